@@ -1,14 +1,11 @@
 //! `Latch` under the C11 memory model: loom runs every interleaving, and every value that a load may return.
 //!
-//! Among them are those in which a writer stops half-way until all readers are done: a reader that waited for it would
+//! Among them are those in which a writer stops half-way until all readers are done: a reader that waits for it would
 //! spin until loom gave up on it. (So the latch's spin hint is not loom's, which would let the writer go on.)
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_latch -- --nocapture`
 #![cfg(loom)]
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a failed test panics")]
 
 mod explore;
 
@@ -20,12 +17,12 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-/// The words of the `count`-th value: a mixture of two values is none.
+/// Returns the words of the `count`-th value; a mixture of two values is invalid.
 fn words(count: u64) -> [u64; 2] {
     [count, !count]
 }
 
-/// Reads as often as told, and returns what was seen: whole values only, and never an older one after a newer one.
+/// Reads `times` times and returns the values; checks that they are whole, and never older than the one before.
 fn read(latch: &Latch<2>, times: usize) -> Vec<u64> {
     let counts = (0..times).map(|_| {
         let seen = latch.read();
@@ -46,7 +43,7 @@ fn publish(latch: &Latch<2>, last: u64) {
     (1..=last).for_each(|count| writer.publish(words(count)));
 }
 
-/// One writer against readers that read so many times each. Every value must have been seen at some time: a model in
+/// Explores one writer against readers with their numbers of reads. Every value must be read in some execution: a model in
 /// which they never meet would prove nothing.
 fn writer_against(
     name: &str,
@@ -103,13 +100,13 @@ fn one_reader_twice_of_two_publications() {
     writer_against("one reader, twice, two publications", Some(2), &[2], 2);
 }
 
-/// Readers write nothing, so that none can be in the way of another: it takes few ways to see that this is still so.
+/// Readers write nothing, so that they cannot disturb each other: few executions show that this is still true.
 #[test]
 fn two_readers() {
     writer_against("two readers", Some(2), &[1, 1], 1);
 }
 
-/// Two threads want to publish: at most one may at a time, and the second continues from what the first left.
+/// Two threads publish: one at a time, and the second continues from the value of the first.
 #[test]
 fn one_writer_at_a_time() {
     explore("two writers", None, || {
@@ -120,7 +117,7 @@ fn one_writer_at_a_time() {
             let Some(mut writer) = latch.writer() else {
                 return 0;
             };
-            // First and last: nothing in `publish` can then stand in for the order that taking and leaving make.
+            // First and last, so that only acquiring and releasing the writer order these accesses, not `publish`.
             guarded.with_mut(|_| ());
             writer.publish(words(latch.read()[0] + 1));
             guarded.with_mut(|_| ());
@@ -129,7 +126,7 @@ fn one_writer_at_a_time() {
 
         let other = thread::spawn({
             let (latch, guarded) = (Arc::clone(&latch), Arc::clone(&guarded));
-            // Twice: a claim that was refused must not free what the other holds.
+            // Twice: a refused claim must not free the claim of the other thread.
             move || publish_next(&latch, &guarded) + publish_next(&latch, &guarded)
         });
         let published =

@@ -1,8 +1,8 @@
 //! `Mailbox` and `Sleeper` under the C11 memory model: loom runs every interleaving, and every value that a load may
 //! return.
 //!
-//! A nudge is left out, because it may miss; whoever waits here for a message does so awake. To be left by the other
-//! end must wake everyone, so here sleepers sleep without an end.
+//! Nudges are left out, because they may miss: here, waiting for a message means polling. The departure of the other
+//! end must wake all sleepers, so here they sleep without a timeout.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_mailbox -- --nocapture`
 #![cfg(loom)]
@@ -17,13 +17,13 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-/// The words of a message: a mixture of two messages is none.
+/// Returns the words of a message; a mixture of two messages is invalid.
 fn words(number: u64) -> [u64; 2] {
     [number, !number]
 }
 
-/// Tries until there is no obstacle, or one for ever.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Result<T, Departure> {
+/// Retries until the attempt succeeds or the other end has left.
+fn retry<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Result<T, Departure> {
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
@@ -33,7 +33,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Resul
     }
 }
 
-/// All messages arrive, whole and in order, and then the news that there will be no more.
+/// All messages arrive, whole and in order, followed by the departure of the sender.
 #[test]
 fn three_messages() {
     explore("three messages", None, || {
@@ -42,28 +42,27 @@ fn three_messages() {
             let mailbox = Arc::clone(&mailbox);
             move || {
                 for number in 0..3 {
-                    assert_eq!(patiently(|| mailbox.try_put(&words(number), 2)), Ok(()));
+                    assert_eq!(retry(|| mailbox.try_put(&words(number), 2)), Ok(()));
                 }
                 mailbox.end_sending(Departure::Left);
             }
         });
         for number in 0..3 {
-            assert_eq!(patiently(|| mailbox.try_take(2)), Ok((words(number), 2)));
+            assert_eq!(retry(|| mailbox.try_take(2)), Ok((words(number), 2)));
         }
-        assert_eq!(patiently(|| mailbox.try_take(2)), Err(Departure::Left));
+        assert_eq!(retry(|| mailbox.try_take(2)), Err(Departure::Left));
         sender.join().expect("the sender panicked");
     });
 }
 
-/// What each side did before is seen by the other: by the receiver with a message, by the sender when there is room
-/// again, or when it asks whether the message was taken.
+/// Earlier writes of each side are visible to the other: to the receiver with a message, to the sender when there is space
+/// again, or when it finds that the message was received.
 ///
-/// This is what keeps the next message from overwriting one that is still being read, and what a synchronous send is
-/// for.
+/// This keeps the next message from overwriting one that is still being read, and is the purpose of a synchronous send.
 #[test]
-fn what_was_done_before_is_seen() {
+fn earlier_writes_are_visible() {
     for synchronous in [false, true] {
-        explore("what was done before", None, move || {
+        explore("earlier writes", None, move || {
             let mailbox = Arc::new(Mailbox::<1>::new());
             let notes = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
             let sender = thread::spawn({
@@ -71,9 +70,9 @@ fn what_was_done_before_is_seen() {
                 move || {
                     for number in 1..3 {
                         notes[0].store(number, Ordering::Relaxed);
-                        assert_eq!(patiently(|| mailbox.try_put(&[number], 1)), Ok(()));
+                        assert_eq!(retry(|| mailbox.try_put(&[number], 1)), Ok(()));
                         let taken = if synchronous {
-                            patiently(|| mailbox.check_taken()).map(|()| number)
+                            retry(|| mailbox.check_taken()).map(|()| number)
                         } else {
                             Ok(number - 1)
                         };
@@ -86,7 +85,7 @@ fn what_was_done_before_is_seen() {
             });
             for number in 1..3 {
                 notes[1].store(number, Ordering::Relaxed);
-                assert_eq!(patiently(|| mailbox.try_take(1)), Ok(([number], 1)));
+                assert_eq!(retry(|| mailbox.try_take(1)), Ok(([number], 1)));
                 assert!(notes[0].load(Ordering::Relaxed) >= number);
             }
             mailbox.end_receiving(Departure::Left);
@@ -95,34 +94,34 @@ fn what_was_done_before_is_seen() {
     }
 }
 
-/// A receiver goes after one message: the sender is done with its second, or learns of it, and does not wait for ever.
+/// A receiver leaves after one message: the sender finishes its second message or learns of the departure, and never hangs.
 #[test]
-fn a_receiver_that_goes() {
-    explore("a receiver that goes", None, || {
+fn a_receiver_that_leaves() {
+    explore("a receiver that leaves", None, || {
         let mailbox = Arc::new(Mailbox::<1>::new());
         let sender = thread::spawn({
             let mailbox = Arc::clone(&mailbox);
             move || {
-                assert_eq!(patiently(|| mailbox.try_put(&[1], 1)), Ok(()));
-                // There may have been room before the receiver went, but nobody is there to take it.
-                let second = patiently(|| mailbox.try_put(&[2], 1));
+                assert_eq!(retry(|| mailbox.try_put(&[1], 1)), Ok(()));
+                // There may have been space before the receiver left, but no receiver remains.
+                let second = retry(|| mailbox.try_put(&[2], 1));
                 assert_eq!(
-                    second.and_then(|()| patiently(|| mailbox.check_taken())),
+                    second.and_then(|()| retry(|| mailbox.check_taken())),
                     Err(Departure::Panicked)
                 );
             }
         });
-        assert_eq!(patiently(|| mailbox.try_take(1)), Ok(([1], 1)));
+        assert_eq!(retry(|| mailbox.try_take(1)), Ok(([1], 1)));
         mailbox.end_receiving(Departure::Panicked);
         sender.join().expect("the sender panicked");
     });
 }
 
-/// Two ranks sleep, one because it waits for a message, one because it waits for room; the third one, which owes it to
-/// them, leaves. Loom calls it a deadlock if one does not wake.
+/// Two ranks sleep, one waiting for a message, one waiting for space; the third one, for which they wait,
+/// leaves. Loom reports a deadlock if one does not wake up.
 #[test]
-fn who_leaves_wakes_all_sleepers() {
-    explore("who leaves wakes all", None, || {
+fn a_departure_wakes_all_sleepers() {
+    explore("a departure wakes all", None, || {
         let (inbox, outbox) = (Arc::new(Mailbox::<1>::new()), Arc::new(Mailbox::<1>::new()));
         assert_eq!(
             outbox.try_put(&[1], 1),
@@ -156,7 +155,7 @@ fn who_leaves_wakes_all_sleepers() {
     });
 }
 
-/// What will not change any more.
+/// Converts a final result; `None` if a retry may succeed.
 fn settled<T>(result: Result<T, MailboxBlocked>) -> Option<Result<T, Departure>> {
     match result {
         Ok(done) => Some(Ok(done)),

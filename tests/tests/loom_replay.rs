@@ -1,12 +1,9 @@
-//! A trace that workers replay together, under the C11 memory model: loom runs every interleaving, and every value that a
-//! load may return. It calls it a deadlock if a worker sleeps and nobody will wake it.
+//! Replay of a trace by several workers, under the C11 memory model: loom runs every interleaving, and every value that a
+//! load may return. It reports a deadlock if a worker sleeps and none will wake it.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_replay -- --nocapture`
 #![cfg(loom)]
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a failed test panics")]
 
 mod explore;
 
@@ -24,7 +21,7 @@ use explore::explore;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-/// What a location does, with or for another one.
+/// Event of a location.
 #[derive(Clone, Copy)]
 enum Step {
     Nothing,
@@ -35,7 +32,7 @@ enum Step {
 }
 use Step::{Enter, Exit, Nothing, Receive, Send};
 
-/// What all locations do, and when.
+/// Builds a trace of the events of all locations with their times.
 fn trace(steps: &[&[(i64, Step)]]) -> &'static Trace {
     let mut builder = TraceBuilder::new(Matching::default());
     let places = (0..steps.len() as u32).map(|i| Place {

@@ -1,15 +1,11 @@
-//! A program for `mpirun`: every algorithm over MPI, on ranks whose clocks are wrong in a known way, against the truth.
-//! All ranks of one machine read one clock, so there is one.
+//! A program for `mpirun`: every algorithm over MPI, on ranks with clocks of known errors, compared with true time.
+//! True time exists because all ranks of one machine read one clock.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod job;
 mod messages;
-mod patience;
+mod yielding_recv;
 
 use std::cell::Cell;
 use std::thread;
@@ -44,7 +40,7 @@ const FLAT: [&str; 13] = [
     "hca3-offset/skampi/6",
 ];
 
-/// None of them mixes offsets with a bound and such without: what is known of a sum is then that of a part.
+/// No label mixes offsets with and without a bound: the bound of a sum would then be that of a part.
 const HIERARCHIES: [&str; 5] = [
     "h2hca(hca3/3/skampi/6,skampi/skampi/6)",
     "h2hca(nbcbench/skampi/6,hca3-offset/skampi/6)",
@@ -55,7 +51,7 @@ const HIERARCHIES: [&str; 5] = [
 
 fn main() {
     job(Threading::Serialized, |world| {
-        let ranks = Ranks::meet(MpiComm::duplicate(world).unwrap());
+        let ranks = Ranks::new(MpiComm::duplicate(world).unwrap());
         for label in FLAT {
             ranks.assert_within_the_half_widths(
                 label,
@@ -72,22 +68,22 @@ fn main() {
                 10.0,
                 &Setting {
                     skew: ahead,
-                    place: dealt_out,
+                    place: round_robin,
                     ..ALIKE
                 },
             );
         }
         ranks.a_line_learns_the_drift_and_an_offset_does_not();
-        ranks.nodes_that_share_a_clock_need_only_be_told_within();
+        ranks.one_model_serves_a_node_that_shares_a_clock();
         ranks.ranks_that_mpi_finds_on_one_node_share_its_clock();
         ranks.a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks();
-        ranks.ranks_that_are_asked_for_different_algorithms_all_hear_of_it();
+        ranks.different_algorithms_are_an_error_on_all_ranks();
         ranks.a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks();
         a_rank_may_be_a_thread_that_mpi_allows();
     });
 }
 
-/// This rank among those of the job.
+/// This rank and the job.
 struct Ranks {
     comm: MpiComm,
     raw: SystemClock,
@@ -95,7 +91,7 @@ struct Ranks {
     truth: ClockModel<Counter, Truth>,
 }
 
-/// What ranks differ in.
+/// Properties that differ between ranks.
 #[derive(Clone, Copy)]
 struct Setting {
     skew: fn(u32) -> Skew,
@@ -103,14 +99,14 @@ struct Setting {
     source: fn(u32) -> u64,
 }
 
-/// Ranks that do not differ.
+/// Setting of equal ranks.
 const ALIKE: Setting = Setting {
     skew: |_| Skew::default(),
     place: |_| RankPlacement { node: 0, socket: 0 },
     source: |_| 7,
 };
 
-/// Ranks that are ahead by very different amounts.
+/// Clocks ahead by very different amounts.
 fn ahead(rank: u32) -> Skew {
     let rank = i64::from(rank);
     Skew {
@@ -119,7 +115,7 @@ fn ahead(rank: u32) -> Skew {
     }
 }
 
-/// Ranks that drift by some parts per million besides.
+/// Clocks that also drift by some parts per million.
 fn drifting(rank: u32) -> Skew {
     Skew {
         drift: f64::from(rank * 37 % 11) * 1e-6 - 5e-6,
@@ -127,7 +123,7 @@ fn drifting(rank: u32) -> Skew {
     }
 }
 
-/// Clocks that an algorithm should be able to cope with.
+/// Skews of clocks that the algorithm can correct.
 fn distinct(label: &str) -> fn(u32) -> Skew {
     if label == "none" {
         |_| Skew::default()
@@ -136,21 +132,21 @@ fn distinct(label: &str) -> fn(u32) -> Skew {
     }
 }
 
-/// Two sockets per node, and ranks dealt out like cards, as some launchers do.
-fn dealt_out(rank: u32) -> RankPlacement {
+/// Two sockets per node, and ranks placed round-robin, as some launchers do.
+fn round_robin(rank: u32) -> RankPlacement {
     RankPlacement {
         node: rank % 3,
         socket: rank / 3 % 2,
     }
 }
 
-/// How it ended for a rank, as all ranks are told.
+/// Outcome of a rank, known to all ranks.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     end: End,
-    /// By how much its global clock is off from that of rank 0 at an instant just after.
+    /// Difference of its global clock from that of rank 0 right after the synchronization.
     error: i64,
-    /// How far its own algorithm says that can be, where it does.
+    /// Bound of that difference, if the algorithm knows one.
     half_width: Option<Duration>,
     steepness: f64,
     took: Duration,
@@ -159,14 +155,14 @@ struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Synchronized,
-    /// There is no line through the offsets, or no offset that all exchanges allow.
+    /// No line fits the offsets, or no offset agrees with all exchanges.
     Unfit,
     OtherRank,
     Otherwise,
 }
 
 impl End {
-    fn of(result: &Result<Synchronized, SyncError>) -> Self {
+    fn new(result: &Result<Synchronized, SyncError>) -> Self {
         match result {
             Ok(_) => Self::Synchronized,
             Err(SyncError::Model(_) | SyncError::Fit(FitError::Drifted { .. })) => Self::Unfit,
@@ -211,7 +207,7 @@ impl Payload for Outcome {
 }
 
 impl Ranks {
-    fn meet(comm: MpiComm) -> Self {
+    fn new(comm: MpiComm) -> Self {
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
         let own = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
         let truth = share(&comm, own)[0];
@@ -230,7 +226,7 @@ impl Ranks {
         Skewed::new(self.raw, self.truth, skew).unwrap()
     }
 
-    /// Synchronizes by `label`; what this rank has of it, and how it is for all.
+    /// Synchronizes by `label`; returns the result of this rank and the outcomes of all.
     fn synchronize(
         &self,
         label: &str,
@@ -255,12 +251,12 @@ impl Ranks {
             .into_iter()
             .max()
             .unwrap();
-        // Global time is what rank 0 believes.
+        // Global time is that of rank 0.
         let here = result
             .map_or(base.renamed(), |found| found.model)
             .apply(clock.ticks_at(now));
         let mine = Outcome {
-            end: End::of(&result),
+            end: End::new(&result),
             error: (here - share(&self.comm, here)[0]).as_nanos(),
             half_width: result.ok().and_then(|found| found.quality.half_width),
             steepness: result.map_or(0.0, |found| {
@@ -271,9 +267,13 @@ impl Ranks {
         (result, share(&self.comm, mine))
     }
 
-    /// Tries until the clocks could be fitted: on a busy machine points within some microseconds can be so far off that
-    /// the line through them is no clock's. Then all ranks must fail, and one must say so.
-    fn synchronize_at_last(&self, label: &str, setting: &Setting) -> (Synchronized, Vec<Outcome>) {
+    /// Retries until the clocks can be fitted: on a busy machine, points within some microseconds can be so far off that
+    /// the line through them is not that of a clock. Then all ranks must fail, and one must report it.
+    fn synchronize_with_retries(
+        &self,
+        label: &str,
+        setting: &Setting,
+    ) -> (Synchronized, Vec<Outcome>) {
         for _ in 0..100 {
             let (result, outcomes) = self.synchronize(label, setting);
             if outcomes
@@ -292,7 +292,7 @@ impl Ranks {
         panic!("{label}: the clocks could not be fitted in 100 tries");
     }
 
-    /// That clocks which keep their distance are found to within what the algorithm itself calls possible.
+    /// Checks that constant offsets are found within the bounds of the algorithm.
     ///
     /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
     /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
@@ -303,7 +303,7 @@ impl Ranks {
         hops: f64,
         setting: &Setting,
     ) -> Synchronized {
-        let (mine, outcomes) = self.synchronize_at_last(label, setting);
+        let (mine, outcomes) = self.synchronize_with_retries(label, setting);
         let steepest = outcomes
             .iter()
             .map(|outcome| outcome.steepness)
@@ -324,8 +324,8 @@ impl Ranks {
         mine
     }
 
-    /// Lines learn the drift; that of offsets is the whole error, and known. The offsets of a line may be equal by chance, to
-    /// a nanosecond: then it has none.
+    /// Lines learn the drift; for offsets the drift is the whole error, and known. The offsets of a line may be equal by chance, to
+    /// a nanosecond: then its drift is zero.
     fn a_line_learns_the_drift_and_an_offset_does_not(&self) {
         for (label, learns) in [
             ("hca3/3/skampi/6", true),
@@ -333,7 +333,7 @@ impl Ranks {
             ("hca3-offset/skampi/6", false),
         ] {
             let learned = || {
-                let (_, outcomes) = self.synchronize_at_last(
+                let (_, outcomes) = self.synchronize_with_retries(
                     label,
                     &Setting {
                         skew: drifting,
@@ -355,8 +355,8 @@ impl Ranks {
         }
     }
 
-    /// Nodes of two ranks each: those are ahead by the same amount, and those of another node by another.
-    fn nodes_that_share_a_clock_need_only_be_told_within(&self) {
+    /// Nodes of two ranks each: the clocks of a node are ahead by the same amount.
+    fn one_model_serves_a_node_that_shares_a_clock(&self) {
         let setting = Setting {
             skew: |rank| ahead(rank / 2),
             place: |rank| RankPlacement {
@@ -395,7 +395,7 @@ impl Ranks {
         assert_eq!(found.model, self.truth.renamed());
     }
 
-    /// As emulated hosts are: one boot id, another clock.
+    /// Emulates hosts with one boot id and different clocks.
     fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks(&self) {
         let Some(liar) = self.size().checked_sub(1).filter(|last| *last > 0) else {
             return;
@@ -424,7 +424,7 @@ impl Ranks {
         }
     }
 
-    fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it(&self) {
+    fn different_algorithms_are_an_error_on_all_ranks(&self) {
         if self.size() == 1 {
             return;
         }
@@ -488,7 +488,7 @@ impl Ranks {
     }
 }
 
-/// Tells every rank the values of all.
+/// Returns the values of all ranks.
 fn share<P: Payload>(comm: &MpiComm, mine: P) -> Vec<P> {
     (0..comm.size()).for_each(|to| send(comm, to, mine).unwrap());
     (0..comm.size())
@@ -497,7 +497,7 @@ fn share<P: Payload>(comm: &MpiComm, mine: P) -> Vec<P> {
         .unwrap()
 }
 
-/// A clock that steps back by a second at every so many readings.
+/// A clock that steps back by a second after a fixed number of readings.
 struct Stepping {
     clock: SystemClock,
     steps: u64,
@@ -516,7 +516,7 @@ fn a_rank_may_be_a_thread_that_mpi_allows() {
         return;
     }
     let program = || {
-        let ranks = Ranks::meet(MpiComm::duplicate(&SimpleCommunicator::world()).unwrap());
+        let ranks = Ranks::new(MpiComm::duplicate(&SimpleCommunicator::world()).unwrap());
         ranks.assert_within_the_half_widths(
             "hca3-offset/skampi/6",
             4.0,

@@ -1,9 +1,6 @@
-//! A program for `mpirun`: what a communicator over MPI promises.
+//! A program for `mpirun`: the promises of a communicator over MPI.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 #[path = "../../sync/tests/common/bytes.rs"]
 mod bytes;
@@ -50,12 +47,12 @@ fn main() {
     nothing_happens_after_the_end(survivor);
 }
 
-/// Why there cannot be a communicator now.
+/// Error of a communicator that cannot be created now.
 fn refused() -> MpiError {
     MpiComm::duplicate(&SimpleCommunicator::world()).unwrap_err()
 }
 
-/// The neighbours in a ring.
+/// Returns the neighbours in a ring.
 fn ring(comm: &MpiComm) -> (u32, u32) {
     let (rank, size) = (comm.rank(), comm.size());
     ((rank + 1) % size, (rank + size - 1) % size)
@@ -163,12 +160,12 @@ fn another_type_than_was_sent_is_refused(comm: &MpiComm) {
         recv::<ClockModel<Local, Node>>(comm, previous),
         Err(CommError::WrongType { from: previous })
     );
-    // What was refused is gone.
+    // The refused message is gone.
     send(comm, next, model).unwrap();
     assert_eq!(recv(comm, previous), Ok(model));
 }
 
-/// Also where words were sent instead.
+/// Also if words were sent instead.
 fn fewer_bytes_than_were_expected_are_refused(comm: &MpiComm) {
     let (next, previous) = ring(comm);
     if next == comm.rank() {
@@ -193,7 +190,7 @@ fn fewer_bytes_than_were_expected_are_refused(comm: &MpiComm) {
     );
 }
 
-/// Even ranks in reverse order, odd ranks as they are; every fourth has no part in it.
+/// Even ranks in reverse order, odd ranks in order; every fourth rank takes no part.
 fn a_split_groups_by_color_and_orders_by_key_and_rank(comm: &MpiComm) {
     let (rank, size) = (comm.rank(), comm.size());
     let color = (rank % 4 != 3).then_some(if rank % 2 == 0 { 0 } else { i32::MAX as u32 });
@@ -218,7 +215,7 @@ fn a_split_groups_by_color_and_orders_by_key_and_rank(comm: &MpiComm) {
         (Some(group.rank() as usize), group.size() as usize),
         (place, members.len())
     );
-    // The first of the group collects who is there.
+    // The first rank of the group collects its members.
     send(&group, 0, u64::from(rank)).unwrap();
     if group.rank() == 0 {
         for (from, member) in (0..).zip(members) {
@@ -242,7 +239,7 @@ fn a_color_that_mpi_does_not_have_is_refused_to_its_rank_only(comm: &MpiComm) {
     }
 }
 
-/// A communicator, one with the same ranks, and one of a part: what is sent last is received first.
+/// A communicator, its duplicate, and one of some ranks: the last message is received first.
 fn communicators_do_not_mix(comm: &MpiComm) {
     let (next, previous) = ring(comm);
     for i in 0..20 {
@@ -258,7 +255,7 @@ fn communicators_do_not_mix(comm: &MpiComm) {
             (recv(&part, before), recv(&same, previous)),
             (Ok(3_u64), Ok(2_u64))
         );
-        // Also when the one that it came from is gone.
+        // Also after the communicator that it came from is dropped.
         drop(same);
         send(&part, after, 4_u64).unwrap();
         assert_eq!(
@@ -268,7 +265,7 @@ fn communicators_do_not_mix(comm: &MpiComm) {
     }
 }
 
-/// The program receives from anyone, with any tag, before anything was sent.
+/// The program receives from any rank, with any tag, before a message is sent.
 fn the_program_and_the_communicator_do_not_meet(world: &SimpleCommunicator, comm: &MpiComm) {
     let (next, previous) = ring(comm);
     let mut heard = 0_u64;
@@ -282,7 +279,7 @@ fn the_program_and_the_communicator_do_not_meet(world: &SimpleCommunicator, comm
     });
     assert_eq!(heard, 99);
 
-    // And the other way round: the program's message is there first, with the tag that the communicator uses.
+    // The reverse: the program's message arrives first, with the tag that the communicator uses.
     if comm.size() > 1 {
         world.process_at_rank(next as i32).send_with_tag(&5_u64, 0);
         send(comm, next, 6_u64).unwrap();

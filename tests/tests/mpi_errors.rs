@@ -1,12 +1,9 @@
-//! A program for `mpirun`: what MPI reports is an error, whichever call it comes from.
+//! A program for `mpirun`: every failed MPI call is reported as an error.
 //!
-//! No argument that gets as far as MPI is wrong, so the failures are feigned: this program has functions of MPI's names,
-//! which the linker takes for MPI's, and which call MPI's own by their second names. So do profilers.
+//! No invalid argument reaches MPI, so failures are simulated: this program defines functions with the names of MPI's,
+//! which the linker prefers, and which call MPI's through the profiling interface (`PMPI_`).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod job;
 mod messages;
@@ -29,7 +26,7 @@ fn is_broken(name: &str) -> bool {
     *BROKEN.lock().unwrap() == name
 }
 
-/// Functions that fail where they are broken, and else do what MPI's do.
+/// Defines functions that fail if selected, and else call MPI's.
 macro_rules! breakable {
     ($($name:ident = $own:ident($($argument:ident: $type:ty),*);)*) => { $(
         #[unsafe(no_mangle)]
@@ -37,7 +34,7 @@ macro_rules! breakable {
             if is_broken(stringify!($name)) {
                 return ffi::MPI_ERR_OTHER as c_int;
             }
-            // SAFETY: the caller keeps to what MPI demands.
+            // SAFETY: the caller keeps MPI's contract.
             unsafe { ffi::$own($($argument),*) }
         }
     )* };
@@ -70,7 +67,7 @@ fn main() {
     });
 }
 
-/// Breaks one call, makes some, and wants to hear of that one.
+/// Makes one function fail, and checks that the error names it.
 fn assert_named<T: std::fmt::Debug, E: Into<CommError>>(
     call: &'static str,
     program: impl FnOnce() -> Result<T, E>,
@@ -84,7 +81,7 @@ fn assert_named<T: std::fmt::Debug, E: Into<CommError>>(
     );
 }
 
-/// On all ranks at once, or some would wait.
+/// On all ranks at once: otherwise some would wait.
 fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
     let (next, previous) = (
         (comm.rank() + 1) % comm.size(),
@@ -94,7 +91,7 @@ fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
         assert_named("MPI_Send", || send(comm, next, ()));
         assert_named("MPI_Ssend", || block_on_ready(comm.send_sync(next, ())));
         assert_named("MPI_Recv", || recv::<()>(comm, previous));
-        // This one takes the message.
+        // This one receives the message.
         send(comm, next, ()).unwrap();
         assert_named("MPI_Get_count", || recv::<()>(comm, previous));
     }
@@ -118,7 +115,7 @@ fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
     for call in ["MPI_Comm_split_type", "MPI_Comm_set_errhandler"] {
         assert_named(call, || comm.node());
     }
-    // Nothing of that is left.
+    // No message is left.
     send(comm, next, 1_u64).unwrap();
     assert_eq!((recv(comm, previous), comm.node()), (Ok(1_u64), Ok(0)));
 }
@@ -145,7 +142,7 @@ fn a_communicator_between_groups_is_refused(world: &SimpleCommunicator, comm: &M
     if comm.size() == 1 {
         return;
     }
-    // The first rank on one side, all others on the other.
+    // The first rank in one group, all others in the other.
     let first = comm.rank() == 0;
     let (mut side, mut between) = (world.as_raw(), world.as_raw());
     // SAFETY: the world is a communicator, and `side` can be written to.
@@ -169,7 +166,7 @@ fn a_communicator_between_groups_is_refused(world: &SimpleCommunicator, comm: &M
     );
 }
 
-/// The communicator returns its errors; that of the program still ends it, as it wants.
+/// The communicator returns its errors; errors of the program's own communicators still end it.
 fn errors_of_the_program_stay_with_it(comm: &MpiComm) {
     // SAFETY: a constant.
     let world = unsafe { ffi::RSMPI_COMM_WORLD };

@@ -1,13 +1,8 @@
-//! A program for `mpirun`: every operation, with every setting, gives the right result.
+//! A program for `mpirun`: every operation, with every setting, computes the right result.
 //!
-//! Ranks that share cores take turns on them, so that a call may take milliseconds: not everything is combined with
-//! everything, and the less the more ranks there are.
+//! On oversubscribed cores a call may take milliseconds: not all settings are combined, and fewer with more ranks.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod job;
 
@@ -24,12 +19,12 @@ fn main() {
         let comm = MpiComm::duplicate(world).unwrap();
         let group = MpiGroup::all(&comm).unwrap();
         assert_eq!((group.rank(), group.size()), (comm.rank(), comm.size()));
-        ranks_come_together(&group);
+        ranks_agree(&group);
         every_operation_is_right_with_every_size_and_root(&group);
         every_reduction_of_every_datatype_is_right(&group);
-        messages_may_walk_and_be_called_for(&group);
-        what_one_rank_asks_for_all_must(&group);
-        what_cannot_be_is_refused_on_all_ranks(&group);
+        results_are_right_in_every_cache_state(&group);
+        requests_that_differ_between_ranks_are_refused(&group);
+        impossible_requests_are_refused_on_all_ranks(&group);
         the_first_ranks_are_a_group(&comm);
         // An operation keeps its communicator.
         let own = MpiGroup::all(&comm).unwrap();
@@ -55,17 +50,17 @@ fn kind(name: &str) -> OperationKind {
     name.parse().unwrap()
 }
 
-/// Those that so many ranks can do.
+/// Returns the operations that this number of ranks can perform.
 fn kinds(ranks: u32) -> impl Iterator<Item = OperationKind> {
     OperationKind::all().filter(move |kind| kind.min_ranks() <= ranks)
 }
 
-/// Whether there are so many ranks that less must do.
-fn are_many(group: &MpiGroup) -> bool {
+/// Returns true if there are many ranks, for which fewer combinations are tested.
+fn has_many_ranks(group: &MpiGroup) -> bool {
     group.size() > 3
 }
 
-fn ranks_come_together(group: &MpiGroup) {
+fn ranks_agree(group: &MpiGroup) {
     let (rank, ranks) = (u64::from(group.rank()), u64::from(group.size()));
     for _ in 0..10 {
         block_on_ready(group.barrier()).unwrap();
@@ -117,7 +112,7 @@ fn every_operation_is_right_with_every_size_and_root(group: &MpiGroup) {
             assert_right(kind, group, 4 * 7, &settings);
             // MPICH 4.0.2 crashes where long messages are reduced in place by another root than rank 0.
             let root = Root::Rank(if in_place { 0 } else { group.size() - 1 });
-            let lengths: &[u64] = if are_many(group) {
+            let lengths: &[u64] = if has_many_ranks(group) {
                 &[20_001]
             } else {
                 &[0, 1, 257, 20_001]
@@ -134,13 +129,13 @@ fn every_operation_is_right_with_every_size_and_root(group: &MpiGroup) {
     }
 }
 
-/// All of them for one operation, as it is the same code that combines; and for each operation some.
+/// All combinations for one operation, since all share the code; and some for each operation.
 fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
     let allreduce = kind("allreduce");
     let all = Datatype::ALL
         .into_iter()
         .flat_map(|datatype| Reduction::ALL.map(|reduction| (datatype, reduction)));
-    for (datatype, reduction) in all.step_by(if are_many(group) { 7 } else { 1 }) {
+    for (datatype, reduction) in all.step_by(if has_many_ranks(group) { 7 } else { 1 }) {
         let settings = OperationSettings {
             datatype,
             reduction,
@@ -162,7 +157,7 @@ fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
     let mut datatypes = Datatype::ALL.into_iter().cycle();
     let mut reductions = Reduction::ALL.into_iter().cycle();
     for kind in kinds(group.size()).filter(|kind| kind.has_message()) {
-        for _ in 0..if are_many(group) { 1 } else { 3 } {
+        for _ in 0..if has_many_ranks(group) { 1 } else { 3 } {
             let datatype = datatypes.next().unwrap();
             let reduction = reductions
                 .find(|reduction| datatype.allows(*reduction))
@@ -178,8 +173,8 @@ fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
     }
 }
 
-/// As it is measured: and the result is right at every place, between calls, and after them.
-fn messages_may_walk_and_be_called_for(group: &MpiGroup) {
+/// Results are right for every cache state, between calls and after them, as in a measurement.
+fn results_are_right_in_every_cache_state(group: &MpiGroup) {
     for cache in CacheState::ALL {
         for (name, in_place) in [
             ("alltoall", false),
@@ -194,7 +189,7 @@ fn messages_may_walk_and_be_called_for(group: &MpiGroup) {
                 ..SETTINGS
             };
             let mut operation = prepared(kind(name), group, 64, &settings);
-            for number in 0..if are_many(group) { 3 } else { 12 } {
+            for number in 0..if has_many_ranks(group) { 3 } else { 12 } {
                 Operation::prepare(&mut operation);
                 block_on_ready(operation.call(number)).unwrap();
                 if number % 3 == 2 {
@@ -207,7 +202,7 @@ fn messages_may_walk_and_be_called_for(group: &MpiGroup) {
     }
 }
 
-fn what_one_rank_asks_for_all_must(group: &MpiGroup) {
+fn requests_that_differ_between_ranks_are_refused(group: &MpiGroup) {
     let last = group.size() > 1 && group.rank() == group.size() - 1;
     let bytes = if last { 4 } else { 8 };
     let mine = if last { kind("scan") } else { kind("exscan") };
@@ -228,7 +223,7 @@ fn what_one_rank_asks_for_all_must(group: &MpiGroup) {
     }
 }
 
-fn what_cannot_be_is_refused_on_all_ranks(group: &MpiGroup) {
+fn impossible_requests_are_refused_on_all_ranks(group: &MpiGroup) {
     let refused = |name, bytes, settings| {
         MpiOperation::prepare(kind(name), group, bytes, &settings).unwrap_err()
     };
@@ -248,7 +243,7 @@ fn what_cannot_be_is_refused_on_all_ranks(group: &MpiGroup) {
         refused("bcast", 4, in_place),
         OperationError::NotInPlace(kind("bcast"))
     );
-    // More than any machine has, where only the root would need it.
+    // More memory than any machine has, needed by the root only.
     let settings = OperationSettings {
         datatype: Datatype::Byte,
         root: Root::Rank(0),
@@ -267,7 +262,7 @@ fn what_cannot_be_is_refused_on_all_ranks(group: &MpiGroup) {
 }
 
 fn the_first_ranks_are_a_group(comm: &MpiComm) {
-    // Some of them, not all there are.
+    // Some sizes, not all.
     for ranks in (0..=comm.size()).step_by(2) {
         let group = MpiGroup::first(comm, ranks).unwrap();
         assert_eq!(group.is_some(), comm.rank() < ranks);

@@ -1,15 +1,15 @@
-//! A program for `mpirun`: what ranks with wrong clocks do is recorded, and the trace corrected.
+//! A program for `mpirun`: ranks with wrong clocks record their events, and the trace is corrected.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "in a test, that is how a failure is told"
+    reason = "a failed test panics"
 )]
 
 mod job;
-mod patience;
 #[path = "../../tools/cli/tests/recorder/mod.rs"]
 mod recorder;
+mod yielding_recv;
 
 use std::path::Path;
 use std::{env, fs, process};
@@ -51,7 +51,7 @@ fn main() {
     });
 }
 
-/// Round the ring: with calls that do not block, and then with others.
+/// Sends messages around a ring, first with nonblocking calls, then with blocking ones.
 fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round: i32) {
     let (rank, size) = (world.rank(), world.size());
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
@@ -81,7 +81,7 @@ fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round:
         send.wait();
     });
     assert_eq!(found, last);
-    // Rank 0 sends first: so all can block.
+    // Rank 0 sends first, so that all can block.
     if rank == 0 && size > 1 {
         recorder.stamp(sent(other));
         world.process_at_rank(next).send_with_tag(&rank, other);
@@ -126,7 +126,7 @@ fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, roo
     });
 }
 
-/// Whatever clocks showed, nothing is violated afterwards, and nothing but times is another.
+/// Checks that the corrected trace has no violation, and differs in times only.
 fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
     let read = |path| TraceFile::read(path, Matching::default()).unwrap();
     let (mut wrong, truth) = (read(wrong), read(truth).trace);

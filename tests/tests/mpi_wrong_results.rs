@@ -1,12 +1,9 @@
-//! A program for `mpirun`: an operation that fails is an error that names the call, and a wrong result is noticed.
+//! A program for `mpirun`: a failed operation returns an error that names the call, and wrong results are detected.
 //!
-//! MPI does neither of itself, so it is feigned: this program has functions of MPI's names, which the linker takes for
-//! MPI's, and which call MPI's own by their second names. So do profilers.
+//! Both are simulated: this program defines functions with the names of MPI's, which the linker prefers, and which call
+//! MPI's through the profiling interface (`PMPI_`).
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod job;
 
@@ -27,20 +24,20 @@ type Out = *mut c_void;
 type Of = MPI_Datatype;
 type Counts = *const c_int;
 
-/// What is wrong with a function.
+/// Fault of a function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// It does nothing, and says that it failed; but who waits, waits first.
+    /// Does nothing and returns an error; a waiting function waits first.
     Fails,
-    /// It does nothing, and says that it did its work.
+    /// Does nothing and returns success.
     DoesNothing,
-    /// It spoils the last byte of what the last rank gets.
+    /// Changes the last byte that the last rank receives.
     Spoils,
-    /// It writes to the first byte of what the last rank sends.
+    /// Changes the first byte that the last rank sends.
     Overwrites,
 }
 
-/// What is wrong with some functions from now on.
+/// Functions with faults from now on.
 static FAULTS: Mutex<Vec<(String, Fault)>> = Mutex::new(Vec::new());
 
 fn fault(name: &str) -> Option<Fault> {
@@ -52,7 +49,7 @@ fn fault(name: &str) -> Option<Fault> {
         .map(|(_, fault)| *fault)
 }
 
-/// Runs a program while there are faults.
+/// Runs a program with these faults.
 fn with_faults<T>(names: &[String], fault: Fault, program: impl FnOnce() -> T) -> T {
     *FAULTS.lock().unwrap() = names.iter().map(|name| (name.clone(), fault)).collect();
     let result = program();
@@ -60,7 +57,7 @@ fn with_faults<T>(names: &[String], fault: Fault, program: impl FnOnce() -> T) -
     result
 }
 
-/// Functions that may be faulty, and else do what MPI's do.
+/// Defines functions that may be faulty, and else call MPI's.
 macro_rules! faulty {
     ($($name:ident = $own:ident($($argument:ident: $type:ty),*);)*) => { $(
         #[unsafe(no_mangle)]
@@ -70,7 +67,7 @@ macro_rules! faulty {
                 Some(Fault::Fails) if stringify!($name) != "MPI_Wait" => return ffi::MPI_ERR_OTHER as c_int,
                 _ => {}
             }
-            // SAFETY: the caller keeps to what MPI demands.
+            // SAFETY: the caller keeps MPI's contract.
             let code = unsafe { ffi::$own($($argument),*) };
             if fault(stringify!($name)) == Some(Fault::Fails) { ffi::MPI_ERR_OTHER as c_int } else { code }
         }
@@ -140,7 +137,7 @@ faulty! {
     );
 }
 
-/// Of bytes, or of what ranks agree by.
+/// Broadcast of bytes, or of the words by which ranks agree.
 #[unsafe(no_mangle)]
 extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm) -> c_int {
     let fault = fault("MPI_Allreduce");
@@ -149,7 +146,7 @@ extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Co
         Some(Fault::Fails) => return ffi::MPI_ERR_OTHER as c_int,
         _ => {}
     }
-    // SAFETY: the caller keeps to what MPI demands.
+    // SAFETY: the caller keeps MPI's contract.
     let code = unsafe { ffi::PMPI_Allreduce(s, r, n, t, o, c) };
     let (mut rank, mut size, mut width) = (0, 0, 0);
     // SAFETY: a communicator, and a number that can be written to.
@@ -160,11 +157,11 @@ extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Co
     unsafe { ffi::MPI_Type_size(t, &raw mut width) };
     let (sent, got): (*mut u8, *mut u8) = (s.cast_mut().cast(), r.cast());
     match fault {
-        // SAFETY: there are so many bytes that the caller let MPI write to.
+        // SAFETY: the caller lets MPI write to this number of bytes.
         Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe {
             *got.wrapping_add(n as usize - 1) ^= 1
         },
-        // SAFETY: there is a byte, which the caller owns and may change in between, though it does not expect it.
+        // SAFETY: the caller owns at least one byte, and nothing reads it meanwhile.
         Some(Fault::Overwrites) if width == 1 && rank == size - 1 => unsafe { *sent ^= 1 },
         _ => {}
     }
@@ -175,10 +172,10 @@ fn main() {
     job(Threading::Single, |world| {
         let group = MpiGroup::all(&MpiComm::duplicate(world).unwrap()).unwrap();
         every_call_that_fails_is_named(&group);
-        what_does_nothing_is_noticed(&group);
-        a_spoilt_byte_is_told(&group);
-        a_rank_that_overwrites_what_it_sends_is_told(&group);
-        coming_together_can_fail(&group);
+        calls_without_effect_are_detected(&group);
+        a_changed_byte_is_detected(&group);
+        a_rank_that_overwrites_its_send_buffer_is_detected(&group);
+        agreement_can_fail(&group);
     });
 }
 
@@ -192,7 +189,7 @@ fn kinds(group: &MpiGroup) -> impl Iterator<Item = OperationKind> {
     OperationKind::all().filter(move |kind| kind.min_ranks() <= ranks)
 }
 
-/// The functions that it calls.
+/// Returns the MPI functions of an operation.
 fn functions(kind: OperationKind) -> Vec<String> {
     match kind.name() {
         "empty" => vec![],
@@ -217,7 +214,7 @@ fn every_call_that_fails_is_named(group: &MpiGroup) {
         match broken.as_slice() {
             [] => assert_eq!(failure, Ok(())),
             [name] => assert_named(name, failure),
-            // What this rank does first.
+            // The first call of this rank.
             names => match names.get(group.rank() as usize) {
                 Some(name) => assert_named(name, failure),
                 None => assert_eq!(failure, Ok(())),
@@ -236,11 +233,11 @@ fn every_call_that_fails_is_named(group: &MpiGroup) {
     }
 }
 
-fn what_does_nothing_is_noticed(group: &MpiGroup) {
+fn calls_without_effect_are_detected(group: &MpiGroup) {
     for kind in kinds(group).filter(|kind| kind.has_message()) {
         let mut operation = prepared(kind, group);
         let found = with_faults(&functions(kind), Fault::DoesNothing, || operation.verify());
-        // Alone there is nobody to hear of a broadcast, and nobody before.
+        // A single rank has no receiver of a broadcast, and no rank before it.
         let alone =
             group.size() == 1 && ["bcast", "ibcast", "exscan", "iexscan"].contains(&kind.name());
         match found {
@@ -251,7 +248,7 @@ fn what_does_nothing_is_noticed(group: &MpiGroup) {
                 element: 0,
                 ..
             }) => assert_eq!(rank, group.rank()),
-            // Not every rank gets something.
+            // Not every rank receives data.
             Err(OperationError::WrongElsewhere { .. }) => assert!(group.size() > 1, "{kind}"),
             Err(other) => unreachable!("{kind}: {other}"),
         }
@@ -259,7 +256,7 @@ fn what_does_nothing_is_noticed(group: &MpiGroup) {
     }
 }
 
-fn a_spoilt_byte_is_told(group: &MpiGroup) {
+fn a_changed_byte_is_detected(group: &MpiGroup) {
     let last = group.size() - 1;
     let mut operation = prepared("allreduce".parse().unwrap(), group);
     let found = with_faults(&["MPI_Allreduce".into()], Fault::Spoils, || {
@@ -288,7 +285,7 @@ fn a_spoilt_byte_is_told(group: &MpiGroup) {
     );
 }
 
-fn a_rank_that_overwrites_what_it_sends_is_told(group: &MpiGroup) {
+fn a_rank_that_overwrites_its_send_buffer_is_detected(group: &MpiGroup) {
     let last = group.size() - 1;
     let mut operation = prepared("allreduce".parse().unwrap(), group);
     let found = with_faults(&["MPI_Allreduce".into()], Fault::Overwrites, || {
@@ -307,7 +304,7 @@ fn a_rank_that_overwrites_what_it_sends_is_told(group: &MpiGroup) {
     assert_eq!(operation.verify(), Ok(()));
 }
 
-fn coming_together_can_fail(group: &MpiGroup) {
+fn agreement_can_fail(group: &MpiGroup) {
     let broken = |name: &str| [name.to_owned()];
     assert_named(
         "MPI_Barrier",

@@ -1,4 +1,4 @@
-//! What loom cannot show: `Published` on the real machine, with real preemption.
+//! `Published` on the real machine, with real preemption, which loom does not model.
 
 #![expect(clippy::expect_used, reason = "a test's helpers fail like the test")]
 
@@ -13,7 +13,7 @@ const PUBLICATIONS: u64 = 200_000;
 
 type Model = ClockModel<Counter, Global>;
 
-/// The model that is published `count`-th: every part of it follows from the count, which is its anchor.
+/// Returns the `count`-th model; all its parts follow from the count, which is its anchor.
 fn model(count: u64) -> Model {
     let image = Timestamp::from_nanos(count as i64 * -1_000_003);
     let rate = TickRate::from_hz(1_000_000_000 + count).expect("1 GHz and a little");
@@ -80,12 +80,12 @@ fn several_threads_take_turns_to_publish() {
             .sum();
         done.store(true, Ordering::Relaxed);
         reader.join().expect("the reader panicked");
-        // Had two held the right at once, one would have built on a model that the other was replacing.
+        // Two writers at once would have continued from the same model.
         assert_eq!(cell.load(), model(published));
     });
 }
 
-/// Publishes the successor of what is there, whenever the right to publish is free.
+/// Publishes the successor of the current model whenever no other writer is active.
 fn publish_in_turns(cell: &Published<Counter, Global>) -> u64 {
     let mut published = 0;
     for _ in 0..PUBLICATIONS {

@@ -1,16 +1,18 @@
-//! What is written to a place where nobody looks for it, until it is complete.
+//! Temporary names beside a target, for content that is not complete yet.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Makes something in the same folder as `path`, so that it can be renamed.
+/// Creates a file or folder with a temporary name in the folder of `path`, to be renamed to `path`
+/// later.
 pub fn create_beside<T>(
     path: &Path,
     make: impl Fn(&Path) -> io::Result<T>,
 ) -> io::Result<(PathBuf, T)> {
-    /// As many may have been left behind by programs that were killed, and had the same number.
+    /// Maximum number of names to try: killed programs with the same process id may have left some
+    /// behind.
     const MOST: u32 = 1_000;
     for attempt in 0..MOST {
         let mut name = prefix(path).ok_or(io::ErrorKind::IsADirectory)?;
@@ -33,10 +35,11 @@ fn prefix(path: &Path) -> Option<OsString> {
     Some(name)
 }
 
-/// What this process has written so far of traces that are to be at this place: files, and folders of archives. A
-/// program that is told to end in the middle of that removes them.
+/// Lists the temporary files and folders that this process has created for `path`.
+///
+/// A program that a signal ends removes them.
 pub fn unfinished(path: &Path) -> Vec<PathBuf> {
-    // Where a link leads to, as that is what is written.
+    // The target of a link: that is where the temporary files are.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path
         .parent()
@@ -62,7 +65,7 @@ mod tests {
     use crate::testing::Folder;
 
     #[test]
-    fn what_is_not_complete_is_found() {
+    fn temporary_files_are_listed() {
         let (folder, other) = Folder::with("other", b"");
         let path = folder.file("trace");
         assert!(unfinished(&path).is_empty());

@@ -48,7 +48,7 @@ pub use new_file::{CHUNK, NewFile};
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// When it cannot be opened, or is not a regular file: a pipe or a device might never end.
+/// If it cannot be opened, or is not a regular file: a pipe or a device might never end.
 pub fn open(path: &Path) -> Result<File, FileError> {
     if !fs::metadata(path).map_err(FileError::io(path))?.is_file() {
         return Err(FileError::content(path, "it is not a file"));
@@ -56,7 +56,8 @@ pub fn open(path: &Path) -> Result<File, FileError> {
     File::open(path).map_err(FileError::io(path))
 }
 
-/// Quotes the beginning of foreign text for a message: enough to find it in the file, with control characters escaped.
+/// Quotes the beginning of foreign text for a message: enough to find it in the file, with control
+/// characters escaped.
 pub fn shown(text: &[u8]) -> String {
     let cut = &text[..text.len().min(40)];
     let more = if cut.len() < text.len() { "..." } else { "" };

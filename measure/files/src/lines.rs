@@ -1,31 +1,28 @@
-//! A file line by line, without ever holding more of it than the longest line may have.
+//! Bounded line reading: never more than the longest allowed line is in memory.
 
 use std::io::Read;
 use std::ops::Range;
 
-use crate::Flaw;
+use crate::{CHUNK, Flaw};
 
-/// How much is read at once.
-const CHUNK: usize = 256 << 10;
-
-/// The lines of a file.
+/// Reader of the lines of a file.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: R,
     longest: usize,
     buffer: Vec<u8>,
-    /// What of the buffer is read, but not yet handed out.
+    /// Begin of the bytes in the buffer that are read from the file but not returned yet.
     begin: usize,
     end: usize,
     number: u64,
     offset: u64,
-    /// The last line, without its end.
+    /// Range of the last line in the buffer, without its line end.
     line: Range<usize>,
     windows_end: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Refuses lines that are longer than this.
+    /// Reads lines of at most `longest` bytes; longer ones are errors.
     pub fn new(reader: R, longest: usize) -> Self {
         Self {
             reader,
@@ -40,13 +37,14 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next whole line, without its end; what comes behind the last line end is none.
+    /// Returns the next complete line, without its line end. Bytes after the last line end are not
+    /// a line.
     #[inline]
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, Flaw> {
         Ok(self.advance()?.then(|| self.line()))
     }
 
-    /// Goes to the next whole line, if there is one.
+    /// Advances to the next complete line; returns false if there is none.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, Flaw> {
         let mut searched = self.begin;
@@ -71,18 +69,19 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The line that was gone to, without its end.
+    /// The line that [`advance`](Self::advance) found, without its line end.
     #[inline]
     pub fn line(&self) -> &[u8] {
         &self.buffer[self.line.clone()]
     }
 
-    /// Whether it ends as on Windows.
+    /// True if the last line ended with `\r
+    /// `.
     pub fn windows_end(&self) -> bool {
         self.windows_end
     }
 
-    /// Reads on; false at the end of the file.
+    /// Reads more bytes into the buffer; returns false at the end of the file.
     fn fill(&mut self) -> Result<bool, Flaw> {
         self.buffer.copy_within(self.begin..self.end, 0);
         self.end -= self.begin;
@@ -102,7 +101,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that the end of the file is reached.
     pub fn end(&mut self) -> Result<(), Flaw> {
         let another = self.next_line()?.is_some();
         if another || !self.unfinished().is_empty() {
@@ -114,35 +113,37 @@ impl<R: Read> Lines<R> {
         Ok(())
     }
 
-    /// What stands behind the last line end, once there is no further line.
+    /// The bytes after the last line end, once there is no further line.
     pub fn unfinished(&self) -> &[u8] {
         &self.buffer[self.begin..self.end]
     }
 
-    /// How many lines there were.
+    /// Number of lines read.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// How many bytes there were, up to the end of the last line.
+    /// Number of bytes up to the end of the last line.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What is wrong with the line that comes so many lines after the last one.
+    /// Makes a flaw of the line `after` lines after the last one.
     pub fn flaw(&self, after: u64, why: impl Into<String>) -> Flaw {
         Flaw::Line(self.number + after, why.into())
     }
 }
 
-/// Eight bytes at a time: most of the time that reading takes would go into this.
+/// Finds the first line end, eight bytes at a time: otherwise most of the reading time would be
+/// spent here.
 #[inline]
 fn line_end(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_ne_bytes([1; 8]);
     let mut words = bytes.chunks_exact(8);
     let mut at = 0;
     for word in &mut words {
-        // A byte that is a line end becomes zero, and only the lowest zero is looked for: those above may be wrong.
+        // A line end becomes a zero byte. Only the lowest zero is used: those above it may be false
+        // matches.
         let word = word
             .iter()
             .rev()
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_in_either_way_and_the_last_one_need_not() {
+    fn lines_end_with_lf_or_crlf() {
         let words = |words: &[&str]| {
             words
                 .iter()
@@ -204,7 +205,7 @@ mod tests {
         );
     }
 
-    /// One that nobody wants to wait for the end of.
+    /// A line of unlimited length is an error.
     #[test]
     fn a_line_without_end_is_not_read_to_its_end() {
         let mut lines = Lines::new(std::io::repeat(b'x'), 1 << 20);

@@ -1,4 +1,4 @@
-//! A file that appears when it is complete.
+//! Files that appear only when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,25 +6,26 @@ use std::path::{Path, PathBuf};
 
 use crate::{FileError, create_beside};
 
-/// So much is written at once.
+/// Recommended size of one read or write.
 pub const CHUNK: usize = 256 << 10;
 
-/// A file that is there when [`finish`](Self::finish) returns; what was there before is so until then.
+/// A file that appears when [`finish`](Self::finish) returns; until then, its path keeps the old
+/// content.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    /// Where it is to be.
+    /// Path of the finished file.
     path: PathBuf,
-    /// Where it is before it is complete.
+    /// Path of the temporary file.
     beside: PathBuf,
     finished: bool,
 }
 
 impl NewFile {
-    /// Begins a file that will be at `path`.
+    /// Creates a temporary file beside `path`.
     ///
     /// # Errors
-    /// When no file can be made there, or what is there is something else than a file.
+    /// If it cannot be created, or something else than a writable file is at `path`.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         let path = place(path)?;
         let create = |beside: &Path| OpenOptions::new().write(true).create_new(true).open(beside);
@@ -37,7 +38,10 @@ impl NewFile {
         })
     }
 
-    /// Writes what is in the buffer, which is empty afterwards.
+    /// Writes the buffer and clears it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&mut self, buffer: &mut Vec<u8>) -> Result<(), FileError> {
         self.file
             .write_all(buffer)
@@ -46,7 +50,10 @@ impl NewFile {
         Ok(())
     }
 
-    /// Replaces what was at its place.
+    /// Renames the temporary file to its path, where it replaces the old file.
+    ///
+    /// # Errors
+    /// If the file cannot be written or renamed.
     pub fn finish(mut self) -> Result<(), FileError> {
         self.file
             .sync_all()
@@ -60,19 +67,19 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.finished {
-            // There is nobody to tell.
+            // Errors cannot be reported here.
             let _ = fs::remove_file(&self.beside);
         }
     }
 }
 
-/// Where a file is to be: if there is a link, where it leads to.
+/// Follows a link at `path` and checks that its target can be replaced.
 fn place(path: &Path) -> Result<PathBuf, FileError> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(FileError::content(path, "it is not a file")),
-        // A folder that must not be written to does not make the file writable.
+        // A read-only file must not be replaced, even if its folder is writable.
         Ok(found) if found.permissions().readonly() => {
-            Err(FileError::content(path, "it must not be written to"))
+            Err(FileError::content(path, "it is read-only"))
         }
         Ok(_) => fs::canonicalize(path).map_err(FileError::io(path)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),

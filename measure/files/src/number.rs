@@ -1,9 +1,10 @@
-//! Numbers from text, exactly and fast.
+//! Exact and fast parsing of numbers.
 
-/// A finite number, the nearest to what is written.
+/// Parses a finite number, rounded to the nearest `f64`.
 ///
-/// Up to 2^53 and up to 10^22 are exact as they are, so that their quotient is rounded once, as it should be. Almost all
-/// run-times are that short; what is not goes the general way.
+/// Integers up to 2^53 and powers of ten up to 10^22 are exact, so that their quotient is rounded
+/// only once. Almost all run-times are that short; other numbers are parsed by the standard
+/// library.
 #[inline]
 pub fn finite(text: &[u8]) -> Option<f64> {
     let (negative, digits) = match text {
@@ -18,7 +19,7 @@ pub fn finite(text: &[u8]) -> Option<f64> {
 
 #[inline]
 fn short(text: &[u8]) -> Option<f64> {
-    // Sixteen digits do not overflow.
+    // 16 digits do not overflow.
     if text.is_empty() || text.len() > 16 || text[0] == b'.' {
         return None;
     }
@@ -52,7 +53,8 @@ fn general(text: &[u8]) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// A whole number of digits only, and what stands behind it.
+/// Parses the decimal digits at the beginning of a text; returns the number and the rest of the
+/// text.
 #[inline]
 pub fn whole(text: &[u8]) -> Option<(u64, &[u8])> {
     let (mut number, mut length) = (0_u64, 0);
@@ -76,7 +78,7 @@ mod tests {
         finite(text.as_bytes()).map(f64::to_bits)
     }
 
-    /// What the standard library makes of it.
+    /// The result of the standard library.
     fn expected(text: &str) -> Option<u64> {
         text.parse()
             .ok()
@@ -99,7 +101,7 @@ mod tests {
         }
 
         #[test]
-        fn whole_numbers_end_where_they_end(number in any::<u64>(), rest in "[^0-9]{0,3}") {
+        fn integers_end_at_the_first_other_character(number in any::<u64>(), rest in "[^0-9]{0,3}") {
             let text = format!("{number}{rest}");
             prop_assert_eq!(whole(text.as_bytes()), Some((number, rest.as_bytes())));
         }

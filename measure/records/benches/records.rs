@@ -1,14 +1,15 @@
-//! How fast ten million observations are read and analysed: `cargo bench -p downbeat-records --bench records`, with `--all-features`
-//! in all formats. With `-- --gate`, the exit code is 1 when a figure that the project promises is missed.
+//! Time and memory to read and analyse ten million observations: `cargo bench -p downbeat-records
+//! --bench records`, with `--all-features` in all formats. With `-- --gate`, the exit code is 1 if
+//! a promised limit is exceeded.
 //!
-//! Every row is a process of its own, started from here, so that each has its own peak of memory. The files are in the
-//! system's cache when they are read: a disk is not what is measured.
+//! Every row is measured in a child process, so that each has its own peak of memory. The files are
+//! in the cache of the system when they are read: disks are not measured.
 
 #![expect(
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -20,14 +21,14 @@ use downbeat_records::{
 };
 use downbeat_records::{Journal, RecordFormat, read_experiment};
 
-/// The argument that makes this program one of its own children: what to do and where follow.
+/// Argument that makes this program a child process: the task and the path follow.
 const CHILD: &str = "--row";
 const LAUNCHES: usize = 10;
 const GROUPS: usize = 20;
-/// A test, which is not optimized, only wants to see that it runs.
+/// Unoptimized tests only check that it runs.
 const CALLS: usize = if cfg!(debug_assertions) { 50 } else { 50_000 };
 
-/// What is promised of a format.
+/// Promised limits of a format.
 struct Bound {
     most_seconds: f64,
     most_megabytes: f64,
@@ -50,8 +51,8 @@ fn bound(format: RecordFormat) -> Bound {
     }
 }
 
-/// Run-times as they come from a machine: a narrow peak and a long tail, half of them of a global clock, in whole
-/// nanoseconds.
+/// Run-times of a realistic distribution, a narrow peak with a long tail; half of them from a
+/// global clock, in whole nanoseconds.
 fn seen(group: usize) -> Observations {
     let mut random = fastrand::Rng::with_seed(group as u64);
     let mut nanos = |i: usize| {
@@ -108,7 +109,7 @@ fn write(folder: &Path, format: RecordFormat) {
     }
 }
 
-/// Reads all and analyses it, and says how many valid observations there were.
+/// Reads and analyses all; returns the number of valid observations.
 fn analyse(folder: &Path) -> usize {
     let found = read_experiment(folder).expect("what was just written");
     let analysis = Analysis::new(&found.launches, &AnalysisSettings::default())
@@ -116,14 +117,14 @@ fn analyse(folder: &Path) -> usize {
     analysis.groups.iter().map(GroupAnalysis::valid).sum()
 }
 
-/// The most memory that this process ever had.
+/// Peak memory of this process.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .expect("Linux has it");
-    // What the kernel calls kB has 1,024 bytes.
+    // The kernel writes kB for 1,024 bytes.
     line.trim()
         .trim_end_matches("kB")
         .trim()
@@ -133,7 +134,7 @@ fn peak_megabytes() -> f64 {
         / 1e6
 }
 
-/// Seconds, megabytes at the peak and observations.
+/// Runs a child process; returns seconds, peak megabytes and observations.
 fn in_a_child(what: &str, format: RecordFormat, folder: &Path) -> [f64; 3] {
     let this = std::env::current_exe().expect("this program has a file");
     let output = Command::new(this)
@@ -164,7 +165,7 @@ fn child(what: &str, format: RecordFormat, folder: &Path) {
     );
 }
 
-/// What goes away with this program.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {

@@ -1,6 +1,6 @@
-//! How fast observations become a summary: `cargo bench -p downbeat-records`.
+//! Speed of statistics: `cargo bench -p downbeat-records`.
 
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use core::hint::black_box;
 
@@ -12,7 +12,7 @@ use downbeat_records::stats::{
 };
 use downbeat_records::{GroupKey, Launch, MeasuredGroup, Observation, run_time};
 
-/// Run-times as they come from a machine: a narrow peak and a long tail.
+/// Run-times of a realistic distribution: a narrow peak with a long tail.
 fn run_times(count: u64) -> Vec<f64> {
     (0..count)
         .map(|i| 400.0 + (i * 2_654_435_761 % 97) as f64 + if i % 53 == 0 { 5e4 } else { 0.0 })
@@ -47,7 +47,7 @@ fn statistics(criterion: &mut Criterion) {
     });
 }
 
-/// Ten launches with ten groups each.
+/// Analyses ten launches with ten groups each.
 fn analyses(criterion: &mut Criterion) {
     const COUNT: u64 = 10_000;
     let group = |bytes| MeasuredGroup {
@@ -79,7 +79,7 @@ fn analyses(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Medians of launches, no two the same, the second ones a little larger.
+/// Medians of launches, all different, shifted by a constant.
 fn medians(count: u32, shift: f64) -> Vec<f64> {
     (0..count)
         .map(|i| 400.0 + shift + f64::from(i.wrapping_mul(2_654_435_761) >> 8) / 1e6)
@@ -88,7 +88,7 @@ fn medians(count: u32, shift: f64) -> Vec<f64> {
 
 fn comparisons(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("two samples");
-    // The most that are counted exactly, and what is usual at most.
+    // 49 is the largest size of the exact test; 30 is a usual number of launches.
     for count in [30, 49, 1_000] {
         let (mut first, mut second) = (medians(count, 0.0), medians(count, 0.5));
         let first = Sample::new(&mut first).expect("finite");

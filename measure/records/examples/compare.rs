@@ -1,4 +1,4 @@
-//! Two made-up MPI libraries, and what can be said of them.
+//! Compares two simulated MPI libraries.
 
 #![expect(
     clippy::print_stdout,
@@ -15,8 +15,8 @@ use fastrand::Rng;
 const LAUNCHES: usize = 20;
 const CALLS: usize = 200;
 
-/// The run-times of a library's calls in nanoseconds, a list for each launch: a launch has its own pace, and a call
-/// its own delay, now and then a long one.
+/// Simulated run-times of calls in nanoseconds, a list for each launch: each launch has a random
+/// speed, and each call a random delay, sometimes a long one.
 fn run_times(random: &mut Rng, nanos: f64) -> Vec<Vec<f64>> {
     let launch = |random: &mut Rng| {
         let pace = nanos * (1.0 + 0.02 * random.f64());
@@ -28,7 +28,7 @@ fn run_times(random: &mut Rng, nanos: f64) -> Vec<Vec<f64>> {
     (0..LAUNCHES).map(|_| launch(random)).collect()
 }
 
-/// What one experiment comes to: the medians and the means of its launches, without outliers.
+/// Medians and means of the launches of an experiment, without outliers.
 fn averages(launches: &[Sample<'_>]) -> [Vec<f64>; 2] {
     let kept: Vec<Sample<'_>> = launches.iter().map(Sample::without_outliers).collect();
     [
@@ -63,7 +63,7 @@ fn compare(random: &mut Rng, nanos: [f64; 2]) -> Result<Comparison, Box<dyn Erro
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut random = Rng::with_seed(1);
-    // By size of message: what a call of each of the two libraries takes.
+    // Message sizes, and nanoseconds per call of each library.
     let libraries = [
         (8, [5_000.0, 5_000.0]),
         (64, [5_200.0, 5_230.0]),

@@ -1,14 +1,13 @@
-//! What an experiment says: algorithm 3 of the 2016 paper, and what follows from it.
+//! Analysis of experiments: algorithm 3 of the 2016 paper, comparisons and reproducibility.
 //!
-//! An experiment is several launches. Each of its groups, an operation with messages of one size among so many ranks,
-//! comes to one median and one mean in every launch, after outliers were set aside; so there is one distribution of
-//! averages over launches, which is what everything else is about: [`ExperimentComparison`] of two experiments,
-//! [`Reproducibility`] of many.
+//! An experiment consists of launches. In every launch, each group, an operation with messages of one size on a number of
+//! ranks, is reduced to a median and a mean, after outliers are removed. These averages of launches are the input of
+//! everything else: [`ExperimentComparison`] of two experiments, [`Reproducibility`] of repeated experiments.
 //!
 //! ```
-//! use downbeat_records::analysis::{Analysis, Average, AnalysisSettings};
-//! use downbeat_records::{MeasuredGroup, GroupKey, Launch, ObservationState};
+//! use downbeat_records::analysis::{Analysis, AnalysisSettings, Average};
 //! use downbeat_records::stats::Confidence;
+//! use downbeat_records::{GroupKey, Launch, MeasuredGroup, ObservationState};
 //!
 //! let launch = |nanos: &[f64]| Launch {
 //!     groups: vec![MeasuredGroup {
@@ -24,13 +23,13 @@
 //!     ("second".to_owned(), launch(&[420.0, 430.0, 425.0])),
 //! ];
 //! let analysis = Analysis::new(&experiment, &AnalysisSettings::default())?;
-//! let found = &analysis.groups[0];
-//! assert_eq!((found.valid(), found.outliers(), found.count(ObservationState::Late)), (8, 1, 2));
-//! let medians = found.averages(Average::Median).ok_or("two launches have one each")?;
+//! let group = &analysis.groups[0];
+//! assert_eq!((group.valid(), group.outliers(), group.count(ObservationState::Late)), (8, 1, 2));
+//! let medians = group.averages(Average::Median).ok_or("no medians")?;
 //! assert_eq!(medians.values(), [407.5, 425.0]);
 //! assert_eq!(medians.mean(), 416.25);
-//! // Two launches are not enough to be sure: all of their range has a confidence of one half.
-//! let interval = medians.median_interval(Confidence::USUAL).ok_or("two launches have a range")?;
+//! // Two launches are too few for 95 %: their range has a confidence of one half.
+//! let interval = medians.median_interval(Confidence::USUAL).ok_or("no interval")?;
 //! assert!((interval.confidence - 0.5).abs() < 1e-12);
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```

@@ -1,4 +1,4 @@
-//! A file that grows at its end, a whole piece at a time.
+//! Files that grow by complete pieces.
 
 use core::cmp::Ordering;
 use std::fs::{File, OpenOptions};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use super::RecordError;
 
-/// A file that grows at its end.
+/// A file that grows by complete pieces.
 #[derive(Debug)]
 pub(super) struct AppendFile {
     pub(super) path: PathBuf,
     pub(super) file: File,
-    /// Where the next piece goes. What stands behind that is not whole.
+    /// End of the last complete piece. Bytes after it are incomplete.
     pub(super) end: u64,
 }
 
 impl AppendFile {
-    /// Opens a file, also one that is not there yet; whoever does so looks at once at what it holds.
+    /// Opens or creates a file. The caller reads it and sets `end`.
     pub(super) fn open(path: &Path) -> Result<Self, RecordError> {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(RecordError::content(path, "it is not a file"));
@@ -34,10 +34,10 @@ impl AppendFile {
         })
     }
 
-    /// Makes sure that no other process writes this file until it is closed, or this process has ended, in whatever way.
+    /// Locks the file against other processes until it is closed or this process ends.
     ///
-    /// The standard library can do this, too, but not as long as Rust 1.88 is to do. A file system that knows no locks,
-    /// such as Lustre without its option `flock`, is not a reason to measure nothing.
+    /// The standard library has file locks only since Rust 1.89. A file system without locks, such
+    /// as Lustre without its option `flock`, is not an error.
     pub(super) fn lock(&self) -> Result<(), RecordError> {
         #[cfg(unix)]
         {
@@ -51,12 +51,13 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Adds one piece. If that fails, the file is as it was, or will be before the next one.
+    /// Appends one piece. After an error, the incomplete piece is removed now or before the next
+    /// one.
     pub(super) fn append(&mut self, piece: &[u8]) -> Result<(), RecordError> {
         self.cut()?;
         let written = self.file.write_all(piece);
         if written.is_err() {
-            // A reader would do the same.
+            // If this fails, too, readers ignore the incomplete piece.
             let _ = self.cut();
         }
         written.map_err(RecordError::io(&self.path))?;
@@ -64,7 +65,7 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Removes what is not whole.
+    /// Removes incomplete bytes at the end.
     fn cut(&self) -> Result<(), RecordError> {
         let length = self
             .file
@@ -74,7 +75,7 @@ impl AppendFile {
         match length.cmp(&self.end) {
             Ordering::Less => Err(RecordError::content(
                 &self.path,
-                "somebody else made it shorter",
+                "another program truncated it",
             )),
             Ordering::Equal => Ok(()),
             Ordering::Greater => self
@@ -92,9 +93,9 @@ mod tests {
     use super::*;
     use downbeat_files::testing::Folder;
 
-    /// As when the disk is full, or the quota is used up.
+    /// The error of a full disk or an exceeded quota.
     #[test]
-    fn a_piece_that_does_not_fit_is_an_error_that_names_the_file() {
+    fn a_full_disk_is_an_error_that_names_the_file() {
         let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
         let mut full = AppendFile {
             path: PathBuf::from("x/a.csv"),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_goes_away_with_the_next_piece() {
+    fn incomplete_pieces_are_removed_by_the_next_append() {
         let (_folder, path) = Folder::with("a", b"whole\npart");
         let mut tail = AppendFile {
             end: 6,
@@ -127,7 +128,7 @@ mod tests {
             tail.append(b"next\n")
                 .unwrap_err()
                 .to_string()
-                .ends_with("a: somebody else made it shorter")
+                .ends_with("a: another program truncated it")
         );
     }
 }

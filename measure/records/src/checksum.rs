@@ -1,14 +1,14 @@
-//! A checksum within the file that it is of.
+//! A checksum inside the file that it protects.
 //!
-//! A library that reads columns in binary takes it that nothing happened to them: damage can make it panic, or find
-//! other numbers. So the file says its own CRC-32 in its metadata, taken with zeros in its place.
+//! The Parquet reader trusts its input: damage can make it panic or read wrong numbers. Therefore
+//! the metadata contains the CRC-32 of the file, computed with zeros in the place of the checksum.
 
-/// The text of a file that has none yet. It may not come again behind the place where it is to be.
+/// Placeholder for the checksum. It must not occur again after its place.
 pub(super) const UNKNOWN: &str = "downbeat crc32 00000000";
 const ZEROS: &[u8] = b"00000000";
 const BEGIN: &[u8] = b"downbeat crc32 ";
 
-/// Puts the checksum into a file; false if it has no place for it.
+/// Replaces the placeholder by the checksum; returns false if there is none.
 pub(super) fn seal(file: &mut [u8]) -> bool {
     let Some((place, checksum)) = compute(file) else {
         return false;
@@ -17,14 +17,14 @@ pub(super) fn seal(file: &mut [u8]) -> bool {
     true
 }
 
-/// Whether the file is as it was when it was sealed.
+/// True if the checksum is correct.
 pub(super) fn is_sound(file: &[u8]) -> bool {
     compute(file).is_some_and(|(place, checksum)| {
         file[place..].starts_with(format!("{checksum:08x}").as_bytes())
     })
 }
 
-/// Where the checksum stands, and what it should be.
+/// Finds the offset of the checksum and computes its correct value.
 fn compute(file: &[u8]) -> Option<(usize, u32)> {
     let place = file.windows(BEGIN.len()).rposition(|part| part == BEGIN)? + BEGIN.len();
     let mut crc = crc32fast::Hasher::new();
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_is_seen() {
+    fn every_change_is_detected() {
         let mut file = format!("downbeat crc32 before, {UNKNOWN}, after").into_bytes();
         assert!(!is_sound(&file));
         assert!(seal(&mut file) && is_sound(&file));

@@ -1,27 +1,27 @@
-//! What a record must be, whatever the format.
+//! Rules for the content of a record, common to all formats.
 
 use std::collections::HashSet;
 
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 
-/// More factors, or facts, than this are nobody's.
+/// Maximum number of factors, and of facts, of a record.
 const MOST_NAMES: usize = 4_096;
-/// The same for figures of a group.
+/// Maximum number of figures of a group.
 const MOST_FIGURES: usize = 256;
 
-/// What a reader keeps of the observations.
+/// Part of a record that a reader keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// Reads the factors and facts of the head, and no further.
+    /// The factors and facts of the header; reading stops there.
     Header,
-    /// The run-times of those that are valid.
+    /// The run-times of the valid observations.
     Valid,
-    /// All that the file has.
+    /// All rows of the file.
     #[cfg(feature = "parquet")]
     Rows,
 }
 
-/// The rows of a group as they stand in a file.
+/// The rows of a group, as columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GroupRows {
     pub(super) calls: Vec<u64>,
@@ -30,14 +30,14 @@ pub(super) struct GroupRows {
 }
 
 impl GroupRows {
-    /// Those of observations: the valid ones, or all.
-    pub(super) fn from_observations(seen: &Observations, all: bool) -> Self {
+    /// Makes rows of the valid observations, or of all.
+    pub(super) fn from_observations(observations: &Observations, all: bool) -> Self {
         let mut rows = Self::default();
-        for (call, state) in seen.states().iter().enumerate() {
+        for (call, state) in observations.states().iter().enumerate() {
             if all || *state == ObservationState::Valid {
                 rows.calls.push(call as u64);
                 rows.states.push(*state);
-                rows.nanos.push(seen.run_time(call));
+                rows.nanos.push(observations.run_time(call));
             }
         }
         rows
@@ -52,7 +52,7 @@ impl GroupRows {
     }
 }
 
-/// The rows of a group, counted.
+/// Number of rows in each state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     counts: [u64; ObservationState::ALL.len()],
@@ -60,7 +60,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// One more row.
+    /// Counts one row.
     #[inline]
     pub(super) fn add(&mut self, call: u64, state: ObservationState) -> Result<(), String> {
         if call < self.next_call {
@@ -74,14 +74,14 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether these can be the rows of a group of so many observations.
+    /// Checks the rows against the counts of the group.
     fn check(&self, counts: &[(ObservationState, u64)]) -> Result<(), String> {
         for (state, count) in counts {
             let (rows, name) = (self.counts[*state as usize], state.name());
-            // Those that do not count may have been left out.
+            // Rows of invalid observations may be left out.
             if rows > *count || *state == ObservationState::Valid && rows < *count {
                 return Err(format!(
-                    "there are {rows} rows that are {name}, but {count} are said to be"
+                    "there are {rows} rows in state {name}, but their count is {count}"
                 ));
             }
         }
@@ -90,7 +90,7 @@ impl Tally {
             .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
         if self.next_call > all {
             return Err(format!(
-                "there is a call {}, but {all} calls are said to be",
+                "there is a call {}, but the counts add up to {all} calls",
                 self.next_call - 1
             ));
         }
@@ -98,14 +98,14 @@ impl Tally {
     }
 }
 
-/// A launch while its file is read: takes nothing that cannot be.
+/// Builds a launch from a file and rejects invalid content.
 #[derive(Debug, Default)]
 pub(super) struct LaunchBuilder {
     launch: Launch,
     rows: Vec<GroupRows>,
     names: [HashSet<String>; 2],
     keys: HashSet<GroupKey>,
-    /// They count when what comes after them does.
+    /// Facts between groups. They are added with the next group.
     later_facts: Vec<(String, String)>,
 }
 
@@ -122,7 +122,7 @@ impl LaunchBuilder {
         Ok(())
     }
 
-    /// A fact between groups.
+    /// Adds a fact that stands between groups.
     pub(super) fn later_fact(&mut self, name: &str, value: &str) -> Result<(), String> {
         self.name(1, name)?;
         self.later_facts.push((name.to_owned(), value.to_owned()));
@@ -130,20 +130,20 @@ impl LaunchBuilder {
     }
 
     fn name(&mut self, kind: usize, name: &str) -> Result<(), String> {
-        let what = ["factor", "fact"][kind];
+        let kind_name = ["factor", "fact"][kind];
         if name.is_empty() {
-            return Err(format!("a {what} has no name"));
+            return Err(format!("a {kind_name} has no name"));
         }
         if self.names[kind].len() >= MOST_NAMES {
-            return Err(format!("there are more than {MOST_NAMES} {what}s"));
+            return Err(format!("there are more than {MOST_NAMES} {kind_name}s"));
         }
         if !self.names[kind].insert(name.to_owned()) {
-            return Err(format!("there is a second {what} \"{name}\""));
+            return Err(format!("there is a second {kind_name} \"{name}\""));
         }
         Ok(())
     }
 
-    /// Whether such a group can still come.
+    /// Checks that a group with this key can be added.
     pub(super) fn check_key(&self, key: &GroupKey) -> Result<(), String> {
         check_operation(&key.operation)?;
         if self.keys.contains(key) {
@@ -153,7 +153,7 @@ impl LaunchBuilder {
         }
     }
 
-    /// A whole group. Its counts are of all states, each once.
+    /// Adds a complete group. `counts` has each state once.
     pub(super) fn group(
         &mut self,
         group: MeasuredGroup,
@@ -181,7 +181,7 @@ impl LaunchBuilder {
         }
     }
 
-    /// What was read until `end`: behind that, nothing was finished.
+    /// Finishes the launch; `end` is the end of its complete part.
     pub(super) fn found(self, end: u64) -> LaunchContent {
         LaunchContent {
             launch: self.launch,
@@ -191,47 +191,47 @@ impl LaunchBuilder {
     }
 }
 
-/// What a file holds.
+/// Content of a record file.
 #[derive(Debug)]
 pub(super) struct LaunchContent {
     pub(super) launch: Launch,
-    /// Those of each group, if they were to be kept.
+    /// The rows of each group, for [`Keep::Rows`].
     #[cfg_attr(
         not(feature = "parquet"),
-        expect(dead_code, reason = "only what is converted needs all rows")
+        expect(dead_code, reason = "only the conversion to Parquet needs all rows")
     )]
     pub(super) rows: Vec<GroupRows>,
-    /// How many bytes the finished part has.
+    /// Number of bytes in the complete part.
     pub(super) end: u64,
 }
 
-/// Whether this can be the name of an operation in every format.
+/// Checks that every format can store this name of an operation.
 pub(super) fn check_operation(name: &str) -> Result<(), String> {
     let odd = |c: char| c == ',' || c.is_whitespace() || c.is_control();
     if name.is_empty() || name.starts_with('#') || name.contains(odd) {
         return Err(format!(
-            "\"{}\" is no name of an operation",
+            "\"{}\" is not a valid operation name",
             name.escape_debug()
         ));
     }
     Ok(())
 }
 
-/// Whether factors, or facts, come back from a file as they are.
+/// Checks that factors or facts can be written and read again.
 pub(super) fn check_names(all: &Factors) -> Result<(), String> {
     let mut builder = LaunchBuilder::default();
     all.iter().try_for_each(|(name, value)| {
         builder.factor(name, value)?;
         let odd = name.contains('=');
         if odd {
-            Err(format!("\"{name}\" cannot be written: there is a = in it"))
+            Err(format!("\"{name}\" contains \"=\" and cannot be written"))
         } else {
             Ok(())
         }
     })
 }
 
-/// Whether these can be written, and are known by their names.
+/// Checks that figures can be written and read again.
 pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
     if all.len() > MOST_FIGURES {
         return Err(format!("there are more than {MOST_FIGURES} figures"));
@@ -240,7 +240,7 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
         let odd = |c: char| c == '=' || c.is_whitespace() || c.is_control();
         if name.is_empty() || name.contains(odd) {
             return Err(format!(
-                "\"{}\" is no name of a figure",
+                "\"{}\" is not a valid figure name",
                 name.escape_debug()
             ));
         }
@@ -254,10 +254,10 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is written of a group: the counts complete, the rows those that count, or all.
+/// Completes the counts of a group and makes its rows: the valid ones, or all.
 pub(super) fn to_write(
     group: &MeasuredGroup,
-    seen: &Observations,
+    observations: &Observations,
     all: bool,
 ) -> Result<(MeasuredGroup, GroupRows), String> {
     check_operation(&group.key.operation)?;
@@ -266,11 +266,11 @@ pub(super) fn to_write(
         let given = group.counts.iter().find(|(known, _)| *known == state);
         (
             state,
-            given.map_or(seen.count(state) as u64, |(_, count)| *count),
+            given.map_or(observations.count(state) as u64, |(_, count)| *count),
         )
     };
     let counts = ObservationState::ALL.map(count).to_vec();
-    let rows = GroupRows::from_observations(seen, all);
+    let rows = GroupRows::from_observations(observations, all);
     let mut tally = Tally::default();
     rows.calls
         .iter()

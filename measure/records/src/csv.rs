@@ -1,4 +1,4 @@
-//! Records as lines with commas.
+//! Records as CSV.
 
 use std::io::{self, Read, Write};
 
@@ -13,22 +13,22 @@ pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,nanos";
 pub(super) const COMPLETE: &str = "# complete";
 const LONGEST_LINE: usize = 1 << 20;
 
-/// The lines above the first row.
-pub(super) fn head(factors: &Factors, facts: &Factors, columns: &str) -> String {
-    let mut head = format!("{MAGIC}{VERSION}\n");
+/// Header of a file, up to the line of the columns.
+pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> String {
+    let mut header = format!("{MAGIC}{VERSION}\n");
     for (kind, all) in [("factor", factors), ("fact", facts)] {
         all.iter()
-            .for_each(|(name, value)| head.push_str(&named(kind, name, value)));
+            .for_each(|(name, value)| header.push_str(&named(kind, name, value)));
     }
-    head + columns + "\n"
+    header + columns + "\n"
 }
 
-/// The line of a factor or fact.
+/// Line of a factor or fact.
 pub(super) fn named(kind: &str, name: &str, value: &str) -> String {
     format!("# {kind} {name} = {value}\n")
 }
 
-/// All lines of a group.
+/// Writes the lines of a group.
 pub(super) fn write_group(
     to: &mut impl Write,
     group: &MeasuredGroup,
@@ -41,7 +41,7 @@ pub(super) fn write_group(
     writeln!(to, "# end {key} {}", summary(group))
 }
 
-/// The columns that all rows of a group share.
+/// Columns that are the same in all rows of a group.
 pub(super) fn key(
     GroupKey {
         operation,
@@ -52,7 +52,7 @@ pub(super) fn key(
     format!("{operation},{bytes},{ranks}")
 }
 
-/// Counts and figures.
+/// Counts and figures of a group, as in its last line.
 pub(super) fn summary(group: &MeasuredGroup) -> String {
     let counts = group
         .counts
@@ -65,7 +65,7 @@ pub(super) fn summary(group: &MeasuredGroup) -> String {
     counts.chain(figures).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a file.
+/// Reads a record.
 pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     let mut builder = LaunchBuilder::default();
@@ -93,20 +93,20 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
     Ok(body.builder.found(end))
 }
 
-/// Reads the lines above the first row.
+/// Reads the header.
 pub(super) fn read_header<R: Read>(
     lines: &mut Lines<R>,
     builder: &mut LaunchBuilder,
     columns: &str,
 ) -> Result<(), RecordFlaw> {
-    let no_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
+    let not_a_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
     let first = lines.next_line()?.map(|line| text(line).map(str::to_owned));
     match first {
         None if !MAGIC
             .as_bytes()
             .starts_with(&lines.unfinished()[..lines.unfinished().len().min(MAGIC.len())]) =>
         {
-            return Err(lines.flaw(1, no_record()).into());
+            return Err(lines.flaw(1, not_a_record()).into());
         }
         None => return Err(RecordFlaw::NoHeader(1)),
         Some(first) => match first
@@ -119,16 +119,16 @@ pub(super) fn read_header<R: Read>(
                 return Err(lines
                     .flaw(
                         0,
-                        format!("version \"{}\" is not known here", other.escape_debug()),
+                        format!("version \"{}\" is not supported", other.escape_debug()),
                     )
                     .into());
             }
-            None => return Err(lines.flaw(0, no_record()).into()),
+            None => return Err(lines.flaw(0, not_a_record()).into()),
         },
     }
     loop {
         let done = match lines.next_line()? {
-            Some(line) => head_line(line, builder, columns),
+            Some(line) => header_line(line, builder, columns),
             None => return Err(RecordFlaw::NoHeader(lines.number() + 1)),
         };
         if done.map_err(|why| lines.flaw(0, why))? {
@@ -137,8 +137,8 @@ pub(super) fn read_header<R: Read>(
     }
 }
 
-/// Whether this was the last line of the head.
-fn head_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
+/// Reads one line of the header; returns true if it was the last one.
+fn header_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
     let line = text(line)?;
     if let Some(rest) = line.strip_prefix("# factor ") {
         named_value(rest)
@@ -157,7 +157,7 @@ fn head_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<
     }
 }
 
-/// What may come after the head.
+/// Kinds of lines after the header.
 enum CsvLine {
     Row,
     Fact,
@@ -165,16 +165,16 @@ enum CsvLine {
     Complete,
 }
 
-/// What comes after the head.
+/// State of a reader after the header.
 struct CsvBody {
     builder: LaunchBuilder,
     keep: Keep,
-    /// With what all rows of the group begin that is being read.
+    /// Columns that are the same in all rows of the current group.
     prefix: Vec<u8>,
     open: Option<OpenGroup>,
 }
 
-/// The group that is being read.
+/// A group whose end is not read yet.
 struct OpenGroup {
     key: GroupKey,
     tally: Tally,
@@ -192,7 +192,7 @@ impl OpenGroup {
         }
     }
 
-    /// The columns of a row that differ from those of others; `None` if they are not as they should be.
+    /// Adds the columns of a row that differ between rows; `None` if they are invalid.
     #[inline]
     fn row(&mut self, columns: &[u8], keep: Keep) -> Option<Result<(), String>> {
         let (call, rest) = number::whole(columns)?;
@@ -220,13 +220,13 @@ impl CsvBody {
         {
             return match open.row(columns, self.keep) {
                 Some(added) => added.map(|()| CsvLine::Row),
-                None => Err(why_no_row(line)),
+                None => Err(explain_row(line)),
             };
         }
         self.other_line(line)
     }
 
-    /// All but the second and later rows of a group.
+    /// Reads any line but the second and later rows of a group.
     fn other_line(&mut self, line: &[u8]) -> Result<CsvLine, String> {
         let Some(comment) = line.strip_prefix(b"# ") else {
             return self.first_row(line);
@@ -250,9 +250,9 @@ impl CsvBody {
     }
 
     fn first_row(&mut self, line: &[u8]) -> Result<CsvLine, String> {
-        let (key, length) = row_key(line).ok_or_else(|| why_no_row(line))?;
+        let (key, length) = row_key(line).ok_or_else(|| explain_row(line))?;
         if let Some(OpenGroup { key: open, .. }) = &self.open {
-            return Err(format!("a row of {key} stands in the group of {open}"));
+            return Err(format!("a row of {key} is inside the group of {open}"));
         }
         self.builder.check_key(&key)?;
         self.prefix = line[..length].to_vec();
@@ -263,7 +263,7 @@ impl CsvBody {
     fn end(&mut self, line: &str) -> Result<(), String> {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
         let key = read_key(columns)
-            .ok_or_else(|| format!("\"{}\" names no group", columns.escape_debug()))?;
+            .ok_or_else(|| format!("\"{}\" is not a group", columns.escape_debug()))?;
         let open = self
             .open
             .take()
@@ -293,14 +293,14 @@ fn state(text: &[u8]) -> Option<(ObservationState, &[u8])> {
         .find_map(|state| Some((state, text.strip_prefix(state.name().as_bytes())?)))
 }
 
-/// What was measured, as [`key`] writes it.
+/// Parses a key, as written by [`key`].
 pub(super) fn read_key(text: &str) -> Option<GroupKey> {
     let key =
         row_key(format!("{text},").as_bytes()).filter(|(_, length)| *length == text.len() + 1);
     key.map(|(key, _)| key)
 }
 
-/// What was measured, and how many bytes of the row say so.
+/// Parses the key at the beginning of a row; returns it and its length in bytes.
 fn row_key(line: &[u8]) -> Option<(GroupKey, usize)> {
     let length = line.iter().position(|byte| *byte == b',')?;
     let operation = core::str::from_utf8(&line[..length]).ok()?.to_owned();
@@ -317,9 +317,9 @@ fn row_key(line: &[u8]) -> Option<(GroupKey, usize)> {
     ))
 }
 
-/// What is wrong with a row that was not understood.
+/// Explains why a row is invalid.
 #[cold]
-fn why_no_row(line: &[u8]) -> String {
+fn explain_row(line: &[u8]) -> String {
     let columns: Vec<&[u8]> = line.split(|byte| *byte == b',').take(7).collect();
     let expected = COLUMNS.split(',').count();
     if columns.len() != expected {
@@ -332,10 +332,7 @@ fn why_no_row(line: &[u8]) -> String {
             .map(|(number, _)| number)
     };
     let wrong = [
-        (
-            core::str::from_utf8(columns[0]).is_ok(),
-            "name of an operation",
-        ),
+        (core::str::from_utf8(columns[0]).is_ok(), "operation name"),
         (whole(columns[1]).is_some(), "number of bytes"),
         (
             whole(columns[2]).is_some_and(|ranks| u32::try_from(ranks).is_ok()),
@@ -350,16 +347,16 @@ fn why_no_row(line: &[u8]) -> String {
     ];
     let wrong = wrong.iter().zip(&columns).find(|((fine, _), _)| !fine);
     wrong.map_or_else(String::new, |((_, what), column)| {
-        format!("\"{}\" is no {what}", shown(column))
+        format!("\"{}\" is not a valid {what}", shown(column))
     })
 }
 
 fn text(line: &[u8]) -> Result<&str, String> {
-    core::str::from_utf8(line).map_err(|_| "it is no UTF-8".to_owned())
+    core::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 fn named_value(text: &str) -> Result<(&str, &str), String> {
-    // Some editors remove blanks at the ends of lines.
+    // Some editors remove spaces at the ends of lines.
     let named = text
         .split_once(" = ")
         .or_else(|| Some((text.strip_suffix(" =")?, "")));
@@ -369,7 +366,7 @@ fn named_value(text: &str) -> Result<(&str, &str), String> {
 /// Counts by state, and figures.
 pub(super) type Summary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
 
-/// Reads counts, of all states in their order, and figures.
+/// Parses counts of all states, in their order, and figures.
 pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
     let mut parts = text.split(' ');
     let mut counts = vec![];
@@ -380,7 +377,7 @@ pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
             .and_then(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
         counts.push((
             state,
-            count.ok_or_else(|| format!("the count of those that are {name} is not there"))?,
+            count.ok_or_else(|| format!("the count of state {name} is missing"))?,
         ));
     }
     let figure = |part: &str| {
@@ -388,7 +385,7 @@ pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
         Some((name.to_owned(), number::finite(nanos.as_bytes())?))
     };
     let figures = parts.map(|part| {
-        figure(part).ok_or_else(|| format!("\"{}\" is no figure", shown(part.as_bytes())))
+        figure(part).ok_or_else(|| format!("\"{}\" is not a figure", shown(part.as_bytes())))
     });
     Ok((counts, figures.collect::<Result<_, _>>()?))
 }

@@ -1,4 +1,4 @@
-//! The launches of one experiment.
+//! Reading the launches of an experiment.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -12,15 +12,15 @@ use super::format::ENDS;
 use super::{RecordError, RecordFormat, csv};
 use crate::{Factors, Launch};
 
-/// Everything that the launches of an experiment measured.
+/// All launches of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
-    /// By name, in the order of the names.
+    /// Names and launches, in the order of the names.
     pub launches: Vec<(String, Launch)>,
 }
 
 impl Experiment {
-    /// What is the same in all launches. Without launches there are none.
+    /// Factors of the experiment, common to all launches; empty without launches.
     pub fn factors(&self) -> &Factors {
         static NONE: Factors = Factors::none();
         self.launches
@@ -29,56 +29,58 @@ impl Experiment {
     }
 }
 
-/// Reads all launches of a folder, also those that are not complete. A single file is an experiment of one launch.
+/// Reads all launches of a folder, also incomplete ones. A single file is an experiment of one
+/// launch.
 ///
 /// # Errors
-/// When the folder is not there or holds no launch, when launches differ in a factor, when one is there in two formats,
-/// or when a file cannot be read or is damaged.
+/// If the folder does not exist or contains no launch, launches differ in a factor, a launch exists
+/// in two formats, or a file cannot be read or is damaged.
 pub fn read_experiment(path: &Path) -> Result<Experiment, RecordError> {
     let mut launches: Vec<(String, Launch)> = vec![];
     let files = launch_files(path)?;
     for (name, file) in &files {
         let launch = read_launch(file)?;
-        if let (Some((_, first)), Some((_, of_first))) = (launches.first(), files.first()) {
-            check_factors(of_first, &first.factors, Some(file), &launch.factors)?;
+        if let (Some((_, first)), Some((_, first_file))) = (launches.first(), files.first()) {
+            check_factors(first_file, &first.factors, Some(file), &launch.factors)?;
         }
         launches.push((name.clone(), launch));
     }
     Ok(Experiment { launches })
 }
 
-/// Refuses launches of different experiments.
+/// Checks that two launches have the same factors.
 pub(super) fn check_factors(
     first: &Path,
-    of_first: &Factors,
+    first_factors: &Factors,
     second: Option<&Path>,
-    of_second: &Factors,
+    second_factors: &Factors,
 ) -> Result<(), RecordError> {
-    let Some(factor) = of_first.differing(of_second) else {
+    let Some(factor) = first_factors.differing(second_factors) else {
         return Ok(());
     };
     Err(RecordError::Differ {
         first: first.to_owned(),
         second: second.map(Path::to_owned),
         factor: factor.to_owned(),
-        values: [of_first, of_second].map(|factors| factors.get(factor).map(str::to_owned)),
+        values: [first_factors, second_factors]
+            .map(|factors| factors.get(factor).map(str::to_owned)),
     })
 }
 
-/// The names and files of the launches of a folder, in the order of the names; there is at least one. Whether they can
-/// be read is another question. A single file is there alone.
+/// Lists the names and files of the launches in a folder, at least one, in the order of the names;
+/// does not read them. For a single file, lists only that file.
 ///
 /// # Errors
-/// When the folder is not there or holds no launch, or when a launch is there in two formats.
+/// If the folder does not exist or contains no launch, or a launch exists in two formats.
 pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
     let mut found = files_in(path)?;
     if found.is_empty() {
         return Err(RecordError::content(
             path,
-            "there is no record of a launch in this folder",
+            "this folder contains no record of a launch",
         ));
     }
-    // Whoever writes Parquet removes the text only afterwards.
+    // The CSV file is removed only after the Parquet file is complete, so both may exist.
     let replaced: Vec<PathBuf> = found
         .iter()
         .filter(|(_, file)| has_end(file, "parquet"))
@@ -90,7 +92,7 @@ pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> 
             let first = twice[0].1.display();
             Err(RecordError::content(
                 &twice[1].1,
-                format!("the same launch is there as {first}, too"),
+                format!("the same launch exists as {first}, too"),
             ))
         }
         None => Ok(found),
@@ -128,33 +130,33 @@ fn has_end(file: &Path, end: &str) -> bool {
     file.extension().is_some_and(|found| found == end)
 }
 
-/// Reads one launch. One that is not complete has the groups that were finished.
+/// Reads one launch. An incomplete one has the groups that were finished.
 ///
 /// # Errors
-/// When the file cannot be read or is damaged.
+/// If the file cannot be read or is damaged.
 pub fn read_launch(path: &Path) -> Result<Launch, RecordError> {
     read(path, RecordFormat::from_path(path)?, Keep::Valid).map(|found| found.launch)
 }
 
-/// Reads the factors and the facts that a launch began with, and nothing of what it measured.
+/// Reads the factors and facts in the header of a launch, and nothing else.
 ///
 /// # Errors
-/// When the file cannot be read or its head is damaged.
+/// If the file cannot be read or its header is damaged.
 pub fn read_header(path: &Path) -> Result<(Factors, Factors), RecordError> {
     read(path, RecordFormat::from_path(path)?, Keep::Header)
         .map(|LaunchContent { launch, .. }| (launch.factors, launch.facts))
 }
 
-/// Whether a launch says that it is complete; nothing else is read.
+/// Returns true if a launch is complete; reads only the end of the file.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn is_complete(path: &Path) -> Result<bool, RecordError> {
     let last_line: &[u8] = match RecordFormat::from_path(path)? {
         RecordFormat::Csv => b"\n# complete",
         #[cfg(feature = "json")]
         RecordFormat::JsonLines => super::json::COMPLETE.as_bytes(),
-        // There is none before.
+        // A Parquet file is written only when the launch is complete.
         #[cfg(feature = "parquet")]
         RecordFormat::Parquet => return read_header(path).map(|_| true),
     };
@@ -179,7 +181,7 @@ pub(super) fn read(
     read_open(&open(path)?, format, keep).map_err(|flaw| flaw.in_file(path))
 }
 
-/// Reads a file from where it stands.
+/// Reads a file from its current position.
 pub(super) fn read_open(
     file: &File,
     format: RecordFormat,

@@ -1,4 +1,4 @@
-//! How records can be written.
+//! File formats of records.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,23 +6,24 @@ use std::path::Path;
 
 use super::RecordError;
 
-/// How records are written.
+/// File format of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordFormat {
-    /// A line for each observation, with commas.
+    /// CSV: one line for each observation.
     #[default]
     Csv,
-    /// A JSON object for each group, on a line.
+    /// JSON Lines: one object for each group.
     #[cfg(feature = "json")]
     JsonLines,
-    /// Columns in binary. Its index is at its end: while a launch runs there is a [`Csv`](Self::Csv) file.
+    /// Parquet. Its index is at the end of the file; while a launch runs, it writes
+    /// [`Csv`](Self::Csv).
     #[cfg(feature = "parquet")]
     Parquet,
 }
 
 impl RecordFormat {
-    /// All that this library was built with.
+    /// Formats that this library was built with.
     pub const ALL: &[Self] = &[
         Self::Csv,
         #[cfg(feature = "json")]
@@ -31,7 +32,7 @@ impl RecordFormat {
         Self::Parquet,
     ];
 
-    /// As users write it, and as names of files end.
+    /// Name of the format, and file name extension.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -42,7 +43,7 @@ impl RecordFormat {
         }
     }
 
-    /// That of a file, by the end of its name.
+    /// Format of a file, by its extension.
     pub(super) fn from_path(path: &Path) -> Result<Self, RecordError> {
         let end = path.extension().unwrap_or_default().to_string_lossy();
         let known = Self::ALL
@@ -53,7 +54,7 @@ impl RecordFormat {
     }
 }
 
-/// The ends of the names of all record files, also of those that this library was built without.
+/// Extensions of all record files, including formats that this library was built without.
 pub(super) const ENDS: [&str; 3] = ["csv", "jsonl", "parquet"];
 
 fn unknown(name: &str) -> String {
@@ -65,10 +66,10 @@ fn unknown(name: &str) -> String {
     if ENDS.contains(&name) {
         return format!("this program was built without the format \"{name}\": it has {known}");
     }
-    format!("there is no format \"{name}\": there are {known}")
+    format!("unknown format \"{name}\"; known are {known}")
 }
 
-/// Its name.
+/// Writes the name.
 impl fmt::Display for RecordFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -98,7 +99,7 @@ mod tests {
         }
         let error = "xml".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
-            error.starts_with("there is no format \"xml\": there are csv"),
+            error.starts_with("unknown format \"xml\"; known are csv"),
             "{error}"
         );
         assert_eq!(
@@ -110,7 +111,7 @@ mod tests {
 
     #[cfg(not(feature = "json"))]
     #[test]
-    fn a_format_that_was_left_out_is_known_as_such() {
+    fn formats_that_were_not_built_are_recognized() {
         let error = "jsonl".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
             error.starts_with("this program was built without the format \"jsonl\""),

@@ -1,4 +1,4 @@
-//! Files that were not written by this library, or that something happened to.
+//! Damaged files, and files that other programs wrote.
 
 use std::fs;
 use std::io::{self, Read};
@@ -27,13 +27,13 @@ fn read_csv(text: &str) -> Result<Launch, String> {
     read_text("a.csv", text.as_bytes())
 }
 
-/// Of the file that begins with a sound head.
+/// Error of a file with a valid header and this body.
 fn body(text: &str) -> String {
     read_csv(&format!("{HEAD}{text}")).unwrap_err()
 }
 
 #[test]
-fn heads() {
+fn invalid_headers() {
     let none = "a record of a launch begins with \"# downbeat launch 1\"";
     for text in [
         "x",
@@ -52,7 +52,7 @@ fn heads() {
     }
     assert_eq!(
         read_csv("# downbeat launch 2\n").unwrap_err(),
-        "line 1: version \"2\" is not known here"
+        "line 1: version \"2\" is not supported"
     );
     assert_eq!(
         read_csv("").unwrap_err(),
@@ -95,7 +95,7 @@ fn heads() {
     .concat();
     assert_eq!(
         read_text("a.csv", &broken).unwrap_err(),
-        "line 2: it is no UTF-8"
+        "line 2: it is not UTF-8"
     );
     let many: String = (0..5_000).map(|i| format!("# factor {i} = \n")).collect();
     let many = read_csv(&format!("# downbeat launch 1\n{many}")).unwrap_err();
@@ -109,38 +109,41 @@ fn heads() {
 }
 
 #[test]
-fn rows() {
+fn invalid_rows() {
     let row = |row: &str| body(&format!("{row}\n"));
     for nanos in ["NaN", "inf", "-inf", "1e999", "", "1 ", "0x1p3", "375ns"] {
         assert_eq!(
             row(&format!("a,8,4,0,valid,{nanos}")),
-            format!("line 5: \"{nanos}\" is no run-time")
+            format!("line 5: \"{nanos}\" is not a valid run-time")
         );
     }
-    assert_eq!(row("a,8,4,0,lost,1"), "line 5: \"lost\" is no state");
+    assert_eq!(
+        row("a,8,4,0,lost,1"),
+        "line 5: \"lost\" is not a valid state"
+    );
     assert_eq!(
         row("a,8,4,-1,valid,1"),
-        "line 5: \"-1\" is no number of a call"
+        "line 5: \"-1\" is not a valid number of a call"
     );
     assert_eq!(
         row("a,8,4,99999999999999999999,valid,1"),
-        "line 5: \"99999999999999999999\" is no number of a call"
+        "line 5: \"99999999999999999999\" is not a valid number of a call"
     );
     assert_eq!(
         row("a,8,4294967296,0,valid,1"),
-        "line 5: \"4294967296\" is no number of ranks"
+        "line 5: \"4294967296\" is not a valid number of ranks"
     );
     assert_eq!(
         row("a,1e3,4,0,valid,1"),
-        "line 5: \"1e3\" is no number of bytes"
+        "line 5: \"1e3\" is not a valid number of bytes"
     );
     assert_eq!(
         row(",8,4,0,valid,1"),
-        "line 5: \"\" is no name of an operation"
+        "line 5: \"\" is not a valid operation name"
     );
     assert_eq!(
         row("a b,8,4,0,valid,1"),
-        "line 5: \"a b\" is no name of an operation"
+        "line 5: \"a b\" is not a valid operation name"
     );
     assert_eq!(
         row("a,8,4,0,valid"),
@@ -166,7 +169,7 @@ fn rows() {
     let long = row(&format!("a,8,4,0,valid,{}", "x".repeat(1_000)));
     assert_eq!(
         long,
-        format!("line 5: \"{}...\" is no run-time", "x".repeat(40))
+        format!("line 5: \"{}...\" is not a valid run-time", "x".repeat(40))
     );
     assert_eq!(
         body("a,8,4,1,valid,1\na,8,4,1,valid,1\n"),
@@ -182,7 +185,7 @@ fn rows() {
     );
     assert_eq!(
         body("a,8,4,1,valid,1\nb,8,4,1,valid,1\n"),
-        "line 6: a row of b, 8 bytes, 4 ranks stands in the group of a, 8 bytes, 4 ranks"
+        "line 6: a row of b, 8 bytes, 4 ranks is inside the group of a, 8 bytes, 4 ranks"
     );
     let invalid = [
         HEAD.as_bytes(),
@@ -191,29 +194,29 @@ fn rows() {
     .concat();
     assert_eq!(
         read_text("a.csv", &invalid).unwrap_err(),
-        "line 6: \"\u{fffd}\u{fffd}\" is no name of an operation"
+        "line 6: \"\u{fffd}\u{fffd}\" is not a valid operation name"
     );
 }
 
 #[test]
-fn ends_of_groups() {
+fn invalid_ends_of_groups() {
     let group = "a,8,4,0,valid,1\na,8,4,2,late,1\n";
     let end = |end: &str| body(&format!("{group}# {end}\n"));
     assert_eq!(
         end("end a,8,4 valid=2 late=1 long=0"),
-        "line 7: there are 1 rows that are valid, but 2 are said to be"
+        "line 7: there are 1 rows in state valid, but their count is 2"
     );
     assert_eq!(
         end("end a,8,4 valid=0 late=3 long=0"),
-        "line 7: there are 1 rows that are valid, but 0 are said to be"
+        "line 7: there are 1 rows in state valid, but their count is 0"
     );
     assert_eq!(
         end("end a,8,4 valid=1 late=0 long=9"),
-        "line 7: there are 1 rows that are late, but 0 are said to be"
+        "line 7: there are 1 rows in state late, but their count is 0"
     );
     assert_eq!(
         end("end a,8,4 valid=1 late=1 long=0"),
-        "line 7: there is a call 2, but 2 calls are said to be"
+        "line 7: there is a call 2, but the counts add up to 2 calls"
     );
     assert_eq!(
         end("end b,8,4 valid=1 late=2 long=0"),
@@ -221,23 +224,23 @@ fn ends_of_groups() {
     );
     assert_eq!(
         end("end a,8 valid=1 late=2 long=0"),
-        "line 7: \"a,8\" names no group"
+        "line 7: \"a,8\" is not a group"
     );
     assert_eq!(
         end("end a,8,4 valid=1 long=0 late=2"),
-        "line 7: the count of those that are late is not there"
+        "line 7: the count of state late is missing"
     );
     assert_eq!(
         end("end a,8,4"),
-        "line 7: the count of those that are valid is not there"
+        "line 7: the count of state valid is missing"
     );
     assert_eq!(
         end("end a,8,4 valid=1 late=2 long=0 avg=NaN"),
-        "line 7: \"avg=NaN\" is no figure"
+        "line 7: \"avg=NaN\" is not a figure"
     );
     assert_eq!(
         end("end a,8,4 valid=1 late=2 long=0 avg"),
-        "line 7: \"avg\" is no figure"
+        "line 7: \"avg\" is not a figure"
     );
     assert_eq!(
         end("end a,8,4 valid=1 late=2 long=0 avg=1 avg=2"),
@@ -272,7 +275,7 @@ fn ends_of_groups() {
 }
 
 #[test]
-fn what_is_unusual_but_sound() {
+fn unusual_but_valid_files_are_read() {
     let usual = read_csv(&format!("{HEAD}{GROUP}# complete\n")).unwrap();
     assert_eq!(usual.groups[0].nanos, [375.0, 381.25]);
     let mixed = format!("{HEAD}{GROUP}# complete\n")
@@ -284,7 +287,7 @@ fn what_is_unusual_but_sound() {
         read_csv(&format!("{HEAD}{GROUP}# complete\n").replace('\n', "\r\n")).unwrap(),
         usual
     );
-    // By clocks that are wrong, an operation may end before it begins.
+    // With wrong clocks, an operation may end before it begins.
     let odd = read_csv(&format!(
         "{HEAD}a,0,1,0,valid,-1e300\n# end a,0,1 valid=1 late=0 long=0\n# end b,0,1 valid=0 late=7 long=0\n"
     ))
@@ -295,9 +298,9 @@ fn what_is_unusual_but_sound() {
     );
 }
 
-/// Half a line without an end, then an error: what is read of it is bounded.
+/// The header, then a line without end: reading stops at the limit.
 #[test]
-fn a_line_of_two_gigabytes_is_given_up_early() {
+fn long_lines_are_rejected_early() {
     struct Counted(u64);
     impl Read for Counted {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -315,14 +318,14 @@ fn a_line_of_two_gigabytes_is_given_up_early() {
 }
 
 #[test]
-fn folders() {
+fn invalid_folders() {
     let folder = Folder::new();
-    let told = |path: &Path| read_experiment(path).unwrap_err().to_string();
+    let message = |path: &Path| read_experiment(path).unwrap_err().to_string();
     let shown = |path: &Path| path.display().to_string();
-    assert!(told(&folder.0).starts_with(&format!("{}: No such file", shown(&folder.0))));
+    assert!(message(&folder.0).starts_with(&format!("{}: No such file", shown(&folder.0))));
     fs::create_dir_all(folder.file("variant.csv")).unwrap();
     assert_eq!(
-        told(&folder.0),
+        message(&folder.0),
         format!("{}: it is not a file", shown(&folder.file("variant.csv")))
     );
     fs::remove_dir(folder.file("variant.csv")).unwrap();
@@ -330,9 +333,9 @@ fn folders() {
     fs::write(folder.file(".b.csv"), "").unwrap();
     fs::write(folder.file("notes.txt"), "").unwrap();
     assert_eq!(
-        told(&folder.0),
+        message(&folder.0),
         format!(
-            "{}: there is no record of a launch in this folder",
+            "{}: this folder contains no record of a launch",
             shown(&folder.0)
         )
     );
@@ -344,7 +347,7 @@ fn folders() {
     );
     fs::write(&one, HEAD).unwrap();
     assert_eq!(
-        told(&folder.0),
+        message(&folder.0),
         format!(
             "{}: the factor \"ranks\" is \"4\" here, but \"8\" in {}",
             shown(&one),
@@ -362,19 +365,19 @@ fn folders() {
     assert_eq!(names, ["1", "2"]);
     fs::write(folder.file("2.jsonl"), "").unwrap();
     assert_eq!(
-        told(&folder.0),
+        message(&folder.0),
         format!(
-            "{}: the same launch is there as {}, too",
+            "{}: the same launch exists as {}, too",
             shown(&folder.file("2.jsonl")),
             shown(&two)
         )
     );
-    assert!(told(Path::new("/dev/zero")).starts_with("/dev/zero: "));
+    assert!(message(Path::new("/dev/zero")).starts_with("/dev/zero: "));
     assert!(Experiment::default().factors().get("ranks").is_none());
 }
 
 fn measured() -> (MeasuredGroup, Observations) {
-    let seen = Observations::new(
+    let observations = Observations::new(
         1,
         vec![ObservationState::Valid; 2],
         CallTimes::Means(vec![375.0, 1.5]),
@@ -392,19 +395,20 @@ fn measured() -> (MeasuredGroup, Observations) {
             counts: vec![],
             figures: vec![],
         },
-        seen,
+        observations,
     )
 }
 
 #[test]
-fn what_could_not_be_read_again_is_not_written() {
+fn content_that_cannot_be_read_again_is_rejected() {
     let folder = Folder::new();
     let none = Factors::default();
-    let told = |result: Result<Journal, RecordError>| result.map(|_| ()).unwrap_err().to_string();
+    let message =
+        |result: Result<Journal, RecordError>| result.map(|_| ()).unwrap_err().to_string();
     for name in ["", "a/b", "..", ".a", "a.raw", "a\nb"] {
         let shown = name.escape_debug();
         assert_eq!(
-            told(Journal::open(
+            message(Journal::open(
                 &folder.0,
                 name,
                 RecordFormat::Csv,
@@ -412,12 +416,12 @@ fn what_could_not_be_read_again_is_not_written() {
                 &none,
                 &none
             )),
-            format!("\"{shown}\" is no name of a launch")
+            format!("\"{shown}\" is not a valid launch name")
         );
     }
     let twice = none.clone().with("x", &1).with("x", &1);
     assert_eq!(
-        told(Journal::open(
+        message(Journal::open(
             &folder.0,
             "a",
             RecordFormat::Csv,
@@ -429,7 +433,7 @@ fn what_could_not_be_read_again_is_not_written() {
     );
     let equal = none.clone().with("x = 1", &1);
     assert_eq!(
-        told(Journal::open(
+        message(Journal::open(
             &folder.0,
             "a",
             RecordFormat::Csv,
@@ -437,15 +441,15 @@ fn what_could_not_be_read_again_is_not_written() {
             &none,
             &equal
         )),
-        "\"x = 1\" cannot be written: there is a = in it"
+        "\"x = 1\" contains \"=\" and cannot be written"
     );
     assert!(!folder.0.exists());
 
     let mut journal =
         Journal::open(&folder.0, "a", RecordFormat::Csv, false, &none, &none).unwrap();
-    let (group, seen) = measured();
-    let mut refused = |group: &MeasuredGroup, seen: &Observations| {
-        journal.append(group, seen).unwrap_err().to_string()
+    let (group, observations) = measured();
+    let mut refused = |group: &MeasuredGroup, observations: &Observations| {
+        journal.append(group, observations).unwrap_err().to_string()
     };
     let named = |operation: &str| MeasuredGroup {
         key: GroupKey {
@@ -455,7 +459,9 @@ fn what_could_not_be_read_again_is_not_written() {
         ..group.clone()
     };
     for operation in ["", "a b", "a,b", "#a", "a\n"] {
-        assert!(refused(&named(operation), &seen).ends_with("is no name of an operation"));
+        assert!(
+            refused(&named(operation), &observations).ends_with("is not a valid operation name")
+        );
     }
     let key = "allreduce, 8 bytes, 4 ranks";
     let figures = |figures: &[(&str, f64)]| MeasuredGroup {
@@ -466,20 +472,20 @@ fn what_could_not_be_read_again_is_not_written() {
         ..group.clone()
     };
     assert_eq!(
-        refused(&figures(&[("a", f64::NAN)]), &seen),
+        refused(&figures(&[("a", f64::NAN)]), &observations),
         format!("{key}: the figure a is NaN")
     );
     assert_eq!(
-        refused(&figures(&[("a=b", 1.0)]), &seen),
-        format!("{key}: \"a=b\" is no name of a figure")
+        refused(&figures(&[("a=b", 1.0)]), &observations),
+        format!("{key}: \"a=b\" is not a valid figure name")
     );
     let miscounted = MeasuredGroup {
         counts: vec![(ObservationState::Valid, 3)],
         ..group.clone()
     };
     assert_eq!(
-        refused(&miscounted, &seen),
-        format!("{key}: there are 2 rows that are valid, but 3 are said to be")
+        refused(&miscounted, &observations),
+        format!("{key}: there are 2 rows in state valid, but their count is 3")
     );
     let endless = Observations::new(
         1,
@@ -491,16 +497,19 @@ fn what_could_not_be_read_again_is_not_written() {
         refused(&group, &endless),
         format!("{key}: call 0 took inf ns")
     );
-    journal.append(&group, &seen).unwrap();
+    journal.append(&group, &observations).unwrap();
     assert_eq!(
-        journal.append(&group, &seen).unwrap_err().to_string(),
+        journal
+            .append(&group, &observations)
+            .unwrap_err()
+            .to_string(),
         format!("{key}: it is in the record already")
     );
     journal.complete().unwrap();
     journal.complete().unwrap();
     assert!(
         journal
-            .append(&named("b"), &seen)
+            .append(&named("b"), &observations)
             .unwrap_err()
             .to_string()
             .ends_with("the record is complete")
@@ -515,22 +524,22 @@ fn what_could_not_be_read_again_is_not_written() {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn write_errors_name_the_file() {
     let none = Factors::default();
     let open = |dir: &Path| Journal::open(dir, "a", RecordFormat::Csv, true, &none, &none);
-    let told = |dir: &Path| open(dir).map(|_| ()).unwrap_err().to_string();
-    assert!(told(Path::new("/proc/nowhere")).starts_with("/proc/nowhere: "));
+    let message = |dir: &Path| open(dir).map(|_| ()).unwrap_err().to_string();
+    assert!(message(Path::new("/proc/nowhere")).starts_with("/proc/nowhere: "));
     let (folder, file) = Folder::with("file", b"");
-    assert!(told(&file).starts_with(&format!("{}: ", file.display())));
+    assert!(message(&file).starts_with(&format!("{}: ", file.display())));
     fs::create_dir(folder.file("a.csv")).unwrap();
     assert_eq!(
-        told(&folder.0),
+        message(&folder.0),
         format!("{}: it is not a file", folder.file("a.csv").display())
     );
     fs::remove_dir(folder.file("a.csv")).unwrap();
-    // Not one of ours: it stays as it is.
+    // A file of another program is not changed.
     fs::write(folder.file("a.csv"), "x,y\n1,2\n").unwrap();
-    assert!(told(&folder.0).contains("a.csv: line 1: a record of a launch begins with"));
+    assert!(message(&folder.0).contains("a.csv: line 1: a record of a launch begins with"));
     assert_eq!(
         fs::read_to_string(folder.file("a.csv")).unwrap(),
         "x,y\n1,2\n"
@@ -538,12 +547,12 @@ fn what_cannot_be_written_is_named() {
     fs::remove_file(folder.file("a.csv")).unwrap();
 
     let mut journal = open(&folder.0).unwrap();
-    let (group, seen) = measured();
-    journal.append(&group, &seen).unwrap();
+    let (group, observations) = measured();
+    journal.append(&group, &observations).unwrap();
     journal.complete().unwrap();
     let raw = fs::read_to_string(folder.file("a.raw.csv")).unwrap();
     assert_eq!(raw.lines().nth(2), Some("allreduce,8,4,0,valid,0,0,375"));
-    // Raw observations that the record knows nothing of, or the other way round.
+    // Raw observations without their record, and the other way round.
     fs::write(
         folder.file("a.csv"),
         fs::read_to_string(folder.file("a.csv"))
@@ -553,7 +562,7 @@ fn what_cannot_be_written_is_named() {
     .unwrap();
     fs::write(folder.file("a.raw.csv"), raw.replace("allreduce", "bcast")).unwrap();
     assert!(
-        told(&folder.0)
+        message(&folder.0)
             .contains("a.raw.csv: line 5: the record's next group is allreduce, 8 bytes, 4 ranks")
     );
     fs::write(
@@ -565,7 +574,7 @@ fn what_cannot_be_written_is_named() {
     )
     .unwrap();
     assert!(
-        told(&folder.0)
-            .contains("a.raw.csv: line 4: the group of allreduce, 8 bytes, 4 ranks is not there")
+        message(&folder.0)
+            .contains("a.raw.csv: line 4: the group of allreduce, 8 bytes, 4 ranks is missing")
     );
 }

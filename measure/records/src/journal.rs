@@ -1,4 +1,4 @@
-//! What a launch writes while it measures.
+//! Writing the record of a launch.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,31 +11,33 @@ use super::format::ENDS;
 use super::{RecordError, RecordFormat, csv, raw};
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations};
 
-/// The record of a launch while it measures: a new one, or one that an earlier launch did not complete.
+/// Writer of the record of a launch: a new record, or the continuation of an incomplete one.
 ///
-/// One process of a launch has it; for as long as it does, no other can open it.
+/// One process of the launch has it. Until it is dropped, no other process can open the same
+/// record.
 #[derive(Debug)]
 pub struct Journal {
     format: RecordFormat,
-    /// `None` when there is nothing left to do.
+    /// `None` if the record is complete.
     main: Option<AppendFile>,
     raw: Option<AppendFile>,
     groups: Vec<GroupKey>,
-    /// The facts of a continuation. They are written with its first group, since without one they mean nothing.
+    /// Facts of a continuation. They are written with its first group, as they say nothing without
+    /// one.
     later_facts: Factors,
-    /// Whether the last line is written.
+    /// True if the last line is written.
     ended: bool,
 }
 
 impl Journal {
-    /// Begins the record `NAME` in a folder, which is made if it is not there; or goes on with one that is not complete.
-    /// With `raw`, also observations that do not count are kept, and what each rank saw of all of them is written to
-    /// `NAME.raw.csv`.
+    /// Begins the record `NAME` in a folder, which is created if necessary, or continues an
+    /// incomplete one. With `raw`, invalid observations are kept, too, and the timestamps of all
+    /// ranks are written to `NAME.raw.csv`.
     ///
     /// # Errors
-    /// When the record was begun with other factors, in another format, or otherwise as to `raw`; when the folder has
-    /// launches with other factors; when another process writes it; when a file cannot be written, or is damaged; or
-    /// when a name could not be read again.
+    /// If the record was begun with other factors, in another format or with another value of
+    /// `raw`; if the folder has launches with other factors; if another process writes the record;
+    /// if a file cannot be written or is damaged; or if a name cannot be stored.
     pub fn open(
         dir: &Path,
         name: &str,
@@ -54,13 +56,13 @@ impl Journal {
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        let main = AppendFile::open(&files.written())?;
+        let main = AppendFile::open(&files.running_path())?;
         main.lock()?;
-        // Another process may have finished it while this one opened what that one removed.
+        // Another process may have completed and removed the file while this one opened it.
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        match read_open(&main.file, files.text(), Keep::Valid) {
+        match read_open(&main.file, files.running_format(), Keep::Valid) {
             Err(RecordFlaw::NoHeader(_)) => Self::begin(&files, main, raw, factors, facts),
             Err(flaw) => Err(flaw.in_file(&main.path)),
             Ok(found) => {
@@ -105,23 +107,23 @@ impl Journal {
         factors: &Factors,
         facts: &Factors,
     ) -> Result<Self, RecordError> {
-        let facts = files.marked(facts);
-        // Before the head of the record, so that a record that has one tells whether this is there, too.
+        let facts = files.initial_facts(facts);
+        // Before the header of the record, so that a record with a header always has its raw file.
         let raw = if raw {
             let mut raw = AppendFile::open(&files.raw())?;
-            raw.append(csv::head(factors, &facts, raw::COLUMNS).as_bytes())?;
+            raw.append(csv::header(factors, &facts, raw::COLUMNS).as_bytes())?;
             Some(raw)
         } else {
-            // One without a record says nothing.
+            // Remove a raw file without a record.
             let _ = fs::remove_file(files.raw());
             None
         };
-        let head = match files.text() {
+        let header = match files.running_format() {
             #[cfg(feature = "json")]
-            RecordFormat::JsonLines => super::json::head(factors, &facts),
-            _ => csv::head(factors, &facts, csv::COLUMNS),
+            RecordFormat::JsonLines => super::json::header(factors, &facts),
+            _ => csv::header(factors, &facts, csv::COLUMNS),
         };
-        main.append(head.as_bytes())?;
+        main.append(header.as_bytes())?;
         let format = files.format;
         Ok(Self {
             format,
@@ -133,34 +135,35 @@ impl Journal {
         })
     }
 
-    /// Whether all that was to be measured is there, so that nothing is left to do.
+    /// Returns true if the record is complete, so that nothing is left to measure.
     pub fn is_complete(&self) -> bool {
         self.main.is_none()
     }
 
-    /// What is there already.
+    /// Keys of the groups in the record.
     pub fn groups(&self) -> &[GroupKey] {
         &self.groups
     }
 
-    /// Writes a group: the run-times of the observations, and what was made of them. The group's own run-times are not
-    /// looked at; counts of it that are missing are those of the observations.
+    /// Writes a group: the run-times of the observations, and the figures and counts of `group`.
+    /// Its own run-times are ignored; missing counts are those of the observations.
     ///
     /// # Errors
-    /// When it is there already or could not be read again, or when it cannot be written; what was written before
-    /// stays readable.
+    /// If the record has the group already, or the group cannot be stored or written; the groups
+    /// before it stay readable.
     pub fn append(
         &mut self,
         group: &MeasuredGroup,
-        seen: &Observations,
+        observations: &Observations,
     ) -> Result<(), RecordError> {
-        let of_group = |why: String| RecordError::unwritable(format!("{}: {why}", group.key));
+        let group_error = |why: String| RecordError::unwritable(format!("{}: {why}", group.key));
         let main = self.main.as_ref().filter(|_| !self.ended);
-        let main = main.ok_or_else(|| of_group("the record is complete".to_owned()))?;
+        let main = main.ok_or_else(|| group_error("the record is complete".to_owned()))?;
         if self.groups.contains(&group.key) {
-            return Err(of_group("it is in the record already".to_owned()));
+            return Err(group_error("it is in the record already".to_owned()));
         }
-        let (summary, rows) = to_write(group, seen, self.raw.is_some()).map_err(of_group)?;
+        let (summary, rows) =
+            to_write(group, observations, self.raw.is_some()).map_err(group_error)?;
         let mut piece = vec![];
         let written = match self.format {
             #[cfg(feature = "json")]
@@ -181,20 +184,21 @@ impl Journal {
             }
         };
         written.map_err(RecordError::io(&main.path))?;
-        let mut of_raw = vec![];
+        let mut raw_piece = vec![];
         if let Some(raw) = &self.raw {
-            raw::write_group(&mut of_raw, &summary, seen).map_err(RecordError::io(&raw.path))?;
+            raw::write_group(&mut raw_piece, &summary, observations)
+                .map_err(RecordError::io(&raw.path))?;
         }
-        self.write(&piece, &of_raw)?;
+        self.write(&piece, &raw_piece)?;
         self.groups.push(group.key.clone());
         self.later_facts = Factors::default();
         Ok(())
     }
 
-    /// Says that all that was to be measured is there. A second time changes nothing.
+    /// Marks the record as complete. Does nothing if it is complete already.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// If the record cannot be written.
     pub fn complete(&mut self) -> Result<(), RecordError> {
         if self.is_complete() {
             return Ok(());
@@ -220,7 +224,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds a piece to the raw file, where there is one, and one to the record.
+    /// Appends to the raw file, if there is one, and to the record.
     fn write(&mut self, to_main: &[u8], to_raw: &[u8]) -> Result<(), RecordError> {
         let end_of_raw = self.raw.as_ref().map(|raw| raw.end);
         if let Some(raw) = &mut self.raw {
@@ -231,13 +235,13 @@ impl Journal {
             .as_mut()
             .map_or(Ok(()), |main| main.append(to_main));
         if let (Err(_), Some(raw), Some(end)) = (&written, &mut self.raw, end_of_raw) {
-            // The record decides what is there.
+            // The raw file must not have more groups than the record.
             raw.end = end;
         }
         written
     }
 
-    /// That of a record to which nothing can be added.
+    /// Journal of a complete record.
     fn done(format: RecordFormat, groups: Vec<GroupKey>) -> Self {
         Self {
             format,
@@ -250,14 +254,14 @@ impl Journal {
     }
 }
 
-/// The files of a launch.
+/// Files of a launch.
 struct LaunchFiles<'a> {
     dir: &'a Path,
     name: &'a str,
     format: RecordFormat,
 }
 
-/// The fact that tells a record that is to become Parquet from one that is to stay as it is.
+/// The fact that marks a CSV record that will be replaced by Parquet.
 const BECOMES: (&str, &str) = ("record becomes", "parquet");
 
 impl LaunchFiles<'_> {
@@ -269,8 +273,8 @@ impl LaunchFiles<'_> {
         self.file("raw.csv")
     }
 
-    /// The format while it is written.
-    fn text(&self) -> RecordFormat {
+    /// Format of the file while the launch runs.
+    fn running_format(&self) -> RecordFormat {
         match self.format {
             #[cfg(feature = "parquet")]
             RecordFormat::Parquet => RecordFormat::Csv,
@@ -278,9 +282,9 @@ impl LaunchFiles<'_> {
         }
     }
 
-    /// The file that is written.
-    fn written(&self) -> PathBuf {
-        self.file(self.text().name())
+    /// Path of the file while the launch runs.
+    fn running_path(&self) -> PathBuf {
+        self.file(self.running_format().name())
     }
 
     #[cfg(feature = "parquet")]
@@ -293,8 +297,8 @@ impl LaunchFiles<'_> {
         false
     }
 
-    /// The facts of a new record.
-    fn marked(&self, facts: &Factors) -> Factors {
+    /// Facts of a new record.
+    fn initial_facts(&self, facts: &Factors) -> Factors {
         if self.becomes_parquet() {
             facts.clone().with(BECOMES.0, &BECOMES.1)
         } else {
@@ -302,11 +306,12 @@ impl LaunchFiles<'_> {
         }
     }
 
-    /// The journal of a record that is there, and that nothing can be added to. Refuses one in another format.
+    /// Journal of a record that is complete and in its final format. Rejects a record in another
+    /// format.
     fn finished(&self, factors: &Factors) -> Result<Option<Journal>, RecordError> {
         let other = ENDS
             .iter()
-            .find(|end| **end != self.text().name() && self.file(end).exists());
+            .find(|end| **end != self.running_format().name() && self.file(end).exists());
         let Some(end) = other else { return Ok(None) };
         let path = self.file(end);
         if *end != self.format.name() {
@@ -321,26 +326,26 @@ impl LaunchFiles<'_> {
             ..
         } = read(&path, self.format, Keep::Valid)?.launch;
         check_factors(&path, &found, None, factors)?;
-        // Left by a program that ended between making the one and removing the other.
-        let _ = fs::remove_file(self.written());
+        // Left by a program that ended after it wrote the Parquet file.
+        let _ = fs::remove_file(self.running_path());
         let groups = groups.into_iter().map(|group| group.key).collect();
         Ok(Some(Journal::done(self.format, groups)))
     }
 
-    /// Does what was left to do when all was written.
+    /// Converts a complete record to its final format, if a previous program did not.
     fn finish(&self) -> Result<(), RecordError> {
         #[cfg(feature = "parquet")]
         if self.becomes_parquet() {
-            return super::parquet::replace(&self.written());
+            return super::parquet::replace(&self.running_path());
         }
         Ok(())
     }
 
-    /// Refuses to go on otherwise than it was begun.
+    /// Checks that format and `raw` are those that the record was begun with.
     fn check_settings(&self, facts: &Factors, raw: bool) -> Result<(), RecordError> {
         let begun = |how: &str| {
             Err(RecordError::content(
-                &self.written(),
+                &self.running_path(),
                 format!("this launch was begun {how}"),
             ))
         };
@@ -357,25 +362,26 @@ impl LaunchFiles<'_> {
     }
 }
 
-/// Refuses a folder of another experiment. One launch speaks for all, since each was looked at in this way.
+/// Checks that the folder belongs to the same experiment. Comparing with one launch is enough, as
+/// each launch was checked.
 fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), RecordError> {
     let launches = launch_files(files.dir).unwrap_or_default();
     let mut others = launches.iter().filter(|(name, _)| name != files.name);
-    // One that cannot be read is not this launch's problem.
-    let head = others.find_map(|(_, file)| Some((file, read_header(file).ok()?.0)));
-    head.map_or(Ok(()), |(file, of_file)| {
-        check_factors(file, &of_file, None, factors)
+    // An unreadable launch does not prevent a new one.
+    let header = others.find_map(|(_, file)| Some((file, read_header(file).ok()?.0)));
+    header.map_or(Ok(()), |(file, file_factors)| {
+        check_factors(file, &file_factors, None, factors)
     })
 }
 
-/// The raw file of a record that goes on: it may have a group more.
+/// Opens the raw file of a continued record; it may have one more group, which is cut off.
 fn continued_raw(files: &LaunchFiles<'_>, groups: &[GroupKey]) -> Result<AppendFile, RecordError> {
     let raw = AppendFile::open(&files.raw())?;
-    let end = raw::end_of(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
+    let end = raw::shared_end(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
     Ok(AppendFile { end, ..raw })
 }
 
-/// Facts of the second, third... launch of the same name.
+/// Appends a number to the names of facts: that of the second, third... run of the launch.
 fn numbered(known: &Factors, facts: &Factors) -> Factors {
     let taken = |number: &u32| {
         known
@@ -392,7 +398,7 @@ fn check_launch_name(name: &str) -> Result<(), String> {
     let odd = |c: char| c == '/' || c == '\\' || c.is_control();
     if name.is_empty() || name.starts_with('.') || name.ends_with(".raw") || name.contains(odd) {
         return Err(format!(
-            "\"{}\" is no name of a launch",
+            "\"{}\" is not a valid launch name",
             name.escape_debug()
         ));
     }

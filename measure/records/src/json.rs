@@ -1,4 +1,4 @@
-//! Records as JSON: a line for each group.
+//! Records as JSON Lines: one object for each group.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,7 +18,7 @@ pub(super) const COMPLETE: &str = r#"{"complete":true}"#;
 /// A group of ten million observations has less than half of that.
 const LONGEST_LINE: usize = 1 << 29;
 
-/// An object that keeps its order, and members of the same name.
+/// A JSON object that keeps the order of its members, and duplicates.
 #[derive(Debug)]
 struct OrderedMap<V>(Vec<(String, V)>);
 
@@ -61,7 +61,7 @@ impl From<&Factors> for OrderedMap<String> {
     }
 }
 
-/// As it is called in records.
+/// Serialized as its name.
 impl Serialize for ObservationState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -73,7 +73,10 @@ impl<'de> Deserialize<'de> for ObservationState {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let known = Self::ALL.into_iter().find(|state| state.name() == name);
         known.ok_or_else(|| {
-            D::Error::custom(format!("there is no state \"{}\"", name.escape_debug()))
+            D::Error::custom(format!(
+                "there is not a valid state \"{}\"",
+                name.escape_debug()
+            ))
         })
     }
 }
@@ -94,7 +97,7 @@ struct GroupLine {
     bytes: u64,
     ranks: u32,
     calls: Vec<u64>,
-    /// Only where not all are valid.
+    /// Only if not all observations are valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     states: Option<Vec<ObservationState>>,
     nanos: Vec<f64>,
@@ -108,19 +111,19 @@ struct FactsLine {
     facts: OrderedMap<String>,
 }
 
-/// The first line.
-pub(super) fn head(factors: &Factors, facts: &Factors) -> String {
-    let head = JsonHeader {
+/// First line of a file.
+pub(super) fn header(factors: &Factors, facts: &Factors) -> String {
+    let header = JsonHeader {
         schema: SCHEMA.to_owned(),
         version: VERSION,
         factors: factors.into(),
         facts: facts.into(),
     };
-    // Strings and numbers can always be written.
-    serde_json::to_string(&head).unwrap_or_default() + "\n"
+    // Strings and numbers can always be serialized.
+    serde_json::to_string(&header).unwrap_or_default() + "\n"
 }
 
-/// The line of a group, after that of facts that are new with it.
+/// Writes the line of a group, after a line of new facts.
 pub(super) fn write_group(
     to: &mut impl Write,
     facts: &Factors,
@@ -162,7 +165,7 @@ pub(super) fn write_group(
     writeln!(to)
 }
 
-/// Reads a file.
+/// Reads a record.
 pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     let mut builder = LaunchBuilder::default();
@@ -170,7 +173,7 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
         .next_line()?
         .map(|line| read_header(line, &mut builder));
     match first {
-        // What comes before its version is known of a head that was cut off.
+        // A header that was cut off is recognized by the beginning before its version.
         None => {
             let begin = format!("{{\"schema\":\"{SCHEMA}\"");
             let common = lines.unfinished().len().min(begin.len());
@@ -178,7 +181,7 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
             return Err(if cut_off {
                 RecordFlaw::NoHeader(1)
             } else {
-                lines.flaw(1, no_record()).into()
+                lines.flaw(1, not_a_record()).into()
             });
         }
         Some(read) => read.map_err(|why| lines.flaw(0, why))?,
@@ -200,7 +203,7 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
     Ok(builder.found(end))
 }
 
-fn no_record() -> String {
+fn not_a_record() -> String {
     format!("a record of a launch begins with {{\"schema\":\"{SCHEMA}\",\"version\":{VERSION}")
 }
 
@@ -210,11 +213,11 @@ fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<(), String> {
         schema: String,
         version: u32,
     }
-    let found: RecordSchema = serde_json::from_slice(line).map_err(|_| no_record())?;
+    let found: RecordSchema = serde_json::from_slice(line).map_err(|_| not_a_record())?;
     match found {
-        RecordSchema { schema, .. } if schema != SCHEMA => return Err(no_record()),
+        RecordSchema { schema, .. } if schema != SCHEMA => return Err(not_a_record()),
         RecordSchema { version, .. } if version != VERSION => {
-            return Err(format!("version {version} is not known here"));
+            return Err(format!("version {version} is not supported"));
         }
         _ => {}
     }
@@ -263,10 +266,10 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         counts: OrderedMap(counts),
         figures,
     } = line;
-    let (count, of_states) = (calls.len(), states.as_ref().map_or(calls.len(), Vec::len));
-    if nanos.len() != count || of_states != count {
+    let (count, state_count) = (calls.len(), states.as_ref().map_or(calls.len(), Vec::len));
+    if nanos.len() != count || state_count != count {
         return Err(format!(
-            "there are {count} calls, {of_states} states and {} run-times",
+            "there are {count} calls, {state_count} states and {} run-times",
             nanos.len()
         ));
     }
@@ -320,7 +323,7 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
 fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|why| {
         let (column, why) = (why.column(), why.to_string());
-        // It was told that there is but one line.
+        // Remove the line number: the parser sees only one line.
         format!(
             "column {column}: {}",
             why.rsplit_once(" at line ")
@@ -347,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unusual_but_sound() {
+    fn unusual_but_valid_files_are_read() {
         let (_folder, path) = Folder::with(
             "a.jsonl",
             format!("{HEAD}{GROUP}").replace('\n', "\r\n").as_bytes(),
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_position_and_the_reason() {
         let none = "line 1: a record of a launch begins with {\"schema\":\"downbeat.launch\",\"version\":1";
         for text in [
             "x",
@@ -377,7 +380,7 @@ mod tests {
         assert_eq!(error(""), "line 1: the file ends within the header");
         assert_eq!(
             error(&HEAD.replace('1', "2")),
-            "line 1: version 2 is not known here"
+            "line 1: version 2 is not supported"
         );
         let again = HEAD.replace("\"4\"", "\"4\",\"ranks\":\"5\"");
         assert_eq!(error(&again), "line 1: there is a second factor \"ranks\"");
@@ -389,11 +392,11 @@ mod tests {
         assert_eq!(group("[0,2]", "[2,0]"), "line 2: call 0 comes after call 2");
         assert_eq!(
             group("[0,2]", "[0,3]"),
-            "line 2: there is a call 3, but 3 calls are said to be"
+            "line 2: there is a call 3, but the counts add up to 3 calls"
         );
         assert_eq!(
             group("\"valid\":2", "\"valid\":3"),
-            "line 2: there are 2 rows that are valid, but 3 are said to be"
+            "line 2: there are 2 rows in state valid, but their count is 3"
         );
         assert_eq!(
             group("late", "lost"),
@@ -404,7 +407,10 @@ mod tests {
         assert!(group("375.0", "null").starts_with("line 2: column "));
         assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
         let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
-        assert!(states.contains("there is no state \"lost\""), "{states}");
+        assert!(
+            states.contains("there is not a valid state \"lost\""),
+            "{states}"
+        );
         assert_eq!(
             error(&format!("{HEAD}{GROUP}{GROUP}")),
             "line 3: there is a second group of a, 8 bytes, 4 ranks"

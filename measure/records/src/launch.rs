@@ -1,4 +1,4 @@
-//! What one launch of a program measured.
+//! Launches: the results of one run of a program.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::ObservationState;
 pub struct Factors(Vec<(String, String)>);
 
 impl Factors {
-    /// One more. Line ends become blanks, since a factor is written on a line.
+    /// Appends a factor. Line ends become spaces, as a factor is written on one line.
     #[must_use]
     pub fn with(mut self, name: &str, value: &dyn fmt::Display) -> Self {
         let on_one_line = |text: String| text.replace(['\n', '\r'], " ").trim().to_owned();
@@ -18,31 +18,31 @@ impl Factors {
         self
     }
 
-    /// None at all.
+    /// No factors.
     pub(crate) const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// One more, as it is.
+    /// Appends a factor unchanged.
     pub(crate) fn push(&mut self, name: &str, value: &str) {
         self.0.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The value of one of them.
+    /// Value of a factor.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value)
     }
 
-    /// All of them.
+    /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The name of the first one that the other does not have, or has with another value; or that only the other has.
+    /// Name of the first factor with another value in `other`, or that only one of the two has.
     pub fn differing<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
         let differs = |one: &'a Self, two: &Self| {
             one.iter()
@@ -54,18 +54,18 @@ impl Factors {
     }
 }
 
-/// What was measured: the same operation with messages of the same size among as many ranks.
+/// Key of a group: an operation with messages of one size on a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
-    /// As its name is written: `allreduce`.
+    /// Name of the operation, as in `allreduce`.
     pub operation: String,
-    /// The size of a message.
+    /// Message size.
     pub bytes: u64,
-    /// How many ranks took part.
+    /// Number of ranks.
     pub ranks: u32,
 }
 
-/// As in `allreduce, 8 bytes, 4 ranks`.
+/// Written as `allreduce, 8 bytes, 4 ranks`.
 impl fmt::Display for GroupKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -77,29 +77,29 @@ impl fmt::Display for GroupKey {
     }
 }
 
-/// Everything that was observed of it in one launch.
+/// Observations of one group in one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredGroup {
-    /// What was measured.
+    /// Key of the group.
     pub key: GroupKey,
-    /// The run-times of the valid observations in nanoseconds, in the order in which they were made.
+    /// Run-times of the valid observations in nanoseconds, in measured order.
     pub nanos: Vec<f64>,
-    /// How many observations ended in each state, also those that were not kept.
+    /// Number of observations in each state, including those that were not kept.
     pub counts: Vec<(ObservationState, u64)>,
-    /// What the processing made of it: names and nanoseconds. The first is the one to report.
+    /// Names and nanoseconds of the processed results. The first one is the one to report.
     pub figures: Vec<(String, f64)>,
 }
 
-/// What one launch of a program measured.
+/// Results of one launch of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
-    /// What the results depend on, and what is the same for all launches of an experiment.
+    /// Conditions that the results depend on, the same in all launches of an experiment.
     pub factors: Factors,
-    /// What was found out or drawn by lot in this launch: when it began, its seed, the rate of its counter.
+    /// Data of this launch alone: time of its start, random seed, rate of its counter.
     pub facts: Factors,
-    /// In the order in which they were measured; only whole ones.
+    /// Complete groups, in measured order.
     pub groups: Vec<MeasuredGroup>,
-    /// Whether all groups that were to be measured are there.
+    /// True if all groups of the launch are measured.
     pub complete: bool,
 }
 

@@ -1,24 +1,24 @@
-//! What the ranks saw of one call of an operation.
+//! Observations of single calls.
 
 use downbeat_clock_core::{Domain, Duration, Timestamp};
 
-/// When one rank entered the operation and when it left.
+/// Timestamps of one rank around one call of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation<D: Domain> {
-    /// Before the call.
+    /// Time before the call.
     pub start: Timestamp<D>,
-    /// After the call.
+    /// Time after the call.
     pub end: Timestamp<D>,
 }
 
 impl<D: Domain> Observation<D> {
-    /// How long the rank spent in the call.
+    /// Duration of the call on this rank.
     pub fn length(&self) -> Duration {
         self.end - self.start
     }
 }
 
-/// The run-time of a call on a clock that all ranks share: from the first that entered to the last that left.
+/// Run-time of a call on a global clock: from the first rank that entered to the last that left.
 ///
 /// `None` without ranks.
 pub fn run_time<D: Domain>(ranks: &[Observation<D>]) -> Option<Duration> {
@@ -27,9 +27,9 @@ pub fn run_time<D: Domain>(ranks: &[Observation<D>]) -> Option<Duration> {
     Some(last - first)
 }
 
-/// The run-time of a call by clocks that differ: the longest that any rank spent in it.
+/// Run-time of a call by local clocks: the longest duration on any rank.
 ///
-/// What the ranks waited for each other is in it, too. `None` without ranks.
+/// It includes the time that ranks wait for each other. `None` without ranks.
 pub fn local_run_time<D: Domain>(ranks: &[Observation<D>]) -> Option<Duration> {
     ranks.iter().map(Observation::length).max()
 }

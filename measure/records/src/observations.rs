@@ -1,25 +1,25 @@
-//! What all ranks saw of many calls of one operation.
+//! Observations of many calls of one operation.
 
 use downbeat_clock_core::{Duration, Global, Local};
 
 use crate::{Observation, local_run_time, run_time};
 
-/// What became of one observation.
+/// State of one observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObservationState {
-    /// It counts.
+    /// Valid.
     Valid,
-    /// A rank was not there in time for the common start.
+    /// A rank missed the common start time.
     Late,
-    /// It took longer than its window, so that the next one could not begin in time.
+    /// The call took longer than its time window, so that the next one could not start in time.
     Long,
 }
 
 impl ObservationState {
-    /// All there are.
+    /// All states.
     pub const ALL: [Self; 3] = [Self::Valid, Self::Late, Self::Long];
 
-    /// As it is written in records.
+    /// Name of the state in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -29,31 +29,32 @@ impl ObservationState {
     }
 }
 
-/// By what clocks the ranks saw it. In each, those of one call stand together, in the order of the ranks.
+/// Times of calls, by the clock that measured them. The values of one call are adjacent, in the
+/// order of the ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallTimes {
-    /// By one clock that all ranks share.
+    /// Timestamps of a global clock.
     Global(Vec<Observation<Global>>),
-    /// By clocks of their own: nothing but their differences means anything.
+    /// Timestamps of the ranks' own clocks: only differences on one rank have a meaning.
     Local(Vec<Observation<Local>>),
-    /// Not call by call: how long one of several calls took on average, in nanoseconds. An observation is then one
-    /// such series of calls.
+    /// Mean duration of one call in a series of calls, in nanoseconds. An observation is one such
+    /// series.
     Means(Vec<f64>),
 }
 
-/// What kind of stamps there are, which a scheme settles before anything is measured.
+/// Kind of [`CallTimes`] that a measurement scheme produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// Every call, by one clock that all ranks share.
+    /// Every call, by a global clock.
     Global,
-    /// Every call, by clocks of the ranks' own.
+    /// Every call, by the ranks' own clocks.
     Local,
-    /// The means of several calls each.
+    /// Means of series of calls.
     Means,
 }
 
 impl CallTimes {
-    /// What kind they are.
+    /// Kind of these times.
     pub fn basis(&self) -> Basis {
         match self {
             Self::Global(_) => Basis::Global,
@@ -62,7 +63,7 @@ impl CallTimes {
         }
     }
 
-    /// How many there are, of all ranks together.
+    /// Number of values of all ranks.
     pub fn len(&self) -> usize {
         match self {
             Self::Global(all) => all.len(),
@@ -71,13 +72,13 @@ impl CallTimes {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What all ranks saw of many calls of one operation, in the order of the calls.
+/// Observations of many calls of one operation on all ranks, in the order of the calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observations {
     ranks: usize,
@@ -86,7 +87,7 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// `None` unless there is a stamp for every call and rank, and at least one rank.
+    /// Returns `None` unless there is a value for every call and rank, and at least one rank.
     pub fn new(ranks: usize, states: Vec<ObservationState>, call_times: CallTimes) -> Option<Self> {
         (ranks > 0 && states.len().checked_mul(ranks) == Some(call_times.len())).then_some(Self {
             ranks,
@@ -107,45 +108,45 @@ impl Observations {
         self.states.append(&mut more.states);
     }
 
-    /// How many ranks took part.
+    /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// How many calls there were, or series of calls, valid or not.
+    /// Number of calls or series of calls, valid or not.
     pub fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Whether there was none.
+    /// Returns true if there are no calls.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// What became of each.
+    /// State of each call.
     pub fn states(&self) -> &[ObservationState] {
         &self.states
     }
 
-    /// By what clocks they were seen.
+    /// Times of the calls.
     pub fn call_times(&self) -> &CallTimes {
         &self.call_times
     }
 
-    /// How many ended in this state.
+    /// Number of calls in this state.
     pub fn count(&self, state: ObservationState) -> usize {
         self.states.iter().filter(|found| **found == state).count()
     }
 
-    /// The numbers of the valid calls.
+    /// Indices of the valid calls.
     pub fn valid(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).filter(|call| self.states[*call] == ObservationState::Valid)
     }
 
-    /// How long one rank spent in a call, in nanoseconds.
+    /// Duration of a call on one rank, in nanoseconds.
     ///
     /// # Panics
-    /// If there is no such call or rank.
+    /// If the call or rank is out of range.
     pub fn time(&self, call: usize, rank: usize) -> f64 {
         assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
         let place = call * self.ranks + rank;
@@ -156,11 +157,11 @@ impl Observations {
         }
     }
 
-    /// The run-time of a call, in nanoseconds: by a clock that all ranks share, from the first that entered to the last
-    /// that left; otherwise the longest that a rank spent in it.
+    /// Run-time of a call in nanoseconds: on a global clock, from the first rank that entered to
+    /// the last that left; otherwise the longest duration on a rank.
     ///
     /// # Panics
-    /// If there is no such call.
+    /// If the call is out of range.
     pub fn run_time(&self, call: usize) -> f64 {
         let places = call * self.ranks..(call + 1) * self.ranks;
         // There is at least one rank.
@@ -171,7 +172,7 @@ impl Observations {
         }
     }
 
-    /// The run-times of the valid calls, in their order.
+    /// Run-times of the valid calls, in their order.
     pub fn run_times(&self) -> Vec<f64> {
         self.valid().map(|call| self.run_time(call)).collect()
     }
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
     use downbeat_clock_core::{Domain, Timestamp};
 
-    fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
+    fn observation<D: Domain>(start: i64, end: i64) -> Observation<D> {
         Observation {
             start: Timestamp::from_nanos(start),
             end: Timestamp::from_nanos(end),
@@ -194,19 +195,19 @@ mod tests {
     }
 
     #[test]
-    fn run_times_are_by_the_clocks_that_there_are() {
+    fn run_times_depend_on_the_kind_of_times() {
         let states = vec![
             ObservationState::Valid,
             ObservationState::Late,
             ObservationState::Valid,
         ];
         let global = CallTimes::Global(vec![
-            seen(0, 40),
-            seen(5, 50),
-            seen(100, 900),
-            seen(90, 120),
-            seen(200, 230),
-            seen(201, 220),
+            observation(0, 40),
+            observation(5, 50),
+            observation(100, 900),
+            observation(90, 120),
+            observation(200, 230),
+            observation(201, 220),
         ]);
         let global = Observations::new(2, states.clone(), global).unwrap();
         assert_eq!(
@@ -222,12 +223,12 @@ mod tests {
         assert_eq!(global.time(0, 1), 45.0);
 
         let local = CallTimes::Local(vec![
-            seen(0, 40),
-            seen(1_005, 1_050),
-            seen(0, 1),
-            seen(0, 2),
-            seen(0, 30),
-            seen(0, 19),
+            observation(0, 40),
+            observation(1_005, 1_050),
+            observation(0, 1),
+            observation(0, 2),
+            observation(0, 30),
+            observation(0, 19),
         ]);
         let local = Observations::new(2, states.clone(), local).unwrap();
         assert_eq!(local.run_times(), [45.0, 30.0]);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_stamp_for_every_call_and_rank() {
+    fn there_must_be_a_time_for_every_call_and_rank() {
         assert!(
             Observations::new(
                 2,

@@ -1,11 +1,12 @@
-//! Records as columns in binary, for other programs that read much at once. Each group is a row group.
+//! Records as Parquet, for other programs that read large amounts of data. Each group is a row
+//! group.
 //!
-//! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end allreduce,8,4` is
-//! `valid=2 late=1 long=0 avg=378.125`. Of the columns, those that are the same for all rows of a group are for others:
-//! its end says it, too.
+//! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end
+//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`. Columns that are constant in a group
+//! repeat its key for other programs.
 //!
-//! Nothing is compressed, as reading then takes half the time that Snappy or LZ4 take: what repeats itself, as run-times
-//! do, is in dictionaries anyway.
+//! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
+//! repeated run-times compactly.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -41,7 +42,7 @@ const SCHEMA: &str = "message launch {
 }";
 const MAGIC: &str = "downbeat launch";
 const VERSION: &str = "1";
-/// So many rows at a time.
+/// Number of rows that are written or read at once.
 const CHUNK: usize = 1 << 16;
 
 /// Replaces a complete record in CSV by one in Parquet.
@@ -56,7 +57,7 @@ pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
     fs::remove_file(path).map_err(RecordError::io(path))
 }
 
-/// The bytes of the file.
+/// Encodes the file.
 fn to_columns(launch: &Launch, rows: &[GroupRows]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
@@ -109,7 +110,7 @@ fn column<T: DataType, F: Fn(usize) -> T::T>(
 }
 
 fn metadata(launch: &Launch) -> Vec<KeyValue> {
-    let of = |kind: &str, name: &str, value: &str| {
+    let entry = |kind: &str, name: &str, value: &str| {
         KeyValue::new(format!("{kind} {name}"), value.to_owned())
     };
     let mut all = vec![KeyValue::new(MAGIC.to_owned(), VERSION.to_owned())];
@@ -117,21 +118,21 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
         launch
             .factors
             .iter()
-            .map(|(name, value)| of("factor", name, value)),
+            .map(|(name, value)| entry("factor", name, value)),
     );
     all.extend(
         launch
             .facts
             .iter()
-            .map(|(name, value)| of("fact", name, value)),
+            .map(|(name, value)| entry("fact", name, value)),
     );
     all.extend(
         launch
             .groups
             .iter()
-            .map(|group| of("end", &csv::key(&group.key), &csv::summary(group))),
+            .map(|group| entry("end", &csv::key(&group.key), &csv::summary(group))),
     );
-    // The last one, where it is looked for.
+    // The last entry: the checksum is searched from the end.
     all.push(KeyValue::new(
         "checksum".to_owned(),
         checksum::UNKNOWN.to_owned(),
@@ -139,9 +140,9 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
     all
 }
 
-/// Reads a file.
+/// Reads a record.
 pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
-    // What was made wrong on purpose, checksum and all, is still only a file that cannot be read.
+    // The Parquet reader may panic on a damaged file with a correct checksum.
     let found = catch_unwind(|| {
         if keep == Keep::Header {
             read_header(file)
@@ -152,7 +153,7 @@ pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw>
     found.unwrap_or_else(|_| Err(RecordFlaw::whole("it is damaged".to_owned())))
 }
 
-/// Without what was measured, and so without the checksum of everything.
+/// Reads the header without the observations and the checksum.
 fn read_header(file: &File) -> Result<LaunchContent, RecordFlaw> {
     read_from(
         &SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?,
@@ -165,7 +166,7 @@ fn read_all(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     file.read_to_end(&mut bytes)?;
     if !checksum::is_sound(&bytes) {
         return Err(RecordFlaw::whole(
-            "it is no record of a launch, or is damaged: its checksum is wrong".to_owned(),
+            "it is not a record of a launch, or is damaged: its checksum is wrong".to_owned(),
         ));
     }
     read_from(
@@ -189,9 +190,9 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         return Err(RecordFlaw::whole(why));
     }
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
-        let of_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
+        let in_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
-        let (rows, tally) = read_group(row_group.as_ref()).map_err(of_group)?;
+        let (rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
         let nanos = rows
             .iter()
             .filter(|(_, state, _)| *state == ObservationState::Valid)
@@ -205,13 +206,13 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         };
         builder
             .group(group, &tally, (keep == Keep::Rows).then_some(rows))
-            .map_err(of_group)?;
+            .map_err(in_group)?;
     }
     builder.complete();
     Ok(builder.found(0))
 }
 
-/// The groups that end, in their order.
+/// Reads the keys and summaries of the groups, in their order.
 fn read_metadata(
     reader: &dyn FileReader,
     builder: &mut LaunchBuilder,
@@ -226,13 +227,13 @@ fn read_metadata(
     match all.iter().find(|(key, _)| key == MAGIC) {
         None => {
             return Err(format!(
-                "this is no record of a launch: its metadata has no \"{MAGIC}\""
+                "this is not a record of a launch: its metadata has no \"{MAGIC}\""
             ));
         }
         Some((_, version)) if version == VERSION => {}
         Some((_, version)) => {
             return Err(format!(
-                "version \"{}\" is not known here",
+                "version \"{}\" is not supported",
                 version.escape_debug()
             ));
         }
@@ -245,7 +246,7 @@ fn read_metadata(
             builder.fact(name, value)?;
         } else if let Some(key) = name.strip_prefix("end ") {
             let known = csv::read_key(key)
-                .ok_or_else(|| format!("\"{}\" names no group", key.escape_debug()))?;
+                .ok_or_else(|| format!("\"{}\" is not a group", key.escape_debug()))?;
             ends.push((known, csv::read_summary(value)?));
         }
     }
@@ -308,7 +309,7 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), Stri
     Ok((rows, tally))
 }
 
-/// All values of a column.
+/// Reads all values of a column.
 fn read_column<T: DataType, V>(
     mut column: ColumnReaderImpl<T>,
     value: impl Fn(&T::T) -> Option<V>,
@@ -371,7 +372,7 @@ mod tests {
             })
             .collect();
         let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
-        let seen = Observations::new(1, states, CallTimes::Means(means)).unwrap();
+        let observations = Observations::new(1, states, CallTimes::Means(means)).unwrap();
         let key = GroupKey {
             operation: "allreduce".to_owned(),
             bytes,
@@ -386,12 +387,12 @@ mod tests {
                     counts: vec![],
                     figures,
                 },
-                &seen,
+                &observations,
             )
             .unwrap();
     }
 
-    /// A small one.
+    /// A small record.
     fn written() -> (Folder, PathBuf, Vec<u8>) {
         let folder = Folder::new();
         let mut journal = journal(&folder);
@@ -423,14 +424,14 @@ mod tests {
             [90, 90]
         );
 
-        // Killed before the lines were removed,
+        // Killed before the CSV file was removed,
         fs::write(folder.file("a.csv"), &lines).unwrap();
         assert_eq!(
             launch_files(&folder.0).unwrap(),
             [("a".to_owned(), folder.file("a.parquet"))]
         );
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
-        // or before the columns had their name.
+        // or before the Parquet file was complete.
         fs::remove_file(folder.file("a.parquet")).unwrap();
         fs::write(
             folder.file("a.csv"),

@@ -1,4 +1,4 @@
-//! What every rank saw in every call, beside the run-times: `NAME.raw.csv`, whatever the format of the record.
+//! Timestamps of every rank in every call: `NAME.raw.csv`, for records in any format.
 //!
 //! ```text
 //! # downbeat launch 1
@@ -10,8 +10,8 @@
 //! # complete
 //! ```
 //!
-//! Times are those of the clock that all ranks share, or else of each rank's own. Where a series of calls was timed,
-//! the start is 0, and the end is the mean.
+//! Times are those of the global clock, or else of the rank's own clock. For a series of calls, the
+//! start is 0 and the end is the mean.
 
 use std::io::{self, Read, Write};
 
@@ -24,20 +24,20 @@ use downbeat_files::Lines;
 pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,rank,start_ns,end_ns";
 const LONGEST_LINE: usize = 1 << 20;
 
-/// All lines of a group.
+/// Writes the lines of a group.
 pub(super) fn write_group(
     to: &mut impl Write,
     group: &MeasuredGroup,
-    seen: &Observations,
+    observations: &Observations,
 ) -> io::Result<()> {
     let key = csv::key(&group.key);
-    for (call, state) in seen.states().iter().enumerate() {
-        for rank in 0..seen.ranks() {
-            let place = call * seen.ranks() + rank;
+    for (call, state) in observations.states().iter().enumerate() {
+        for rank in 0..observations.ranks() {
+            let place = call * observations.ranks() + rank;
             write!(to, "{key},{call},{},{rank},", state.name())?;
-            match seen.call_times() {
-                CallTimes::Global(all) => stamps(to, &all[place])?,
-                CallTimes::Local(all) => stamps(to, &all[place])?,
+            match observations.call_times() {
+                CallTimes::Global(all) => write_timestamps(to, &all[place])?,
+                CallTimes::Local(all) => write_timestamps(to, &all[place])?,
                 CallTimes::Means(all) => writeln!(to, "0,{}", all[place])?,
             }
         }
@@ -50,15 +50,20 @@ pub(super) fn write_group(
     writeln!(to, "# end {key} {}", csv::summary(&without_figures))
 }
 
-fn stamps<D: downbeat_clock_core::Domain>(
+fn write_timestamps<D: downbeat_clock_core::Domain>(
     to: &mut impl Write,
-    seen: &Observation<D>,
+    observation: &Observation<D>,
 ) -> io::Result<()> {
-    writeln!(to, "{},{}", seen.start.as_nanos(), seen.end.as_nanos())
+    writeln!(
+        to,
+        "{},{}",
+        observation.start.as_nanos(),
+        observation.end.as_nanos()
+    )
 }
 
-/// How many bytes the head and the groups have that the record has, too.
-pub(super) fn end_of(file: impl Read, groups: &[GroupKey]) -> Result<u64, RecordFlaw> {
+/// End of the groups that the record has, too, in bytes.
+pub(super) fn shared_end(file: impl Read, groups: &[GroupKey]) -> Result<u64, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     csv::read_header(&mut lines, &mut LaunchBuilder::default(), COLUMNS)?;
     for key in groups {
@@ -76,7 +81,7 @@ pub(super) fn end_of(file: impl Read, groups: &[GroupKey]) -> Result<u64, Record
                     return Err(lines
                         .flaw(
                             1,
-                            format!("the group of {key} is not there, but the record has it"),
+                            format!("the group of {key} is missing, but the record has it"),
                         )
                         .into());
                 }

@@ -1,4 +1,4 @@
-//! What holds for all formats.
+//! Tests of all formats.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,9 +35,9 @@ fn key(i: usize) -> GroupKey {
 
 pub(super) type MeasuredGroups = Vec<(MeasuredGroup, Observations)>;
 
-fn group(i: usize, seen: Observations, figures: &[f64]) -> (MeasuredGroup, Observations) {
+fn group(i: usize, observations: Observations, figures: &[f64]) -> (MeasuredGroup, Observations) {
     let counts = ObservationState::ALL
-        .map(|state| (state, seen.count(state) as u64))
+        .map(|state| (state, observations.count(state) as u64))
         .to_vec();
     let figures = (0..)
         .zip(figures)
@@ -46,11 +46,11 @@ fn group(i: usize, seen: Observations, figures: &[f64]) -> (MeasuredGroup, Obser
     (
         MeasuredGroup {
             key: key(i),
-            nanos: seen.run_times(),
+            nanos: observations.run_times(),
             counts,
             figures,
         },
-        seen,
+        observations,
     )
 }
 
@@ -61,7 +61,7 @@ fn finite() -> impl Strategy<Value = f64> {
     ]
 }
 
-fn seen() -> impl Strategy<Value = Observations> {
+fn observations() -> impl Strategy<Value = Observations> {
     let state = prop_oneof![4 => Just(ObservationState::Valid), 1 => Just(ObservationState::Late), 1 => Just(ObservationState::Long)];
     let call = (state, finite(), any::<i32>(), any::<u16>());
     (proptest::collection::vec(call, 0..12), any::<bool>()).prop_map(|(calls, global)| {
@@ -83,13 +83,15 @@ fn seen() -> impl Strategy<Value = Observations> {
 }
 
 fn measured() -> impl Strategy<Value = MeasuredGroups> {
-    let groups =
-        proptest::collection::vec((seen(), proptest::collection::vec(finite(), 0..3)), 0..5);
+    let groups = proptest::collection::vec(
+        (observations(), proptest::collection::vec(finite(), 0..3)),
+        0..5,
+    );
     groups.prop_map(|groups| {
         groups
             .into_iter()
             .enumerate()
-            .map(|(i, (seen, figures))| group(i, seen, &figures))
+            .map(|(i, (observations, figures))| group(i, observations, &figures))
             .collect()
     })
 }
@@ -98,18 +100,18 @@ fn open(dir: &Path, format: RecordFormat, raw: bool) -> Result<Journal, RecordEr
     Journal::open(dir, "one", format, raw, &factors(), &facts())
 }
 
-/// Measures what is not there yet.
-fn go_on(journal: &mut Journal, measured: &MeasuredGroups) {
-    for (group, seen) in measured {
+/// Appends the groups that the record does not have yet.
+fn continue_journal(journal: &mut Journal, measured: &MeasuredGroups) {
+    for (group, observations) in measured {
         if !journal.groups().contains(&group.key) {
-            journal.append(group, seen).unwrap();
+            journal.append(group, observations).unwrap();
         }
     }
 }
 
 fn write_all(dir: &Path, format: RecordFormat, raw: bool, measured: &MeasuredGroups) {
     let mut journal = open(dir, format, raw).unwrap();
-    go_on(&mut journal, measured);
+    continue_journal(&mut journal, measured);
     journal.complete().unwrap();
 }
 
@@ -129,7 +131,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn what_was_written_is_read(measured in measured(), raw in any::<bool>()) {
+    fn written_records_are_read(measured in measured(), raw in any::<bool>()) {
         for format in RecordFormat::ALL {
             let folder = Folder::new();
             write_all(&folder.0, *format, raw, &measured);
@@ -146,9 +148,10 @@ proptest! {
         }
     }
 
-    /// A reader finds an error, or the groups before the cut; a writer goes on from there, and comes to the same end.
+    /// A reader finds an error, or the groups before the cut; a writer continues from there, with
+    /// the same result.
     #[test]
-    fn a_file_that_was_cut_off_goes_on_where_it_ended(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 5)) {
+    fn a_truncated_file_continues_after_its_last_group(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 5)) {
         for format in text_formats() {
             let folder = Folder::new();
             write_all(&folder.0, format, raw, &measured);
@@ -163,12 +166,12 @@ proptest! {
                 if let Ok(found) = read_launch(&path) {
                     prop_assert_eq!(found.groups.len(), journal.groups().len());
                 }
-                // One that had no head was begun anew, with facts of its own.
-                let begun_anew = read_header(&path).unwrap().1.get("seed").is_none();
-                go_on(&mut journal, &measured);
+                // A file without a complete header was begun again, with its own facts.
+                let begun_again = read_header(&path).unwrap().1.get("seed").is_none();
+                continue_journal(&mut journal, &measured);
                 journal.complete().unwrap();
-                prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_anew && raw));
-                prop_assert!(begun_anew || fs::read(&path).unwrap() == whole);
+                prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_again && raw));
+                prop_assert!(begun_again || fs::read(&path).unwrap() == whole);
                 prop_assert_eq!(read_launch(&path).unwrap().groups, uninterrupted.groups.clone());
                 fs::write(&raw_path, &whole_raw).unwrap();
                 if !raw { fs::remove_file(&raw_path).unwrap(); }
@@ -178,16 +181,16 @@ proptest! {
 }
 
 fn three_groups() -> MeasuredGroups {
-    let seen = |means: &[f64]| {
+    let observations = |means: &[f64]| {
         let states = (0..means.len())
             .map(|i| ObservationState::ALL[usize::from(i == 1)])
             .collect();
         Observations::new(1, states, CallTimes::Means(means.to_vec())).unwrap()
     };
     vec![
-        group(0, seen(&[375.0, 1e9, 381.25]), &[378.125, 375.0]),
-        group(1, seen(&[]), &[]),
-        group(5, seen(&[-1.5]), &[-1.5]),
+        group(0, observations(&[375.0, 1e9, 381.25]), &[378.125, 375.0]),
+        group(1, observations(&[]), &[]),
+        group(5, observations(&[-1.5]), &[-1.5]),
     ]
 }
 
@@ -201,8 +204,8 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
             let path = file_of(&folder, format);
             let length = || fs::metadata(&path).unwrap().len() as usize;
             let mut ends = vec![length()];
-            for (group, seen) in &measured {
-                journal.append(group, seen).unwrap();
+            for (group, observations) in &measured {
+                journal.append(group, observations).unwrap();
                 ends.push(length());
             }
             journal.complete().unwrap();
@@ -235,17 +238,17 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
 }
 
 #[test]
-fn facts_of_a_continuation_are_told_from_the_first_ones() {
+fn facts_of_continuations_are_numbered() {
     for format in text_formats() {
         let folder = Folder::new();
         let measured = three_groups();
-        for (group, seen) in &measured {
+        for (group, observations) in &measured {
             let mut journal = open(&folder.0, format, false).unwrap();
             assert!(!journal.is_complete());
-            // Of one that measured nothing nothing is left, but for the head that the very first one wrote.
+            // A run that measured nothing leaves nothing but the header of the first run.
             drop(journal);
             journal = open(&folder.0, format, false).unwrap();
-            journal.append(group, seen).unwrap();
+            journal.append(group, observations).unwrap();
         }
         let Launch {
             facts,
@@ -262,7 +265,7 @@ fn facts_of_a_continuation_are_told_from_the_first_ones() {
 }
 
 #[test]
-fn a_launch_goes_on_only_as_it_was_begun() {
+fn a_launch_continues_only_with_the_same_settings() {
     for format in RecordFormat::ALL {
         let folder = Folder::new();
         let path = folder.file(&format!(
@@ -273,11 +276,12 @@ fn a_launch_goes_on_only_as_it_was_begun() {
                 "csv"
             }
         ));
-        let told = |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();
+        let message =
+            |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();
         let mut journal = open(&folder.0, *format, true).unwrap();
-        // As long as one has it, another cannot.
+        // Only one journal at a time can be open.
         assert_eq!(
-            told(open(&folder.0, *format, true)),
+            message(open(&folder.0, *format, true)),
             format!("{}: another process is writing it", path.display())
         );
         journal
@@ -285,7 +289,7 @@ fn a_launch_goes_on_only_as_it_was_begun() {
             .unwrap();
         drop(journal);
         let other = factors().with("mpi", &"MPICH");
-        let error = told(Journal::open(
+        let error = message(Journal::open(
             &folder.0,
             "one",
             *format,
@@ -300,7 +304,7 @@ fn a_launch_goes_on_only_as_it_was_begun() {
                 "{path}: the factor \"mpi\" is none here, but \"MPICH\" in the launch to be measured now"
             )
         );
-        let error = told(Journal::open(
+        let error = message(Journal::open(
             &folder.0,
             "two",
             *format,
@@ -315,11 +319,11 @@ fn a_launch_goes_on_only_as_it_was_begun() {
             )
         );
         assert_eq!(
-            told(open(&folder.0, *format, false)),
+            message(open(&folder.0, *format, false)),
             format!("{path}: this launch was begun with raw observations")
         );
         for other in RecordFormat::ALL.iter().filter(|other| *other != format) {
-            // Until it is complete, a record that becomes Parquet looks like CSV to those who do not read it.
+            // Until it is complete, a record that becomes Parquet is reported as CSV.
             let shown = if format.name() == "parquet" && other.name() == "jsonl" {
                 "csv"
             } else {
@@ -327,7 +331,7 @@ fn a_launch_goes_on_only_as_it_was_begun() {
             };
             let begun = format!("this launch was begun in the format {shown}");
             assert_eq!(
-                told(open(&folder.0, *other, true)),
+                message(open(&folder.0, *other, true)),
                 format!("{path}: {begun}"),
                 "{other}"
             );

@@ -1,18 +1,19 @@
-//! What it costs to time a region, as a ratio to two bare reads of the counter, in one run: `cargo bench -p
-//! downbeat-regions --bench regions`. With `-- --gate`, misses of the bounds that the project promises are named and the
-//! exit code is 1. Below the table: how long merging the reports of many simulated ranks takes.
+//! Cost of timing a region, relative to two bare reads of the counter: `cargo bench -p
+//! downbeat-regions --bench regions`. With `-- --gate`, the exit code is 1 if a promised limit is
+//! exceeded. Below the table: time to merge the reports of many simulated ranks.
 //!
-//! All contestants take turns, a fraction of a millisecond each, for several hundred rounds; a ratio is the median of the
-//! ratios of the rounds. So neither a change of frequency nor a neighbour's load favours one of them. The regions are
-//! empty: what is timed is the timing.
+//! All contestants alternate, a fraction of a millisecond each, for several hundred rounds; a ratio
+//! is the median over rounds. Therefore changes of frequency and load by other processes affect all
+//! of them. The regions are empty: only the timing is measured.
 //!
-//! A program times all its regions by one clock, so the ordered one has a process of its own, with its own floors.
+//! A program times all its regions with one clock, so that the ordered clock is measured in a child
+//! process, with its own baselines.
 
 #![expect(
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use core::arch::x86_64::{__rdtscp, _rdtsc};
 use core::hint::black_box;
@@ -31,31 +32,31 @@ use downbeat_regions::{
 use downbeat_sync::{Clocks, Comm, Network, SimCluster};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
 
-/// The argument that makes this program its own child.
+/// Argument that makes this program its own child.
 const ORDERED: &str = "--ordered";
-/// A test, which is not optimized, only wants to see that it runs.
+/// Unoptimized tests only check that it runs.
 const ROUNDS: usize = if cfg!(debug_assertions) { 3 } else { 400 };
 const PAIRS: u32 = 5_000;
-/// What merging the reports of many ranks may take.
+/// Maximum time to merge the reports of many ranks.
 const MOST_SECONDS: f64 = 10.0;
 
-struct Contestant<'a> {
+struct SpanContestant<'a> {
     name: &'static str,
-    /// The contestant that this one is compared with, and by how much it may be slower.
+    /// The contestant to compare with, and the maximum ratio.
     floor: usize,
     most: Option<f64>,
     pairs: Box<dyn Fn() + 'a>,
 }
 
-/// Its pairs are timed by the thousand: the call through the box does not count.
+/// Times a batch of pairs: the call through the box is negligible.
 fn contestant<'a>(
     name: &'static str,
     floor: usize,
     most: Option<f64>,
     pair: impl Fn() + 'a,
-) -> Contestant<'a> {
+) -> SpanContestant<'a> {
     let pairs = Box::new(move || (0..PAIRS).for_each(|_| pair()));
-    Contestant {
+    SpanContestant {
         name,
         floor,
         most,
@@ -70,12 +71,12 @@ fn rdtsc() -> u64 {
 
 fn rdtscp() -> u64 {
     let mut core = 0;
-    // SAFETY: as above, and `core` can be written to.
+    // SAFETY: as above, and `core` is writable.
     unsafe { __rdtscp(&raw mut core) }
 }
 
-/// Nanoseconds per pair: for every contestant, one number for every round.
-fn play_rounds(contestants: &[Contestant<'_>]) -> Vec<Vec<f64>> {
+/// Nanoseconds per pair of every contestant in every round.
+fn play_rounds(contestants: &[SpanContestant<'_>]) -> Vec<Vec<f64>> {
     let mut times = vec![vec![]; contestants.len()];
     for _ in 0..ROUNDS {
         for (contestant, times) in contestants.iter().zip(&mut times) {
@@ -92,8 +93,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Prints the rows; returns the names of those that missed their bounds.
-fn table(contestants: &[Contestant<'_>]) -> Vec<String> {
+/// Prints the rows; returns the names of those that exceeded their limits.
+fn table(contestants: &[SpanContestant<'_>]) -> Vec<String> {
     let times = play_rounds(contestants);
     let mut missed = vec![];
     for (contestant, of) in contestants.iter().zip(&times) {
@@ -118,7 +119,7 @@ fn table(contestants: &[Contestant<'_>]) -> Vec<String> {
     missed
 }
 
-/// What others do with a span: the least that keeps anything, a number and a total.
+/// Minimal span as in other libraries: a count and a total.
 #[derive(Default)]
 struct CountAndTotal {
     spans: AtomicU64,
@@ -168,8 +169,8 @@ fn explicit() {
     EXPLICIT.stop();
 }
 
-/// Two floors first, that of the clock in question in front.
-fn floors<'a>(ordered: bool) -> [Contestant<'a>; 2] {
+/// Begins with the two baselines, that of the measured clock first.
+fn floors<'a>(ordered: bool) -> [SpanContestant<'a>; 2] {
     let plain = contestant("two bare `rdtsc`", 0, None, || {
         black_box(rdtsc());
         black_box(rdtsc());
@@ -224,7 +225,7 @@ fn unordered() -> Vec<String> {
     );
     let bucket = Arc::new(metrics_util::storage::AtomicBucket::new());
     let handle = metrics::Histogram::from_arc(Arc::clone(&bucket));
-    // Of its thread only.
+    // Used by this thread only.
     let _subscriber = tracing::subscriber::set_default(CountAndTotal::default());
 
     let mut contestants: Vec<_> = floors(false).into_iter().collect();
@@ -262,7 +263,7 @@ fn unordered() -> Vec<String> {
         contestant("`tracing` span, count and total only", 1, None, || {
             let _span = tracing::info_span!("region").entered();
         }),
-        // Keeps every value: emptied here, so that it does not fill the memory.
+        // It keeps every value: clear it, so that it does not fill the memory.
         contestant("(emptying the `metrics` histogram)", 1, None, || {}),
     ]);
     let last = contestants.len() - 1;
@@ -270,7 +271,7 @@ fn unordered() -> Vec<String> {
     table(&contestants)
 }
 
-/// How long it takes to merge what many simulated ranks saw; says so, and returns the seconds.
+/// Measures and prints the time to merge the reports of many simulated ranks; returns seconds.
 fn merging() -> f64 {
     let (ranks, regions) = if cfg!(debug_assertions) {
         (64, 10)

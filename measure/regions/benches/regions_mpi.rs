@@ -1,17 +1,18 @@
-//! What merging the reports of many ranks takes beside an `MPI_Reduce` of as many bytes as a rank has to tell: `cargo bench -p
-//! downbeat-regions --features mpi --bench regions_mpi --no-run`, and then `mpirun -np 16` on the program that cargo names;
-//! `cargo xtask bench` does both. With `--gate`, a miss of the bound that the project promises is named, and the exit code
-//! is 1.
+//! Time to merge the reports of many ranks, relative to an `MPI_Reduce` of the same number of
+//! bytes: `cargo bench -p downbeat-regions --features mpi --bench regions_mpi --no-run`, and then
+//! `mpirun -np 16` on the program that cargo names; `cargo xtask bench` does both. With `--gate`,
+//! the exit code is 1 if the promised limit is exceeded.
 //!
-//! The two take turns, so that neither a change of frequency nor a neighbour's load favours one of them. A turn lasts from
-//! the moment in which the first rank begins until rank 0 has the result: the ranks of one machine read one clock.
+//! The two alternate, so that changes of frequency and load by other processes affect both. A turn
+//! lasts from the first rank's start until rank 0 has the result: the ranks of one machine read one
+//! clock.
 
 #![expect(
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
-#![expect(unsafe_code, reason = "what is compared with calls MPI by hand")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
+#![expect(unsafe_code, reason = "the baseline calls MPI directly")]
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -26,9 +27,9 @@ use mpi::ffi::{self, MPI_Comm};
 use mpi::traits::{AsRaw, Equivalence};
 
 const REGIONS: u32 = 1_000;
-/// How often each of the two has its turn.
+/// Number of turns of each.
 const TURNS: usize = 300;
-/// What the median of the turns' ratios must not exceed.
+/// Maximum median of the ratios of turns.
 const MOST: f64 = 1.5;
 
 fn main() -> ExitCode {
@@ -38,9 +39,9 @@ fn main() -> ExitCode {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
     let profile = profile(comm.rank());
     let bytes = bytes_of_a_rank(&comm, &profile);
-    let mut reduction = Reduction::new(world.as_raw(), bytes);
+    let mut reduction = SumReduction::new(world.as_raw(), bytes);
 
-    // What it takes to forget a report is not asked.
+    // Dropping the report is not measured.
     let mut report = None;
     let turn = |work: &mut dyn FnMut()| time(&comm, &clock, work);
     let mut turns = Vec::new();
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a rank has seen of its regions, invented: every seventh has little to do.
+/// Invented profile of a rank: every seventh has little work.
 fn profile(rank: u32) -> Profile {
     let region = |i: u32| {
         let length = if rank % 7 == 6 {
@@ -98,7 +99,7 @@ fn profile(rank: u32) -> Profile {
     )
 }
 
-/// As many as the last rank sends, which merges nothing before.
+/// The number of bytes that the last rank sends, which merges nothing.
 fn bytes_of_a_rank(comm: &MpiComm, profile: &Profile) -> usize {
     let counting = Counting {
         comm,
@@ -111,7 +112,7 @@ fn bytes_of_a_rank(comm: &MpiComm, profile: &Profile) -> usize {
         as usize
 }
 
-/// Counts the bytes that a rank sends.
+/// Communicator that counts sent bytes.
 struct Counting<'a> {
     comm: &'a MpiComm,
     sent: Cell<u64>,
@@ -147,14 +148,14 @@ impl Comm for Counting<'_> {
     }
 }
 
-/// The sums of as many words as make up so many bytes.
-struct Reduction {
+/// Sums arrays of integers with `MPI_Reduce`.
+struct SumReduction {
     comm: MPI_Comm,
     mine: Vec<u64>,
     sums: Vec<u64>,
 }
 
-impl Reduction {
+impl SumReduction {
     fn new(comm: MPI_Comm, bytes: usize) -> Self {
         let words = bytes.div_ceil(size_of::<u64>());
         Self {
@@ -169,13 +170,13 @@ impl Reduction {
         let (words, word) = (self.mine.len() as i32, u64::equivalent_datatype().as_raw());
         // SAFETY: a constant.
         let sum = unsafe { ffi::RSMPI_SUM };
-        // SAFETY: MPI runs, and there are as many words to be read and to be written as it is told.
+        // SAFETY: MPI is initialized, and both buffers have the given number of elements.
         unsafe { ffi::MPI_Reduce(mine, sums, words, word, sum, 0, self.comm) };
         black_box(&mut self.sums);
     }
 }
 
-/// Nanoseconds from the first rank's start to the end of rank 0, which alone is told.
+/// Nanoseconds from the first rank's start to the end of rank 0, on rank 0.
 fn time(comm: &MpiComm, clock: &SystemClock, work: &mut dyn FnMut()) -> f64 {
     block_on_ready(collective::barrier(comm)).expect("all ranks are there");
     let start = clock.ticks();
@@ -186,7 +187,7 @@ fn time(comm: &MpiComm, clock: &SystemClock, work: &mut dyn FnMut()) -> f64 {
     (end.0 - first) as f64
 }
 
-/// Whether the bound is met.
+/// Returns true if the ratio is within the limit.
 fn show(turns: &[[f64; 2]], ranks: u32, bytes: usize) -> bool {
     let median = |of: &dyn Fn(&[f64; 2]) -> f64| {
         let mut all: Vec<f64> = turns.iter().map(of).collect();

@@ -1,8 +1,9 @@
-//! Where a parallel program loses its time: a stencil code over MPI, whose regions are timed.
+//! Load imbalance of a parallel program: a stencil code with timed regions over MPI.
 //!
-//! `cargo build --release -p downbeat-regions --features json,mpi --example stencil_mpi`, and then
-//! `mpirun -np 3 target/release/examples/stencil_mpi`, where the last rank has no work; and the same with `--balanced`.
-//! `--save FILE` keeps the report for `downbeat regions show`.
+//! Run `cargo build --release -p downbeat-regions --features json,mpi --example stencil_mpi`, and
+//! then `mpirun -np 3 target/release/examples/stencil_mpi`: the last rank has no work. With
+//! `--balanced`, all ranks have the same work. `--save FILE` keeps the report for `downbeat regions
+//! show`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 mod heat;
@@ -10,10 +11,10 @@ mod stencil_program;
 
 use downbeat_sync::{MpiComm, block_on_ready};
 use heat::spread;
-use stencil_program::{Failure, Options, conclude, configure};
+use stencil_program::{StencilFailure, StencilOptions, conclude, configure};
 
-fn main() -> Result<(), Failure> {
-    let options = Options::from_arguments(std::env::args())?;
+fn main() -> Result<(), StencilFailure> {
+    let options = StencilOptions::from_arguments(std::env::args())?;
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;
     let comm = MpiComm::duplicate(&universe.world())?;
     configure()?;

@@ -1,4 +1,5 @@
-//! How two runs of a program differ: which regions grew or shrank, on which ranks, and whether their histograms moved.
+//! Differences between two runs of a program: which regions changed, on which ranks, and changes of
+//! histograms.
 
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,61 +11,65 @@ use super::places::RankPlace;
 use super::ranks::RankSet;
 use super::report::{EventReport, ProfileReport, RegionReport};
 
-/// What a second report has otherwise than a first one.
+/// Differences between two reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportDiff<'a> {
-    /// How many ranks each has.
+    /// Number of ranks of each report.
     pub ranks: [u32; 2],
-    /// What a tick is, in both.
+    /// Length of a tick, the same in both.
     pub tick: Duration,
-    /// All regions of both: first those whose greatest total changed the most, then those whose average total did.
+    /// All regions of both, sorted by the change of the greatest total, then by the change of the
+    /// average total.
     pub regions: Vec<RegionDiff<'a>>,
 }
 
-/// A region in two reports. Where it is in one of them only, or has no events there, it took no time there.
+/// A region in two reports. Without events in one of them, its time there counts as zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionDiff<'a> {
-    /// What it is called.
+    /// Name of the region.
     pub name: &'a str,
-    /// What each report says of it; nothing if it does not know it.
+    /// The region in each report that has it.
     pub found: [Option<&'a RegionReport>; 2],
-    /// How its events moved, those of all ranks together; nothing unless it has events in both.
+    /// Change of the histogram over all ranks; only if both reports have events.
     pub histogram: Option<HistogramShift>,
-    /// Which ranks moved from one group to another, most ranks first; none unless it has events in both.
+    /// Ranks that moved from one group to another, largest sets first; only if both reports have
+    /// events.
     pub moves: Vec<RankMove>,
-    /// Of how many ranks nobody can tell whether they moved, as lists of ranks are bounded.
+    /// Number of ranks whose groups are unknown, as lists of ranks are bounded.
     pub undetermined: u32,
 }
 
-/// How the histogram of a region moved.
+/// Change of the histogram of a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HistogramShift {
-    /// Which share of the events would have to change its bin to make one histogram of the other: half the sum of the
-    /// differences of all bins' shares. It is 0 if all bins have the same shares, and 1 if no bin has events in both.
+    /// Share of the events that would have to change bins to make both histograms equal: half the
+    /// sum of the differences of all shares. It is 0 if all bins have the same shares, and 1 if no
+    /// bin has events in both.
     pub share: f64,
-    /// The bin with the most events in each; of equals, the shortest.
+    /// Bin with the most events in each; the shortest of equal ones.
     pub fullest: [DecimalBin; 2],
 }
 
 /// Ranks that moved from one group to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankMove {
-    /// The fullest bin of the group that they were in; nothing if they did not run through the region.
+    /// Fullest bin of their group in the first report; `None` if they have no events there.
     pub from: Option<DecimalBin>,
-    /// The fullest bin of the group that they are in; nothing if they do not run through the region.
+    /// Fullest bin of their group in the second report; `None` if they have no events there.
     pub to: Option<DecimalBin>,
-    /// Which ranks.
+    /// The ranks.
     pub ranks: RankSet,
 }
 
-/// With more ranks than these, their moves are not told: a report of a few bytes may say that it has 2^32.
+/// With more ranks than this, moves are not computed: a report of a few bytes may claim to have
+/// 2^32 ranks.
 const MOST_RANKS: u32 = 1 << 24;
 
 impl<'a> ReportDiff<'a> {
-    /// What `second` has otherwise than `first`. Ranks that only one of them has do not move.
+    /// Compares two reports. Ranks that only one of them has do not move.
     ///
     /// # Errors
-    /// When they count in different units.
+    /// If their ticks differ.
     pub fn new(first: &'a ProfileReport, second: &'a ProfileReport) -> Result<Self, RegionError> {
         if first.tick != second.tick {
             return Err(RegionError::ReportTicksDiffer([first.tick, second.tick]));
@@ -81,7 +86,7 @@ impl<'a> ReportDiff<'a> {
             .into_iter()
             .map(|(name, found)| RegionDiff::new(name, found, both))
             .collect();
-        // Of equals, those stay in front whose name does.
+        // The sort is stable: regions with equal changes stay sorted by name.
         regions.sort_by_key(|region| {
             let change = [
                 region.greatest_total_change(),
@@ -117,58 +122,59 @@ impl<'a> RegionDiff<'a> {
         diff
     }
 
-    /// Its events in each report.
+    /// Events of the region in each report.
     pub fn events(&self) -> [Option<&'a EventReport>; 2] {
         self.found
             .map(|found| found.and_then(|region| region.events.as_ref()))
     }
 
-    /// By how much the greatest total of a rank grew, in ticks.
+    /// Growth of the greatest total of a rank, in ticks.
     pub fn greatest_total_change(&self) -> i128 {
         self.change(|events| events.greatest_total.total.into())
     }
 
-    /// By how much the average total of the ranks that ran through it grew, in whole ticks.
+    /// Growth of the average total of the ranks with events, in whole ticks.
     pub fn average_total_change(&self) -> i128 {
         self.change(EventReport::average_total)
     }
 
-    fn change(&self, of: impl Fn(&EventReport) -> u128) -> i128 {
-        let [first, second] = self.events().map(|events| events.map_or(0, &of));
+    fn change(&self, value: impl Fn(&EventReport) -> u128) -> i128 {
+        let [first, second] = self.events().map(|events| events.map_or(0, &value));
         i128::try_from(second)
             .unwrap_or(i128::MAX)
             .saturating_sub_unsigned(first)
     }
 
-    /// Whether both reports say the same of it.
+    /// Returns true if the region is the same in both reports.
     pub fn is_unchanged(&self) -> bool {
         self.found[0] == self.found[1]
     }
 }
 
 impl HistogramShift {
-    /// `None` if there is nothing in one of them.
+    /// Returns `None` if one of them has no events.
     fn new(first: &EventReport, second: &EventReport) -> Option<Self> {
-        let [one, other] = [first, second].map(together);
+        let [one, other] = [first, second].map(merged_bins);
         let shares = |bins: &BTreeMap<DecimalBin, u64>| {
             let all: f64 = bins.values().map(|count| *count as f64).sum();
             move |count: Option<&u64>| count.map_or(0.0, |count| *count as f64 / all)
         };
-        let [of_one, of_other] = [shares(&one), shares(&other)];
+        let [one_share, other_share] = [shares(&one), shares(&other)];
         let bins = one
             .keys()
             .chain(other.keys().filter(|bin| !one.contains_key(bin)));
         let apart: f64 = bins
-            .map(|bin| (of_one(one.get(bin)) - of_other(other.get(bin))).abs())
+            .map(|bin| (one_share(one.get(bin)) - other_share(other.get(bin))).abs())
             .sum();
-        // Rounding shall not make more of it than all.
+        // Rounding must not exceed the maximum.
         Some(Self {
             share: (0.5 * apart).min(1.0),
             fullest: [fullest(&one)?, fullest(&other)?],
         })
     }
 
-    /// By how many bins the fullest one moved, up if events take longer; there are nine to every power of ten.
+    /// Number of bins that the fullest bin moved up, or down if negative; every power of ten has
+    /// nine bins.
     pub fn bins(&self) -> i32 {
         let [first, second] = self
             .fullest
@@ -177,8 +183,8 @@ impl HistogramShift {
     }
 }
 
-/// The events of all ranks in each bin that has any.
-fn together(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
+/// Events of all ranks in each bin that is not empty.
+fn merged_bins(events: &EventReport) -> BTreeMap<DecimalBin, u64> {
     let mut bins: BTreeMap<DecimalBin, u64> = BTreeMap::new();
     for counts in events
         .groups
@@ -198,7 +204,7 @@ fn fullest(bins: &BTreeMap<DecimalBin, u64>) -> Option<DecimalBin> {
         .map(|(bin, _)| *bin)
 }
 
-/// Which of so many ranks moved, and of how many nobody can tell.
+/// Ranks that moved, and the number of ranks whose groups are unknown.
 fn moves(first: &EventReport, second: &EventReport, ranks: u32) -> (Vec<RankMove>, u32) {
     let mut moved: BTreeMap<[Option<DecimalBin>; 2], RankSet> = BTreeMap::new();
     let mut undetermined = 0;
@@ -220,7 +226,7 @@ fn moves(first: &EventReport, second: &EventReport, ranks: u32) -> (Vec<RankMove
     (moves, undetermined)
 }
 
-/// The group of a rank, or that it has none; `None` if nobody can tell.
+/// Group of a rank, `Some(None)` if it has no events; `None` if unknown.
 fn known(place: RankPlace) -> Option<Option<DecimalBin>> {
     match place {
         RankPlace::Group(fullest) => Some(Some(fullest)),
@@ -234,7 +240,7 @@ mod tests {
     use super::*;
     use crate::test_reports;
 
-    /// Eight ranks, of which the last four have little to do; then six that share the work.
+    /// Eight ranks, the last four with little work; then six that share the work.
     fn before() -> ProfileReport {
         let (much, little): (&[u64], &[u64]) = (&[6_100, 4_500, 4_700, 4_600], &[6_000, 7, 7, 6]);
         let solve = [much, much, much, much, little, little, little, little].map(Some);
@@ -364,7 +370,7 @@ mod tests {
             (solve.fullest.map(DecimalBin::low), solve.bins()),
             ([4_000, 3_000], -1)
         );
-        // 4 of 50 and 4 of 60; then 2 of each, and one of 90: a fifth has to move.
+        // 4 of 50 and 4 of 60; then 2 of each, and one of 90: a fifth has moved.
         let output = histogram("output").unwrap();
         assert!(
             (output.share - 0.2).abs() < 1e-12 && output.bins() == 0,
@@ -384,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_moved_are_named_and_those_that_are_not_in_both_are_not() {
+    fn moved_ranks_are_listed() {
         let (before, after) = (before(), after());
         let diff = ReportDiff::new(&before, &after).unwrap();
         let found = |name| {
@@ -425,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_must_agree_and_lists_that_were_cut_are_counted() {
+    fn ticks_must_agree_and_bounded_lists_are_counted() {
         let (fine, coarse) = (
             test_reports::report(1, &[]),
             test_reports::report(1_000, &[]),
@@ -448,12 +454,13 @@ mod tests {
             events.groups[0].ranks = events.ranks.clone();
         }
         let diff = ReportDiff::new(&cut, &whole).unwrap();
-        // The list ends with the square of 1000, as 0 and 1 are one run, and those beyond it may be squares or not.
+        // The list ends with the square of 1000, as 0 and 1 are one run; ranks beyond it may be
+        // squares or not.
         let region = &diff.regions[0];
         assert_eq!(region.undetermined, 1_440_000 - 1_000_001);
         assert_eq!(region.moves.len(), 1);
         assert_eq!(region.moves[0].ranks.len(), 1_000_001 - 1_001);
-        // More ranks than anybody has: at once, and without their moves.
+        // With this many ranks, moves are skipped.
         (cut.ranks, whole.ranks) = (u32::MAX, u32::MAX);
         let diff = ReportDiff::new(&cut, &whole).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! One report of all ranks, in a logarithmic number of rounds.
+//! Merging the profiles of all ranks in a logarithmic number of rounds.
 
 use core::borrow::Borrow;
 
@@ -10,24 +10,26 @@ use super::report::{ProfileReport, RegionAppender, RegionReport};
 use super::setup::Overhead;
 use super::wire::Wire;
 
-/// Regions are sent in blocks of about so many bytes, so that not all have to be held twice.
+/// Approximate size of a message. Regions are sent in blocks, so that not all are in memory twice.
 const BLOCK: usize = 1 << 20;
-/// A block is one region too long; and a region has at most so many bins, groups and runs.
+/// Maximum size of a message: a block may exceed its size by one region, which has a bounded number
+/// of bins, groups and runs.
 const LONGEST_BLOCK: u64 = 1 << 26;
 
-/// Makes one report of the profiles of all ranks; rank 0 gets it. All ranks must call it, and wait for each other.
+/// Merges the profiles of all ranks into one report on rank 0. Collective: all ranks must call it.
 ///
-/// A rank adds to its own part those of the ranks after it, and passes the sum on: no rank holds more than two
-/// reports. Regions that only some ranks have are theirs; others take no notice.
+/// A rank merges the profiles of the ranks after it into its own and sends the result on: no rank
+/// holds more than two reports. A region does not need to exist on all ranks.
 ///
 /// # Errors
-/// When the ranks do not count in the same unit, which all of them are told, or a rank is gone.
+/// On all ranks, if their ticks differ; if a message fails, or a rank sends something else than a
+/// report.
 pub async fn gather<M: Comm>(
     profile: &Profile,
     comm: &M,
 ) -> Result<Option<ProfileReport>, RegionError> {
-    // Each rank's part is of a block of ranks that begins with it: hence not the tree of synchronizations, which hangs
-    // the last ranks on the first ones. Lists of ranks can then be appended.
+    // Each rank merges a block of consecutive ranks that begins with itself, so that lists of ranks
+    // can be appended. The tree of the synchronization algorithms does not have this property.
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
     let mut part = RankBlock::new(profile);
     let own = || RegionReport::for_rank(profile, comm.rank());
@@ -43,14 +45,14 @@ pub async fn gather<M: Comm>(
     }
     if rank > 0 {
         let to = (rank - apart) as u32;
-        // Who has nothing to add to its own part needs not hold it.
+        // A rank that merged nothing sends its regions without holding a copy.
         if part.report.ranks == 1 {
             part.send(own(), comm, to).await?;
         } else {
             part.send(&part.report.regions, comm, to).await?;
         }
     }
-    // All the others wait for the last one anyway, but for those who are done early.
+    // The ranks wait for the slowest one here, so that all can report the error.
     if collective::broadcast(comm, u64::from(part.ticks_agree)).await? == 0 {
         return Err(RegionError::TicksDiffer);
     }
@@ -60,22 +62,22 @@ pub async fn gather<M: Comm>(
     Ok((rank == 0).then_some(part.report))
 }
 
-/// What a rank knows of a block of ranks.
+/// Merged profiles of a block of ranks.
 struct RankBlock {
     report: ProfileReport,
     ticks_agree: bool,
-    /// What came last, for its memory: as bytes, and the last region of it.
+    /// Buffers for received data, kept to reuse their memory: the bytes, and one region.
     block: Vec<u8>,
     region: RegionReport,
 }
 
-/// What is sent before the regions.
+/// Message before the regions.
 type BlockHeader = [u64; 6];
 
 impl RankBlock {
     fn new(profile: &Profile) -> Self {
         Self {
-            report: ProfileReport::head_of(profile),
+            report: ProfileReport::without_regions(profile),
             ticks_agree: true,
             block: vec![],
             region: RegionReport::blank(),
@@ -123,14 +125,14 @@ impl RankBlock {
         send_block(&block, false, comm, to).await
     }
 
-    /// Adds the part of higher ranks.
+    /// Receives and merges the block of higher ranks.
     async fn receive<M: Comm>(&mut self, comm: &M, from: u32) -> Result<(), RegionError> {
-        let garbled = || RegionError::NotAReport { from };
+        let not_a_report = || RegionError::NotAReport { from };
         let [ranks, tick, agree, within_picos, whole_picos, subtracted]: BlockHeader =
             comm.recv(from).await?;
-        let ranks = u32::try_from(ranks).map_err(|_| garbled())?;
+        let ranks = u32::try_from(ranks).map_err(|_| not_a_report())?;
         self.ticks_agree &= agree != 0 && tick == self.report.tick.as_nanos() as u64;
-        self.report.append_head(
+        self.report.append_summary(
             ranks,
             &Overhead {
                 within_picos,
@@ -144,7 +146,7 @@ impl RankBlock {
             more = receive_block(&mut self.block, comm, from).await?;
             let mut rest = &*self.block;
             while !rest.is_empty() {
-                self.region.set_from(&mut rest).ok_or_else(garbled)?;
+                self.region.set_from(&mut rest).ok_or_else(not_a_report)?;
                 appending.add(&self.region);
             }
         }
@@ -153,13 +155,13 @@ impl RankBlock {
     }
 }
 
-/// Says before how long it is, and whether one more follows: a message behind it would be waited for.
+/// Sends the length and a flag, true if another block follows, and then the bytes.
 async fn send_block<M: Comm>(bytes: &[u8], more: bool, comm: &M, to: u32) -> Result<(), CommError> {
     comm.send(to, [bytes.len() as u64, more.into()]).await?;
     comm.send_bytes(to, bytes).await
 }
 
-/// Whether one more follows.
+/// Receives a block; returns true if another one follows.
 async fn receive_block<M: Comm>(
     block: &mut Vec<u8>,
     comm: &M,

@@ -1,4 +1,4 @@
-//! Merged reports against those that one rank would make of all profiles.
+//! Tests of merging against a sequential merge of all profiles.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use super::{RegionError, TextOptions, gather};
 
 const TICK: Duration = Duration::from_nanos(1);
 
-/// What a rank saw, invented: some regions are on some ranks only, and every seventh rank has little to do.
+/// Invented profile of a rank: some regions exist on some ranks only, and every seventh rank has
+/// little work.
 fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
     let mut random = fastrand::Rng::with_seed(rank.into());
     let region = |i: u32| {
@@ -79,7 +80,7 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
     Profile::new("clock", tick, overhead, on_this_rank.map(region).collect())
 }
 
-/// One after the other, without messages.
+/// Merges all profiles without messages.
 fn directly(ranks: u32, regions: u32) -> ProfileReport {
     let parts = (1..ranks).map(|rank| ProfileReport::new(&profile(rank, regions, TICK)));
     parts.fold(
@@ -134,7 +135,7 @@ fn threads_are_ranks_too() {
     assert_eq!(results[0], Some(directly(3, 5)));
 }
 
-/// A number of the report against the profiles themselves.
+/// Compares numbers of the report with the profiles.
 #[test]
 fn every_number_is_right() {
     let (ranks, found) = (29, simulated(29, 6));
@@ -152,13 +153,13 @@ fn every_number_is_right() {
             .eq(names.iter().copied())
     );
     for region in &found.regions {
-        let of = |rank: u32| {
+        let find = |rank: u32| {
             profiles[rank as usize]
                 .region(&region.name)
                 .filter(|region| region.events > 0)
         };
-        let seen: Vec<(u32, &RegionProfile)> = (0..ranks)
-            .filter_map(|rank| Some((rank, of(rank)?)))
+        let present: Vec<(u32, &RegionProfile)> = (0..ranks)
+            .filter_map(|rank| Some((rank, find(rank)?)))
             .collect();
         let events = region.events.as_ref().unwrap();
         let listed: Vec<u32> = events
@@ -169,24 +170,24 @@ fn every_number_is_right() {
             .collect();
         assert_eq!(
             listed,
-            seen.iter().map(|(rank, _)| *rank).collect::<Vec<_>>()
+            present.iter().map(|(rank, _)| *rank).collect::<Vec<_>>()
         );
-        let total: u64 = seen.iter().map(|(_, region)| region.total).sum();
+        let total: u64 = present.iter().map(|(_, region)| region.total).sum();
         assert_eq!(
             (events.total, events.count),
-            (total.into(), 20 * seen.len() as u64)
+            (total.into(), 20 * present.len() as u64)
         );
-        let longest = seen
+        let longest = present
             .iter()
             .map(|(_, region)| region.longest.unwrap().event.length)
             .max();
         assert_eq!(Some(events.longest.length), longest);
-        let greatest = seen.iter().map(|(_, region)| region.total).max();
+        let greatest = present.iter().map(|(_, region)| region.total).max();
         assert_eq!(Some(events.greatest_total.total), greatest);
         let rank = events.greatest_total.rank;
-        assert_eq!(of(rank).map(|region| region.total), greatest);
+        assert_eq!(find(rank).map(|region| region.total), greatest);
         let grouped: u32 = events.groups.iter().map(|group| group.ranks.len()).sum();
-        assert_eq!(grouped as usize, seen.len());
+        assert_eq!(grouped as usize, present.len());
         for group in &events.groups {
             let sum: u64 = group.bins.iter().map(|counts| counts.sum).sum();
             assert_eq!(sum, 20 * u64::from(group.ranks.len()));
@@ -194,7 +195,7 @@ fn every_number_is_right() {
     }
 }
 
-/// With optimization as large as promised, and otherwise as large as is quick.
+/// As large as promised in optimized builds, smaller otherwise.
 #[test]
 fn many_ranks_make_a_short_report() {
     let (ranks, regions) = if cfg!(debug_assertions) {
@@ -208,13 +209,13 @@ fn many_ranks_make_a_short_report() {
         (ranks, regions as usize)
     );
     let text = found.text(&TextOptions::default());
-    // Three groups at most, and lists of some twenty lines.
+    // At most three groups, and lists of about twenty lines.
     assert!(
         text.lines().count() < 120 * regions as usize,
         "{} lines",
         text.lines().count()
     );
-    // Every seventh rank has little to do: a group of its own, listed in one run.
+    // Every seventh rank has little work: a group of its own, listed as one run.
     let events = found
         .region("region 000")
         .and_then(|region| region.events.as_ref())

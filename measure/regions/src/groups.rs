@@ -1,4 +1,4 @@
-//! Ranks whose histograms look alike.
+//! Groups of ranks with similar histograms.
 
 use core::cmp::Reverse;
 
@@ -6,9 +6,9 @@ use downbeat_clock_core::DecimalBin;
 
 use super::ranks::RankSet;
 
-/// Ranks that have most of their events in the same bin, and how many events they have in each.
+/// Ranks with most of their events in the same bin, and their numbers of events in each bin.
 ///
-/// There are at most as many groups as bins, however many ranks there are.
+/// There are at most as many groups as bins, for any number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "json",
@@ -16,16 +16,17 @@ use super::ranks::RankSet;
     serde(deny_unknown_fields)
 )]
 pub struct HistogramGroup {
-    /// The bin that has the most events on each of these ranks; of equals, the shortest, as in figure 9.
+    /// Bin with the most events on each of these ranks; the shortest of equal ones, as in figure 9
+    /// of the paper.
     #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
     pub fullest: DecimalBin,
-    /// Which ranks.
+    /// The ranks.
     pub ranks: RankSet,
-    /// All bins that are not empty on all of these ranks, the shortest first.
+    /// Bins that are not empty on some of these ranks, the shortest first.
     pub bins: Vec<BinCounts>,
 }
 
-/// How many events ranks have in one bin.
+/// Numbers of events of ranks in one bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "json",
@@ -33,18 +34,18 @@ pub struct HistogramGroup {
     serde(deny_unknown_fields)
 )]
 pub struct BinCounts {
-    /// Which bin.
+    /// The bin.
     #[cfg_attr(feature = "json", serde(with = "super::saved::bin"))]
     pub bin: DecimalBin,
-    /// The most.
+    /// Largest number of events.
     pub most: RankCount,
-    /// The fewest, perhaps 0.
+    /// Smallest number of events, perhaps 0.
     pub least: RankCount,
-    /// Of all ranks of the group.
+    /// Sum over all ranks of the group.
     pub sum: u64,
 }
 
-/// How many events a rank has; of several ranks with as many, the lowest.
+/// Number of events on a rank; of equal numbers, that of the lowest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "json",
@@ -52,14 +53,14 @@ pub struct BinCounts {
     serde(deny_unknown_fields)
 )]
 pub struct RankCount {
-    /// How many.
+    /// Number of events.
     pub count: u64,
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
 }
 
 impl RankCount {
-    /// The larger; `self` is of lower ranks.
+    /// The larger count; `self` belongs to lower ranks.
     pub(super) fn most(self, higher: Self) -> Self {
         if higher.count > self.count {
             higher
@@ -68,7 +69,7 @@ impl RankCount {
         }
     }
 
-    /// The smaller; `self` is of lower ranks.
+    /// The smaller count; `self` belongs to lower ranks.
     pub(super) fn least(self, higher: Self) -> Self {
         if higher.count < self.count {
             higher
@@ -80,11 +81,11 @@ impl RankCount {
 
 impl BinCounts {
     const fn single_rank(bin: DecimalBin, count: u64, rank: u32) -> Self {
-        let of = RankCount { count, rank };
+        let rank_count = RankCount { count, rank };
         Self {
             bin,
-            most: of,
-            least: of,
+            most: rank_count,
+            least: rank_count,
             sum: count,
         }
     }
@@ -101,7 +102,7 @@ impl BinCounts {
 }
 
 impl HistogramGroup {
-    /// A single rank, with the bins that are not empty; `None` if all are.
+    /// Makes the group of a single rank from its bins that are not empty; `None` if there are none.
     pub(super) fn single_rank(rank: u32, bins: &[(DecimalBin, u64)]) -> Option<Self> {
         let (fullest, _) = bins
             .iter()
@@ -118,22 +119,22 @@ impl HistogramGroup {
         })
     }
 
-    /// Adds higher ranks.
+    /// Merges the group of higher ranks.
     fn append(&mut self, higher: &Self) {
         let (Some(mine), Some(theirs)) = (self.ranks.first(), higher.ranks.first()) else {
             return;
         };
-        // Who has no event in a bin has 0 there. Mostly the bins are the same.
-        let mut of_higher = higher.bins.iter().copied().peekable();
+        // A rank without the bin has 0 events in it. Usually both have the same bins.
+        let mut higher_bins = higher.bins.iter().copied().peekable();
         let mut missing = vec![];
         for counts in &mut self.bins {
             missing.extend(core::iter::from_fn(|| {
-                of_higher.next_if(|higher| higher.bin < counts.bin)
+                higher_bins.next_if(|higher| higher.bin < counts.bin)
             }));
-            let same = of_higher.next_if(|higher| higher.bin == counts.bin);
+            let same = higher_bins.next_if(|higher| higher.bin == counts.bin);
             *counts = counts.append(same.unwrap_or(BinCounts::single_rank(counts.bin, 0, theirs)));
         }
-        missing.extend(of_higher);
+        missing.extend(higher_bins);
         if !missing.is_empty() {
             self.bins.extend(
                 missing
@@ -154,7 +155,7 @@ impl HistogramGroup {
     }
 }
 
-/// Adds the groups of higher ranks. The group of the longest bin stays first.
+/// Merges the groups of higher ranks. The group with the longest bin stays first.
 pub(super) fn append(groups: &mut Vec<HistogramGroup>, higher: &[HistogramGroup]) {
     for group in higher {
         match groups.binary_search_by_key(&Reverse(group.fullest), |known| Reverse(known.fullest)) {

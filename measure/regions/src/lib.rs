@@ -1,10 +1,11 @@
-//! Application timers: how long the regions of a program take, event by event, in reports that stay short at any scale.
+//! Region timers: the time that the regions of a program take, event by event, on all threads and ranks, in reports whose
+//! size does not depend on the number of ranks.
 //!
-//! A region is entered by [`region!`] or by a [`Region`]; what all threads saw of it is a [`Profile`].
+//! A region is entered by [`region!`] or by a [`Region`]; a [`Profile`] contains the events of all threads, and a
+//! [`ProfileReport`] those of all ranks.
 //!
 //! ```
-//! use downbeat_regions;
-//! use downbeat_regions::region;
+//! use downbeat_regions::{ProfileReport, TextOptions, region};
 //!
 //! fn step() {
 //!     let _step = region!("step");
@@ -15,19 +16,21 @@
 //!
 //! step();
 //! step();
-//! let profile = regions::profile();
+//! let profile = downbeat_regions::profile();
 //! assert_eq!(profile.region("step").map(|found| found.events), Some(2));
 //! assert_eq!(profile.region("physics").map(|found| found.events), Some(8));
+//! print!("{}", ProfileReport::new(&profile).text(&TextOptions::default()));
 //! ```
 //!
-//! Ranks [`gather()`] one [`ProfileReport`] of their profiles, in a logarithmic number of rounds, and rank 0 shows it as the 2007
-//! paper on multi-resolution timers does: a [text](ProfileReport::text) that says which ranks took how long, and groups ranks by
-//! the bin of their [histograms](HistogramGroup) that has the most events. With the feature `json` it is
-//! saved (`ProfileReport::save`) for `downbeat regions show`. A [`ReportDiff`] says what another run has otherwise.
+//! # Several ranks
+//! With the feature `ranks`, the function `gather` merges the profiles of all ranks into one [`ProfileReport`] on rank 0,
+//! in a logarithmic number of rounds. Its [text](ProfileReport::text) has the layout of the 2007 paper on multi-resolution
+//! timers: it lists the ranks with the longest and shortest events, and groups ranks by the fullest bin of their
+//! [histograms](HistogramGroup). A [`ReportDiff`] compares two runs.
 //!
-//! ```
-//! use downbeat_regions;
-//! use downbeat_regions::region;
+#![cfg_attr(feature = "ranks", doc = "```")]
+#![cfg_attr(not(feature = "ranks"), doc = "```ignore")]
+//! use downbeat_regions::{TextOptions, gather, profile_of_this_thread, region};
 //! use downbeat_sync::{Comm, ThreadCluster, ThreadComm, block_on_ready};
 //!
 //! let reports = ThreadCluster::new(3).run(|comm: &ThreadComm| {
@@ -35,18 +38,24 @@
 //!         let _solve = region!("solve");
 //!         std::hint::black_box((0..1_000 * u64::from(comm.rank())).sum::<u64>());
 //!     }
-//!     // Ranks that are processes have all their threads in `regions::profile()`.
-//!     block_on_ready(regions::gather(&regions::profile_of_this_thread(), comm))
+//!     // Ranks that are processes gather `downbeat_regions::profile()`, which has all their threads.
+//!     block_on_ready(gather(&profile_of_this_thread(), comm))
 //! })?;
-//! let report = reports.into_iter().next().ok_or("there is a rank 0")??.ok_or("which has the report")?;
-//! let solve = report.region("solve").and_then(|region| region.events.as_ref()).ok_or("all ranks solved")?;
+//! let report = reports.into_iter().next().ok_or("no rank 0")??.ok_or("no report on rank 0")?;
+//! let solve = report.region("solve").and_then(|region| region.events.as_ref()).ok_or("no events")?;
 //! assert_eq!((solve.ranks.to_string(), solve.count), ("0-2".to_owned(), 30));
-//! print!("{}", report.text(&regions::TextOptions::default()));
+//! print!("{}", report.text(&TextOptions::default()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # An example
-//! A stencil code, on three threads, or on the ranks of an MPI program:
+//! # Features
+//! None is enabled by default.
+//! - `json`: `ProfileReport::save` and `ProfileReport::load`, the files of `downbeat regions show` and `diff`.
+//! - `ranks`: `gather`, over any communicator of `downbeat-sync`.
+//! - `mpi`: as `ranks`, and the communicator over MPI; needs an MPI library and libclang to build.
+//!
+//! # Example: load imbalance
+//! A stencil code, on three threads or on the ranks of an MPI program:
 //!
 //! ```text
 //! cargo run --release -p downbeat-regions --features json,ranks --example stencil -- --save packed.json
@@ -54,7 +63,7 @@
 //! mpirun -np 3 target/release/examples/stencil_mpi --save packed.json
 //! ```
 //!
-//! Its rows are packed onto the first ranks. The last one has no work, and waits for the sum:
+//! Its rows are on the first two ranks. The last one has no work and waits in the sum:
 //!
 //! ```text
 //! *** profile for 3 tasks ***
@@ -67,7 +76,7 @@
 //!    0.0002 |    0.0002 |    0.0002 | checkpoint
 //! ```
 //!
-//! What region that is, its histograms say: ranks without work are a group of their own.
+//! The histograms show the reason: the rank without work is a group of its own.
 //!
 //! ```text
 //! *** relax
@@ -82,7 +91,7 @@
 //! 0 tick(s): 100 max (task 2), 100 min (task 2), 100 avg
 //! ```
 //!
-//! With `--balanced` all ranks have as many rows, and make one group:
+//! With `--balanced`, all ranks have the same number of rows and form one group:
 //!
 //! ```text
 //! event histogram for tasks: 0-2
@@ -94,24 +103,24 @@
 //! 50-59 ticks: 96 max (task 2), 92 min (task 1), 94 avg
 //! ```
 //!
-//! # What is defined
-//! - Times are inclusive: a region's time contains that of the regions in it.
-//! - A region that is entered while it runs in the same thread goes on until all guards are dropped: this is one event,
-//!   and the recursions are counted.
-//! - Every thread has a timer of its own for every region. Nothing is lost when a thread ends.
-//! - Two call sites of one name are one region. An empty name is `(unnamed)`; control characters are escaped; of names
-//!   beyond [`LONGEST_NAME`] bytes the beginning is kept, and a number that tells them apart.
-//! - To start a running region or stop one that does not run changes nothing, and is counted; so is a clock that ran
-//!   backwards, whose event is none. Reports tell.
-//! - A profile may be made at any time: a region that runs is told to, and its event is not counted yet.
+//! # Definitions
+//! - Times are inclusive: the time of a region includes the regions inside it.
+//! - A region that is entered again in the same thread continues until all guards are dropped: this is one event, and
+//!   the recursions are counted.
+//! - Every thread has its own timer for every region. No events are lost when a thread ends.
+//! - Call sites with the same name are one region. An empty name becomes `(unnamed)`, and control characters are escaped.
+//!   A name longer than [`LONGEST_NAME`] bytes is cut and gets a hash, so that different names stay different.
+//! - Starting a running region, or stopping one that is not running, has no effect but is counted, and so is an event that
+//!   ended before it began by the clock. Reports show these counts.
+//! - A profile can be made at any time: running regions are marked, and their current events are not included.
 //!
 //! # Caveats
-//! * A region costs whoever runs it little more than two readings of the clock, see [`Overhead`]. What the regions in it
-//!   cost is part of its time, also where its own cost is subtracted.
-//! * The first use of a region in a thread takes a lock and memory, and the first of all calibrates the clock unless
-//!   [`configure`] did: let that not happen where it is timed.
-//! * The destructors of a thread run after a scope of threads has ended: only a join waits for regions in them.
-//! * The unordered counter, which is the default, may be read some nanoseconds early: see [`ClockChoice`].
+//! * A region costs a little more than two reads of the clock, see [`Overhead`]. The cost of inner regions is part of the
+//!   outer ones, even if [`RegionSettings::subtract_own`] is set.
+//! * The first use of a region in a thread takes a lock and allocates memory. The first region of the program calibrates
+//!   the clock, unless [`configure`] was called: avoid this in timed code.
+//! * Destructors of thread-local values may run after a thread scope has ended: only a join waits for regions in them.
+//! * The default clock, the unordered counter, may be read some nanoseconds early: see [`ClockChoice`].
 
 mod diff;
 mod error;
@@ -152,10 +161,10 @@ pub use report::{EventReport, ProfileReport, RankEvent, RankTotal, RegionReport}
 pub use setup::{ClockChoice, Overhead, RegionClock, RegionSettings, configure};
 pub use text::TextOptions;
 
-/// Times from here to the end of the scope, as an event of the region of this name.
+/// Times the rest of the scope as an event of the region with this name.
 ///
-/// Its value is a guard, to be kept: `let _guard = region!("physics");`. The region is found once per call site and
-/// thread. For a name that is no constant, see [`Region::named`].
+/// Returns a guard that must be kept: `let _guard = region!("physics");`. The region is looked up
+/// once per call site and thread. The name must be a constant; see [`Region::named`] for others.
 #[macro_export]
 macro_rules! region {
     ($name:expr) => {{
@@ -164,12 +173,12 @@ macro_rules! region {
     }};
 }
 
-/// What all threads of this process have seen so far.
+/// Profile of all threads of this process.
 pub fn profile() -> Profile {
     registry::lock().profile()
 }
 
-/// What this thread has seen so far: for programs whose ranks are threads.
+/// Profile of this thread: for programs whose ranks are threads.
 pub fn profile_of_this_thread() -> Profile {
     registry::lock().profile_of(region::timers())
 }

@@ -1,16 +1,16 @@
-//! What regions may be called.
+//! Names of regions.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The longest name, in bytes, that is kept in full.
+/// Maximum length of a name in bytes; longer names are shortened.
 pub const LONGEST_NAME: usize = 200;
 
-/// The name under which a region is recorded.
+/// Name that a region is recorded by.
 ///
-/// Any name will do. What would spoil a report is replaced: an empty name by `(unnamed)`, control characters by their
-/// escapes; of a name beyond [`LONGEST_NAME`] the beginning is kept, and a number that stands for the whole, so that
-/// two long names remain two.
+/// Any name is allowed. An empty name becomes `(unnamed)`, control characters are escaped, and a
+/// name longer than [`LONGEST_NAME`] is cut and gets a hash of the whole, so that different names
+/// stay different.
 pub(super) fn recorded(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         return "(unnamed)".into();
@@ -30,7 +30,7 @@ pub(super) fn recorded(name: &str) -> Cow<'_, str> {
     format!("{}...#{:016x}", &name[..end], fnv(name.as_bytes())).into()
 }
 
-/// Control characters, and those that Unicode has line or paragraph ends for.
+/// Control characters, and the line and paragraph separators of Unicode.
 fn breaks_lines(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
@@ -48,7 +48,7 @@ fn escaped(name: &str) -> String {
     text
 }
 
-/// Fowler, Noll and Vo's hash: the same on every rank.
+/// Hash function of Fowler, Noll and Vo: the same on every rank.
 fn fnv(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)

@@ -1,29 +1,29 @@
-//! In which group each rank is.
+//! Groups of ranks, by rank.
 
 use downbeat_clock_core::DecimalBin;
 
 use super::ranks::RankSet;
 use super::report::EventReport;
 
-/// Where a rank is among the groups of a region.
+/// Membership of a rank in the groups of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RankPlace {
     /// In the group with this fullest bin.
     Group(DecimalBin),
-    /// In none: it did not run through the region.
+    /// In no group: the rank has no events in the region.
     Without,
-    /// Nobody can tell: lists of ranks are bounded, and it is beyond their ends.
+    /// Unknown: lists of ranks are bounded, and this rank is not listed.
     Unlisted,
 }
 
 impl EventReport {
-    /// The places of the first so many ranks.
+    /// The groups of ranks 0 to `ranks` - 1.
     pub fn places(&self, ranks: u32) -> Vec<RankPlace> {
         let mut places = vec![RankPlace::Without; ranks as usize];
         for rank in listed(&self.ranks, ranks) {
             places[rank] = RankPlace::Unlisted;
         }
-        // Beyond the end of a list that was cut, there are ranks that ran through the region, and others.
+        // After the end of a bounded list, ranks may or may not have events in the region.
         if self.ranks.unlisted() > 0 {
             places
                 .iter_mut()
@@ -39,7 +39,7 @@ impl EventReport {
         places
     }
 
-    /// Who is beyond the end of one list only must be in that group.
+    /// A rank that only one list can contain is in that group.
     fn conclude(&self, places: &mut [RankPlace]) {
         let cut = self
             .groups
@@ -59,7 +59,7 @@ impl EventReport {
     }
 }
 
-/// The listed ranks below a limit.
+/// Listed ranks below a limit.
 fn listed(set: &RankSet, limit: u32) -> impl Iterator<Item = usize> {
     let below = move |rank: &u32| *rank < limit;
     set.runs()
@@ -68,7 +68,7 @@ fn listed(set: &RankSet, limit: u32) -> impl Iterator<Item = usize> {
         .map(|rank| rank as usize)
 }
 
-/// The first rank that is not listed any more.
+/// The rank after the last listed one.
 fn beyond(set: &RankSet) -> usize {
     set.runs().last().map_or(0, |run| run.last() as usize + 1)
 }
@@ -113,9 +113,9 @@ mod tests {
         assert!(events.places(0).is_empty());
     }
 
-    /// Squares make no runs, so that their list is cut; the others' is not.
+    /// Squares make no runs, so that their list is cut.
     #[test]
-    fn what_is_not_listed_is_concluded_or_not_known() {
+    fn unlisted_ranks_are_inferred_or_unknown() {
         let squares: Vec<u32> = (0..1_200).map(|i| i * i).collect();
         let ranks = 1_440_000;
         let mut events = test_reports::report(1, &[("r", &[Some(&[50])])])
@@ -128,7 +128,7 @@ mod tests {
         events.groups[0].ranks = events.ranks.clone();
         let end = 1_000 * 1_000;
         let places = events.places(ranks);
-        // The first 0 and 1 are one run of the thousand.
+        // The first two squares, 0 and 1, are one run of the thousand.
         assert_eq!(
             (places[end], places[end + 1], places[2]),
             (bin(50), RankPlace::Unlisted, RankPlace::Without)
@@ -144,7 +144,7 @@ mod tests {
             [places[1], places[2], places[4], places[1_001 * 1_001]],
             [bin(50), bin(7), bin(50), bin(50)]
         );
-        // Two lists that end.
+        // Two lists that are cut.
         events.groups[1].ranks = squares.iter().map(|square| square + 2).collect();
         assert_eq!(events.places(ranks)[1_199 * 1_199], RankPlace::Unlisted);
     }

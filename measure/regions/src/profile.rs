@@ -1,4 +1,4 @@
-//! What one rank has seen of its regions, all threads together.
+//! Profiles: the regions of one rank.
 
 use downbeat_clock_core::{
     DecimalBin, Duration, MisuseCounts, RegionEvent, RegionStatistics, TickScale,
@@ -6,52 +6,52 @@ use downbeat_clock_core::{
 
 use super::setup::Overhead;
 
-/// What one rank, which may have several threads, has seen of its regions.
+/// Regions of one rank, over all its threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// By which clock.
+    /// Name of the clock.
     pub clock: String,
-    /// What a tick is.
+    /// Length of a tick.
     pub tick: Duration,
-    /// What timing costs itself.
+    /// Cost of timing.
     pub overhead: Overhead,
-    /// In the order of their names, each of which there is once.
+    /// Regions by name; names are unique.
     regions: Vec<RegionProfile>,
 }
 
-/// What one rank has seen of a region; lengths are in ticks.
+/// Events of one region on one rank; lengths are in ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionProfile {
-    /// What it is called.
+    /// Name of the region.
     pub name: String,
-    /// How many threads ran through it.
+    /// Number of threads with events.
     pub threads: u32,
-    /// How often.
+    /// Number of events.
     pub events: u64,
-    /// How long all events took together.
+    /// Total length of all events.
     pub total: u64,
-    /// The longest.
+    /// The longest event.
     pub longest: Option<ThreadEvent>,
-    /// The longest but for that one.
+    /// The second longest event.
     pub second_longest: Option<ThreadEvent>,
-    /// The shortest.
+    /// The shortest event.
     pub shortest: Option<ThreadEvent>,
-    /// How many events there are in each bin that has any, the shortest first.
+    /// Number of events in each bin that is not empty, the shortest first.
     pub bins: Vec<(DecimalBin, u64)>,
-    /// What went wrong, and what is not over.
+    /// Misuse and running regions.
     pub remarks: Remarks,
 }
 
-/// An event, and which of the rank's threads saw it, in the order in which they used their first region.
+/// An event and its thread. Threads are numbered in the order of their first regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadEvent {
-    /// Its length, and its number among the thread's events.
+    /// Length, and number among the events of the thread.
     pub event: RegionEvent,
-    /// Counted from 0.
+    /// Number of the thread, from 0.
     pub thread: u32,
 }
 
-/// What besides its events is worth knowing of a region: how often something happened.
+/// Counts of misuse and of unusual situations in a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "json",
@@ -59,20 +59,20 @@ pub struct ThreadEvent {
     serde(default, deny_unknown_fields)
 )]
 pub struct Remarks {
-    /// It was started while it ran.
+    /// Starts while it was running.
     pub started_while_running: u64,
-    /// It was stopped while it did not run.
+    /// Stops while it was not running.
     pub stopped_while_stopped: u64,
-    /// The clock showed less at the end of an event than at its beginning.
+    /// Events that ended before they began, by the clock.
     pub clock_ran_backwards: u64,
-    /// It was entered once more while it ran.
+    /// Entries while it was running.
     pub recursions: u64,
-    /// Threads in which it was running when the report was made.
+    /// Threads in which it was running when the profile was made.
     pub running: u64,
 }
 
 impl Remarks {
-    /// All of them, and what to say of each.
+    /// Descriptions and counts.
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
             ("started while running", self.started_while_running),
@@ -111,7 +111,7 @@ impl Remarks {
 }
 
 impl Profile {
-    /// Regions of one name are added up.
+    /// Makes a profile; adds up regions with the same name.
     pub fn new(
         clock: &str,
         tick: Duration,
@@ -134,12 +134,12 @@ impl Profile {
         }
     }
 
-    /// In the order of their names.
+    /// Regions in the order of their names.
     pub fn regions(&self) -> &[RegionProfile] {
         &self.regions
     }
 
-    /// The region of this name.
+    /// Region with this name.
     pub fn region(&self, name: &str) -> Option<&RegionProfile> {
         let place = self
             .regions
@@ -149,7 +149,7 @@ impl Profile {
 }
 
 impl RegionProfile {
-    /// Of which nothing was seen so far.
+    /// Makes a region without events.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -164,30 +164,30 @@ impl RegionProfile {
         }
     }
 
-    /// Adds what a thread has seen.
-    pub fn add(&mut self, thread: u32, seen: &RegionStatistics) {
+    /// Adds the statistics of a thread.
+    pub fn add(&mut self, thread: u32, statistics: &RegionStatistics) {
         let event = |event: Option<RegionEvent>| event.map(|event| ThreadEvent { event, thread });
         let MisuseCounts {
             started_while_running,
             stopped_while_stopped,
             clock_ran_backwards,
-        } = seen.misuse;
+        } = statistics.misuse;
         let values = [
             started_while_running,
             stopped_while_stopped,
             clock_ran_backwards,
-            seen.recursions,
-            seen.is_running.into(),
+            statistics.recursions,
+            statistics.is_running.into(),
         ];
-        let bins = (0..).zip(&seen.bins).filter(|(_, count)| **count > 0);
+        let bins = (0..).zip(&statistics.bins).filter(|(_, count)| **count > 0);
         self.absorb(&Self {
             name: String::new(),
-            threads: (seen.events > 0).into(),
-            events: seen.events,
-            total: seen.total,
-            longest: event(seen.longest),
-            second_longest: event(seen.second_longest),
-            shortest: event(seen.shortest),
+            threads: (statistics.events > 0).into(),
+            events: statistics.events,
+            total: statistics.total,
+            longest: event(statistics.longest),
+            second_longest: event(statistics.second_longest),
+            shortest: event(statistics.shortest),
             bins: bins
                 .filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
                 .collect(),
@@ -195,7 +195,7 @@ impl RegionProfile {
         });
     }
 
-    /// Adds what other threads have seen.
+    /// Adds the events of other threads.
     fn absorb(&mut self, other: &Self) {
         self.threads = self.threads.saturating_add(other.threads);
         self.events = self.events.saturating_add(other.events);
@@ -226,7 +226,7 @@ impl RegionProfile {
         self.remarks.add(&other.remarks);
     }
 
-    /// From ticks of the clock to those of the program.
+    /// Converts ticks of the clock to ticks of the program.
     pub(super) fn scale(&mut self, scale: TickScale) {
         self.total = scale.apply(self.total);
         for found in [
@@ -241,7 +241,7 @@ impl RegionProfile {
         }
     }
 
-    /// Whether there is nothing to tell.
+    /// Returns true if there are no events and no remarks.
     pub fn is_empty(&self) -> bool {
         self.events == 0 && self.remarks == Remarks::default()
     }

@@ -1,38 +1,41 @@
-//! Which ranks, in few words.
+//! Compact sets of ranks.
 
 use core::fmt;
 
-/// A set of ranks, as runs of equal distance: `0,2-4,13-22`, and `0-16380:4` for every fourth.
+/// Set of ranks, as runs with constant strides: `0,2-4,13-22`, and `0-16380:4` for every fourth
+/// rank.
 ///
-/// It is bounded: of a set that makes no runs, [`MOST_RUNS`](Self::MOST_RUNS) are listed, and the other ranks are counted.
+/// Its size is bounded: at most [`MOST_RUNS`](Self::MOST_RUNS) runs are listed, and other ranks are
+/// only counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankSet {
     runs: Vec<RankRun>,
     count: u32,
 }
 
-/// Ranks of equal distance.
+/// Ranks with a constant stride.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankRun {
-    /// The lowest.
+    /// The lowest rank.
     pub first: u32,
-    /// How many, at least 1.
+    /// Number of ranks, at least 1.
     pub count: u32,
-    /// How far each is from the last one, at least 1.
+    /// Distance between ranks, at least 1.
     pub stride: u32,
 }
 
-/// So many ranks of a distance beyond 1 make a run; fewer are listed one by one, as they read better.
+/// Minimum length of a run with a stride above 1; shorter ones are listed as single ranks, which is
+/// easier to read.
 const LEAST_STRIDED: usize = 4;
 
 impl RankRun {
-    /// The highest; saturates.
+    /// The highest rank; saturates.
     pub fn last(&self) -> u32 {
         self.first
             .saturating_add((self.count.saturating_sub(1)).saturating_mul(self.stride))
     }
 
-    /// The ranks.
+    /// The ranks of the run.
     pub fn ranks(self) -> impl Iterator<Item = u32> {
         (0..self.count).map(move |i| self.first.saturating_add(i.saturating_mul(self.stride)))
     }
@@ -41,7 +44,7 @@ impl RankRun {
         self.stride > 1
     }
 
-    /// If `next` goes on where this one ends, the two as one.
+    /// Joins two runs if `next` continues this one.
     fn joined(self, next: Self) -> Option<Self> {
         let strides_agree = self.stride == next.stride || (next.count == 1 && self.is_strided());
         let follows = self.last().checked_add(self.stride) == Some(next.first);
@@ -53,10 +56,10 @@ impl RankRun {
 }
 
 impl RankSet {
-    /// So many runs are kept of a set.
+    /// Maximum number of runs in a set.
     pub const MOST_RUNS: usize = 1_000;
 
-    /// A single rank.
+    /// Makes a set of a single rank.
     pub fn single(rank: u32) -> Self {
         Self {
             runs: vec![RankRun {
@@ -68,12 +71,12 @@ impl RankSet {
         }
     }
 
-    /// How many ranks.
+    /// Number of ranks.
     pub fn len(&self) -> u32 {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no ranks.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -93,7 +96,7 @@ impl RankSet {
         self.runs
     }
 
-    /// How many ranks are counted, but not listed; they are higher than those that are.
+    /// Number of ranks that are counted but not listed; they are higher than the listed ones.
     pub fn unlisted(&self) -> u32 {
         let listed: u32 = self
             .runs
@@ -111,7 +114,7 @@ impl RankSet {
         }
     }
 
-    /// Adds a run of higher ranks, if there is room.
+    /// Adds a run of higher ranks; returns false if the set is full.
     fn push(&mut self, run: RankRun) -> bool {
         let run = self.absorb_singles(run);
         if let Some(last) = self.runs.last_mut()
@@ -132,7 +135,7 @@ impl RankSet {
         has_room
     }
 
-    /// A strided run takes over the single ranks that precede it in its stride.
+    /// Extends a strided run by the single ranks before it.
     fn absorb_singles(&mut self, mut run: RankRun) -> RankRun {
         while run.is_strided()
             && let Some(last) = self.runs.last()
@@ -149,12 +152,12 @@ impl RankSet {
         run
     }
 
-    /// The last single ranks and this one, if they are at equal distances.
+    /// Makes a strided run of the last single ranks and `run`, if their distances are equal.
     fn made_strided(&self, run: RankRun) -> Option<RankRun> {
         let singles = self
             .runs
             .get(self.runs.len().checked_sub(LEAST_STRIDED - 1)?..)?;
-        // Another rank may have sent ranks that are not higher: they make no run.
+        // A message from another rank may contain ranks that are not higher: they make no run.
         let stride = run
             .first
             .checked_sub(singles.last()?.first)
@@ -171,7 +174,7 @@ impl RankSet {
         })
     }
 
-    /// The same ranks of a program whose ranks come after so many of another.
+    /// The set with all ranks increased by `by`.
     pub(super) fn shifted(&self, by: u32) -> Self {
         let shift = |run: &RankRun| RankRun {
             first: run.first.saturating_add(by),
@@ -183,7 +186,8 @@ impl RankSet {
         }
     }
 
-    /// A set as it was written; `None` if it is none: runs must be in order, and no more than `ranks` in all.
+    /// Makes a set of stored runs; `None` if it is invalid: runs must be ascending, and all ranks
+    /// below `ranks`.
     #[cfg(any(test, feature = "json", feature = "ranks"))]
     pub(super) fn from_parts(runs: Vec<RankRun>, count: u32, ranks: u32) -> Option<Self> {
         let mut listed: u32 = 0;
@@ -205,7 +209,7 @@ impl RankSet {
         sound.then_some(Self { runs, count })
     }
 
-    /// The first `most` runs, each as it is written, and how many ranks are not in them.
+    /// The first `most` runs as text, and the number of ranks that are not in them.
     pub fn shown(&self, most: usize) -> (impl Iterator<Item = String>, u32) {
         let shown = &self.runs[..most.min(self.runs.len())];
         let listed = shown
@@ -218,7 +222,7 @@ impl RankSet {
     }
 }
 
-/// `7`, `2-4`, `0-12:4`.
+/// Written as `7`, `2-4`, `0-12:4`.
 impl fmt::Display for RankRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -246,7 +250,7 @@ impl fmt::Display for RankSet {
 }
 
 impl FromIterator<u32> for RankSet {
-    /// From ranks in ascending order; others are left out.
+    /// Makes a set of ascending ranks; others are skipped.
     fn from_iter<I: IntoIterator<Item = u32>>(ranks: I) -> Self {
         let mut set = Self::default();
         let mut last = None;
@@ -286,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_runs_is_counted() {
+    fn irregular_ranks_are_counted() {
         let squares: RankSet = (0..2_000).map(|i| i * i).collect();
         assert_eq!((squares.len(), squares.unlisted()), (2_000, 999));
         let (runs, more) = squares.shown(3);
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_set_is_not_taken() {
+    fn invalid_sets_are_rejected() {
         let run = |first, count, stride| RankRun {
             first,
             count,
@@ -318,7 +322,7 @@ mod tests {
         );
     }
 
-    /// What a rank sends is not under the control of those who add it.
+    /// Messages of other ranks may contain invalid sets.
     #[test]
     fn ranks_that_are_not_higher_do_no_harm() {
         let mut set: RankSet = [10, 20, 31].into_iter().collect();
@@ -329,7 +333,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever divides the ranks, and wherever.
+        /// Ranks are divided at arbitrary places.
         #[test]
         fn no_rank_is_lost_or_added(picked in prop::collection::vec(any::<bool>(), 0..200), cuts in prop::collection::vec(0_usize..200, 0..4)) {
             let ranks: Vec<u32> = (0..).zip(&picked).filter(|(_, picked)| **picked).map(|(rank, _)| rank).collect();

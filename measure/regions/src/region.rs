@@ -1,4 +1,4 @@
-//! A region of a program, and how its call sites find the timer of their thread.
+//! Regions, and the lookup of the timer of the current thread.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -9,13 +9,13 @@ use downbeat_clock_core::RegionGuard;
 use super::registry::{self, ThreadTimer, TimerTable};
 use super::setup::RegionClock;
 
-/// A region of a program that is timed: in each thread by a timer of its own.
+/// A timed region of a program, with one timer in each thread.
 ///
-/// Regions of the same name are one, wherever they stand; see [`regions`](super) for what names there are. To use one
-/// takes no lock, but for the first time in each thread.
+/// Regions with the same name are one region; see the [crate documentation](crate) for names. Using
+/// a region takes no lock, except for the first time in each thread.
 ///
 /// ```
-/// use downbeat_regions::{Region};
+/// use downbeat_regions::Region;
 ///
 /// static HALO: Region = Region::new("halo exchange");
 ///
@@ -29,17 +29,17 @@ use super::setup::RegionClock;
 #[derive(Debug)]
 pub struct Region {
     name: &'static str,
-    /// What the registry calls it, or a number that no region has.
+    /// Number in the registry; `usize::MAX` if it is not registered yet.
     number: AtomicUsize,
 }
 
 thread_local! {
-    // Without a destructor, so that nothing has to be checked before it is read.
+    // Without a destructor, which would need a check on every access.
     static TIMERS: Cell<TimerTable> = const { Cell::new(&[]) };
 }
 
 impl Region {
-    /// A region of this name; nothing is done before it is used.
+    /// Makes a region with this name; registers it on first use.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -47,7 +47,7 @@ impl Region {
         }
     }
 
-    /// A region whose name is known only when the program runs. The name is kept for ever, once.
+    /// Makes a region whose name is known only at run-time. The name is leaked, once per name.
     pub fn named(name: &str) -> Self {
         let (name, number) = registry::lock().number(name);
         Self {
@@ -58,35 +58,37 @@ impl Region {
 
     /// Begins an event that ends when the guard is dropped.
     ///
-    /// A region that is entered while it runs in this thread, as a recursive function does, goes on until all guards
-    /// are dropped: this is one event.
+    /// A region that is entered again in the same thread, as by recursion, ends when all guards are
+    /// dropped: this is one event.
     #[inline]
     pub fn enter(&self) -> RegionGuard<'static, RegionClock> {
         self.timer().enter()
     }
 
-    /// Begins an event. One that is under way goes on, and the misuse is counted and told in the report.
+    /// Begins an event. If the region is running already, the event continues, and the misuse is
+    /// counted for the report.
     #[inline]
     pub fn start(&self) {
-        // Was counted.
+        // The timer counts misuse.
         let _ = self.timer().start();
     }
 
-    /// Ends the event that this thread began. If there is none, the misuse is counted and told in the report.
+    /// Ends the event that this thread began. If there is none, the misuse is counted for the
+    /// report.
     #[inline]
     pub fn stop(&self) {
-        // Was counted.
+        // The timer counts misuse.
         let _ = self.timer().stop();
     }
 
-    /// The name as it was given.
+    /// The name as given.
     pub fn name(&self) -> &str {
         self.name
     }
 
     #[inline(always)]
     fn timer(&self) -> &'static ThreadTimer {
-        // The table is this thread's own, so that a number without its timer leads to the registry.
+        // The table belongs to this thread: a number without a timer needs the registry.
         match TIMERS
             .get()
             .get(self.number.load(Ordering::Relaxed))
@@ -109,18 +111,18 @@ impl Region {
         let (timers, timer) = registry.timer(TIMERS.get(), number);
         TIMERS.set(timers);
         drop(registry);
-        // If the thread's end has come so far that it is not told of any more, its timers simply stay.
+        // While the thread is exiting, this fails, and its timers are kept.
         let _ = LEAVING.try_with(|_| ());
         timer
     }
 }
 
-/// The timers of the thread that calls.
+/// Timers of the current thread.
 pub(super) fn timers() -> TimerTable {
     TIMERS.get()
 }
 
-/// Hands the timers of a thread back when it ends.
+/// Returns the timers of a thread when it ends.
 struct ThreadExit;
 
 thread_local! {
@@ -129,7 +131,7 @@ thread_local! {
 
 impl Drop for ThreadExit {
     fn drop(&mut self) {
-        // Destructors that run later begin anew, and lose nothing either.
+        // Destructors that run later get new timers and lose no events.
         registry::lock().leave(TIMERS.replace(&[]));
     }
 }

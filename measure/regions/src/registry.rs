@@ -1,7 +1,7 @@
-//! All regions of the program and all timers of its threads.
+//! Registry of all regions of the program and all timers of its threads.
 //!
-//! TimerTable are never freed, so that threads can keep references to them: those of a thread that ended serve the next one
-//! that begins. Their statistics are taken over before.
+//! Timers are never freed, so that threads can keep references to them: those of a thread that
+//! ended are reused by a new one, after their statistics were added up.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,26 +22,27 @@ pub(super) struct Registry {
     setup: &'static Setup,
     names: Vec<&'static str>,
     numbers: HashMap<&'static str, usize>,
-    /// How many threads there were.
+    /// Number of threads that used regions.
     threads: u32,
     living: Vec<LivingThread>,
-    /// TimerTable of threads that ended, all of them stopped and reset.
+    /// Timers of ended threads, stopped and reset.
     spare: Vec<TimerTable>,
-    /// What threads that ended had seen, by the number of the region, in ticks of the clock.
+    /// Statistics of ended threads, by the number of the region, in ticks of the clock.
     ended: Vec<RegionProfile>,
 }
 
-/// A thread that has timers.
+/// A running thread with timers.
 struct LivingThread {
     thread: u32,
     timers: TimerTable,
 }
 
-/// Waits for other threads that use a region for the first time, end, or make a report.
+/// Locks the registry: waits for other threads that use a region for the first time, exit, or make
+/// a profile.
 pub(super) fn lock() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
     let registry = REGISTRY.get_or_init(|| Mutex::new(Registry::new(setup())));
-    // Whoever panicked did so between two of its steps, or had no memory left.
+    // A panic leaves the registry consistent.
     registry.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -58,7 +59,7 @@ impl Registry {
         }
     }
 
-    /// The name that a region is recorded by, and its number.
+    /// Recorded name and number of a region; registers a new one.
     pub(super) fn number(&mut self, name: &str) -> (&'static str, usize) {
         let name = name::recorded(name);
         if let Some((known, number)) = self.numbers.get_key_value(&*name) {
@@ -71,7 +72,7 @@ impl Registry {
         (name, self.names.len() - 1)
     }
 
-    /// The timer of a thread that has `timers` so far, and all that it has from now on.
+    /// The timer of a region for the thread with these timers, and the new table of the thread.
     pub(super) fn timer(
         &mut self,
         timers: TimerTable,
@@ -88,7 +89,8 @@ impl Registry {
         )
     }
 
-    /// A longer table, of twice as many timers, so that what is left behind is no more than what is used.
+    /// Makes a table of at least twice the size, so that leaked tables take no more memory than
+    /// used ones.
     fn grow(&mut self, old: TimerTable, number: usize) -> TimerTable {
         if old.is_empty()
             && let Some(timers) = self.spare.pop()
@@ -119,15 +121,15 @@ impl Registry {
     }
 
     fn place(&self, timers: TimerTable) -> Option<usize> {
-        // Empty tables are no thread's.
+        // An empty table belongs to no thread.
         self.living
             .iter()
             .position(|living| !timers.is_empty() && core::ptr::eq(living.timers, timers))
     }
 
-    /// Takes over what a thread has seen, and its timers for the next one.
+    /// Takes over the statistics of an ending thread, and its timers for reuse.
     ///
-    /// A region that it left running keeps its timers as they are: somebody may still hold the guard.
+    /// If a region is still running, the timers stay as they are: its guard may still exist.
     pub(super) fn leave(&mut self, timers: TimerTable) {
         let running = timers
             .iter()
@@ -146,7 +148,7 @@ impl Registry {
         self.spare.push(timers);
     }
 
-    /// What all threads have seen.
+    /// Profile of all threads.
     pub(super) fn profile(&self) -> Profile {
         let mut regions = self.ended.clone();
         self.living
@@ -155,7 +157,7 @@ impl Registry {
         self.finished(regions)
     }
 
-    /// What the thread has seen that has these timers.
+    /// Profile of the thread with these timers.
     pub(super) fn profile_of(&self, timers: TimerTable) -> Profile {
         let mut regions: Vec<_> = self
             .names

@@ -1,4 +1,4 @@
-//! What all ranks have seen of their regions, in as little space as one of them needs.
+//! Reports: the merged profiles of all ranks, in about the size of one profile.
 
 use core::cmp::Ordering;
 
@@ -10,24 +10,24 @@ use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
 use super::ranks::RankSet;
 use super::setup::Overhead;
 
-/// What all ranks have seen of their regions: [`gather`](super::gather()) makes it of their profiles.
+/// Merged profiles of all ranks, as made by `gather` (feature `ranks`).
 ///
-/// Its size does not depend on the number of ranks, but for lists of ranks, which are bounded.
+/// Its size does not depend on the number of ranks, except for lists of ranks, which are bounded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileReport {
-    /// How many ranks there are.
+    /// Number of ranks.
     pub ranks: u32,
-    /// By which clock; of several, that of the lowest rank.
+    /// Name of the clock on the lowest rank.
     pub clock: String,
-    /// What a tick is.
+    /// Length of a tick.
     pub tick: Duration,
-    /// What timing costs itself, where it costs the most.
+    /// Cost of timing, maximum over all ranks.
     pub overhead: Overhead,
-    /// In the order of their names.
+    /// Regions by name.
     pub(super) regions: Vec<RegionReport>,
 }
 
-/// What all ranks have seen of a region; lengths are in ticks.
+/// A region on all ranks; lengths are in ticks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "json",
@@ -35,17 +35,17 @@ pub struct ProfileReport {
     serde(deny_unknown_fields)
 )]
 pub struct RegionReport {
-    /// What it is called.
+    /// Name of the region.
     pub name: String,
-    /// What went wrong, and what is not over, on all ranks together.
+    /// Misuse and running regions, summed over all ranks.
     pub remarks: Remarks,
-    /// The lowest rank that has such remarks.
+    /// The lowest rank with such remarks.
     pub remarked: Option<u32>,
-    /// Nothing if no rank ran through it to its end.
+    /// Events; `None` if no rank has completed one.
     pub events: Option<EventReport>,
 }
 
-/// What all ranks have seen of the events of a region. Where several ranks have the same, the lowest is named.
+/// Events of a region on all ranks. Of equal values, that of the lowest rank is kept.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "json",
@@ -53,33 +53,34 @@ pub struct RegionReport {
     serde(deny_unknown_fields)
 )]
 pub struct EventReport {
-    /// Those that ran through it.
+    /// Ranks with events.
     pub ranks: RankSet,
-    /// How many there were, on the rank that had the most.
+    /// Largest number of events on a rank.
     pub most: RankCount,
-    /// How many there were, on the rank that had the fewest.
+    /// Smallest number of events on a rank with events.
     pub fewest: RankCount,
-    /// How many there were on all ranks.
+    /// Number of events on all ranks.
     pub count: u64,
-    /// The longest of all.
+    /// The longest event.
     pub longest: RankEvent,
-    /// The longest among the second longest of each rank: the first event often does what the others need not.
+    /// The longest of the second longest events of the ranks: the first event of a rank often
+    /// includes initialization.
     pub second_longest: Option<RankEvent>,
-    /// The shortest of all.
+    /// The shortest event.
     pub shortest: RankEvent,
-    /// The rank whose events took the longest on average.
+    /// Rank with the longest average event.
     pub longest_average: RankTotal,
-    /// The rank whose events took the shortest on average.
+    /// Rank with the shortest average event.
     pub shortest_average: RankTotal,
-    /// The rank whose events took the longest together.
+    /// Rank with the greatest total length of events.
     pub greatest_total: RankTotal,
-    /// The rank whose events took the shortest together.
+    /// Rank with the least total length of events.
     pub least_total: RankTotal,
-    /// How long the events of all ranks took together.
+    /// Total length of the events of all ranks.
     pub total: u128,
-    /// The most threads of one rank that ran through it.
+    /// Maximum number of threads of a rank that have events.
     pub threads: u32,
-    /// The ranks by their histograms, those with the longest events first.
+    /// Groups of ranks by histograms, those with the longest events first.
     pub groups: Vec<HistogramGroup>,
 }
 
@@ -91,13 +92,13 @@ pub struct EventReport {
     serde(deny_unknown_fields)
 )]
 pub struct RankEvent {
-    /// How long it took, in ticks.
+    /// Length in ticks.
     pub length: u64,
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
-    /// Which of its threads.
+    /// Number of the thread on the rank.
     pub thread: u32,
-    /// Which of the thread's events, from 1.
+    /// Number of the event in the thread, from 1.
     pub number: u64,
 }
 
@@ -109,11 +110,11 @@ pub struct RankEvent {
     serde(deny_unknown_fields)
 )]
 pub struct RankTotal {
-    /// How long they took together, in ticks.
+    /// Total length in ticks.
     pub total: u64,
-    /// How many there were.
+    /// Number of events.
     pub events: u64,
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
 }
 
@@ -129,12 +130,12 @@ impl RankEvent {
 }
 
 impl RankTotal {
-    /// In whole ticks.
+    /// Average length in whole ticks.
     pub fn average(&self) -> u64 {
         self.total.checked_div(self.events).unwrap_or(0)
     }
 
-    /// Whether its events take longer on average: compared exactly.
+    /// Compares average lengths exactly.
     fn is_longer_than(&self, other: &Self) -> bool {
         u128::from(self.total) * u128::from(other.events)
             > u128::from(other.total) * u128::from(self.events)
@@ -142,16 +143,16 @@ impl RankTotal {
 }
 
 impl ProfileReport {
-    /// Of a program with a single rank.
+    /// Makes the report of a program with a single rank.
     pub fn new(profile: &Profile) -> Self {
         Self {
             regions: RegionReport::for_rank(profile, 0).collect(),
-            ..Self::head_of(profile)
+            ..Self::without_regions(profile)
         }
     }
 
-    /// Of one rank, without its regions.
-    pub(super) fn head_of(profile: &Profile) -> Self {
+    /// Makes the report of one rank, without its regions.
+    pub(super) fn without_regions(profile: &Profile) -> Self {
         let Profile {
             clock,
             tick,
@@ -167,10 +168,10 @@ impl ProfileReport {
         }
     }
 
-    /// The regions, as they are listed: the one that takes the longest on a rank first.
+    /// Regions in the order of listings: by the greatest total of a rank, descending.
     pub fn regions(&self) -> Vec<&RegionReport> {
         let mut regions: Vec<_> = self.regions.iter().collect();
-        // Those of equal totals stay in the order of their names, and those without events come last.
+        // Regions with equal totals stay sorted by name; those without events come last.
         let total = |region: &&RegionReport| {
             region
                 .events
@@ -181,7 +182,7 @@ impl ProfileReport {
         regions
     }
 
-    /// The region of this name.
+    /// Region with this name.
     pub fn region(&self, name: &str) -> Option<&RegionReport> {
         let place = self
             .regions
@@ -189,10 +190,10 @@ impl ProfileReport {
         place.ok().map(|place| &self.regions[place])
     }
 
-    /// Adds the report of another program, whose ranks are counted on from those of this one.
+    /// Adds the report of another program; its ranks are numbered after those of this one.
     ///
     /// # Errors
-    /// When they count in different units, or the ranks cannot be numbered.
+    /// If their ticks differ, or there are more than 2^32 ranks.
     pub fn merge(mut self, mut other: Self) -> Result<Self, RegionError> {
         if self.tick != other.tick {
             return Err(RegionError::ReportTicksDiffer([self.tick, other.tick]));
@@ -204,7 +205,7 @@ impl ProfileReport {
             .regions
             .iter_mut()
             .for_each(|region| region.shift(self.ranks));
-        self.append_head(other.ranks, &other.overhead);
+        self.append_summary(other.ranks, &other.overhead);
         let mut appending = RegionAppender::to(&mut self.regions);
         other
             .regions
@@ -214,8 +215,8 @@ impl ProfileReport {
         Ok(self)
     }
 
-    /// What is added to this report once for all regions.
-    pub(super) fn append_head(&mut self, ranks: u32, overhead: &Overhead) {
+    /// Adds everything but the regions of a report of other ranks.
+    pub(super) fn append_summary(&mut self, ranks: u32, overhead: &Overhead) {
         self.ranks = self.ranks.saturating_add(ranks);
         self.overhead.within_picos = self.overhead.within_picos.max(overhead.within_picos);
         self.overhead.whole_picos = self.overhead.whole_picos.max(overhead.whole_picos);
@@ -223,12 +224,12 @@ impl ProfileReport {
     }
 }
 
-/// Adds regions of higher ranks to those of a report, in the order of their names, which both are in.
+/// Merges regions of higher ranks into those of a report; both are sorted by name.
 pub(super) struct RegionAppender<'a> {
     regions: &'a mut Vec<RegionReport>,
-    /// So many were there; new ones come behind them.
+    /// Number of regions before the merge; new ones are appended.
     known: usize,
-    /// None before this one is added to any more.
+    /// Index in the known regions; those before it are merged.
     place: usize,
 }
 
@@ -252,7 +253,7 @@ impl<'a> RegionAppender<'a> {
         self.regions.push(higher.clone());
     }
 
-    /// Puts the new ones into their places.
+    /// Sorts the new regions into their places.
     pub(super) fn finish(self) {
         if self.regions.len() > self.known {
             self.regions.sort_by(|a, b| a.name.cmp(&b.name));
@@ -261,7 +262,7 @@ impl<'a> RegionAppender<'a> {
 }
 
 impl RegionReport {
-    /// The part of a rank among others.
+    /// Makes the regions of one rank.
     pub(super) fn for_rank(profile: &Profile, rank: u32) -> impl Iterator<Item = Self> {
         profile
             .regions()
@@ -278,7 +279,7 @@ impl RegionReport {
         }
     }
 
-    /// Adds what higher ranks have seen.
+    /// Adds the events of higher ranks.
     fn append(&mut self, higher: &Self) {
         self.remarks.add(&higher.remarks);
         self.remarked = self.remarked.or(higher.remarked);
@@ -330,7 +331,7 @@ impl EventReport {
         })
     }
 
-    /// Adds what higher ranks have seen: of equals, what is there already stays.
+    /// Adds the events of higher ranks; of equal values, the existing one stays.
     fn append(&mut self, higher: &Self) {
         self.ranks.append(&higher.ranks);
         self.most = self.most.most(higher.most);
@@ -369,7 +370,7 @@ impl EventReport {
         groups::append(&mut self.groups, &higher.groups);
     }
 
-    /// All ranks that it names.
+    /// All rank numbers in fields, except the set and the groups.
     pub(super) fn named_ranks(&mut self) -> impl Iterator<Item = &mut u32> {
         let events = [&mut self.longest, &mut self.shortest]
             .into_iter()
@@ -394,12 +395,12 @@ impl EventReport {
         self.groups.iter_mut().for_each(|group| group.shift(by));
     }
 
-    /// How long an event takes on average, in whole ticks, over all ranks.
+    /// Average length of an event over all ranks, in whole ticks.
     pub fn average(&self) -> u128 {
         self.total.checked_div(self.count.into()).unwrap_or(0)
     }
 
-    /// How long all events of a rank take on average, in whole ticks.
+    /// Average total of a rank, in whole ticks.
     pub fn average_total(&self) -> u128 {
         self.total.checked_div(self.ranks.len().into()).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Reports in files: JSON, one document for each run of a program.
+//! Reports as JSON files.
 
 use std::fs;
 use std::path::Path;
@@ -41,14 +41,14 @@ struct LoadedReport {
     regions: Vec<RegionReport>,
 }
 
-/// What is read before anything else.
+/// Fields that identify the format, read first.
 #[derive(Deserialize)]
 struct ReportSchema {
     schema: String,
     version: u32,
 }
 
-/// As [`ProfileReport::save`] writes it. Regions are in the order in which they are listed.
+/// As written by [`ProfileReport::save`]; regions are in the order of listings.
 impl Serialize for ProfileReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
@@ -74,10 +74,11 @@ impl Serialize for ProfileReport {
 }
 
 impl ProfileReport {
-    /// Writes the report to a file, for one rank to do. What was there before is replaced once all is written.
+    /// Writes the report to a file, which is replaced only when all is written. To be called on one
+    /// rank.
     ///
     /// # Errors
-    /// When the file cannot be written; what was there before is still there then.
+    /// If the file cannot be written; the old file is still there then.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut text = serde_json::to_vec(self).map_err(|why| FileError::io(path)(why.into()))?;
         text.push(b'\n');
@@ -86,10 +87,10 @@ impl ProfileReport {
         file.finish()
     }
 
-    /// Reads a report that was saved.
+    /// Reads a saved report.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no such report.
+    /// If the file cannot be read, or is not a valid report.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         let bytes = fs::read(path).map_err(FileError::io(path))?;
         Self::from_json(&bytes).map_err(|why| FileError::content(path, why))
@@ -97,15 +98,15 @@ impl ProfileReport {
 
     fn from_json(bytes: &[u8]) -> Result<Self, String> {
         let no_report = |_| {
-            format!("this is no report of regions, which begins with {{\"schema\":\"{SCHEMA}\"")
+            format!("this is not a report of regions, which begins with {{\"schema\":\"{SCHEMA}\"")
         };
         match serde_json::from_slice(bytes) {
             Ok(ReportSchema { schema, .. }) if schema != SCHEMA => return Err(no_report(())),
             Ok(ReportSchema { version, .. }) if version != VERSION => {
-                return Err(format!("version {version} is not known here"));
+                return Err(format!("version {version} is not supported"));
             }
             Ok(_) => {}
-            // A report that was cut off shall be called that.
+            // Reports an incomplete file as such.
             Err(why) if why.is_eof() && !bytes.is_empty() => return Err(why.to_string()),
             Err(_) => return Err(no_report(())),
         }
@@ -130,23 +131,20 @@ impl ProfileReport {
         Ok(report)
     }
 
-    /// What the types do not say.
+    /// Checks conditions that the types do not ensure.
     fn check(&self) -> Result<(), String> {
         let unless = |sound: bool, why: &str| if sound { Ok(()) } else { Err(why.to_owned()) };
         unless(self.ranks > 0, "there are no ranks")?;
-        unless(
-            self.tick > Duration::ZERO,
-            "a tick is not longer than nothing",
-        )?;
+        unless(self.tick > Duration::ZERO, "the tick is not positive")?;
         unless(
             name::recorded(&self.clock) == self.clock,
-            "the clock has no proper name",
+            "the name of the clock is invalid",
         )?;
         for region in &self.regions {
             let called = name::recorded(&region.name);
             unless(
                 called == region.name,
-                &format!("no region is called \"{}\"", called.escape_debug()),
+                &format!("invalid name of a region: \"{}\"", called.escape_debug()),
             )?;
             region
                 .check(self.ranks)
@@ -165,7 +163,7 @@ impl ProfileReport {
 impl RegionReport {
     fn check(&self, ranks: u32) -> Result<(), &'static str> {
         if self.remarked.is_some_and(|rank| rank >= ranks) {
-            return Err("it names a rank that there is not");
+            return Err("it names a rank that does not exist");
         }
         self.events
             .as_ref()
@@ -178,9 +176,9 @@ impl EventReport {
         let is_set = |set: &RankSet| {
             RankSet::from_parts(set.runs().to_vec(), set.len(), ranks).is_some() && !set.is_empty()
         };
-        let of_bins = self.groups.iter().flat_map(|group| &group.bins);
-        let named = of_bins.flat_map(|counts| [counts.most.rank, counts.least.rank]);
-        // A copy, as they are handed out to be changed.
+        let bins = self.groups.iter().flat_map(|group| &group.bins);
+        let named = bins.flat_map(|counts| [counts.most.rank, counts.least.rank]);
+        // A copy, as the ranks are returned as mutable references.
         let mut copy = self.clone();
         if copy
             .named_ranks()
@@ -188,10 +186,10 @@ impl EventReport {
             .chain(named)
             .any(|rank| rank >= ranks)
         {
-            return Err("it names a rank that there is not");
+            return Err("it names a rank that does not exist");
         }
         if !is_set(&self.ranks) || self.groups.iter().any(|group| !is_set(&group.ranks)) {
-            return Err("there is something wrong with its ranks");
+            return Err("its set of ranks is invalid");
         }
         if !self.groups.is_sorted_by(|a, b| a.fullest > b.fullest) {
             return Err("its groups are not in order");
@@ -204,14 +202,14 @@ impl EventReport {
             return Err("the bins of a group are not in order");
         }
         if self.count == 0 {
-            Err("it has events, but none")
+            Err("it has events, but their number is 0")
         } else {
             Ok(())
         }
     }
 }
 
-/// A bin as the least number in it.
+/// Serializes a bin as its smallest number.
 pub(super) mod bin {
     use super::{DecimalBin, Deserialize, Deserializer, Serializer};
     use serde::de::Error as _;
@@ -236,7 +234,7 @@ pub(super) mod bin {
     }
 }
 
-/// Runs as `[first, count, stride]`, and how many ranks there are.
+/// Runs as `[first, count, stride]`, and the number of ranks.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonRanks {
@@ -271,7 +269,7 @@ impl<'de> Deserialize<'de> for RankSet {
             })
             .collect();
         Self::from_parts(runs, count, u32::MAX)
-            .ok_or_else(|| D::Error::custom("this is no list of ranks"))
+            .ok_or_else(|| D::Error::custom("this is not a valid list of ranks"))
     }
 }
 
@@ -308,7 +306,7 @@ mod tests {
             remarks: solve.remarks,
             ..RegionProfile::new("idle")
         };
-        let of = |regions| {
+        let report_of = |regions| {
             ProfileReport::new(&Profile::new(
                 "clock",
                 Duration::from_nanos(1),
@@ -316,8 +314,8 @@ mod tests {
                 regions,
             ))
         };
-        of(vec![solve.clone(), idle])
-            .merge(of(vec![solve]))
+        report_of(vec![solve.clone(), idle])
+            .merge(report_of(vec![solve]))
             .unwrap()
     }
 
@@ -326,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn saved_reports_are_loaded() {
         let path =
             std::env::temp_dir().join(format!("downbeat-regions-{}.json", std::process::id()));
         let report = report();
@@ -351,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_as_documented() {
+    fn the_json_format_is_stable() {
         let text = json(&report());
         assert!(
             text.starts_with(
@@ -369,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_position_and_the_reason() {
         let text = json(&report());
         let error = |from: &str, to: &str| {
             assert!(text.contains(from), "{from} in {text}");
@@ -377,10 +375,10 @@ mod tests {
         };
         assert_eq!(
             error("\"version\":1", "\"version\":2"),
-            "version 2 is not known here"
+            "version 2 is not supported"
         );
         let none =
-            "this is no report of regions, which begins with {\"schema\":\"downbeat.regions\"";
+            "this is not a report of regions, which begins with {\"schema\":\"downbeat.regions\"";
         assert_eq!(error("downbeat.regions", "downbeat.launch"), none);
         for text in ["", "x", "[]", "{}", "null"] {
             assert_eq!(
@@ -397,18 +395,18 @@ mod tests {
         assert_eq!(error("\"ranks\":2", "\"ranks\":0"), "there are no ranks");
         assert_eq!(
             error("\"tick_nanos\":1", "\"tick_nanos\":-1"),
-            "a tick is not longer than nothing"
+            "the tick is not positive"
         );
         assert_eq!(
             error("\"name\":\"idle\"", "\"name\":\"\\u001b[2J\""),
-            "no region is called \"\\\\u{1b}[2J\""
+            "invalid name of a region: \"\\\\u{1b}[2J\""
         );
         assert_eq!(
             error("\"name\":\"idle\"", "\"name\":\"solve \\\"it\\\"\""),
             "there is a second region \"solve \"it\"\""
         );
-        assert!(error("\"rank\":0", "\"rank\":2").ends_with("it names a rank that there is not"));
-        assert!(error("[[0,2,1]]", "[[0,3,1]]").contains("this is no list of ranks"));
+        assert!(error("\"rank\":0", "\"rank\":2").ends_with("it names a rank that does not exist"));
+        assert!(error("[[0,2,1]]", "[[0,3,1]]").contains("this is not a valid list of ranks"));
         assert!(error("\"bin\":6000", "\"bin\":6001").contains("no bin begins with 6001"));
         assert!(error("\"sum\":2", "\"sum\":-2").contains("invalid value"));
         assert!(error("\"clock\"", "\"clocks\"").contains("unknown field"));

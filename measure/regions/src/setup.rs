@@ -1,4 +1,4 @@
-//! By which clock regions are timed, in what unit, and what that costs itself.
+//! Clock, unit and cost of region timers.
 
 use std::sync::OnceLock;
 
@@ -7,27 +7,27 @@ use downbeat_timers::{SystemClock, SystemClockId, TscClock, UnorderedTsc, calibr
 
 use super::error::RegionError;
 
-/// By which clock a program times its regions.
+/// Clock that times the regions of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockChoice {
-    /// The time stamp counter, unordered, where there is one that is fit; the system's clock elsewhere. The cheapest:
-    /// an end may be read some nanoseconds early.
+    /// The time stamp counter without ordering, if it is usable, or else the system clock. The
+    /// cheapest: an end may be read some nanoseconds early.
     #[default]
     Cheapest,
-    /// The time stamp counter, ordered: an end is read when everything before it is done.
+    /// The time stamp counter with ordering: it is read when all earlier instructions are done.
     OrderedTsc,
-    /// The system's steady clock.
+    /// The monotonic clock of the system.
     System,
 }
 
-/// What a program settles before its first region.
+/// Settings of region timers, for the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSettings {
-    /// By which clock.
+    /// The clock.
     pub clock: ClockChoice,
-    /// What a tick is: the unit of histograms and reports, equal on all ranks.
+    /// Length of a tick, the unit of histograms and reports; the same on all ranks.
     pub tick: Duration,
-    /// Whether what an empty region seems to last is taken off every event.
+    /// True to subtract the length of an empty region from every event.
     pub subtract_own: bool,
 }
 
@@ -42,7 +42,7 @@ impl Default for RegionSettings {
     }
 }
 
-/// What timing a region costs itself, as it was measured when the program began to.
+/// Cost of timing a region, measured when the timers are set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "json",
@@ -50,29 +50,29 @@ impl Default for RegionSettings {
     serde(deny_unknown_fields)
 )]
 pub struct Overhead {
-    /// What an empty region seems to last, in picoseconds.
+    /// Measured length of an empty region, in picoseconds.
     pub within_picos: u64,
-    /// What it costs whoever runs it, in picoseconds.
+    /// Cost of an empty region for the surrounding code, in picoseconds.
     pub whole_picos: u64,
-    /// Whether the former was taken off every event.
+    /// True if `within_picos` was subtracted from every event.
     pub subtracted: bool,
 }
 
-/// The clocks that regions are timed by. An enum, as a region's call sites must not be generic over it.
+/// Clock of region timers. An enum, as the call sites of a region cannot be generic over the clock.
 #[derive(Clone, Copy, Debug)]
 pub enum RegionClock {
-    /// The time stamp counter, unordered.
+    /// The time stamp counter without ordering.
     UnorderedTsc(UnorderedTsc),
-    /// The time stamp counter, ordered.
+    /// The time stamp counter with ordering.
     OrderedTsc(TscClock),
     /// A clock of the system.
     System(SystemClock),
-    /// There is none: every event lasts 0.
+    /// No usable clock: every event has length 0.
     Missing,
 }
 
 impl RegionClock {
-    /// As reports call it.
+    /// Name of the clock in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::UnorderedTsc(_) => "time stamp counter, unordered",
@@ -86,7 +86,7 @@ impl RegionClock {
 impl Clock for RegionClock {
     #[inline(always)]
     fn ticks(&self) -> Ticks {
-        // No `match`: it would become a jump through a table.
+        // Not a `match`, which would be compiled to a jump table.
         if let Self::UnorderedTsc(clock) = self {
             return clock.ticks();
         }
@@ -110,26 +110,27 @@ impl RegionClock {
     }
 }
 
-/// What all timers of the program have in common.
+/// Setup that all timers of the program share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     pub(super) clock: RegionClock,
     pub(super) scale: TickScale,
     pub(super) tick: Duration,
     pub(super) overhead: Overhead,
-    /// What is subtracted, in ticks of the clock.
+    /// Length to subtract from every event, in ticks of the clock.
     own: u64,
 }
 
 static SETUP: OnceLock<Setup> = OnceLock::new();
 
-/// Settles how the regions of this program are timed; takes some 10 ms where a counter is calibrated.
+/// Configures the region timers of this program; takes about 10 ms if a counter must be calibrated.
 ///
-/// To be called before the first region. Otherwise that one settles it, by [`RegionSettings::default`]: its first run is then
-/// preceded by that time, which it is not charged with, though a region of another library around it is.
+/// Must be called before the first region; otherwise that one configures them with
+/// [`RegionSettings::default`]. This time is not part of its first event, but of the events of
+/// other regions around it.
 ///
 /// # Errors
-/// When that is settled already, or cannot be done.
+/// If the timers are configured already, or the settings cannot be used.
 pub fn configure(settings: RegionSettings) -> Result<(), RegionError> {
     if SETUP.get().is_some() {
         return Err(RegionError::TooLate);
@@ -148,7 +149,7 @@ pub(super) fn setup() -> &'static Setup {
                 ..usual
             })
         };
-        // The report names the clock, so that nobody is deceived.
+        // Falls back to another clock; the report names it.
         Setup::new(usual)
             .or_else(|_| system())
             .unwrap_or_else(|_| Setup::missing())
@@ -206,7 +207,7 @@ impl Setup {
     }
 }
 
-/// The steady clock of the system that is not adjusted, or else the one that is.
+/// The monotonic clock of the system, without adjustments if available.
 fn steady() -> Result<SystemClock, RegionError> {
     let [raw, adjusted] =
         [SystemClockId::MonotonicRaw, SystemClockId::Monotonic].map(SystemClock::detect);
@@ -219,7 +220,8 @@ fn calibrated(tsc: &TscClock) -> Result<TickRate, RegionError> {
     Ok(found.rate())
 }
 
-/// What an empty region seems to last, and what it costs, in ticks of the clock: medians of means over many runs.
+/// Measured length and cost of an empty region, in ticks of the clock: medians of means over many
+/// runs.
 fn empty_region(clock: RegionClock, scale: TickScale) -> (f64, f64) {
     const BATCHES: usize = 31;
     const RUNS: u32 = 200;
@@ -260,7 +262,7 @@ mod tests {
             });
             let setup = match found {
                 Ok(setup) => setup,
-                // Elsewhere than on x86 the reason is what can be tested.
+                // Only x86 has a time stamp counter.
                 Err(why) => {
                     assert!(
                         clock == ClockChoice::OrderedTsc && matches!(why, RegionError::Tsc(_)),
@@ -271,9 +273,9 @@ mod tests {
             };
             let timer = setup.timer();
             (0..100).for_each(|_| drop(timer.enter()));
-            let seen = timer.statistics();
+            let statistics = timer.statistics();
             assert_eq!(
-                (seen.events, seen.bins.iter().sum::<u64>()),
+                (statistics.events, statistics.bins.iter().sum::<u64>()),
                 (100, 100),
                 "{}",
                 setup.clock.name()
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tick_is_refused() {
+    fn invalid_ticks_are_errors() {
         let settings = RegionSettings {
             clock: ClockChoice::System,
             tick: Duration::ZERO,

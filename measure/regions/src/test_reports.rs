@@ -1,4 +1,4 @@
-//! Reports for tests, of events that are known.
+//! Reports of known events, for tests.
 
 use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
@@ -6,7 +6,7 @@ use super::profile::{Profile, RegionProfile, ThreadEvent};
 use super::report::ProfileReport;
 use super::setup::Overhead;
 
-/// Regions, and how long their events took on each rank: nothing where it did not run through the region.
+/// Regions, and the lengths of their events on each rank; `None` on ranks without the region.
 pub(super) type Lengths<'a> = [(&'a str, &'a [Option<&'a [u64]>])];
 
 pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {
@@ -15,11 +15,13 @@ pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {
         .map(|(_, ranks)| ranks.len())
         .max()
         .unwrap_or(1);
-    let of_rank = |rank: usize| {
-        let seen = regions
+    let rank_report = |rank: usize| {
+        let present = regions
             .iter()
             .filter_map(|(name, ranks)| Some((name, (*ranks.get(rank)?)?)));
-        let profiles = seen.map(|(name, lengths)| profile(name, lengths)).collect();
+        let profiles = present
+            .map(|(name, lengths)| profile(name, lengths))
+            .collect();
         ProfileReport::new(&Profile::new(
             "clock",
             Duration::from_nanos(tick_nanos),
@@ -27,7 +29,9 @@ pub(super) fn report(tick_nanos: i64, regions: &Lengths<'_>) -> ProfileReport {
             profiles,
         ))
     };
-    (1..ranks).fold(of_rank(0), |all, rank| all.merge(of_rank(rank)).unwrap())
+    (1..ranks).fold(rank_report(0), |all, rank| {
+        all.merge(rank_report(rank)).unwrap()
+    })
 }
 
 fn profile(name: &str, lengths: &[u64]) -> RegionProfile {

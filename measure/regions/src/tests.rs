@@ -1,4 +1,4 @@
-//! Regions of threads. Tests run side by side in one process: each has names of its own.
+//! Tests of regions in threads. Tests run in parallel in one process: each uses its own names.
 
 use super::{
     LONGEST_NAME, Profile, Region, RegionError, RegionProfile, RegionSettings, configure, profile,
@@ -6,7 +6,7 @@ use super::{
 use super::{profile_of_this_thread, setup};
 use crate::region;
 
-fn of(name: &str) -> RegionProfile {
+fn region_profile(name: &str) -> RegionProfile {
     profile()
         .region(name)
         .cloned()
@@ -22,7 +22,7 @@ fn two_call_sites_of_one_name_are_one_region() {
     drop(region!("tests: two sites"));
     drop(region!("tests: two sites"));
     drop(Region::named("tests: two sites").enter());
-    let found = of("tests: two sites");
+    let found = region_profile("tests: two sites");
     assert_eq!(
         (found.events, found.threads, events_in_bins(&found)),
         (3, 1, 3)
@@ -38,19 +38,22 @@ fn recursion_is_one_event() {
         }
     }
     descend(9);
-    let found = of("tests: recursion");
+    let found = region_profile("tests: recursion");
     assert_eq!((found.events, found.remarks.recursions), (1, 9));
 }
 
 #[test]
-fn what_is_in_a_region_is_in_its_time() {
+fn the_time_of_inner_regions_is_included() {
     {
         let _outer = region!("tests: outer");
         (0..10).for_each(|_| drop(region!("tests: inner")));
     }
-    let (outer, inner) = (of("tests: outer"), of("tests: inner"));
+    let (outer, inner) = (
+        region_profile("tests: outer"),
+        region_profile("tests: inner"),
+    );
     assert_eq!((outer.events, inner.events), (1, 10));
-    // Ticks are cut, each total once.
+    // Each total is rounded down once.
     assert!(
         outer.total + 1 >= inner.total,
         "{} {}",
@@ -67,7 +70,7 @@ fn misuse_is_counted_and_loses_nothing() {
     REGION.start();
     REGION.stop();
     REGION.stop();
-    let found = of("tests: misuse");
+    let found = region_profile("tests: misuse");
     assert_eq!(
         (
             found.events,
@@ -79,9 +82,9 @@ fn misuse_is_counted_and_loses_nothing() {
 }
 
 #[test]
-fn a_timer_that_was_only_misused_is_told() {
+fn misuse_without_events_is_reported() {
     Region::named("tests: only stopped").stop();
-    let found = of("tests: only stopped");
+    let found = region_profile("tests: only stopped");
     assert_eq!(
         (
             found.events,
@@ -97,7 +100,7 @@ fn started_in_one_thread_and_stopped_in_another() {
     static REGION: Region = Region::new("tests: two threads");
     REGION.start();
     std::thread::scope(|scope| scope.spawn(|| REGION.stop()).join().unwrap());
-    let found = of("tests: two threads");
+    let found = region_profile("tests: two threads");
     assert_eq!(
         (
             found.events,
@@ -109,8 +112,8 @@ fn started_in_one_thread_and_stopped_in_another() {
     REGION.stop();
     assert_eq!(
         (
-            of("tests: two threads").events,
-            of("tests: two threads").remarks.running
+            region_profile("tests: two threads").events,
+            region_profile("tests: two threads").remarks.running
         ),
         (1, 0)
     );
@@ -120,13 +123,13 @@ fn started_in_one_thread_and_stopped_in_another() {
 fn a_report_inside_a_running_region() {
     drop(region!("tests: inside"));
     let guard = region!("tests: inside");
-    let found = of("tests: inside");
+    let found = region_profile("tests: inside");
     assert_eq!((found.events, found.remarks.running), (1, 1));
     drop(guard);
     assert_eq!(
         (
-            of("tests: inside").events,
-            of("tests: inside").remarks.running
+            region_profile("tests: inside").events,
+            region_profile("tests: inside").remarks.running
         ),
         (2, 0)
     );
@@ -138,9 +141,9 @@ fn strange_names() {
         ("", "(unnamed)"),
         ("tests: \u{1b}[31m\r\n", "tests: \\u{1b}[31m\\r\\n"),
     ] {
-        let before = of(recorded).events;
+        let before = region_profile(recorded).events;
         drop(Region::named(given).enter());
-        assert_eq!(of(recorded).events, before + 1, "{recorded}");
+        assert_eq!(region_profile(recorded).events, before + 1, "{recorded}");
     }
     let long = "tests: long ".repeat(1_000);
     drop(Region::named(&long).enter());
@@ -170,7 +173,7 @@ fn a_thousand_threads_lose_nothing() {
             });
         }
     });
-    let found = of("tests: of all threads");
+    let found = region_profile("tests: of all threads");
     assert_eq!(
         (
             found.events,
@@ -180,7 +183,7 @@ fn a_thousand_threads_lose_nothing() {
         (THREADS, THREADS, THREADS)
     );
     let own: u64 = (0..10)
-        .map(|thread| of(&format!("tests: thread {thread}")).events)
+        .map(|thread| region_profile(&format!("tests: thread {thread}")).events)
         .sum();
     assert_eq!(own, 5 * THREADS);
 }
@@ -190,7 +193,7 @@ fn a_thread_knows_its_own_events() {
     static REGION: Region = Region::new("tests: own");
     drop(REGION.enter());
     std::thread::scope(|scope| {
-        let of_thread = || {
+        let in_thread = || {
             assert_eq!(profile_of_this_thread().regions(), []);
             drop(REGION.enter());
             drop(REGION.enter());
@@ -198,7 +201,7 @@ fn a_thread_knows_its_own_events() {
                 .region("tests: own")
                 .map(|found| found.events)
         };
-        assert_eq!(scope.spawn(of_thread).join().unwrap(), Some(2));
+        assert_eq!(scope.spawn(in_thread).join().unwrap(), Some(2));
     });
     assert_eq!(
         profile_of_this_thread()
@@ -206,10 +209,10 @@ fn a_thread_knows_its_own_events() {
             .map(|found| found.events),
         Some(1)
     );
-    assert_eq!(of("tests: own").events, 3);
+    assert_eq!(region_profile("tests: own").events, 3);
 }
 
-/// Also when the timers of the thread were handed back already.
+/// Destructors may run after the timers of the thread were returned.
 #[test]
 fn regions_in_the_destructors_of_a_thread() {
     struct Late;
@@ -219,7 +222,7 @@ fn regions_in_the_destructors_of_a_thread() {
         }
     }
     thread_local!(static LATE: Late = const { Late });
-    // Only a join waits for destructors, too. They run in one order or the other.
+    // Only a join waits for destructors. The two threads cover both orders.
     for _ in 0..20 {
         let first = std::thread::spawn(|| {
             LATE.with(|_| ());
@@ -233,18 +236,18 @@ fn regions_in_the_destructors_of_a_thread() {
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
     }
-    assert_eq!(of("tests: late").events, 80);
+    assert_eq!(region_profile("tests: late").events, 80);
 }
 
 #[test]
-fn a_thread_that_leaves_a_region_running() {
+fn a_thread_that_exits_in_a_running_region() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             drop(region!("tests: left"));
             core::mem::forget(region!("tests: left"));
         });
     });
-    let found = of("tests: left");
+    let found = region_profile("tests: left");
     assert_eq!((found.events, found.remarks.running), (1, 1));
 }
 
@@ -254,17 +257,17 @@ fn a_profile_while_other_threads_run() {
     std::thread::scope(|scope| {
         let busy = scope.spawn(|| (0..EVENTS).for_each(|_| drop(region!("tests: busy"))));
         while !busy.is_finished() {
-            let found = of("tests: busy");
+            let found = region_profile("tests: busy");
             assert_eq!(events_in_bins(&found), found.events);
             assert!(found.events <= EVENTS);
         }
     });
-    let found = of("tests: busy");
+    let found = region_profile("tests: busy");
     assert_eq!((events_in_bins(&found), found.events), (EVENTS, EVENTS));
 }
 
 #[test]
-fn it_is_settled_once() {
+fn the_configuration_is_final() {
     drop(region!("tests: settled"));
     assert!(matches!(
         configure(RegionSettings::default()),

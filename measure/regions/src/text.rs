@@ -1,4 +1,4 @@
-//! Reports as text, laid out as in the figures of the 2007 paper.
+//! Reports as text, in the layout of the figures of the 2007 paper.
 
 mod detail;
 #[cfg(test)]
@@ -10,16 +10,17 @@ mod summary;
 use std::fmt::Write as _;
 
 use super::report::ProfileReport;
-use number::TickUnit;
+use number::TickFormat;
 pub use options::TextOptions;
 
 impl ProfileReport {
-    /// A summary of all regions, then each in detail: the statistics over all ranks, and the histograms of those that look
-    /// alike.
+    /// Summary of all regions, then each region in detail: statistics over all ranks, and
+    /// histograms of groups of ranks.
     ///
-    /// Lines have at most 88 characters but for long names. Averages are cut to whole ticks and whole events.
+    /// Lines have at most 88 characters, except for long names. Averages are rounded down to whole
+    /// ticks and events.
     pub fn text(&self, options: &TextOptions) -> String {
-        let unit = TickUnit::new(self.tick);
+        let unit = TickFormat::new(self.tick);
         let mut text = summary::summary(self, &unit);
         let regions = self.regions();
         for region in regions.iter().take(options.most_details) {
@@ -28,7 +29,7 @@ impl ProfileReport {
         }
         let left_out = regions.len().saturating_sub(options.most_details);
         if left_out > 0 {
-            // Writing to a string cannot fail, here and in the parts.
+            // Writing to a string cannot fail, here and in the child modules.
             let _ = writeln!(text, "\n({left_out} more in the profile only)");
         }
         text

@@ -1,6 +1,6 @@
-//! Parts of reports as bytes, for other ranks: numbers in as many bytes as their type has, the lowest first.
+//! Binary encoding of parts of reports for messages: integers in little-endian order.
 //!
-//! Merging is mostly this, so values are read in place of older ones, whose memory they use again.
+//! This takes most of the time of merging, so that decoding reuses the memory of older values.
 
 use downbeat_clock_core::DecimalBin;
 
@@ -9,15 +9,16 @@ use super::profile::Remarks;
 use super::ranks::{RankRun, RankSet};
 use super::report::{EventReport, RankEvent, RankTotal, RegionReport};
 
-/// A value that can be sent as bytes.
+/// A value with a binary encoding.
 pub(super) trait Wire: Sized {
-    /// Something to read a value into.
+    /// Makes an arbitrary value, to decode into.
     fn blank() -> Self;
 
-    /// Adds the value to bytes.
+    /// Appends the encoding of the value.
     fn put(&self, to: &mut Vec<u8>);
 
-    /// Takes a value from the front, in place of this one; `None` if there is none, and this one is lost.
+    /// Decodes a value from the front of `from` into `self`; `None` if it is invalid, and `self` is
+    /// arbitrary then.
     fn set_from(&mut self, from: &mut &[u8]) -> Option<()>;
 }
 
@@ -43,7 +44,7 @@ macro_rules! numbers {
 
 numbers!(u8, u32, u64, u128);
 
-/// As a number.
+/// Decodes a value from the front of `from`.
 #[inline]
 fn taken<T: Wire>(from: &mut &[u8]) -> Option<T> {
     let mut value = T::blank();
@@ -51,12 +52,13 @@ fn taken<T: Wire>(from: &mut &[u8]) -> Option<T> {
     Some(value)
 }
 
-/// Nobody has so many that they could not be counted so.
+/// Encodes a count. Counts fit in u32.
 fn put_count(count: usize, to: &mut Vec<u8>) {
     (count as u32).put(to);
 }
 
-/// What is counted has at least a byte each: what says otherwise shall not cost memory.
+/// Decodes a count. Every counted item has at least one byte, so that a wrong count cannot exhaust
+/// the memory.
 fn take_count(from: &mut &[u8]) -> Option<usize> {
     let count = taken::<u32>(from)? as usize;
     (count <= from.len()).then_some(count)
@@ -127,7 +129,7 @@ impl<T: Wire> Wire for Vec<T> {
     }
 }
 
-/// Most regions have none.
+/// Encoded as one byte if there are none, as in most regions.
 impl Wire for Remarks {
     fn blank() -> Self {
         Self::default()
@@ -169,7 +171,7 @@ impl Wire for RankSet {
     }
 }
 
-/// Field by field.
+/// Encodes structs field by field.
 macro_rules! fields {
     ($($type:ident { $($field:ident),* })*) => { $(
         impl Wire for $type {
@@ -209,9 +211,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Also in place of something else.
+        /// Also decodes into existing values.
         #[test]
-        fn what_was_put_is_taken(wide: u128, word: u64, text: String, list: Vec<Option<u32>>, mut older: Vec<Option<u32>>) {
+        fn values_are_decoded_as_encoded(wide: u128, word: u64, text: String, list: Vec<Option<u32>>, mut older: Vec<Option<u32>>) {
             let mut bytes = vec![];
             wide.put(&mut bytes);
             word.put(&mut bytes);
@@ -226,14 +228,14 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = taken::<RegionReport>(&mut &*bytes);
             let _ = taken::<EventReport>(&mut &*bytes);
         }
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_bytes_are_rejected() {
         assert_eq!(taken::<u64>(&mut &[0; 7][..]), None);
         assert_eq!(taken::<DecimalBin>(&mut &[255][..]), None);
         assert_eq!(taken::<Option<u8>>(&mut &[2, 0][..]), None);

@@ -1,4 +1,4 @@
-//! The stencil example: its physics, and that the report shows who has no work.
+//! Tests of the stencil example: its physics, and the groups in its report.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails where something is missing"
@@ -17,8 +17,8 @@ use heat::{COLUMNS, Deal, ROWS, STEPS, Tile, alone, spread};
 
 use downbeat_clock_core::{RegionTimer, TickScale};
 
-/// Threads that share the plate come to what one rank does alone, bit for bit, however the rows are dealt; and the report
-/// counts what each of them did.
+/// Any distribution over threads gives exactly the result of one rank, and the report counts the
+/// events of all ranks.
 #[test]
 fn heat_spreads_alike_on_all_ranks() {
     let expected = alone();
@@ -56,13 +56,13 @@ fn heat_spreads_alike_on_all_ranks() {
                 "{name}"
             );
         }
-        // A region of those only that have work.
+        // Only ranks with rows have this region.
         let workers: Vec<u32> = (0..deal.workers(ranks)).collect();
         assert_eq!(events("checkpoint").ranks, workers.into_iter().collect());
     }
 }
 
-/// The same steps on simulated ranks, where a cell takes a nanosecond, and everything else six.
+/// The same steps on simulated ranks: 1 ns per cell and 6 ns for the rest.
 fn simulated(deal: Deal, ranks: u32) -> ProfileReport {
     let link = NetworkLink::steady(Duration::from_micros(1));
     let cluster = SimCluster {
@@ -100,7 +100,8 @@ fn simulated(deal: Deal, ranks: u32) -> ProfileReport {
     cluster.run(program).unwrap().swap_remove(0).unwrap()
 }
 
-/// As in figures 3 to 5 of the paper: those without work are a group of their own, those with the longest events first.
+/// As in figures 3 to 5 of the paper: ranks without work are a group of their own, after those with
+/// the longest events.
 #[test]
 fn ranks_without_work_are_a_group_of_their_own() {
     let groups = |deal, ranks| -> Vec<(String, u64)> {

@@ -1,4 +1,4 @@
-//! Whether times can be true: looked at anew, with nothing that a correction is made of.
+//! Verdict on times of a trace, computed independently of the correction.
 
 pub(super) mod late;
 mod relations;
@@ -15,10 +15,10 @@ pub use streamed::StreamedVerdict;
 
 use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, Trace};
 
-/// What there is to say against times of a trace.
+/// Violations in the times of a trace.
 ///
-/// It counts every message, and every enter of a collective operation with every exit that waits for it, by way of
-/// sorting: in an operation with a thousand members there can be a million.
+/// Counts every message, and every pair of an enter and a dependent exit of a collective operation.
+/// Pairs are counted by sorting: an operation with a thousand members can have a million of them.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -40,35 +40,35 @@ use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, T
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
-    /// How many are before the event before them.
+    /// Number of events that are before the event before them.
     pub decreasing: u64,
-    /// How many are at the time of the event before them, although they were later.
+    /// Number of events that are at the time of the event before them, although they were later.
     pub merged: u64,
-    /// Messages.
+    /// Dependences by messages.
     pub messages: Relations,
-    /// Enters of collective operations and exits that wait for them, as if there were a message from each to each.
+    /// Dependences of exits on enters of collective operations, counted as one message per pair.
     pub collectives: Relations,
-    /// By how much messages arrived before they were sent: those that did.
+    /// Amounts by which messages arrived before they were sent.
     pub reversal: Reversal,
-    /// The first of what there is to say, [`Self::MOST_FAULTS`] at most.
+    /// First violations, at most [`Self::MOST_FAULTS`].
     pub faults: Vec<Fault>,
 }
 
-/// By how much messages arrived before they were sent.
+/// Amounts by which messages arrived before they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reversal {
-    /// Nanoseconds of all of them.
+    /// Sum in nanoseconds.
     pub total: u128,
-    /// The largest.
+    /// Largest amount.
     pub largest: Duration,
 }
 
-/// There are not as many times as events.
+/// Error of times that do not match the number of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// The first location where it is so.
+    /// First location that differs.
     pub location: LocationId,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "there are not as many times of location {} as it has events",
+            "the number of times of location {} differs from its number of events",
             self.location.index()
         )
     }
@@ -92,13 +92,13 @@ impl Reversal {
 }
 
 impl Trace {
-    /// The times of all events of all locations.
+    /// Returns the times of all events of all locations.
     pub fn times(&self) -> Vec<&[Timestamp<Global>]> {
         self.locations().iter().map(Location::times).collect()
     }
 }
 
-/// Whether times are as many as events of the trace.
+/// Checks that there are as many times as events.
 pub(super) fn check_fit<T: AsRef<[Timestamp<Global>]>>(
     trace: &Trace,
     times: &[T],
@@ -116,14 +116,14 @@ pub(super) fn check_fit<T: AsRef<[Timestamp<Global>]>>(
 }
 
 impl Verdict {
-    /// So many faults are named at most.
+    /// Maximum number of violations that are listed.
     pub const MOST_FAULTS: usize = 10;
 
-    /// What there is to say against `times`, of the events of all locations of `trace`, whose own times are those before a
-    /// correction. For these, see [`Trace::times`].
+    /// Checks `times` of the events of all locations of `trace`, whose own times are those before a
+    /// correction. To check those, see [`Trace::times`].
     ///
     /// # Errors
-    /// When there are not as many times as events.
+    /// When the number of times differs from the number of events.
     pub fn new<T: AsRef<[Timestamp<Global>]>>(
         trace: &Trace,
         times: &[T],
@@ -149,7 +149,7 @@ impl Verdict {
                 [time(message.send), time(message.receive)],
                 latency,
             );
-            verdict.say(fault);
+            verdict.add_fault(fault);
         }
         let (mut parties, mut counter) = (vec![], late::LateCounter::default());
         for collective in trace.collectives() {
@@ -164,7 +164,7 @@ impl Verdict {
         Ok(verdict)
     }
 
-    /// Whether there is nothing to say.
+    /// Returns true if there are no violations.
     pub fn holds(&self) -> bool {
         self.decreasing == 0
             && self.merged == 0
@@ -172,14 +172,14 @@ impl Verdict {
             && self.collectives.violated == 0
     }
 
-    /// Messages and collective operations.
+    /// Returns the dependences by messages and collective operations together.
     pub fn all(&self) -> Relations {
         let mut all = self.messages;
         all += self.collectives;
         all
     }
 
-    /// The events of a location, before and after.
+    /// Checks the order of the events of a location, given its times before and after a correction.
     pub(super) fn order(
         &mut self,
         location: LocationId,
@@ -192,16 +192,16 @@ impl Verdict {
                 [before[0], before[1]],
                 [after[0], after[1]],
             );
-            self.say(fault);
+            self.add_fault(fault);
         }
     }
 
-    pub(super) fn say(&mut self, fault: Option<Fault>) {
+    pub(super) fn add_fault(&mut self, fault: Option<Fault>) {
         self.faults
             .extend(fault.filter(|_| self.faults.len() < Self::MOST_FAULTS));
     }
 
-    /// An event, and when the one before it on its location and it were, before and after.
+    /// Checks one event against its predecessor: the times of both before and after a correction.
     fn step(
         &mut self,
         event: EventId,
@@ -217,7 +217,7 @@ impl Verdict {
         is_merged.then_some(Fault::Merged(event))
     }
 
-    /// A message: its ends, when they were, and how long it takes at least.
+    /// Checks a message, given the times of its ends and its minimum latency.
     pub(super) fn message(
         &mut self,
         Message { send, receive }: Message,
@@ -241,7 +241,7 @@ impl Verdict {
         })
     }
 
-    /// A collective operation.
+    /// Checks a collective operation.
     pub(super) fn judge(
         &mut self,
         kind: CollectiveKind,
@@ -249,16 +249,17 @@ impl Verdict {
         counter: &mut late::LateCounter,
         latencies: &Latencies,
     ) {
-        for (_, fault) in self.look_at(kind, parties, counter, latencies) {
+        for (_, fault) in self.count_collective(kind, parties, counter, latencies) {
             if self.faults.len() == Self::MOST_FAULTS {
                 break;
             }
-            self.say(fault());
+            self.add_fault(fault());
         }
     }
 
-    /// The same. The first of what there is to say against the exit of each rank that is given.
-    fn look_at<'a>(
+    /// Counts the violations of a collective operation. Returns, for each violating rank, a
+    /// function that describes its first violation.
+    fn count_collective<'a>(
         &mut self,
         kind: CollectiveKind,
         parties: &'a [Party],

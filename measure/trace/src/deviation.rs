@@ -1,4 +1,5 @@
-//! What a correction does to times and to intervals: the report of Becker et al. (2009), tables 3 and 4.
+//! Effect of a correction on times and intervals: the report of Becker et al. (2009), tables 3 and
+//! 4.
 
 use core::fmt;
 
@@ -7,53 +8,54 @@ use downbeat_clock_core::{DecimalBin, Duration, Global, Timestamp};
 use super::check::check_fit;
 use super::{LocationId, Misfit, Trace};
 
-/// How far a correction moves events, and by how much it changes intervals.
+/// Distances by which a correction moves events, and changes of intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Deviation {
-    /// Of all events.
+    /// Displacement of all events.
     pub displacement: Displacement,
-    /// Of the intervals from the first event of a location to each other one: where events are in the trace.
+    /// Changes of the intervals from the first event of a location to each other one: positions of
+    /// events in the trace.
     pub position: Intervals,
-    /// Of the intervals from each event of a location to the next one.
+    /// Changes of the intervals from each event of a location to the next one.
     pub distance: Intervals,
 }
 
-/// How far events are moved.
+/// Distances by which events are moved.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Displacement {
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
-    /// How many are moved.
+    /// Number of events that are moved.
     pub moved: u64,
-    /// How far at most, either way.
+    /// Largest distance in either direction.
     pub largest: Duration,
-    /// Nanoseconds by which all are moved, either way.
+    /// Sum of all distances in nanoseconds.
     pub total: u128,
-    /// Nanoseconds by which all are moved forward, less those by which they are moved back.
+    /// Sum of the distances forward less those back, in nanoseconds.
     pub forward: i128,
-    /// How many are moved so far.
+    /// Histogram of distances.
     pub bins: Bins,
 }
 
-/// By how much intervals are changed. An interval that was 0 and is no more is changed by more than any share.
+/// Changes of intervals. An interval of length 0 that becomes longer exceeds every threshold.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Intervals {
-    /// How many there are.
+    /// Number of intervals.
     pub intervals: u64,
-    /// Nanoseconds of all of them, before.
+    /// Sum of their original lengths in nanoseconds.
     pub length: u128,
-    /// Nanoseconds by which they are longer or shorter than before, all together.
+    /// Sum of the changes of their lengths in nanoseconds, regardless of the sign.
     pub deviation: u128,
-    /// The most by which one is longer or shorter.
+    /// Largest change.
     pub largest: Duration,
-    /// The most by which one is longer or shorter, as a share of it; infinite, where it was 0.
+    /// Largest change as a share of the original length; infinite if that was 0.
     pub largest_share: f64,
-    /// Those that changed by more than each of [`Self::THRESHOLDS`].
+    /// Intervals that changed by more than each of [`Self::THRESHOLDS`].
     pub above: [Above; 6],
-    /// How many are changed by so much.
+    /// Histogram of changes.
     pub bins: Bins,
 }
 
@@ -61,13 +63,13 @@ pub struct Intervals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Above {
-    /// How many.
+    /// Number of intervals.
     pub intervals: u64,
-    /// Nanoseconds of all of them, before.
+    /// Sum of their original lengths in nanoseconds.
     pub length: u128,
 }
 
-/// A number of a report, by what becomes of it where reports on parts of a trace are put together.
+/// Number of a report, by the way in which reports on parts of a trace are merged.
 pub(super) enum Number<'a> {
     Count(&'a mut u64),
     Sum(&'a mut u128),
@@ -79,13 +81,13 @@ pub(super) enum Number<'a> {
     Greatest(&'a mut i128),
 }
 
-/// What consists of numbers.
+/// Report that consists of numbers.
 pub(super) trait Numbers {
-    /// Shows all of them, always in the same order.
+    /// Passes all numbers, always in the same order.
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>));
 }
 
-/// How many durations are in each [`DecimalBin`] of nanoseconds.
+/// Histogram of durations: the count in each [`DecimalBin`] of nanoseconds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Bins {
     counts: Box<[u64; DecimalBin::COUNT]>,
@@ -108,7 +110,7 @@ impl fmt::Debug for Bins {
 }
 
 impl Bins {
-    /// Those in which there is something, from the shortest.
+    /// Iterates over the bins that are not empty, from the shortest.
     pub fn iter(&self) -> impl Iterator<Item = (DecimalBin, u64)> + '_ {
         let all = self
             .counts
@@ -124,10 +126,10 @@ impl Bins {
 }
 
 impl Deviation {
-    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations.
+    /// Computes the deviation of `times` from those of `trace`, for all events of all locations.
     ///
     /// # Errors
-    /// When there are not as many times as events.
+    /// When the number of times differs from the number of events.
     pub fn between<T: AsRef<[Timestamp<Global>]>>(
         trace: &Trace,
         times: &[T],
@@ -151,7 +153,8 @@ impl Deviation {
         Ok(deviation.sum_up())
     }
 
-    /// The next event of a location, before and after; and its first and its last one before that.
+    /// Adds the next event of a location, given its first and its last event so far, each before
+    /// and after.
     #[inline]
     fn add(&mut self, [first, last]: [[Timestamp<Global>; 2]; 2], event: [Timestamp<Global>; 2]) {
         self.displacement.add(event);
@@ -159,7 +162,7 @@ impl Deviation {
         self.position.add(first, event);
     }
 
-    /// When all events are there.
+    /// Completes the sums after all events.
     fn sum_up(mut self) -> Self {
         self.position.sum_up();
         self.distance.sum_up();
@@ -167,16 +170,16 @@ impl Deviation {
     }
 }
 
-/// [`Deviation::between`], of events that come in any order of locations.
+/// [`Deviation::between`], for events that come in any order of locations.
 #[derive(Debug, Default)]
 pub struct StreamedDeviation {
     deviation: Deviation,
-    /// Of all locations.
+    /// First and last event of each location, before and after.
     ends: Vec<Option<[[Timestamp<Global>; 2]; 2]>>,
 }
 
 impl StreamedDeviation {
-    /// The next event of a location: when it was, and when it is now.
+    /// Takes the next event of a location: its time before and after.
     pub fn take(
         &mut self,
         location: LocationId,
@@ -199,7 +202,7 @@ impl StreamedDeviation {
         }
     }
 
-    /// Of all events.
+    /// Returns the deviation of all events.
     pub fn finish(self) -> Deviation {
         self.deviation.sum_up()
     }
@@ -218,25 +221,25 @@ impl Displacement {
         self.bins.add(nanos);
     }
 
-    /// Nanoseconds by which an event is moved on average, either way.
+    /// Mean distance in nanoseconds by which an event is moved, in either direction.
     pub fn mean(&self) -> f64 {
         ratio(self.total as f64, self.events as f64)
     }
 
-    /// Nanoseconds by which an event is moved forward on average.
+    /// Mean distance in nanoseconds by which an event is moved forward.
     pub fn bias(&self) -> f64 {
         ratio(self.forward as f64, self.events as f64)
     }
 }
 
 impl Intervals {
-    /// Shares of an interval: 0, 0.01, 0.1, 1, 10 and 100 %.
+    /// Thresholds as shares of an interval: 0, 0.01, 0.1, 1, 10 and 100 %.
     pub const THRESHOLDS: [f64; 6] = [0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 
-    /// One over these shares; there is none for 0.
+    /// Inverses of these shares, except 0.
     const PARTS: [u64; 5] = [10_000, 1_000, 100, 10, 1];
 
-    /// From an event to another one, each before and after.
+    /// Adds an interval between two events, each before and after.
     #[inline]
     fn add(&mut self, from: [Timestamp<Global>; 2], to: [Timestamp<Global>; 2]) {
         let (was, is) = (to[0] - from[0], to[1] - from[1]);
@@ -250,11 +253,11 @@ impl Intervals {
         }
         self.deviation += u128::from(changed);
         self.largest = self.largest.max((is - was).abs());
-        // To divide takes long, and it is rarely the largest one so far.
+        // Avoids the division, which is slow and rarely needed.
         if changed as f64 >= self.largest_share * length as f64 {
             self.largest_share = self.largest_share.max(changed as f64 / length as f64);
         }
-        // Whoever exceeds a share exceeds all that are smaller: that is summed up at the end.
+        // An interval above a threshold is above all smaller ones; `sum_up` adds it there.
         let above = &mut self.above[Self::PARTS
             .iter()
             .take_while(|&&parts| changed > length / parts)
@@ -272,18 +275,18 @@ impl Intervals {
         }
     }
 
-    /// By what share intervals are longer or shorter, the longer ones counting more: the sum of all changes over the sum of
-    /// all lengths.
+    /// Relative change of intervals, weighted by length: the sum of all changes over the sum of all
+    /// lengths.
     pub fn mean_share(&self) -> f64 {
         ratio(self.deviation as f64, self.length as f64)
     }
 
-    /// Nanoseconds by which an interval is longer or shorter on average.
+    /// Mean change of an interval in nanoseconds.
     pub fn mean(&self) -> f64 {
         ratio(self.deviation as f64, self.intervals as f64)
     }
 
-    /// For each of the thresholds: which share of all intervals is above it, and which share of their time these take.
+    /// For each threshold: the share of intervals above it, and the share of time that these take.
     pub fn shares(&self) -> [(f64, f64); 6] {
         self.above.map(|above| {
             let intervals = ratio(above.intervals as f64, self.intervals as f64);
@@ -292,15 +295,15 @@ impl Intervals {
     }
 }
 
-/// Nothing is no part of nothing.
+/// Returns the ratio, or 0 if the whole is 0.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
 }
 
-/// How far times are from the truth, where that is known.
+/// Statistics of the errors of times against the true ones, where these are known.
 ///
-/// A logical clock only moves events forward, so it is ahead of the truth as a whole: that is its bias, which does no
-/// harm to anything within the trace. What is left of the error without it is what does.
+/// A logical clock only moves events forward, so all times are ahead of the truth on average. This
+/// bias does no harm within the trace; the remaining error does.
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
@@ -315,7 +318,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TruthComparison {
     events: u64,
-    /// The first error, from which the others are counted, so that their squares stay small.
+    /// First error, which is subtracted from the others, so that their squares stay small.
     pub(super) first: Option<i128>,
     sum: i128,
     squares: u128,
@@ -324,7 +327,7 @@ pub struct TruthComparison {
 }
 
 impl TruthComparison {
-    /// Takes an event.
+    /// Adds an event.
     pub fn add(&mut self, shown: Timestamp<Global>, truth: Timestamp<Global>) {
         let error = i128::from(shown.as_nanos()) - i128::from(truth.as_nanos());
         let beyond = error - *self.first.get_or_insert(error);
@@ -337,29 +340,29 @@ impl TruthComparison {
         self.greatest = self.greatest.max(beyond);
     }
 
-    /// How many events were taken.
+    /// Number of events.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The mean error, in nanoseconds: by how much times are ahead of the truth.
+    /// Mean error in nanoseconds: the time by which events are ahead of the truth.
     pub fn bias(&self) -> f64 {
         self.first.unwrap_or(0) as f64 + self.mean()
     }
 
-    /// The error without the bias, in nanoseconds: the root of the mean square.
+    /// Error without the bias in nanoseconds: root mean square.
     pub fn centred(&self) -> f64 {
         (ratio(self.squares as f64, self.events as f64) - self.mean() * self.mean())
             .max(0.0)
             .sqrt()
     }
 
-    /// The largest error without the bias, in nanoseconds.
+    /// Largest error without the bias in nanoseconds.
     pub fn largest_centred(&self) -> f64 {
         (self.greatest as f64 - self.mean()).max(self.mean() - self.least as f64)
     }
 
-    /// The mean error beyond the first one.
+    /// Mean difference from the first error.
     fn mean(&self) -> f64 {
         ratio(self.sum as f64, self.events as f64)
     }

@@ -1,32 +1,34 @@
-//! The latest of many, for everyone but himself, with the latency from there.
+//! Latest arrival among the messages of many senders, for any receiver other than the sender.
 
 use super::latencies::{Latencies, Site};
 
-/// What is needed of any number of senders to know when the last of their messages reaches a receiver.
+/// Summary of any number of senders that determines when the last of their messages reaches a
+/// receiver.
 ///
-/// Of what is a certain distance or more away from the receiver, the latest counts, with the latency of that distance:
-/// since a nearer one has no larger latency, what is farther away than that distance does no harm. Places that are no
-/// more than that distance apart form groups. So if the latest of all is of another group than the receiver, it is the one;
-/// or else they are of one group, and it is the latest beside that group.
+/// For senders at a certain distance level or farther from the receiver, the latest one counts,
+/// with the latency of that level: as latencies do not fall with distance, senders that are even
+/// farther away do no harm. Locations within one level of each other form a group. So if the latest
+/// sender is in another group than the receiver, it counts; otherwise both are in one group, and
+/// the latest sender outside of that group counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extremes {
     pub(super) latest: i64,
     pub(super) at: Option<Site>,
-    /// The latest of those that are so far from the latest of all.
-    pub(super) beside: [i64; Latencies::LEVELS],
+    /// Latest sender outside of the group of the latest one, by level.
+    pub(super) outside: [i64; Latencies::LEVELS],
 }
 
-/// Nothing to wait for.
+/// Arrival time if there is nothing to wait for.
 pub(super) const NEVER: i64 = i64::MIN;
 
 impl Extremes {
     pub(super) const NONE: Self = Self {
         latest: NEVER,
         at: None,
-        beside: [NEVER; Latencies::LEVELS],
+        outside: [NEVER; Latencies::LEVELS],
     };
 
-    /// One more sender.
+    /// Adds a sender.
     pub(super) fn add(&mut self, time: i64, site: Site) {
         let Some(at) = self.at else {
             (self.latest, self.at) = (time, Some(site));
@@ -34,10 +36,10 @@ impl Extremes {
         };
         let is_latest = time > self.latest;
         let other = if is_latest { self.latest } else { time };
-        // Groups that both are in have the same beside them as before.
+        // Groups that contain both keep the latest sender outside.
         if let Some(apart) = site.level(at) {
-            for beside in &mut self.beside[..=apart] {
-                *beside = other.max(*beside);
+            for outside in &mut self.outside[..=apart] {
+                *outside = other.max(*outside);
             }
         }
         if is_latest {
@@ -45,7 +47,7 @@ impl Extremes {
         }
     }
 
-    /// All senders of another one.
+    /// Adds all senders of another summary.
     pub(super) fn merge(&mut self, other: &Self) {
         let (Some(at), Some(site)) = (self.at, other.at) else {
             if self.at.is_none() {
@@ -60,18 +62,18 @@ impl Extremes {
         };
         let apart = site.level(at);
         *self = later;
-        // What is so near that both are in one group has the same beside that.
-        for (level, beside) in self.beside.iter_mut().enumerate() {
-            let is_beside = apart.is_some_and(|apart| apart >= level);
-            *beside = (*beside).max(if is_beside {
+        // Levels at which both are in one group share the latest sender outside.
+        for (level, outside) in self.outside.iter_mut().enumerate() {
+            let is_outside = apart.is_some_and(|apart| apart >= level);
+            *outside = (*outside).max(if is_outside {
                 earlier.latest
             } else {
-                earlier.beside[level]
+                earlier.outside[level]
             });
         }
     }
 
-    /// When the last message reaches a receiver: a location is no sender to itself.
+    /// Returns when the last message reaches a receiver; a location does not send to itself.
     pub(super) fn reach(&self, receiver: Site, latencies: &Latencies) -> i64 {
         let Some(at) = self.at else { return NEVER };
         let apart = receiver.level(at);
@@ -80,7 +82,7 @@ impl Extremes {
             let latest = if apart.is_some_and(|apart| apart >= level) {
                 self.latest
             } else {
-                self.beside[level]
+                self.outside[level]
             };
             if latest != NEVER {
                 reach = reach.max(latest.saturating_add(latency.as_nanos()));
@@ -97,7 +99,7 @@ mod tests {
     use downbeat_clock_core::Duration;
     use fastrand::Rng;
 
-    /// All senders beside all receivers, one by one.
+    /// Compares every receiver with a search over all senders.
     #[test]
     fn the_extremes_are_those_of_all_pairs() {
         let mut rng = Rng::with_seed(3);

@@ -1,4 +1,4 @@
-//! Traces of programs that never ran, of which the truth is known.
+//! Synthetic programs: traces with known true times.
 
 mod collectives;
 mod program;
@@ -15,15 +15,16 @@ use downbeat_sync::ClusterError;
 use downbeat_sync::internal::exponential;
 
 impl SyntheticProgram {
-    /// The sessions of all locations, as [`PreSynchronization::maps`](super::PreSynchronization::maps) takes them. The master
-    /// has none.
+    /// Returns the sessions of all locations, as
+    /// [`PreSynchronization::maps`](super::PreSynchronization::maps) takes them. The master has
+    /// none.
     ///
     /// # Errors
-    /// When a parameter makes no sense.
+    /// When a parameter is invalid.
     pub fn sessions(&self) -> Result<Vec<Vec<Vec<ClockSample>>>, ClusterError> {
         self.validate()?;
         let mut clocks = WrongClocks::new(self);
-        // The program has other chances.
+        // Independent of the random numbers of the program.
         let mut random = Rng::with_seed(!self.seed);
         let noise = self.noise.as_nanos() as f64 / 2.0;
         let mut sessions_of = |place: Place| {
@@ -54,10 +55,10 @@ impl SyntheticProgram {
             .collect())
     }
 
-    /// Lets it happen: `see` is told of every event, in the order of each location.
+    /// Runs the program, and passes every event to `see`, those of each location in order.
     ///
     /// # Errors
-    /// When a parameter makes no sense, or `see` returns an error.
+    /// When a parameter is invalid, or `see` returns an error.
     pub fn run<E: From<ClusterError>>(
         &self,
         see: impl FnMut(SyntheticEvent) -> Result<(), E>,
@@ -66,10 +67,10 @@ impl SyntheticProgram {
         ProgramRun::new(self, see).run()
     }
 
-    /// What locations saw, by their own clocks.
+    /// Returns the trace, with the times of the locations' own clocks.
     ///
     /// # Errors
-    /// When a parameter makes no sense, or there is too much of it for a trace.
+    /// When a parameter is invalid, or the program is too large for a trace.
     pub fn trace(&self, matching: Matching) -> Result<Trace, ClusterError> {
         self.validate()?;
         let mut builder = TraceBuilder::new(matching);
@@ -77,7 +78,7 @@ impl SyntheticProgram {
         builder.finish().map_err(too_large)
     }
 
-    /// Adds all of it to a builder.
+    /// Adds all events to a builder.
     pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), ClusterError> {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
@@ -100,10 +101,10 @@ impl SyntheticProgram {
         })
     }
 
-    /// When everything happened in truth, by locations.
+    /// Returns the true times of all events, by location.
     ///
     /// # Errors
-    /// When a parameter makes no sense.
+    /// When a parameter is invalid.
     pub fn truth(&self) -> Result<Vec<Vec<Timestamp<Global>>>, ClusterError> {
         let mut times = vec![vec![]; self.places().len()];
         self.run(|event| {
@@ -113,18 +114,19 @@ impl SyntheticProgram {
         Ok(times)
     }
 
-    /// How far times of all events are from the truth. Where there are fewer, those count.
+    /// Compares times of all events with the true ones. If there are fewer times than events, the
+    /// rest is ignored.
     ///
     /// # Errors
-    /// When a parameter makes no sense.
+    /// When a parameter is invalid.
     pub fn error<T: AsRef<[Timestamp<Global>]>>(
         &self,
         times: &[T],
     ) -> Result<TruthComparison, ClusterError> {
         let mut error = TruthComparison::default();
-        let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+        let mut remaining: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
-            if let Some(shown) = left
+            if let Some(shown) = remaining
                 .get_mut(event.location.index())
                 .and_then(Iterator::next)
             {

@@ -1,76 +1,79 @@
-//! What a location does, and which enters of a collective operation its exits wait for.
+//! Actions of a location, and the dependences inside a collective operation.
 
 use super::{CommunicatorId, LocationId};
 
-/// What an event is to other locations.
+/// Meaning of an event for other locations.
 ///
-/// Communicators are teams of locations: those of MPI, and those of threads.
+/// Communicators are groups of locations: MPI communicators and teams of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Nothing.
+    /// No meaning for other locations.
     Internal,
-    /// A message sets out.
+    /// A message is sent.
     Send {
-        /// Who receives it.
+        /// Receiver.
         to: LocationId,
-        /// In which communicator.
+        /// Communicator of the message.
         communicator: CommunicatorId,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
     },
-    /// A message is there: where a receive does not block, the event at which it was found complete.
+    /// A message is received; for a non-blocking receive, the event at which it was found complete.
     Receive {
-        /// Who sent it.
+        /// Sender.
         from: LocationId,
-        /// In which communicator.
+        /// Communicator of the message.
         communicator: CommunicatorId,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
     },
-    /// A collective operation is entered. `MPI_Init` and `MPI_Finalize` are barriers of all.
+    /// A collective operation is entered. `MPI_Init` and `MPI_Finalize` count as barriers of all
+    /// ranks.
     Enter {
-        /// Of these members.
+        /// Communicator of the operation.
         communicator: CommunicatorId,
     },
-    /// A collective operation is left: the first one that this location entered in the communicator and has not left.
+    /// A collective operation is left: the first one that this location entered in the communicator
+    /// and has not left.
     Exit {
-        /// Of these members.
+        /// Communicator of the operation.
         communicator: CommunicatorId,
-        /// Which operation it was.
+        /// Kind of operation.
         kind: CollectiveKind,
-        /// The root's rank in the communicator, where the operation has one.
+        /// Rank of the root in the communicator, if the operation has one.
         root: u32,
-        /// Whether this member gave data.
+        /// True if this member contributed data.
         sent: bool,
-        /// Whether this member was given data.
+        /// True if this member received data.
         received: bool,
     },
-    /// Threads are started, always by the same one of the team.
+    /// Threads are started, always by the same member of the team.
     Fork {
-        /// All of them, and the one that starts them.
+        /// Team of the new threads and of the one that starts them.
         team: CommunicatorId,
     },
     /// A thread begins, which waited for the fork of its team.
     Begin {
-        /// Whose member it is.
+        /// Team of the thread.
         team: CommunicatorId,
     },
-    /// A thread ends, for which the join of its team waits.
+    /// A thread ends; the join of its team waits for it.
     End {
-        /// Whose member it is.
+        /// Team of the thread.
         team: CommunicatorId,
     },
-    /// All threads have ended, for the one who started them.
+    /// All threads have ended; an event of the thread that started them.
     Join {
-        /// All of them, and the one that started them.
+        /// Team of the threads and of the one that started them.
         team: CommunicatorId,
     },
 }
 
-/// A collective operation; one with different amounts of data for every member (`MPI_Gatherv`) counts as the plain one.
+/// Kind of a collective operation; variants with different amounts of data per member
+/// (`MPI_Gatherv`) count as the plain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectiveKind {
-    /// `MPI_Barrier`, and a barrier of threads: nobody has data, and all count.
+    /// `MPI_Barrier`, or a barrier of threads: no data, and every member waits for all.
     Barrier,
     /// `MPI_Bcast`.
     Broadcast,
@@ -86,8 +89,9 @@ pub enum CollectiveKind {
     Allgather,
     /// `MPI_Alltoall`.
     Alltoall,
-    /// `MPI_Alltoallv` and `MPI_Alltoallw`. A trace has only the totals of a member: who gave any data and who was given
-    /// any may have had nothing to do with each other. See [`Matching::skip_alltoallv`](super::Matching::skip_alltoallv).
+    /// `MPI_Alltoallv` and `MPI_Alltoallw`. A trace has only the totals of each member: a member
+    /// that sent data and one that received data may not have communicated. See
+    /// [`Matching::skip_alltoallv`](super::Matching::skip_alltoallv).
     Alltoallv,
     /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
     ReduceScatter,
@@ -95,29 +99,30 @@ pub enum CollectiveKind {
     Scan,
     /// `MPI_Exscan`.
     Exscan,
-    /// The fork of a team of threads, which is the root's: [`Action::Fork`] and [`Action::Begin`].
+    /// Fork of a team of threads by the root: [`Action::Fork`] and [`Action::Begin`].
     Fork,
-    /// The join of a team of threads, which is the root's: [`Action::End`] and [`Action::Join`].
+    /// Join of a team of threads by the root: [`Action::End`] and [`Action::Join`].
     Join,
 }
 
-/// Whose enter must come before whose exit. Never a member's own: that its exit comes later is no message.
+/// Dependences of exits on enters in a collective operation. A member's own enter is not counted as
+/// a dependence of its exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// The root's enter before all exits.
+    /// All exits depend on the root's enter.
     FromRoot,
-    /// All enters before the root's exit.
+    /// The root's exit depends on all enters.
     ToRoot,
-    /// All enters before all exits.
+    /// All exits depend on all enters.
     AllToAll,
-    /// A member's enter before the exits of all members after it. A scan has its own enter beside that, which is no
-    /// message: so it does not differ from an exscan.
+    /// The exit of a member depends on the enters of all members with lower ranks. A scan also
+    /// depends on its own enter, which is not counted, so it equals an exscan.
     ToLater,
 }
 
 impl CollectiveKind {
-    /// The operations of MPI: all but forks and joins, which have events of their own.
-    pub const OF_MPI: [Self; 12] = [
+    /// Operations of MPI: all but forks and joins, which have their own events.
+    pub const MPI_KINDS: [Self; 12] = [
         Self::Barrier,
         Self::Broadcast,
         Self::Scatter,
@@ -132,15 +137,15 @@ impl CollectiveKind {
         Self::Exscan,
     ];
 
-    /// The kind of this number.
+    /// Returns the kind with this number.
     pub(super) fn from_number(number: u64) -> Option<Self> {
-        Self::OF_MPI
+        Self::MPI_KINDS
             .into_iter()
             .chain([Self::Fork, Self::Join])
             .find(|kind| *kind as u64 == number)
     }
 
-    /// Whose enter must come before whose exit.
+    /// Returns the dependences of exits on enters.
     pub const fn pattern(self) -> Pattern {
         match self {
             Self::Broadcast | Self::Scatter | Self::Fork => Pattern::FromRoot,
@@ -155,7 +160,7 @@ impl CollectiveKind {
         }
     }
 
-    /// Whether the operation has a root, so that all members must name the same.
+    /// Returns true if the operation has a root, on which all members must agree.
     pub const fn has_root(self) -> bool {
         matches!(self.pattern(), Pattern::FromRoot | Pattern::ToRoot)
     }

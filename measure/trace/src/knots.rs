@@ -1,30 +1,31 @@
-//! A correction as a few offsets between which readers interpolate, so that no event needs to be rewritten.
+//! Corrections as a few offsets between which readers interpolate, so that events need not be
+//! rewritten.
 
 use core::cmp::Ordering;
 
 use crate::ClockOffsetError;
 
-/// What a reader adds to times of a location, at one of them; in between it interpolates.
+/// Offset that a reader adds to one time of a location; it interpolates between neighbouring knots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OffsetKnot {
-    /// A time as it was recorded.
+    /// Time as recorded.
     pub at: i64,
-    /// What is added to it.
+    /// Offset that is added to it.
     pub offset: i64,
 }
 
-/// Where the time of an event may be moved to.
+/// Range of times to which an event may be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeWindow {
-    /// The time as it was recorded.
+    /// Time as recorded.
     pub at: i64,
-    /// The first time that it may become.
+    /// Earliest allowed time.
     pub earliest: i64,
-    /// The last time that it may become.
+    /// Latest allowed time.
     pub latest: i64,
 }
 
-/// Offsets of a location's times, as an OTF2 archive has them: linear from one to the next.
+/// Clock offsets of a location, as an OTF2 archive stores them: linear from one knot to the next.
 ///
 /// ```
 /// use downbeat_trace::{Knots, TimeWindow};
@@ -42,7 +43,7 @@ pub struct TimeWindow {
 pub struct Knots(Vec<OffsetKnot>);
 
 impl Knots {
-    /// These.
+    /// Takes these knots.
     ///
     /// # Errors
     /// When their times do not increase.
@@ -53,13 +54,14 @@ impl Knots {
         }
     }
 
-    /// All of them, in order.
+    /// Returns all knots, in order.
     pub fn knots(&self) -> &[OffsetKnot] {
         &self.0
     }
 
-    /// What a time becomes, exactly as OTF2's reader computes it: by the line between the knots around it, or else by
-    /// the nearest one. One knot alone is none to it, and changes nothing.
+    /// Corrects a time exactly as OTF2's reader does: along the line between the knots around it,
+    /// or outside of all knots with the offset of the nearest one. OTF2 ignores a single knot,
+    /// which changes nothing.
     pub fn apply(&self, time: i64) -> i64 {
         let [_, inner @ .., _] = &self.0[..] else {
             return time;
@@ -67,22 +69,23 @@ impl Knots {
         let line = inner.partition_point(|knot| knot.at < time);
         let [from, to] = [self.0[line], self.0[line + 1]];
         let difference = |a: i64, b: i64| (i128::from(a) - i128::from(b)) as f64;
-        // To round twice, and to even, is what the reader does.
+        // OTF2's reader also rounds twice, and ties to even.
         let slope = difference(to.offset, from.offset) / difference(to.at, from.at);
         let moved = (slope * difference(time, from.at)).round_ties_even();
         time.wrapping_add(from.offset).wrapping_add(moved as i64)
     }
 
-    /// Few knots that move every event into its window, and nothing backward past another: as few as there can be but
-    /// for rounding, as all of them are at events. There are at least two, unless there are no windows.
+    /// Finds few knots that move every event into its window and no event back past another. Their
+    /// number is minimal up to rounding, under the condition that all knots are at events. There
+    /// are at least two knots, unless there are no windows.
     ///
-    /// From each knot on, the lines through all windows up to the next event are a cone, which narrows until nothing is
-    /// left of it; the next knot is on a line of the last cone. It takes time proportional to the number of windows, and
-    /// memory for those between two knots.
+    /// The lines from a knot through all windows so far form a cone, which narrows with every
+    /// event. When it becomes empty, the next knot is placed on a line of the last cone. Takes time
+    /// proportional to the number of windows, and memory for those between two knots.
     ///
     /// # Errors
-    /// When times decrease, events cannot be moved as they should, or only by more than so many knots. What comes after that
-    /// is not looked at.
+    /// When times decrease, when offsets cannot move the events into their windows, or when more
+    /// than `most` knots are needed. Events after that point are not examined.
     pub fn through(
         windows: impl IntoIterator<Item = TimeWindow>,
         most: usize,
@@ -110,16 +113,16 @@ impl Knots {
     }
 }
 
-/// Windows keep this share from the bounds at which a reader rounds up or down: 7 of 8 halves of a unit, as a reader's
-/// floating-point numbers have errors.
+/// Windows keep a distance of one unit less this margin from the bounds at which a reader rounds up
+/// or down: 7 of 8 halves of a unit, as a reader's floating-point numbers have errors.
 const UNIT: i64 = 16;
 const MARGIN: i64 = 7;
 
-/// With offsets in this reach, errors of `f64` are below 3 * 2^-53 * 2^45, and so below a 16th.
+/// With offsets below this limit, errors of `f64` are below 3 * 2^-53 * 2^45, and so below a 16th.
 const REACH: i64 = 1 << 45;
 
-/// A knot that is looked for in vain for so many windows is no longer looked for: or else the same windows might be
-/// looked at again and again.
+/// Maximum number of windows to search for a knot without success. It bounds how often the same
+/// windows are examined again.
 const PATIENCE: usize = 64;
 
 fn knot(at: i64, to: i64) -> OffsetKnot {
@@ -133,23 +136,24 @@ const fn middle(a: i64, b: i64) -> i64 {
     (a & b) + ((a ^ b) >> 1)
 }
 
-/// One window for all events of a time, and none from which a later one could only be reached by going back; as many at a
-/// time as are needed.
+/// Stream of windows with one window per recorded time. Windows are narrowed so that no later one
+/// requires going back. Reads ahead only as far as needed.
 struct Merged<I> {
     events: std::iter::Enumerate<I>,
-    /// The windows from number `base` on, each with the last event of its time.
+    /// Windows from index `base` on, each with the last event of its time.
     windows: Vec<(TimeWindow, usize)>,
     base: usize,
-    /// The number of the first one that may still become smaller.
+    /// Index of the first window that may still be narrowed.
     settled: usize,
-    /// The number of the first one that may be asked for.
+    /// Index of the first window that may still be requested.
     needed: usize,
-    /// The first event of the last time.
+    /// First event at the last time.
     first: usize,
     has_ended: bool,
 }
 
-/// So many windows are taken at once, at least. Tests are to see what happens between blocks.
+/// Minimum number of windows that are read at once. Small in tests, to cover the boundaries between
+/// blocks.
 const BLOCK: usize = if cfg!(test) { 3 } else { 1 << 14 };
 
 impl<I: Iterator<Item = TimeWindow>> Merged<I> {
@@ -166,7 +170,8 @@ impl<I: Iterator<Item = TimeWindow>> Merged<I> {
         }
     }
 
-    /// The window of this number, which is none before one that was [forgotten](Self::forget); `None` after the last.
+    /// Returns the window with this index, which must not have been [forgotten](Self::forget);
+    /// `None` after the last.
     #[inline]
     fn get(&mut self, number: usize) -> Result<Option<TimeWindow>, ClockOffsetError> {
         while number >= self.settled {
@@ -178,17 +183,17 @@ impl<I: Iterator<Item = TimeWindow>> Merged<I> {
         Ok(Some(self.windows[number - self.base].0))
     }
 
-    /// The last event of the time of this number.
+    /// Returns the last event at the time of this window.
     fn event(&self, number: usize) -> usize {
         self.windows[number - self.base].1
     }
 
-    /// None before this one are needed any more.
+    /// Declares that windows before this one are not needed any more.
     fn forget(&mut self, number: usize) {
         self.needed = number;
     }
 
-    /// Takes at least as many as there are.
+    /// Reads at least as many windows as are held.
     fn fill(&mut self) -> Result<(), ClockOffsetError> {
         self.windows.drain(..self.needed - self.base);
         self.base = self.needed;
@@ -204,7 +209,7 @@ impl<I: Iterator<Item = TimeWindow>> Merged<I> {
             latest = latest.min(window.latest);
             window.latest = latest;
         }
-        // None to come ends before the last one begins.
+        // No later window ends before the last one begins.
         let begin = self
             .windows
             .last()
@@ -249,14 +254,14 @@ impl<I: Iterator<Item = TimeWindow>> Merged<I> {
     }
 }
 
-/// The lines from a knot that go through all windows so far, by how much an offset grows on them; in fractions.
+/// Slopes of the lines from a knot that go through all windows so far, as fractions.
 #[derive(Clone, Copy, Debug)]
 struct Cone {
     low: [i64; 2],
     high: Option<[i64; 2]>,
 }
 
-/// Whether the first fraction is less.
+/// Returns true if the first fraction is smaller.
 fn less(a: [i64; 2], b: [i64; 2]) -> bool {
     i128::from(a[0]) * i128::from(b[1]) < i128::from(b[0]) * i128::from(a[1])
 }
@@ -266,7 +271,7 @@ impl Cone {
         !less(slope, self.low) && self.high.is_none_or(|high| !less(high, slope))
     }
 
-    /// Only the lines that are between these. Whether there is one.
+    /// Keeps only the lines between these two slopes. Returns true if any are left.
     fn narrow(&mut self, low: [i64; 2], high: [i64; 2]) -> bool {
         if less(self.low, low) {
             self.low = low;
@@ -277,9 +282,10 @@ impl Cone {
         self.has(self.low)
     }
 
-    /// The whole number in the middle of what is within the cone, so long after its knot; `None` if there is none.
+    /// Returns the integer in the middle of the cone at a distance of `after` from its knot; `None`
+    /// if there is none.
     fn whole(self, after: i64, earliest: i64, latest: i64) -> Option<i64> {
-        // Between offsets, which are within reach.
+        // Offsets are below `REACH`, so products fit.
         let down = |[top, bottom]: [i64; 2], sign: i128| {
             (sign * i128::from(top) * i128::from(after))
                 .div_euclid(i128::from(bottom) * i128::from(UNIT)) as i64
@@ -290,8 +296,8 @@ impl Cone {
     }
 }
 
-/// The next knot after this one, which is at window `from`: at the farthest window at which a line from here may end.
-/// `None` if this is the last window.
+/// Finds the next knot after `start`, which is at window `from`: at the farthest window that a line
+/// from here can reach. `None` if this is the last window.
 fn farthest<I: Iterator<Item = TimeWindow>>(
     windows: &mut Merged<I>,
     from: usize,
@@ -313,7 +319,7 @@ fn farthest<I: Iterator<Item = TimeWindow>>(
             .at
             .checked_sub(start.at)
             .ok_or_else(|| ClockOffsetError::Unreachable(windows.event(i)))?;
-        // Windows are so near their times that the first difference is a number; the second one may be too large for one.
+        // Windows are close to their times, so the first difference fits; the second one may not.
         let offset = |to: i64| (to - window.at).saturating_sub(start.offset);
         let [earliest, latest] = [window.earliest, window.latest].map(offset);
         if !(-REACH < earliest && latest < REACH) {
@@ -335,7 +341,8 @@ fn farthest<I: Iterator<Item = TimeWindow>>(
         (cone, last) = (narrower, Some((i, window.at, [after, earliest, latest])));
         i += 1;
     }
-    // On the last line that goes through all of them; or, where that is at no whole number, at the last middle on one.
+    // Prefer the last line that goes through all windows; if it has no integer there, use the last
+    // window whose middle can be reached.
     let end = last.and_then(|(i, at, [after, earliest, latest])| {
         let offset = start.offset + cone.whole(after, earliest, latest)?;
         Some((i, OffsetKnot { at, offset }))

@@ -1,4 +1,4 @@
-//! How long messages take at least.
+//! Minimum latencies of messages.
 
 pub(super) mod round_trips;
 
@@ -6,16 +6,18 @@ use downbeat_clock_core::Duration;
 
 use super::{LocationId, Place, Trace};
 
-/// The smallest latency of a message: between threads of one process, between processes of one node, and between nodes.
+/// Minimum latency of a message: between threads of one process, between processes of one node, and
+/// between nodes.
 ///
-/// A message to the location that sent it takes no time: the order of the two events is that of the location.
+/// A message from a location to itself takes no time: the two events have the order of the
+/// location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Latencies {
-    /// One for each level, of which none is smaller than the one before.
+    /// Latency of each level, which do not decrease.
     levels: [Duration; Latencies::LEVELS],
 }
 
-/// A location, and where it is.
+/// Location and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Site {
     pub(super) location: u32,
@@ -23,21 +25,22 @@ pub(super) struct Site {
 }
 
 impl Latencies {
-    /// How many levels there are.
+    /// Number of levels.
     pub(super) const LEVELS: usize = 3;
 
-    /// No time at all: a message arrives when it sets out, or later.
+    /// No latency: a message may arrive at the time at which it is sent.
     pub const ZERO: Self = Self {
         levels: [Duration::ZERO; Self::LEVELS],
     };
 
-    /// `None` if one is negative, or longer than the one that reaches farther.
+    /// Creates latencies; `None` if one is negative, or longer than that of the next level.
     pub fn new(same_process: Duration, same_node: Duration, other_node: Duration) -> Option<Self> {
         let levels = [same_process, same_node, other_node];
         (same_process >= Duration::ZERO && levels.is_sorted()).then_some(Self { levels })
     }
 
-    /// What is longer on one level than on the next is cut to that, and what is not known is that of the level below.
+    /// Creates latencies from measured ones. One that is longer than that of the next level is
+    /// reduced to it, and a missing one is set to that of the level below.
     pub(super) fn from_levels(mut least: [Option<Duration>; Self::LEVELS]) -> Self {
         let mut beyond = Duration::MAX;
         for level in least.iter_mut().rev().flatten() {
@@ -53,12 +56,13 @@ impl Latencies {
         }
     }
 
-    /// Between threads of one process, between processes of one node, and between nodes.
+    /// Returns the latencies between threads of one process, between processes of one node, and
+    /// between nodes.
     pub fn levels(&self) -> [Duration; 3] {
         self.levels
     }
 
-    /// Between two locations.
+    /// Returns the latency between two locations.
     pub fn between(&self, trace: &Trace, from: LocationId, to: LocationId) -> Duration {
         self.between_sites(trace.site(from), trace.site(to))
     }
@@ -71,7 +75,7 @@ impl Latencies {
 }
 
 impl Site {
-    /// How far apart two locations are; `None` if they are one.
+    /// Returns the level of distance between two locations; `None` if they are the same.
     #[inline]
     pub(super) fn level(self, other: Self) -> Option<usize> {
         if self.location == other.location {
@@ -85,7 +89,8 @@ impl Site {
 }
 
 impl Trace {
-    /// Panics where there is no such location, which a trace hands out no number of.
+    /// Returns a location with its place. Panics if it does not exist, which cannot happen with IDs
+    /// from this trace.
     pub(super) fn site(&self, location: LocationId) -> Site {
         Site {
             location: location.0,
@@ -106,14 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn a_nearer_level_is_no_slower() {
+    fn latencies_must_not_decrease_with_distance() {
         assert_eq!(nanos([0, 0, 0]), Some(Latencies::ZERO));
         assert!(nanos([1, 1, 7]).is_some());
         assert_eq!(nanos([2, 1, 7]), None);
         assert_eq!(nanos([-1, 1, 7]), None);
     }
 
-    /// Messages that took so long, from location 0 to others: 1 is of its process, 2 of its node, 3 of another.
+    /// Measures messages with these latencies from location 0 to others: 1 is in its process, 2 on
+    /// its node, 3 on another.
     fn measured(messages: &[(usize, i64)]) -> Latencies {
         let mut builder = TraceBuilder::new(Matching::default());
         let places =
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_one_of_each_level_is_measured_if_it_can_be_right() {
+    fn the_smallest_plausible_latency_of_each_level_is_measured() {
         assert_eq!(
             Some(measured(&[
                 (1, 9),
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_without_messages_and_in_disorder_are_no_slower_than_others() {
+    fn missing_and_unordered_levels_are_adjusted() {
         assert_eq!(measured(&[]), Latencies::ZERO);
         assert_eq!(Some(measured(&[(2, 50)])), nanos([0, 50, 50]));
         assert_eq!(Some(measured(&[(1, 90), (3, 50)])), nanos([50, 50, 50]));
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_location_sends_to_itself_takes_no_time() {
+    fn a_message_to_oneself_takes_no_time() {
         let trace = {
             let mut builder = TraceBuilder::new(Matching::default());
             builder

@@ -1,19 +1,20 @@
-//! How far times of a trace may be off without a new violation.
+//! Ranges in which corrected times may vary without new violations.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::trace::Role;
 use super::{LocationId, Trace};
 
-/// Events that are no farther apart are not moved towards each other.
+/// Events that are at most this far apart are not moved towards each other.
 const NEAR: i64 = 2;
 
 impl Trace {
-    /// Between which times each event of a location may be, if these are its times and none is moved by more than a
-    /// nanosecond: what others depend on may only be earlier, what depends on others only later, and the order of events
-    /// remains, also where they are a nanosecond apart. So no message is faster than it is by these times.
+    /// Returns the range of times that each event of a location may take, given its corrected
+    /// times: at most a nanosecond away. Events that others depend on may only become earlier,
+    /// events that depend on others only later, and events keep their order, even if they are a
+    /// nanosecond apart. So no message becomes faster than with the given times.
     ///
-    /// Whoever writes few [`Knots`](super::Knots) uses that.
+    /// Used to write few [`Knots`](super::Knots).
     pub fn leeway<'a>(
         &'a self,
         location: LocationId,
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sends_may_be_earlier_and_receives_later_and_order_remains() {
+    fn sends_may_become_earlier_and_receives_later_in_the_same_order() {
         let mut builder = TraceBuilder::new(Matching::default());
         let a = builder
             .add_location(Place {

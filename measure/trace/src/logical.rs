@@ -1,38 +1,40 @@
 //! The one-event rule of the controlled logical clock (Rabenseifner; Becker et al. 2009, equation 4).
 //!
-//! A logical clock that was moved forward, because a message would have arrived before it set out, runs on a little slower
-//! than its measured times say, until these have caught up with it.
+//! A logical clock that was moved forward, because a message would have arrived before it was sent,
+//! runs a little slower than its measured times until these have caught up.
 
 use downbeat_clock_core::{Domain, Duration, Timestamp};
 
-/// The control variable `c`: how fast a clock runs that was moved forward, as a share of how fast it was measured to run.
+/// Control variable `c`: speed of a clock that was moved forward, as a share of its measured speed.
 ///
-/// From 0, where it stands all but still until its measured times have caught up, to 1, where they never do. It is a
-/// fraction in fixed point, so that a trace is corrected in the same way on all machines.
+/// Ranges from 0, where the clock almost stands still until its measured times have caught up, to
+/// 1, where they never catch up. A fixed-point fraction, so that all machines correct a trace in
+/// the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControlVariable {
-    /// In units of 2^-63.
+    /// Share in units of 2^-63.
     share: u64,
 }
 
 impl ControlVariable {
-    /// All of it: intervals keep their lengths.
+    /// Full speed: intervals keep their lengths.
     pub const ONE: Self = Self { share: 1 << 63 };
 
-    /// The nearest one; `None` for what is not from 0 to 1.
+    /// Returns the nearest control variable; `None` if the share is not from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
-        // Exact: a power of two changes only the exponent.
+        // Exact, as a power of two only changes the exponent.
         (0.0..=1.0).contains(&share).then_some(Self {
             share: (share * Self::ONE.share as f64) as u64,
         })
     }
 
-    /// The share as a number, for printing.
+    /// Returns the share as a number, for printing.
     pub fn get(self) -> f64 {
         self.share as f64 / Self::ONE.share as f64
     }
 
-    /// The one that lets measured times catch up twice as fast; that after [`ONE`](Self::ONE) is about 0.999.
+    /// Returns the control variable with which measured times catch up twice as fast; after
+    /// [`ONE`](Self::ONE), about 0.999.
     #[must_use]
     pub const fn slower(self) -> Self {
         let lost = Self::ONE.share - self.share;
@@ -42,24 +44,24 @@ impl ControlVariable {
         }
     }
 
-    /// This share of a span, rounded down.
+    /// Returns this share of a span, rounded down.
     #[inline(always)]
     const fn scale(self, span: u64) -> u64 {
         ((span as u128 * self.share as u128) >> 63) as u64
     }
 }
 
-/// How a [`LogicalClock`] runs.
+/// Parameters of a [`LogicalClock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClockRule {
-    /// How fast it runs when it was moved forward.
+    /// Speed of the clock after it was moved forward.
     pub control: ControlVariable,
-    /// How far apart two events of one clock are at least, `d`. Events that were measured to be closer stay as close as
-    /// they were, and those of one instant may keep it.
+    /// Minimum distance `d` between two events of one clock. Events that were measured closer
+    /// together keep their distance, and events at the same time may stay there.
     pub spacing: Duration,
 }
 
-/// The clock of one location, from one event to the next.
+/// Logical clock of one location, which is advanced from event to event.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Global, Timestamp};
@@ -70,18 +72,19 @@ pub struct ClockRule {
 /// let mut clock = LogicalClock::new(ClockRule { control, spacing: Duration::from_nanos(1) }, at(1_000));
 /// assert_eq!(clock.advance(at(1_000)), at(1_000));
 ///
-/// // A message was received at 1,100 that cannot have been there before 1,400.
+/// // A message was received at 1,100 that cannot have arrived before 1,400.
 /// assert_eq!(clock.advance(at(1_100)), at(1_100));
 /// assert_eq!(clock.receive(at(1_400)), Duration::from_nanos(300));
-/// // Half as fast, until the measured times are ahead.
+/// // Half speed, until the measured times have caught up.
 /// assert_eq!(clock.advance(at(1_300)), at(1_500));
 /// assert_eq!(clock.advance(at(2_000)), at(2_000));
 /// ```
 ///
 /// # Laws
-/// A corrected time is never before the measured one. Corrected times never decrease, and increase where the measured ones
-/// do, if the spacing is at least 1 ns. With a smaller control variable no corrected time is later. Only
-/// [`receive`](Self::receive) moves a corrected time further away from the measured one.
+/// A corrected time is never before the measured one. Corrected times never decrease, and increase
+/// where the measured ones do, if the spacing is at least 1 ns. A smaller control variable never
+/// makes a corrected time later. Only [`receive`](Self::receive) moves a corrected time further
+/// away from the measured one.
 #[derive(Clone, Copy, Debug)]
 pub struct LogicalClock<D: Domain> {
     rule: ClockRule,
@@ -91,7 +94,7 @@ pub struct LogicalClock<D: Domain> {
 }
 
 impl<D: Domain> LogicalClock<D> {
-    /// The clock of a location whose first event was measured at `start`.
+    /// Creates the clock of a location whose first event was measured at `start`.
     pub const fn new(rule: ClockRule, start: Timestamp<D>) -> Self {
         let spacing = rule.spacing.as_nanos();
         Self {
@@ -102,8 +105,8 @@ impl<D: Domain> LogicalClock<D> {
         }
     }
 
-    /// The next event of the location, which was measured at `time`: when it was, if it waited for nobody. A time before
-    /// that of the last event counts as equal to that.
+    /// Advances to the next event of the location, measured at `time`. Returns its time if it
+    /// depends on no other location. A time before that of the last event counts as equal to it.
     #[inline(always)]
     pub fn advance(&mut self, time: Timestamp<D>) -> Timestamp<D> {
         let passed = time.as_nanos().wrapping_sub(self.measured.as_nanos());
@@ -117,14 +120,15 @@ impl<D: Domain> LogicalClock<D> {
             .control
             .scale(passed)
             .max(self.spacing.min(passed));
-        // The largest step is 2^64 - 1, which no signed number is.
+        // The largest step is 2^64 - 1, which does not fit in a signed number.
         let moved = Timestamp::from_nanos(self.corrected.as_nanos().saturating_add_unsigned(step));
         self.measured = self.measured.max(time);
         self.corrected = moved.max(time);
         self.corrected
     }
 
-    /// The last event received something that cannot have been there before `earliest`: by how much that moves it forward.
+    /// Moves the last event to `earliest` if it is before that, because it received something that
+    /// cannot have arrived earlier. Returns the distance by which it was moved.
     #[inline(always)]
     pub fn receive(&mut self, earliest: Timestamp<D>) -> Duration {
         let jump = (earliest - self.corrected).max(Duration::ZERO);
@@ -132,12 +136,12 @@ impl<D: Domain> LogicalClock<D> {
         jump
     }
 
-    /// When the last event was.
+    /// Returns the corrected time of the last event.
     pub const fn now(&self) -> Timestamp<D> {
         self.corrected
     }
 
-    /// How far the last event was moved.
+    /// Returns the distance by which the last event was moved.
     pub fn displacement(&self) -> Duration {
         self.corrected - self.measured
     }
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_variable_is_a_share() {
+    fn a_control_variable_is_a_share_from_0_to_1() {
         assert_eq!(ControlVariable::new(1.0), Some(ControlVariable::ONE));
         assert_eq!(
             ControlVariable::new(0.25).map(ControlVariable::get),
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_do_not_wrap() {
+    fn extreme_times_do_not_wrap() {
         let rule = ClockRule {
             control: ControlVariable::ONE,
             spacing: Duration::MAX,
@@ -196,16 +200,17 @@ mod tests {
         assert_eq!(clock.advance(at(0)), at(i64::MAX));
     }
 
-    /// `(passed, message)`: a step of the measured clock, and perhaps the earliest time of what was received.
+    /// Steps `(passed, message)`: the time that passed on the measured clock, and the earliest
+    /// arrival time of a received message, if any.
     fn steps() -> impl Strategy<Value = Vec<(i64, Option<i64>)>> {
         let passed = prop_oneof![Just(0), 1_i64..5, 0_i64..10_000];
         prop::collection::vec((passed, prop::option::of(0_i64..100_000)), 1..40)
     }
 
     proptest! {
-        /// The equations as they stand in the paper, in exact fractions.
+        /// Compares the rule with the equations of the paper in exact fractions.
         #[test]
-        fn the_rule_is_that_of_the_equations(steps in steps(), share in 0_u32..=100, spacing in 1_i64..20) {
+        fn the_rule_follows_the_equations(steps in steps(), share in 0_u32..=100, spacing in 1_i64..20) {
             let control = ControlVariable::new(f64::from(share) / 100.0).unwrap();
             let rule = ClockRule { control, spacing: Duration::from_nanos(spacing) };
             let mut clock = LogicalClock::new(rule, at(0));
@@ -226,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn its_laws(steps in steps(), share in 0_u32..=100, spacing in 1_i64..20) {
+        fn the_laws_hold(steps in steps(), share in 0_u32..=100, spacing in 1_i64..20) {
             let control = ControlVariable::new(f64::from(share) / 100.0).unwrap();
             let spacing = Duration::from_nanos(spacing);
             let mut clock = LogicalClock::new(ClockRule { control, spacing }, at(0));

@@ -1,7 +1,8 @@
-//! One clock for all locations, as far as measurements of their offsets tell: before anything is known of events.
+//! Pre-synchronization: one clock for all locations from measured clock offsets alone, before
+//! events are considered.
 //!
-//! While a program ran, its clocks were compared with that of one location, the master, in sessions: at the start and at
-//! the end, and sometimes in between.
+//! While a program ran, its clocks were compared with that of one location, the master, in
+//! sessions: at the start and at the end, and sometimes in between.
 
 mod error;
 mod map;
@@ -16,37 +17,37 @@ pub use map::{ClockMap, ClockMaps, ClockSample, StreamedMaps};
 
 use super::{LocationId, Place};
 
-/// What is drawn through the sessions of a clock. A single session is too short to show a drift: there, only the mean of
-/// its samples counts, whatever is to be drawn.
+/// Curve that is fitted to the sessions of a clock. A single session is too short to show a drift:
+/// in that case only the mean of its samples is used, whatever the method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interpolation {
-    /// Nothing: clocks are right as they are.
+    /// No correction: clocks are taken as correct.
     Unchanged,
-    /// The straight line through the means of the first and of the last session.
+    /// Straight line through the means of the first and the last session.
     Linear,
-    /// The straight line that is closest to all samples by least squares.
+    /// Straight line through all samples by least squares.
     LeastSquares,
-    /// As [`LeastSquares`](Self::LeastSquares) where there are two sessions; where there are more, the constrained spline
-    /// through their means. The Trace Collector does so.
+    /// As [`LeastSquares`](Self::LeastSquares) for two sessions; for more, the constrained spline
+    /// through their means, as in Intel Trace Collector.
     #[default]
     Spline,
 }
 
-/// Who has a clock in common: it is enough to compare one of them with the master.
+/// Group of locations that share a clock: it suffices to compare one of them with the master.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockOwner {
-    /// Nobody: every location has its own.
+    /// No group: every location has its own clock.
     Location,
-    /// The threads of a process.
+    /// Threads of a process.
     #[default]
     Process,
-    /// The processes of a node.
+    /// Processes of a node.
     Node,
-    /// All: nothing is to be done.
+    /// All locations: there is nothing to correct.
     Cluster,
 }
 
-/// How clocks are made one.
+/// Method and parameters of pre-synchronization.
 ///
 /// ```
 /// use downbeat_clock_core::{Knot, Timestamp};
@@ -66,32 +67,33 @@ pub enum ClockOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreSynchronization {
-    /// What is drawn through sessions.
+    /// Curve through the sessions.
     pub interpolation: Interpolation,
-    /// Who has a clock in common; the first one with samples speaks for all.
+    /// Group of locations that share a clock; the first location with samples represents its group.
     pub owner: ClockOwner,
-    /// Whose clock the others are compared with: it needs no samples, and has none that count.
+    /// Location whose clock is the reference. It needs no samples; if it has any, they are ignored.
     pub master: LocationId,
-    /// Of a session, no more samples count than its first so many.
+    /// Maximum number of samples that are used of a session, from its start.
     pub most_samples: usize,
-    /// Of a session, no samples count that are later than so long after its first one.
+    /// Samples later than this after the first one of their session are ignored.
     pub longest_session: Duration,
-    /// Whether clocks without samples are taken as right, and sessions that contradict the one before are left out, rather
-    /// than refused.
+    /// If true, clocks without samples are taken as correct, and sessions that contradict the one
+    /// before are left out. Otherwise both are errors.
     pub lenient: bool,
 }
 
-/// What is left of sessions.
+/// Samples and means of the sessions that are used.
 #[derive(Debug)]
 struct Condensed<'a> {
-    /// The samples that count.
+    /// Samples that are used, by session.
     samples: Vec<&'a [ClockSample]>,
-    /// Their means.
+    /// Mean of each session.
     means: Vec<ClockSample>,
 }
 
 impl PreSynchronization {
-    /// As is right for most: the constrained spline, one clock for every process, all samples count, nothing is let pass.
+    /// Creates the usual settings: constrained spline, one clock per process, all samples, not
+    /// lenient.
     pub const fn new(master: LocationId) -> Self {
         Self {
             interpolation: Interpolation::Spline,
@@ -103,10 +105,11 @@ impl PreSynchronization {
         }
     }
 
-    /// The maps of locations at these places, each with its sessions; none, where there are fewer lists than locations.
+    /// Computes the clock maps of locations at these places from their sessions. Locations after
+    /// the end of `sessions` have none.
     ///
     /// # Errors
-    /// When a clock has no samples, or some that no clock can have.
+    /// When a clock has no samples, or samples that no clock can have produced.
     pub fn maps(
         &self,
         places: &[Place],
@@ -117,7 +120,7 @@ impl PreSynchronization {
             .ok_or(ClockOffsetError::NoMaster(self.master))?;
         let mut found = ClockMaps {
             maps: vec![ClockMap::SAME],
-            of: vec![0; places.len()],
+            map_indices: vec![0; places.len()],
             unknown: 0,
             left_out: 0,
         };
@@ -157,14 +160,14 @@ impl PreSynchronization {
             let condensed = self.condense(location, sessions, &mut found.left_out)?;
             let map = self.draw(location, &condensed)?;
             for (_, index) in group {
-                found.of[*index] = found.maps.len();
+                found.map_indices[*index] = found.maps.len();
             }
             found.maps.push(map);
         }
         Ok(found)
     }
 
-    /// The sessions that count, each of which fits the one before.
+    /// Selects the sessions that are used, each of which must be consistent with the one before.
     fn condense<'a>(
         &self,
         location: LocationId,
@@ -185,7 +188,7 @@ impl PreSynchronization {
                 .iter()
                 .position(|sample| !counts(sample))
                 .unwrap_or(samples.len());
-            // A first sample counts, whatever the limits say.
+            // The first sample is always used.
             let samples = &samples[..lasting.min(self.most_samples).max(1)];
             let mean = mean(samples);
             match condensed
@@ -204,7 +207,7 @@ impl PreSynchronization {
         Ok(condensed)
     }
 
-    /// The line or curve through sessions, of which there is at least one.
+    /// Fits the line or curve through sessions, of which there is at least one.
     fn draw(
         &self,
         location: LocationId,
@@ -230,7 +233,7 @@ impl PreSynchronization {
     }
 }
 
-/// The line that is closest to all samples.
+/// Fits the least-squares line to all samples.
 fn closest(
     location: LocationId,
     sessions: &Condensed<'_>,
@@ -243,7 +246,7 @@ fn closest(
             half_width: None,
         });
     }
-    // Two sessions at two times have samples at two times.
+    // Two sessions at different times have samples at different times.
     let line = fit
         .line()
         .map_err(|_: FitError| ClockOffsetError::NoSamples(location))?;
@@ -256,11 +259,11 @@ fn closest(
     line.model().map_err(|_| ClockOffsetError::TooFar(location))
 }
 
-/// One over the drift that no clock has: quartzes are off by a hundredth of that at most. And a spline is in order
-/// in whole nanoseconds only if its chords are not steeper, or flatter, than that.
+/// Inverse of the largest accepted drift; quartz clocks stay a factor of 100 below it. A spline is
+/// monotonic in whole nanoseconds only if the slopes of its chords stay within this limit.
 const MOST_DRIFT: i128 = 100;
 
-/// Whether a session can follow another one.
+/// Checks that a session can follow another one.
 fn follows(
     before: ClockSample,
     after: ClockSample,
@@ -278,7 +281,7 @@ fn follows(
     Ok(())
 }
 
-/// The mean of samples, of which there is at least one, to the nearest nanosecond.
+/// Returns the mean of at least one sample, rounded to the nearest nanosecond.
 fn mean(samples: &[ClockSample]) -> ClockSample {
     let count = samples.len() as i128;
     let mean = |sum: i128| (2 * sum + count).div_euclid(2 * count) as i64;

@@ -1,4 +1,4 @@
-//! Archives that OTF2 itself wrote, as they are read.
+//! Tests of reading archives that OTF2 itself wrote.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ use std::path::Path;
 
 use downbeat_trace::formats::otf2::{Archive, ReadOptions};
 use downbeat_trace::{CollectiveKind, Matching};
-use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown};
+use support::{ArchiveFolder, NANOS, PrintedEvent, files, in_trace, nanos, shown};
 
 fn error(anchor: &Path) -> String {
     let read = Archive::open(anchor).and_then(|archive| archive.read(&ReadOptions::default()));
@@ -29,8 +29,8 @@ fn error(anchor: &Path) -> String {
 }
 
 #[test]
-fn everything_that_matters_is_read() {
-    let folder = Folder::new();
+fn all_relevant_events_are_read() {
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 5, "plain");
     let archive = Archive::open(&anchor).unwrap();
     assert_eq!(archive.ticks_per_second(), NANOS);
@@ -71,7 +71,7 @@ fn everything_that_matters_is_read() {
     assert_eq!([7, 20, 3, 11].map(|id| place(id).node), [1, 1, 2, 1]);
     assert_eq!([7, 20, 3, 11].map(|id| place(id).process), [0, 1, 2, 1]);
 
-    // Every event that is shown, at its time.
+    // Every event that `otf2-print` shows, at its time.
     let shown = shown(&anchor);
     for (index, location) in archive.locations().iter().enumerate() {
         let times: Vec<i64> = shown[&location.id]
@@ -103,7 +103,7 @@ fn everything_that_matters_is_read() {
     let each = |name: &str, count| vec![name.to_owned(); count];
     let expected = [
         each("Allreduce", 1),
-        // One of MPI, those of the threads, and MPI_Init and MPI_Finalize.
+        // One MPI barrier, those of the threads, and MPI_Init and MPI_Finalize.
         each("Barrier", 1 + 5 + 2),
         each("Broadcast", 1),
         each("Fork", 5),
@@ -128,13 +128,13 @@ fn everything_that_matters_is_read() {
             )
         })
         .collect();
-    // What the root gives itself is no message.
+    // The root's own data are not a message.
     assert_eq!(members, [(3, false, true), (20, true, false)]);
 }
 
 #[test]
-fn options_leave_out_what_they_say() {
-    let folder = Folder::new();
+fn options_leave_out_dependences() {
+    let folder = ArchiveFolder::new();
     let archive = Archive::open(&folder.archive(NANOS, 5, "plain")).unwrap();
     let kinds = |reading: &ReadOptions| {
         let read = archive.read(reading).unwrap();
@@ -164,7 +164,7 @@ fn options_leave_out_what_they_say() {
 
 #[test]
 fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
-    let folder = Folder::new();
+    let folder = ArchiveFolder::new();
     for ticks in [NANOS, 2_593_993_000] {
         let plain = folder.archive(ticks, 20, "plain");
         for (variant, like_plain) in [("corrected", false), ("lonely", true)] {
@@ -182,7 +182,7 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
                 assert_eq!(shown == self::shown(&plain), like_plain || !offsets);
                 for (index, location) in archive.locations().iter().enumerate() {
                     let to_nanos =
-                        |event: &Shown| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
+                        |event: &PrintedEvent| (event.0 as f64 / ticks as f64 * 1e9).round() as i64;
                     let times: Vec<i64> = shown[&location.id]
                         .iter()
                         .filter(in_trace)
@@ -205,8 +205,8 @@ fn clock_offsets_are_added_as_otf2_does_or_not_at_all() {
 }
 
 #[test]
-fn what_is_wrong_is_one_line_with_a_name() {
-    let folder = Folder::new();
+fn errors_are_one_line_with_the_name_of_the_file() {
+    let folder = ArchiveFolder::new();
     for (variant, expected) in [
         ("repeated", "/traces/11.def: "),
         (
@@ -215,11 +215,11 @@ fn what_is_wrong_is_one_line_with_a_name() {
         ),
         (
             "unbegun",
-            "/traces/20.evt: event 6: a collective operation ends that has not begun",
+            "/traces/20.evt: event 6: a collective operation ends that was not begun",
         ),
         (
             "stranger",
-            "/traces/7.evt: event 3: there is no rank 9 in communicator 0",
+            "/traces/7.evt: event 3: communicator 0 has no rank 9",
         ),
         ("unmatched", "/traces.otf2: event "),
     ] {
@@ -249,17 +249,17 @@ fn what_is_wrong_is_one_line_with_a_name() {
         fs::write(&path, content).unwrap();
     }
     assert!(error(&folder.0.join("none.otf2")).contains("/none.otf2: No such file"));
-    assert!(error(&folder.0).contains("this is no name of an OTF2 anchor file"));
+    assert!(error(&folder.0).contains("this is not the path of an OTF2 anchor file"));
     fs::write(folder.0.join("text.otf2"), "some text").unwrap();
     assert!(error(&folder.0.join("text.otf2")).contains("/text.otf2: "));
 }
 
 #[test]
-fn files_that_are_cut_short_are_errors() {
-    let folder = Folder::new();
+fn truncated_files_are_errors() {
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 1, "corrected");
     for (path, content) in files(anchor.parent().unwrap()) {
-        // OTF2 does not look at the last bytes of an anchor file.
+        // OTF2 does not read the last bytes of an anchor file.
         for length in (0..content.len() - 2).step_by(7) {
             fs::write(&path, &content[..length]).unwrap();
 
@@ -271,8 +271,8 @@ fn files_that_are_cut_short_are_errors() {
 }
 
 #[test]
-fn damaged_events_are_no_reason_to_panic_and_alike_to_all_threads() {
-    let folder = Folder::new();
+fn damaged_events_give_the_same_error_on_any_number_of_threads() {
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 2, "plain");
     let lenient = ReadOptions {
         matching: Matching {

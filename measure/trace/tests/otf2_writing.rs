@@ -1,4 +1,4 @@
-//! Archives that are corrected, and read again by OTF2's own program.
+//! Tests of writing corrected archives, which are read again by OTF2's own program.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is a test")]
 
 #[path = "otf2/support.rs"]
@@ -9,7 +9,7 @@ use std::fs;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::formats::otf2::{Archive, ReadOptions, WriteOptions, first_difference};
 use downbeat_trace::{ControlledLogicalClock, Latencies, Message, Trace};
-use support::{Folder, NANOS, Shown, files, in_trace, nanos, shown, words};
+use support::{ArchiveFolder, NANOS, PrintedEvent, files, in_trace, nanos, shown, words};
 
 const LATENCY: Duration = Duration::from_nanos(500);
 
@@ -21,7 +21,7 @@ fn correct(trace: &Trace) -> Vec<Vec<Timestamp<Global>>> {
         .into_times()
 }
 
-/// How many messages are faster than the latency.
+/// Number of messages that are faster than the latency.
 fn violations(trace: &Trace) -> usize {
     let times = |message: &Message| {
         trace
@@ -40,11 +40,11 @@ fn violations(trace: &Trace) -> usize {
         .count()
 }
 
-/// Corrects an archive, and looks at the result with OTF2's own program.
+/// Corrects an archive, and checks the result with OTF2's own program.
 fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: WriteOptions) {
-    let folder = Folder::new();
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(ticks, 50, variant);
-    // What others keep beside it, and an archive that was written before, are none of it.
+    // Unrelated files next to the archive, and an older archive.
     fs::create_dir(anchor.with_extension("older")).unwrap();
     fs::write(anchor.with_extension("older").join("1.evt"), "").unwrap();
     fs::write(anchor.with_file_name("scorep.cfg"), "").unwrap();
@@ -67,7 +67,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: WriteOpt
     let tick = 1e9 / ticks as f64;
     for (index, location) in archive.locations().iter().enumerate() {
         let [old, new] = [&old, &new].map(|shown| &shown[&location.id]);
-        let what = |events: &[Shown]| {
+        let what = |events: &[PrintedEvent]| {
             events
                 .iter()
                 .map(|(_, what, rest)| (what.clone(), rest.clone()))
@@ -96,7 +96,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: WriteOpt
         assert!(new.is_sorted_by_key(|event| event.0));
         let knots = if rewritten { 0..1 } else { 2..old.len() };
         assert!(knots.contains(&written.knots[index]), "{:?}", written.knots);
-        // Only the clock of the first location shows different times for all events.
+        // Only the clock of the first location has different times for all events.
         assert!(
             rewritten == writing.rewrite || variant == "shared" && location.id != 7,
             "{}",
@@ -113,7 +113,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: WriteOpt
         writing.rewrite || variant == "shared"
     );
     assert_eq!(first_difference(&anchor, &written.anchor).unwrap(), None);
-    // Nothing but local definitions and rewritten events differs, and what was read is as it was.
+    // Only local definitions and rewritten events differ, and the original is unchanged.
     let after = files(&to);
     for (path, content) in &before {
         assert_eq!(&fs::read(path).unwrap(), content);
@@ -137,7 +137,7 @@ fn correct_and_check(ticks: u64, variant: &str, offsets: bool, writing: WriteOpt
 }
 
 #[test]
-fn a_corrected_archive_has_the_corrected_times_and_all_else() {
+fn a_corrected_archive_has_the_corrected_times_and_all_other_data() {
     for writing in [
         WriteOptions::default(),
         WriteOptions {
@@ -157,7 +157,7 @@ fn a_corrected_archive_has_the_corrected_times_and_all_else() {
     }
 }
 
-/// Times of a trace, later by up to so much by lot, and none before the one before.
+/// Times of a trace, delayed by random amounts of at most `most`, in order on each location.
 fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Vec<Timestamp<Global>>> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut jitter = |times: &[Timestamp<Global>]| -> Vec<Timestamp<Global>> {
@@ -180,7 +180,7 @@ fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Vec<Timest
 
 #[test]
 fn any_times_can_be_written() {
-    let folder = Folder::new();
+    let folder = ArchiveFolder::new();
     for (round, ticks) in [NANOS, 3_000_000_000, NANOS].into_iter().enumerate() {
         let anchor = folder.archive(ticks, 400, "shared");
         let archive = Archive::open(&anchor).unwrap();
@@ -219,7 +219,7 @@ fn any_times_can_be_written() {
             );
             assert!(new.is_sorted_by_key(|event| event.0));
         }
-        // Chunks say which events are in them.
+        // Chunk headers contain the numbers of their events.
         for (path, content) in files(&written.anchor.with_extension("")) {
             if path.extension().unwrap() == "evt" {
                 let mut last = 0;
@@ -250,10 +250,10 @@ fn any_times_can_be_written() {
     }
 }
 
-/// OTF2 itself fills chunks otherwise, but a file of one chunk there is only one way to write.
+/// OTF2 fills chunks differently, but a file of one chunk is unique.
 #[test]
-fn events_that_are_not_moved_are_rewritten_as_they_were() {
-    let folder = Folder::new();
+fn events_that_are_not_moved_are_rewritten_unchanged() {
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 100, "plain");
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
@@ -276,8 +276,8 @@ fn events_that_are_not_moved_are_rewritten_as_they_were() {
 }
 
 #[test]
-fn what_else_differs_is_named() {
-    let folder = Folder::new();
+fn other_differences_are_named() {
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 100, "corrected");
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
@@ -301,9 +301,9 @@ fn what_else_differs_is_named() {
         (
             "7.def",
             25,
-            "/to/traces/7.def: definition 0 that is no clock offset: this is not what comes here in ",
+            "/to/traces/7.def: definition 0 (clock offsets not counted): differs from ",
         ),
-        ("../traces.def", 30, "/to/traces.def: it is not as "),
+        ("../traces.def", 30, "/to/traces.def: differs from "),
     ] {
         let path = to.join("traces").join(file);
         let before = fs::read(&path).unwrap();
@@ -319,14 +319,14 @@ fn what_else_differs_is_named() {
     fs::write(to.join("traces/7.snap"), "").unwrap();
     let found = first_difference(&anchor, &other).unwrap().unwrap();
     assert!(
-        found.ends_with("/traces/7.snap: there is no such file"),
+        found.ends_with("/traces/7.snap: this file does not exist"),
         "{found}"
     );
 }
 
 #[test]
 fn many_offsets_take_many_chunks() {
-    let folder = Folder::new();
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 4_000, "plain");
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
@@ -358,8 +358,8 @@ fn many_offsets_take_many_chunks() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing_behind() {
-    let folder = Folder::new();
+fn failed_writes_leave_nothing_behind() {
+    let folder = ArchiveFolder::new();
     let archive = Archive::open(&folder.archive(NANOS, 2, "plain")).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
     let mut times: Vec<Vec<_>> = read
@@ -381,7 +381,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
             )
             .unwrap_err()
             .to_string()
-            .ends_with("/to: this is there already")
+            .ends_with("/to: this already exists")
     );
     fs::remove_dir(&to).unwrap();
     times[0].pop();

@@ -10,7 +10,7 @@ use downbeat_timers::TscClock;
 #[cfg(feature = "with_std")]
 use needs_std as _;
 
-/// Where the kernel starts a program; calls into the crates, so that the linker takes their code.
+/// Entry point of the program; calls into the crates, so that the linker includes their code.
 #[unsafe(no_mangle)]
 extern "C" fn _start() -> ! {
     let model = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND);
@@ -37,7 +37,7 @@ fn stop() -> ! {
     }
 }
 
-/// What the precompiled `core` expects from whoever links it: these and nothing else, so that any other function of a
+/// Functions that the precompiled `core` requires of the program: these and nothing else, so that any other function of a
 /// C library stays undefined and fails the link.
 mod expected_by_core {
     #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! How a program for `mpirun` is run here.
+//! Frame of a program for `mpirun`.
 
 #![expect(
     clippy::print_stdout,
@@ -30,7 +30,7 @@ pub(crate) fn job<T>(threads: Threading, program: impl FnOnce(&SimpleCommunicato
         println!("rank 0 of {size} has come to the end");
     }
     drop(universe);
-    // There is no job to end any more.
+    // MPI is finalized: there is no job to abort.
     drop(panic::take_hook());
     result
 }

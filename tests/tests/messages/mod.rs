@@ -1,4 +1,4 @@
-//! Messages, which over MPI are sent and received at once.
+//! Blocking messages over MPI.
 
 use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready};
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::job::{Failure, Jobs, expect, test};
 
-/// Each suite's method, as short as may be: on crowded cores a barrier can take milliseconds, and nobody knows a window
-/// that is long enough.
+/// Presets with options that shorten them: on oversubscribed cores a barrier can take milliseconds, and no window is
+/// certainly long enough.
 const PRESETS: [(&str, &str); 10] = [
     ("osu", "--warm-up 5 --reps 10"),
     ("imb", "--calls 10"),
@@ -23,7 +23,7 @@ const PRESETS: [(&str, &str); 10] = [
 /// Names, sizes of messages, and numbers of ranks.
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
-/// What one job measures, among three ranks, and what it is to find.
+/// Options of jobs of three ranks, with the expected groups.
 const VARIANTS: [(&str, Expected); 12] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
@@ -121,7 +121,7 @@ fn each<T>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) -> Outcome) -> 
     }
 }
 
-/// Blocking and nonblocking.
+/// Blocking and nonblocking operations.
 #[test]
 fn every_operation() -> Result<(), Failure> {
     const OTHERS: [&str; 3] = ["ping-pong", "sendrecv", "empty"];
@@ -157,7 +157,7 @@ fn every_operation() -> Result<(), Failure> {
 /// Name, bytes and ranks.
 type Key = (String, u64, u64);
 
-/// All of these; what has no message has the size 0.
+/// Returns all combinations; operations without a message have the size 0.
 fn groups(names: &[&str], sizes: &[u64], ranks: &[u64]) -> Vec<Key> {
     let mut all = Vec::new();
     for name in names {
@@ -220,7 +220,7 @@ fn key(group: &Value) -> Option<Key> {
     ))
 }
 
-/// Counts that add up, and times that can be.
+/// Checks that the counts add up and the times are possible.
 fn plausible(group: &Value, reps: Option<u64>) -> Outcome {
     let count = |state: &str| group[state].as_u64().ok_or(format!("no count of {state}"));
     let (valid, all) = (
@@ -235,7 +235,7 @@ fn plausible(group: &Value, reps: Option<u64>) -> Outcome {
         .filter(|figures| !figures.is_empty())
         .ok_or("no figures")?;
     for (name, nanos) in figures {
-        // An interval of few observations can begin below zero.
+        // A confidence interval of few observations can begin below zero.
         let possible = |nanos: f64| nanos.is_finite() && (nanos > 0.0 || name.ends_with("-low"));
         if !nanos.as_f64().is_some_and(possible) {
             return Err(format!("{name} is {nanos}"));

@@ -19,8 +19,8 @@ const NONSENSE: [(&str, &str); 37] = [
     ("--barrier fast", "there is no barrier \"fast\""),
     ("--datatype quad", "there is no datatype \"quad\""),
     ("--reduction mean", "--reduction"),
-    ("--sizes 8abc", "\"8abc\" is no size"),
-    ("--sizes -8", "\"-8\" is no size"),
+    ("--sizes 8abc", "\"8abc\" is not a size"),
+    ("--sizes -8", "\"-8\" is not a size"),
     ("--sizes 2^70", "does not fit into 64 bits"),
     ("--sizes 8..4*2", "ends before it begins"),
     ("--ranks 0", "--ranks"),
@@ -85,7 +85,7 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ("--scheme ms2 --processing ps1", "--processing and --scheme"),
     (
         "--window 1ms",
-        "--window: has no meaning for the scheme round-time",
+        "--window: does not apply to the scheme round-time",
     ),
     ("--cache-size 1", "--cache-size"),
     ("--out /proc/nonexistent", "--out: /proc/nonexistent"),
@@ -96,11 +96,11 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
     ),
     (
         "--out DIR/known --launch a --reps 3 --sizes 8,16",
-        "it is complete, without allreduce, 16 bytes, 2 ranks",
+        "the launch is complete, without allreduce, 16 bytes, 2 ranks",
     ),
     (
         "--out DIR/damaged --launch a --reps 3",
-        "\"NaN\" is no run-time",
+        "\"NaN\" is not a valid run-time",
     ),
 ];
 

@@ -60,10 +60,10 @@ fn downbeat() -> Result<PathBuf, String> {
     variable(environment::PROGRAM).map(PathBuf::from)
 }
 
-/// More than it comes to measure.
+/// Arguments of a job that runs longer than the test lets it.
 const LONG: &str = "bench --clock monotonic --scheme ms1 --sizes 1..4Ki+1 --time-slice 50ms --max-reps 20 --launch a";
 
-/// Starts a job that would go on for long, and ends it the hard way when it has measured something.
+/// Starts a long job, and ends it by force after its first group.
 fn ends_by(jobs: &Jobs, victim: Victim, option: &str) -> Outcome {
     let folder = jobs.folder.join("cut");
     let whole = || whole_groups(&read(&folder.join("a.csv"))).to_owned();
@@ -75,13 +75,13 @@ fn ends_by(jobs: &Jobs, victim: Victim, option: &str) -> Outcome {
     is_readable(&downbeat()?, &folder)
 }
 
-/// On one that is small, and that no other process sees.
+/// Measures to a small disk that no other process sees.
 fn full_disk(jobs: &Jobs) -> Outcome {
     let [disk, kept] = ["disk", "kept"].map(|name| jobs.folder.join(name));
     for folder in [&disk, &kept] {
         fs::create_dir(folder).map_err(|why| why.to_string())?;
     }
-    // The disk goes away with the last process that sees it.
+    // The disk is unmounted with the last process that sees it.
     let script = "mount -t tmpfs -o size=64k none \"$1\" || exit 77; disk=$1; kept=$2; shift 2; \
                   \"$@\"; code=$?; cp \"$disk\"/* \"$kept\"; exit $code";
     let mut alone = command("unshare --mount sh -c");
@@ -111,7 +111,7 @@ fn full_disk(jobs: &Jobs) -> Outcome {
     is_readable(&downbeat()?, &kept)
 }
 
-/// That the record says what it has.
+/// Checks that the records can be analyzed.
 fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
     let mut analyze = Command::new(downbeat);
     let job = finish(LIMIT, analyze.arg("analyze").arg(folder))?;
@@ -122,10 +122,10 @@ fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
     )
 }
 
-/// How often something is killed.
+/// Number of kills.
 const TRIES: u64 = 20;
 
-/// Each 20 ms long.
+/// Groups of 20 ms each.
 const GROUPS: [(&str, [u64; 6]); 2] = [
     ("allreduce", [8, 16, 32, 64, 128, 256]),
     ("bcast", [8, 16, 32, 64, 128, 256]),
@@ -140,7 +140,7 @@ struct Experiment<'a> {
     out: PathBuf,
 }
 
-/// `downbeat run`; whatever it started goes with it.
+/// A running `downbeat run`; ended with all its children on drop.
 struct Run(Child);
 
 impl Drop for Run {
@@ -159,10 +159,10 @@ impl Experiment<'_> {
         self.complete(launches)?;
         let longest = began.elapsed();
         let (mut run, mut partial) = (None, 0);
-        let mut seen = Vec::new();
+        let mut snapshots = Vec::new();
         for number in 0..TRIES {
             let mut at_work = run.take().map_or_else(|| self.start(launches), Ok)?;
-            // Now and then all is done before it comes to that.
+            // Sometimes the run ends before the kill.
             while self.over_after(&mut at_work, longest.mul_f64(random.f64()))? {
                 launches += 1;
                 at_work = self.start(launches)?;
@@ -174,7 +174,7 @@ impl Experiment<'_> {
                     .values()
                     .any(|record| record.contains("# end") && !record.ends_with(COMPLETE)),
             );
-            seen.push(records);
+            snapshots.push(records);
             if !ended {
                 run = Some(at_work);
             }
@@ -184,7 +184,7 @@ impl Experiment<'_> {
         if !status.success() {
             return Err(format!(
                 "the run ended with {status}: {}",
-                read(&self.said())
+                read(&self.log())
             ));
         }
         println!(
@@ -194,10 +194,10 @@ impl Experiment<'_> {
         if partial == 0 {
             return Err("nothing was killed while it measured".to_owned());
         }
-        self.is_whole(launches, &seen)
+        self.is_whole(launches, &snapshots)
     }
 
-    /// Runs until so many launches are complete.
+    /// Runs until this number of launches is complete.
     fn complete(&self, launches: usize) -> Outcome {
         let status = wait(&mut self.start(launches)?.0)?;
         if status.success() {
@@ -205,20 +205,20 @@ impl Experiment<'_> {
         } else {
             Err(format!(
                 "the run ended with {status}: {}",
-                read(&self.said())
+                read(&self.log())
             ))
         }
     }
 
-    fn said(&self) -> PathBuf {
-        self.jobs.folder.join("said")
+    fn log(&self) -> PathBuf {
+        self.jobs.folder.join("log")
     }
 
     fn start(&self, launches: usize) -> Result<Run, String> {
-        let said = File::options()
+        let log = File::options()
             .create(true)
             .append(true)
-            .open(self.said())
+            .open(self.log())
             .map_err(|why| why.to_string())?;
         let mut run = Command::new(&self.downbeat);
         run.args([
@@ -236,13 +236,13 @@ impl Experiment<'_> {
         let run = run
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(said)
+            .stderr(log)
             .spawn();
         run.map(Run)
             .map_err(|why| format!("cannot run downbeat: {why}"))
     }
 
-    /// Whether the run is over this long after it was seen to launch something.
+    /// Waits for the run to launch a job, then for `moment`; returns true if the run has ended.
     fn over_after(&self, run: &mut Run, moment: Duration) -> Result<bool, String> {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -256,7 +256,7 @@ impl Experiment<'_> {
                 Some(status) => {
                     return Err(format!(
                         "the run ended with {status}: {}",
-                        read(&self.said())
+                        read(&self.log())
                     ));
                 }
                 None if Instant::now() > deadline => {
@@ -269,13 +269,13 @@ impl Experiment<'_> {
             Some(status) if status.success() => Ok(true),
             Some(status) => Err(format!(
                 "the run ended with {status}: {}",
-                read(&self.said())
+                read(&self.log())
             )),
             None => Ok(false),
         }
     }
 
-    /// Kills the launcher, the run or both; tells whether the run is gone.
+    /// Kills the launcher, the run or both; returns true if the run was killed.
     fn kill(&self, run: &mut Run, number: u64) -> bool {
         let launchers = process::children_of(run.0.id());
         let (of_run, of_launcher) =
@@ -290,7 +290,7 @@ impl Experiment<'_> {
         of_run
     }
 
-    /// Each record, with what it has of whole groups.
+    /// Reads the complete groups of each record.
     fn records(&self) -> Result<BTreeMap<PathBuf, String>, String> {
         let entries = fs::read_dir(&self.out).map_err(|why| why.to_string())?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -300,8 +300,8 @@ impl Experiment<'_> {
             .collect())
     }
 
-    /// That all launches are complete, have each group once, and all that was seen before.
-    fn is_whole(&self, launches: usize, seen: &[BTreeMap<PathBuf, String>]) -> Outcome {
+    /// Checks that all launches are complete, have each group once, and kept all groups that were read before.
+    fn is_whole(&self, launches: usize, snapshots: &[BTreeMap<PathBuf, String>]) -> Outcome {
         let records = self.records()?;
         let names: BTreeSet<PathBuf> = (1..=launches)
             .map(|i| self.out.join(format!("launch-{i:03}.csv")))
@@ -315,7 +315,7 @@ impl Experiment<'_> {
         for (path, record) in &records {
             each_group_once(&read(path))
                 .map_err(|why| format!("{}: {why}:\n{}", path.display(), read(path)))?;
-            for before in seen.iter().filter_map(|seen| seen.get(path)) {
+            for before in snapshots.iter().filter_map(|snapshot| snapshot.get(path)) {
                 if !record.starts_with(before.trim_end_matches(COMPLETE)) {
                     return Err(format!(
                         "{}: groups were lost: {before}\nbecame {record}",
@@ -330,7 +330,7 @@ impl Experiment<'_> {
 
 const COMPLETE: &str = "# complete\n";
 
-/// A complete record, with as many rows as its groups say, and no group twice.
+/// Checks that a record is complete, with the number of rows that its groups declare, and each group once.
 fn each_group_once(record: &str) -> Outcome {
     if record.matches(COMPLETE).count() != 1 || !record.ends_with(COMPLETE) {
         return Err("it is not complete, or more than once".to_owned());
@@ -361,7 +361,7 @@ fn each_group_once(record: &str) -> Outcome {
     Ok(())
 }
 
-/// Up to the end of the last group, or of the record.
+/// Returns the record up to the end of its last complete group.
 fn whole_groups(record: &str) -> &str {
     let ends = |(at, _): &(usize, &str)| record[..*at].ends_with('\n');
     let ends = record
@@ -380,7 +380,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Waits for the end, but not for ever.
+/// Waits for the end of a process, with a time limit.
 fn wait(child: &mut Child) -> Result<ExitStatus, String> {
     let deadline = Instant::now() + LIMIT;
     while Instant::now() < deadline {
@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_whole_ends_with_a_line() {
+    fn complete_groups_end_with_a_line() {
         let whole = "# downbeat launch 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n";
         for rest in [
             "",

@@ -16,7 +16,7 @@ use crate::job::{Failure, Jobs, test};
 const NODES: u32 = 2;
 const RANKS_PER_NODE: u32 = 2;
 
-/// How far CLOCK_MONOTONIC of each node is ahead of that of the one before, in seconds.
+/// Offset of CLOCK_MONOTONIC from each node to the next, in seconds.
 const APART: i64 = 1_000;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -45,11 +45,11 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
     })
 }
 
-/// Without synchronization the error is what the namespaces were set to.
+/// Checks that, without synchronization, the error is the offset of the namespaces.
 fn clocks_are_apart(check: &Value) -> Outcome {
     let apart = APART * i64::from(NODES - 1) * 1_000_000_000;
     let error = check["largest_error"]["ns"].as_i64().ok_or("no error")?;
-    // The truth is told by comparing clocks, to some ten nanoseconds.
+    // The true error is measured by comparing clocks, to some ten nanoseconds.
     if (error - apart).abs() < 1_000 {
         Ok(())
     } else {
@@ -59,7 +59,7 @@ fn clocks_are_apart(check: &Value) -> Outcome {
     }
 }
 
-/// With it, no error is larger than it can be.
+/// Checks that no error exceeds its bound.
 fn clocks_are_synchronized(run: &Value) -> Outcome {
     let error = &run["largest_error"];
     let number = |value: &Value| {
@@ -67,7 +67,7 @@ fn clocks_are_synchronized(run: &Value) -> Outcome {
             .as_i64()
             .ok_or(format!("there is a number missing in {run}"))
     };
-    // Of the synchronization, of the comparison, and of rounding.
+    // Bounds of the synchronization, of the comparison, and of rounding.
     let certain = number(&run["half_width_ns"])? + number(&error["half_width_ns"])? + 2;
     println!(
         "   largest error {} ns, certain to {certain} ns",
@@ -80,7 +80,7 @@ fn clocks_are_synchronized(run: &Value) -> Outcome {
     }
 }
 
-/// The namespaces; they go away with the value.
+/// Network namespaces; deleted on drop.
 struct Hosts<'a> {
     jobs: &'a Jobs,
     agent: PathBuf,
@@ -89,7 +89,7 @@ struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     fn set_up(jobs: &'a Jobs) -> Result<Self, String> {
         let agent = jobs.folder.join("remote-shell-agent");
-        // It drops its options, takes the address, and finds the node by the last byte of that.
+        // Drops its options, and finds the node by the last byte of the address.
         let script = "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nnode=$((${1##*.} - 1)); shift\n\
                       exec ip netns exec dbn$node unshare --uts --time --monotonic $((node * APART)) \
                       --boottime $((node * APART)) --fork sh -c 'hostname node'$node'; exec \"$0\" \"$@\"' sh -c \"$*\"\n";
@@ -97,7 +97,7 @@ impl<'a> Hosts<'a> {
             .map_err(|why| why.to_string())?;
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755))
             .map_err(|why| why.to_string())?;
-        // What an earlier run left behind, if it was killed.
+        // Namespaces of an earlier run that was killed.
         let hosts = Self { jobs, agent };
         hosts.take_down();
         hosts.connect().map_err(|why| {
@@ -132,7 +132,7 @@ impl<'a> Hosts<'a> {
             .map(|node| format!("dbn{node}"))
             .chain(["dbsw".to_owned()])
         {
-            // Nothing to take down is what is hoped for.
+            // Usually there is nothing to delete.
             let _ = Command::new("ip")
                 .args(["netns", "delete", &name])
                 .stderr(Stdio::null())
@@ -140,7 +140,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// The outcome of one synchronization: its record, with what was seen right after.
+    /// Synchronizes once; returns the run, with its largest error right after.
     fn sync(&self, algorithm: &str) -> Result<Value, String> {
         let job = self.mpirun(algorithm)?;
         if job.code != Some(0) {
@@ -192,7 +192,7 @@ impl<'a> Hosts<'a> {
             "0",
             "--json",
         ]);
-        // The agent hands the words to a shell.
+        // The agent passes the words to a shell.
         job.args(["--algorithm", &format!("'{algorithm}'")])
             .envs(self.jobs.library.environment());
         finish(LIMIT, &mut job)

@@ -15,14 +15,14 @@ use crate::job::{Failure, Jobs, LIMIT, Victim, expect, one_line, test, variable}
 /// Even, odd, and more than there are processes in some of the traces.
 const RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
 
-/// Some of everything: several processes on a node, threads, clocks that wander.
+/// Options of generated traces: several processes per node, threads, wandering clocks.
 const PROGRAM: &str = "--nodes 3 --processes 2 --threads 2 --collective-every 3 --fork-every 5 --violated 40% --sessions 4";
 
 /// Two processes that wait for each other, each before it sends.
 const CIRCLE: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                       0 5 receive 1 0 0\n0 6 send 1 0 0\n1 5 receive 0 0 0\n1 6 send 0 0 0\nend 4\n";
 
-/// The first mistake of the file is one that only the ranks of the first two locations look for.
+/// The first mistake of the file is one that only the ranks of the first two locations check.
 const TWO_MISTAKES: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\nlocation 2 2 2 c\ncommunicator 0 0 1\n\
                             0 1 collective 0\n1 1 collective 0\n0 2 collective-end 0 barrier 0 none\n\
                             1 2 collective-end 0 scan 0 none\n2 9 note x\n2 8 note y\nend 6\n";
@@ -191,7 +191,7 @@ fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
     Ok(())
 }
 
-/// The same with ranks as single, to the byte.
+/// Compares the output of ranks with that of a single process, to the byte.
 fn is_alike(single: &SingleProcess<'_>, ranks: &[u32], arguments: &str) -> Outcome {
     single.begin()?;
     let expected = single.run(&format!("trace correct {arguments}"))?;
@@ -332,7 +332,7 @@ fn leaves_nothing(single: &SingleProcess<'_>) -> Outcome {
             .filter_map(Result::ok)
     };
     let is_part = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().ends_with(b".part");
-    // Without the other rank, the first one does not get to the end.
+    // Without the other rank, the first one cannot finish.
     let begun = || {
         let begun = entries()
             .any(|entry| is_part(&entry) && entry.metadata().is_ok_and(|part| part.len() > 0));

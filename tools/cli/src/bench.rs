@@ -1,4 +1,4 @@
-//! `downbeat bench`: how long operations by messages between threads take.
+//! `downbeat bench`: run-times of communication operations between threads.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use downbeat_measure::{
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
-    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
+    ClockUnavailable, Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock,
     allowed_cores,
 };
 
@@ -25,25 +25,25 @@ use crate::threads;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Each operation moves 8 bytes, or none. With --skew every thread has a clock that is wrong: schemes with a \
-                  global clock find the same, but for some nanoseconds that such a clock takes longer to read.\n\n\
+    after_help = "Messages have 8 bytes, or none. With --skew every thread has a skewed clock: schemes that use a global clock \
+                  find the same run-times, except for some nanoseconds that reading such a clock takes.\n\n\
                   Examples:\n  downbeat bench --operation ping-pong,allreduce --ranks 2\n  \
                   downbeat bench --operation bcast --scheme ms1 --time-slice 1s --out results\n  \
                   downbeat bench --operation barrier,dissemination --skew offset=1s,drift=20ppm"
 )]
 pub(crate) struct ThreadBenchOptions {
-    /// What to measure, with commas: ping-pong, sendrecv, barrier (along a tree), dissemination (a barrier, too), bcast,
-    /// allreduce, gather, empty; or all
-    #[arg(long, value_name = "NAMES", default_value = "all", value_parser = kinds)]
+    /// Operations to measure, separated by commas: ping-pong, sendrecv, barrier (tree barrier), dissemination
+    /// (dissemination barrier), bcast, allreduce, gather, empty (no operation); or all
+    #[arg(long, value_name = "NAMES", default_value = "all", value_parser = operations)]
     operation: BenchOperations,
-    /// Among how many ranks, with commas; each is a thread [default: as many as there are cores, but 2 at least]
+    /// Numbers of ranks, separated by commas; each rank is a thread [default: number of cores, at least 2]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
     #[command(flatten)]
     near: NearnessOptions,
-    /// Draws the order of the measurements by lot [default: another each time]
+    /// Seed of the random order of the measurements [default: a new one each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     seed: Option<u64>,
     #[command(flatten)]
@@ -56,11 +56,11 @@ pub(crate) struct ThreadBenchOptions {
     output: OutputOptions,
 }
 
-/// Operations, each once.
+/// Distinct operations.
 #[derive(Clone, Debug)]
 struct BenchOperations(Vec<BuiltinKind>);
 
-fn kinds(text: &str) -> Result<BenchOperations, String> {
+fn operations(text: &str) -> Result<BenchOperations, String> {
     BuiltinKind::list(text)
         .map(BenchOperations)
         .map_err(|why| why.to_string())
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &ThreadBenchOptions) -> Result<(), Failure> {
     options.output.show(&measure(options)?)
 }
 
-/// Measures everything, and keeps it where that was asked for.
+/// Measures all groups, and writes the record if requested.
 pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Failure> {
     let sizes = options.rank_counts();
     let session = ThreadBench {
@@ -78,7 +78,7 @@ pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Fail
         groups: options.groups(&sizes)?,
         sizes,
     };
-    // Before anything takes time.
+    // Refuse invalid options before anything takes time.
     options.method.method(0)?;
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
@@ -86,35 +86,35 @@ pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Fail
     match (tsc, known) {
         (Ok(tsc), Some(known)) => {
             let (rate, uncertainty) = (known.calibration.rate(), known.calibration.uncertainty());
-            session.by(
+            session.with_counter(
                 tsc,
                 &BenchCounter {
                     rate,
                     uncertainty,
-                    instead_of: None,
+                    tsc_unavailable: None,
                 },
             )
         }
-        (tsc, _) => session.by(
+        (tsc, _) => session.with_counter(
             raw,
             &BenchCounter {
                 rate: SystemClock::RATE,
                 uncertainty: 0.0,
-                instead_of: tsc.err(),
+                tsc_unavailable: tsc.err(),
             },
         ),
     }
 }
 
-/// How long the time stamp counter is calibrated.
+/// Duration of the calibration of the time stamp counter.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
-/// The counter that all threads read.
+/// Counter that all threads read.
 struct BenchCounter {
     rate: TickRate,
     uncertainty: f64,
-    /// Why it is `CLOCK_MONOTONIC_RAW`, if it is.
-    instead_of: Option<TscUnavailable>,
+    /// Reason for using `CLOCK_MONOTONIC_RAW`, if it is used.
+    tsc_unavailable: Option<ClockUnavailable>,
 }
 
 impl ThreadBenchOptions {
@@ -123,7 +123,7 @@ impl ThreadBenchOptions {
         rank_counts(&self.ranks, all)
     }
 
-    /// Everything that is to be measured.
+    /// All groups to measure.
     fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
         let pairs = self
             .operation
@@ -145,13 +145,13 @@ impl ThreadBenchOptions {
 struct ThreadBench<'a> {
     options: &'a ThreadBenchOptions,
     groups: Vec<GroupKey>,
-    /// Numbers of ranks, the greatest last.
+    /// Numbers of ranks, ascending.
     sizes: Vec<u32>,
 }
 
 impl ThreadBench<'_> {
-    /// Measures by this counter, or by clocks that read it and are wrong.
-    fn by<K: Clock + Copy + Sync>(
+    /// Measures with this counter, or with skewed clocks that read it.
+    fn with_counter<K: Clock + Copy + Sync>(
         &self,
         counter: K,
         read: &BenchCounter,
@@ -160,49 +160,49 @@ impl ThreadBench<'_> {
         let Some(spec) = &self.options.skew else {
             let base =
                 ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
-            return self.among(&vec![counter; ranks as usize], base, |_| 0, read);
+            return self.with_clocks(&vec![counter; ranks as usize], base, |_| 0, read);
         };
         let truth = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
         let base = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
-        self.among(
+        self.with_clocks(
             &threads::skewed(spec, ranks, counter, truth)?,
             base,
-            |rank| threads::clock_of(rank, spec),
+            |rank| threads::clock_index(rank, spec),
             read,
         )
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     fn ranks(&self) -> u32 {
         self.sizes.last().copied().unwrap_or(1)
     }
 
-    /// Measures among threads that read one clock each.
-    fn among<K: Clock + Sync>(
+    /// Measures between threads that read one clock each.
+    fn with_clocks<K: Clock + Sync>(
         &self,
         clocks: &[K],
         base: ClockModel<Counter, Local>,
-        which: impl Fn(u32) -> u32 + Sync,
+        clock_index: impl Fn(u32) -> u32 + Sync,
         read: &BenchCounter,
     ) -> Result<BenchResults, Failure> {
         let plan = self.plan(read)?;
         let method = self.options.method.method(0)?;
-        let casualty = OnceLock::new();
+        let first_failure = OnceLock::new();
         let found = threads::pinned(self.ranks()).run(|all| {
-            let (clock, which) = (&clocks[all.rank() as usize], which(all.rank()));
-            // Ranks that share a clock make a node for those algorithms that tell nodes apart.
+            let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
+            // For hierarchical algorithms, ranks that share a clock are a node.
             let me = LocalClock::new(clock, base)
-                .source(which.into())
+                .source(index.into())
                 .placement(RankPlacement {
-                    node: which,
+                    node: index,
                     socket: 0,
                 });
             let mut global = GlobalTime::new(all, me, &self.options.sync, &method)?;
             let rank = BenchRank {
                 session: self,
                 all,
-                parts: self.parts(all)?,
-                casualty: &casualty,
+                parts: self.subcommunicators(all)?,
+                first_failure: &first_failure,
             };
             measure_all(all, &self.options.output, plan.clone(), |key| {
                 self.options
@@ -211,17 +211,17 @@ impl ThreadBench<'_> {
             })
         });
         let found = found.map_err(Failure::run)?;
-        let found = match casualty.into_inner() {
-            // The others know only that it left.
+        let found = match first_failure.into_inner() {
+            // The other ranks only know that this one left.
             Some(why) => Err(Failure::Run(why)),
-            // All ranks fail alike, and rank 0 knows why.
+            // All ranks fail together, and rank 0 knows the reason.
             None => found
                 .into_iter()
                 .next()
                 .unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
         };
         match (found, allowed_cores().len()) {
-            // That explains most of what fails then: who shares a core is late for every common start.
+            // Ranks that share a core miss every common start, which explains most failures.
             (Err(Failure::Run(why)), cores) if cores < self.ranks() as usize => {
                 let (threads, cores) =
                     (count(self.ranks() as usize, "thread"), count(cores, "core"));
@@ -231,8 +231,11 @@ impl ThreadBench<'_> {
         }
     }
 
-    /// A communicator for every number of ranks, where this rank is one of them. All ranks call this.
-    fn parts(&self, all: &ThreadComm) -> Result<Vec<(u32, Option<ThreadComm>)>, Failure> {
+    /// Makes a communicator for each number of ranks, `None` where this rank is no member. All ranks call this.
+    fn subcommunicators(
+        &self,
+        all: &ThreadComm,
+    ) -> Result<Vec<(u32, Option<ThreadComm>)>, Failure> {
         let part = |size: &u32| {
             let color = (all.rank() < *size).then_some(0);
             Ok((
@@ -249,7 +252,7 @@ impl ThreadBench<'_> {
         } = self;
         let method = options.method.method(0)?;
         let cores = allowed_cores().len();
-        let clock = if read.instead_of.is_none() {
+        let clock = if read.tsc_unavailable.is_none() {
             "tsc"
         } else {
             "raw"
@@ -267,21 +270,24 @@ impl ThreadBench<'_> {
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
         }
-        let facts = match &read.instead_of {
+        let facts = match &read.tsc_unavailable {
             None => Factors::default()
                 .with("tsc_hz", &read.rate.hz())
                 .with("tsc_uncertainty_ppm", &(read.uncertainty * 1e6)),
             Some(why) => Factors::default().with("no tsc", why),
         };
-        let note = read.instead_of.as_ref().map_or_else(String::new, |why| {
-            format!(" (no time stamp counter: {why})")
-        });
-        let who = format!(
+        let note = read
+            .tsc_unavailable
+            .as_ref()
+            .map_or_else(String::new, |why| {
+                format!(" (time stamp counter not usable: {why})")
+            });
+        let setup = format!(
             "{} on {}, clock {clock}{note}",
             count(self.ranks() as usize, "thread"),
             count(cores, "core")
         );
-        let headline = headline(&who, &method);
+        let headline = headline(&setup, &method);
         Ok(BenchPlan {
             groups: groups.clone(),
             seed: options.seed,
@@ -292,17 +298,17 @@ impl ThreadBench<'_> {
     }
 }
 
-/// What a thread measures with.
+/// State of a thread that measures.
 struct BenchRank<'a> {
     session: &'a ThreadBench<'a>,
     all: &'a ThreadComm,
     parts: Vec<(u32, Option<ThreadComm>)>,
-    /// What the first rank had to say that failed while others were waiting for it.
-    casualty: &'a OnceLock<String>,
+    /// Message of the first rank that failed alone, while others waited for it.
+    first_failure: &'a OnceLock<String>,
 }
 
 impl BenchRank<'_> {
-    /// One group. Ranks that do not take part only hear how it went.
+    /// Measures one group. Ranks that do not take part only receive the outcome.
     fn measure(
         &self,
         key: &GroupKey,
@@ -328,11 +334,11 @@ impl BenchRank<'_> {
             measured = method.measure_blocking(&context, &mut operation);
         }
         match measured {
-            // It leaves, and so nobody goes on waiting for it.
+            // This rank leaves, so that no other waits for it forever.
             Err(why) if why.is_local() => {
                 let why = format!("rank {}: {key}: {why}", self.all.rank());
-                // Those that fail because it left come later.
-                let _ = self.casualty.set(why.clone());
+                // Ranks that fail because it left come later.
+                let _ = self.first_failure.set(why.clone());
                 Err(Failure::Run(why))
             }
             measured => agree_on_measured(self.all, key, measured),
@@ -353,15 +359,15 @@ mod tests {
         options: ThreadBenchOptions,
     }
 
-    /// Counts nanoseconds, or nothing.
+    /// Counts nanoseconds, or stands still.
     struct StoppableClock {
         began: Instant,
-        stands: bool,
+        stopped: bool,
     }
 
     impl Clock for StoppableClock {
         fn ticks(&self) -> Ticks {
-            Ticks(if self.stands {
+            Ticks(if self.stopped {
                 0
             } else {
                 self.began.elapsed().as_nanos() as u64
@@ -370,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_fails_alone_is_heard_and_leaves_nobody_waiting() {
+    fn a_rank_that_fails_alone_ends_the_measurement_with_its_message() {
         let words = [
             "bench",
             "--operation",
@@ -393,12 +399,12 @@ mod tests {
         let read = BenchCounter {
             rate: TickRate::NANOSECOND,
             uncertainty: 0.0,
-            instead_of: None,
+            tsc_unavailable: None,
         };
         let began = Instant::now();
-        // It waits for the first start for ever.
-        let clocks = [false, true, false].map(|stands| StoppableClock { began, stands });
-        match session.among(&clocks, base, |_| 0, &read) {
+        // Rank 1 waits for its first start forever.
+        let clocks = [false, true, false].map(|stopped| StoppableClock { began, stopped });
+        match session.with_clocks(&clocks, base, |_| 0, &read) {
             Err(Failure::Run(why)) => {
                 assert!(
                     why.starts_with("rank 1: ") && why.contains("the clock stands still"),

@@ -1,4 +1,4 @@
-//! `downbeat calibrate`: how fast the time stamp counter counts, and how far that can be wrong.
+//! `downbeat calibrate`: frequency of the time stamp counter and its uncertainty.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -19,22 +19,22 @@ use serde::Serialize;
     after_help = "Example:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml"
 )]
 pub(crate) struct CalibrateOptions {
-    /// How long each calibration takes; the longer, the more certain
+    /// Duration of each calibration; longer is more precise
     #[arg(long, default_value = "10ms", value_parser = positive, allow_hyphen_values = true)]
     duration: Duration,
-    /// How many calibrations follow one another
+    /// Number of calibrations
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_hyphen_values = true)]
     repeat: u32,
-    /// The clock to compare with: `CLOCK_MONOTONIC_RAW`, or `CLOCK_MONOTONIC`, which is adjusted to the world's time
+    /// Reference clock: `CLOCK_MONOTONIC_RAW`, or `CLOCK_MONOTONIC`, whose rate is adjusted by NTP
     #[arg(long, value_enum, default_value_t = Against::Raw, ignore_case = true)]
     against: Against,
-    /// Stay on this core
+    /// Core to run on
     #[arg(long, allow_hyphen_values = true)]
     core: Option<u32>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Save the result for other programs; it holds until the next reboot
+    /// File to save the result to, for other programs; valid until the next reboot
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 }
@@ -54,23 +54,23 @@ impl From<Against> for SystemClockId {
     }
 }
 
-/// Parts into which each calibration is cut, to see whether the rate holds still.
+/// Number of parts of each calibration, which show whether the rate is constant.
 const PARTS: i64 = 8;
 
-/// One calibration.
+/// Result of one calibration.
 #[derive(Debug, Serialize)]
 struct CalibrationRepeat {
     frequency_hz: f64,
     uncertainty_ppm: f64,
-    /// The most that the reference clock was away from a steady rate on the way.
+    /// Largest deviation of the reference clock from a constant rate in between.
     largest_departure_ns: f64,
-    /// How much faster the counter was in the second half than in the first.
+    /// Rate of the second half relative to the first; positive if the counter was faster.
     change_between_halves_ppm: f64,
-    /// How far that change can be wrong.
+    /// Largest error of that change.
     change_uncertainty_ppm: f64,
 }
 
-/// Everything found. Ends up as JSON as it is.
+/// Results of all calibrations, printed as JSON.
 #[derive(Debug, Serialize)]
 struct CalibrateReport {
     schema: &'static str,
@@ -79,12 +79,12 @@ struct CalibrateReport {
     reference: &'static str,
     cpu_model: String,
     boot_id: String,
-    /// From the beginning of the first calibration to the end of the last.
+    /// Frequency from the beginning of the first calibration to the end of the last.
     frequency_hz: f64,
     nanos_per_tick: f64,
     uncertainty_ppm: f64,
     duration_s: f64,
-    /// The largest minus the smallest frequency of the repeats.
+    /// Difference between the largest and the smallest frequency of the repeats.
     spread_ppm: f64,
     repeats: Vec<CalibrationRepeat>,
     doubts: Vec<String>,
@@ -95,15 +95,15 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
         pin_to(CoreId(core)).map_err(|why| Failure::option("--core", why))?;
     }
     if let Some(path) = &options.save {
-        // Better now than after an hour of calibrating.
+        // Fail before the calibrations take time.
         let writable = OpenOptions::new().append(true).create(true).open(path);
         writable.map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
     }
-    let tsc =
-        TscClock::detect().map_err(|why| Failure::run(format!("no time stamp counter: {why}")))?;
+    let tsc = TscClock::detect()
+        .map_err(|why| Failure::run(format!("the time stamp counter is not usable: {why}")))?;
     let reference = SystemClock::detect(options.against.into()).map_err(Failure::run)?;
     let machine = Machine::this()
-        .map_err(|why| Failure::run(format!("cannot tell which machine this is: {why}")))?;
+        .map_err(|why| Failure::run(format!("cannot identify this machine: {why}")))?;
 
     let runs = calibrate(&tsc, &reference, options).map_err(Failure::run)?;
     let (calibration, report) = summarize(&runs, &reference, &machine).map_err(Failure::run)?;
@@ -124,7 +124,7 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     }
 }
 
-/// The brackets of every repeat.
+/// Measures the brackets of all repeats.
 fn calibrate(
     tsc: &TscClock,
     reference: &SystemClock,
@@ -137,7 +137,7 @@ fn calibrate(
         .map(|_| {
             let mut brackets = vec![bracket()?];
             for part in 0..PARTS {
-                // Parts of equal length, but for the nanoseconds that are left over.
+                // The first parts are one nanosecond longer if the duration is not a multiple.
                 progress.sleep(Duration::from_nanos(
                     nanos / PARTS + i64::from(part < nanos % PARTS),
                 ));
@@ -190,7 +190,7 @@ fn summarize(
     Ok((whole, report))
 }
 
-/// What the brackets of one calibration say: ends first, then what lies between them.
+/// Evaluates the brackets of one calibration.
 fn assess(brackets: &[Bracket]) -> Result<CalibrationRepeat, CalibrationError> {
     let (start, end) = (brackets[0], brackets[brackets.len() - 1]);
     let whole = Calibration::between(start, end)?;
@@ -214,7 +214,7 @@ fn assess(brackets: &[Bracket]) -> Result<CalibrationRepeat, CalibrationError> {
     })
 }
 
-/// How many repeats are shown one by one.
+/// Number of repeats in the table.
 const SHOWN: usize = 20;
 
 fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
@@ -271,12 +271,12 @@ fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
     if let Some(path) = &options.save {
         let _ = writeln!(
             text,
-            "Saved        {} (holds until the next reboot)",
+            "Saved        {} (valid until the next reboot)",
             path.display()
         );
     }
-    text += "\nDeparture: how far the reference clock was from a steady rate on the way.\n\
-             Change: how much faster the counter ran in the second half than in the first.\n";
+    text += "\nDeparture: largest deviation of the reference clock from a constant rate.\n\
+             Change: rate of the second half relative to the first; positive if the counter was faster.\n";
     text
 }
 
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_speeds_up_is_seen_in_the_halves() {
+    fn a_counter_that_speeds_up_differs_between_halves() {
         // 2 ticks per ns, then 0.1 % more.
         let brackets = [
             bracket(1_000, 0),

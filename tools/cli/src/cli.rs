@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line of `downbeat`.
 
 use clap::{Parser, Subcommand};
 use downbeat_common::Failure;
@@ -6,13 +6,13 @@ use downbeat_common::Failure;
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
 use crate::{bench, calibrate, clocks, demonstration, regions, report, run, simulate, sync, trace};
 
-/// One precise clock for the ranks of a parallel program, and what the clocks of a machine are worth.
+/// Measure with one global clock for all ranks of a parallel program, and test the clocks of a machine.
 #[derive(Debug, Parser)]
 #[command(
     name = "downbeat",
     version,
     arg_required_else_help = false,
-    after_help = "Without a command it shows what a global clock is, in a few seconds.\n\nExamples:\n  downbeat clocks\n  \
+    after_help = "Without a command, a short demonstration of a global clock runs.\n\nExamples:\n  downbeat clocks\n  \
                   downbeat calibrate --duration 1s --repeat 5\n  downbeat sync --ranks 2 --algorithm hca3/1000/skampi/100"
 )]
 pub(crate) struct DownbeatArguments {
@@ -22,32 +22,32 @@ pub(crate) struct DownbeatArguments {
 
 #[derive(Debug, Subcommand)]
 enum DownbeatCommand {
-    /// Shows every time source: whether it can be used, what it costs, how fine and how trustworthy it is
+    /// List all time sources with their availability, read cost, resolution and reliability
     Clocks(clocks::ClocksOptions),
-    /// Finds out how fast the time stamp counter counts, and how far that can be wrong
+    /// Measure the frequency of the time stamp counter and its uncertainty
     Calibrate(calibrate::CalibrateOptions),
-    /// Gives threads with wrong clocks one global clock, and shows how wrong that is in truth
+    /// Synchronize threads that have skewed clocks, and print the true error of the global clock
     Sync(sync::ThreadSyncOptions),
-    /// Tries synchronizations out on a simulated cluster of any size
+    /// Run synchronization algorithms on a simulated cluster of any size
     Simulate(simulate::SimulateOptions),
-    /// Measures how long operations by messages between threads take
+    /// Measure the run-time of communication operations between threads
     Bench(Box<bench::ThreadBenchOptions>),
-    /// Launches a program many times, and goes on after any interruption where it stopped
+    /// Launch a program many times; after an interruption, continue where it stopped
     Run(run::RunOptions),
-    /// Says what the launches of an experiment found, and how many of them are needed
+    /// Summarize the launches of an experiment, and estimate the number of launches needed
     Analyze(analyze::AnalyzeOptions),
-    /// Says whether two experiments differ, and by how much
+    /// Test whether two experiments differ, and by how much
     Compare(compare::CompareOptions),
-    /// Says how far repetitions of an experiment are apart
+    /// Show the spread between repetitions of an experiment
     Reproducibility(reproducibility::ReproducibilityOptions),
-    /// Says how many observations a launch needs for a mean that is normal
+    /// Find the number of observations per launch from which means are normally distributed
     Samplesize(samplesize::SampleSizeOptions),
-    /// Shows experiments on one page, with pictures
+    /// Write experiments as one HTML page with plots
     Report(report::ReportOptions),
-    /// Shows how long the regions of a program took, on which ranks
+    /// Show the time that the regions of a program took on its ranks
     Regions(regions::RegionsOptions),
-    /// Corrects the times of traces after the fact, and checks them
-    Trace(trace::Options),
+    /// Correct and check the timestamps of traces
+    Trace(trace::TraceOptions),
 }
 
 pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `downbeat clocks`: every time source, and how far to trust it.
+//! `downbeat clocks`: all time sources of a machine and their properties.
 
 mod gather;
 mod recommend;
@@ -13,7 +13,7 @@ use downbeat_common::{CalibrationOptions, Failure, output};
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  downbeat clocks --json | jq .recommended")]
 pub(crate) struct ClocksOptions {
-    /// Compare these cores only, such as 0,2,4 [default: all that this process may use]
+    /// Cores to compare, such as 0,2,4 [default: all cores that this process may use]
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
     cores: Option<Vec<u32>>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Clusters to simulate: from a file, or one of those that come along.
+//! Clusters to simulate: built-in ones, or from a file.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use downbeat_common::Failure;
 use downbeat_sync::{Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink};
 use serde::{Deserialize, Deserializer};
 
-/// A cluster as it stands in its file. What is left out does not disturb: no delay, no drift.
+/// Content of a cluster file. Effects that are left out do not occur: no delay, no drift.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClusterFile {
@@ -25,7 +25,7 @@ fn one() -> u32 {
     1
 }
 
-/// Those that come along, by name.
+/// Built-in clusters, by name.
 const KNOWN: [(&str, &str); 4] = [
     ("typical", include_str!("../clusters/typical.toml")),
     ("jupiter", include_str!("../clusters/jupiter.toml")),
@@ -34,7 +34,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 impl ClusterFile {
-    /// The cluster of this name, or else the one in the file of this name.
+    /// Finds a built-in cluster by its name, or else reads the file of this name.
     pub(crate) fn find(name: &str) -> Result<Self, Failure> {
         let known = KNOWN.into_iter().find(|(known, _)| *known == name);
         let text = match known {
@@ -44,7 +44,7 @@ impl ClusterFile {
                 Failure::option(
                     "--cluster",
                     format!(
-                        "{name}: {why}; it is a file, or one of {}",
+                        "{name}: {why}; expected a file or one of {}",
                         names.join(", ")
                     ),
                 )
@@ -103,7 +103,7 @@ impl ClusterFile {
     }
 }
 
-/// A duration as a text with a unit.
+/// A duration, written as text with a unit.
 #[derive(Clone, Copy, Debug, Default)]
 struct DurationText(Duration);
 
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clusters_that_come_along_can_be_simulated() {
+    fn built_in_clusters_are_valid() {
         for (name, text) in KNOWN {
             let cluster = ClusterFile::parse(text).unwrap();
             assert_eq!(cluster.name, name);
@@ -266,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn the_typical_cluster_is_that_of_the_library() {
+    fn the_typical_cluster_equals_that_of_the_library() {
         let cluster = ClusterFile::find("typical").unwrap();
         assert_eq!(cluster.network(), Network::typical());
         assert_eq!(cluster.clocks(), Clocks::typical());
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_with_its_line() {
+    fn errors_in_a_file_name_the_line() {
         let good = "name = \"x\"\nranks_per_node = 4\n[network]\nsocket = { latency = \"1us\" }\nnode = { latency = \"1us\" }\n\
                     switch = { latency = \"2us\" }\n[clocks]\ngranularity = 1\n";
         assert!(ClusterFile::parse(good).is_ok());

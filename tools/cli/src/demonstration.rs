@@ -1,4 +1,4 @@
-//! What `downbeat` does without a command: it shows what a global clock is, on whatever machine it runs.
+//! Demonstration of a global clock, which runs without a command.
 
 mod measuring;
 
@@ -9,8 +9,8 @@ use downbeat_timers::allowed_cores;
 
 use crate::sync::{self, SyncCheck, ThreadSyncOptions, ThreadSyncReport};
 
-/// From the simplest to the best, and what each does.
-const WAYS: [(&str, &str); 3] = [
+/// Algorithms from the simplest to the best: description and label.
+const ALGORITHMS: [(&str, &str); 3] = [
     ("offsets only", "skampi/skampi/100"),
     ("lines, in a moment", "hca3/50/skampi/20/weighted"),
     (
@@ -19,7 +19,7 @@ const WAYS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The wrong clocks: always the same.
+/// Skew of the clocks, always the same.
 const SKEW: &str = "offset=1s,drift=20ppm";
 const CHECKS: [Duration; 3] = [
     Duration::ZERO,
@@ -28,9 +28,9 @@ const CHECKS: [Duration; 3] = [
 ];
 
 pub(crate) fn run() -> Result<(), Failure> {
-    // As many as run side by side, but enough to be several and few enough to be read.
+    // One rank per core, but several, and few enough for a short table.
     let ranks = (allowed_cores().len() as u32).clamp(2, 4);
-    let found = WAYS
+    let found = ALGORITHMS
         .into_iter()
         .map(|(what, label)| Ok((what, label, measure(ranks, label)?)));
     let found = found.collect::<Result<Vec<_>, Failure>>()?;
@@ -39,11 +39,11 @@ pub(crate) fn run() -> Result<(), Failure> {
 }
 
 const MORE: &str = "
-downbeat sync --help          the same with your own ranks, clocks and algorithms
-downbeat bench --help         and with your own measurements
+downbeat sync --help          this synchronization with your own ranks, clocks and algorithms
+downbeat bench --help         your own measurements between threads
 downbeat simulate --help      a cluster of up to a million ranks, in virtual time
-mpirun downbeat-mpi --help    a real one, and its MPI library; see the README for how to build it
-downbeat clocks               what the clocks of this machine are worth
+mpirun downbeat-mpi --help    a real cluster and its MPI library; the README explains how to build it
+downbeat clocks               the clocks of this machine
 ";
 
 fn measure(ranks: u32, label: &str) -> Result<ThreadSyncReport, Failure> {
@@ -61,8 +61,8 @@ fn measure(ranks: u32, label: &str) -> Result<ThreadSyncReport, Failure> {
 fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
     let clocks = found.first().map_or(&[][..], |(.., report)| &report.clocks);
     let mut text = format!(
-        "Downbeat makes one clock of many. Here {} play the ranks of a parallel program.\n\
-         Each has a clock of its own, which is wrong in a way that only this demonstration knows:\n\n",
+        "Downbeat gives all ranks of a parallel program one global clock. Here the ranks are {}.\n\
+         Each has a skewed clock of its own; only this demonstration knows the skew:\n\n",
         count(clocks.len(), "thread")
     );
     let mut wrong = Table::new(["rank", "its clock is ahead by", "and gains in a second"]);
@@ -74,7 +74,7 @@ fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
         ]);
     }
     text += &wrong.render();
-    text += "\nThe ranks learn the time of rank 0 from messages alone. How wrong is then the worst of their clocks, in truth?\n\n";
+    text += "\nThe ranks learn the time of rank 0 from messages alone. The true error of the worst global clock is then:\n\n";
     let mut table = Table::new([
         "measured",
         "by the algorithm",
@@ -96,7 +96,7 @@ fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
         ]);
     }
     text += &table.render();
-    text += "\nOffsets do not see that clocks drift. Lines do, and the longer they are measured, the longer they hold.\n";
+    text += "\nOffsets ignore the drift of clocks. Lines model it, and the longer they are measured, the longer they stay accurate.\n";
     text
 }
 

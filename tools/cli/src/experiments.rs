@@ -1,4 +1,4 @@
-//! What the commands that read experiments share.
+//! Common parts of the commands that read experiments.
 
 pub(crate) mod analyze;
 pub(crate) mod compare;
@@ -18,13 +18,13 @@ use downbeat_records::{Experiment, RecordError, launch_files, read_experiment};
 use downbeat_records::{Factors, GroupKey};
 use serde::Serialize;
 
-/// How launches are brought to averages.
+/// Options for the averages of launches.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct AnalysisOptions {
-    /// What becomes of outliers: Tukey's filter sets them aside, in each launch by itself
+    /// Treatment of outliers: remove them by Tukey's filter, for each launch separately, or keep them
     #[arg(long, value_enum, default_value_t = OutliersOption::Tukey)]
     outliers: OutliersOption,
-    /// The confidence of intervals
+    /// Confidence level of intervals
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence, allow_hyphen_values = true)]
     confidence: Confidence,
 }
@@ -44,7 +44,7 @@ impl From<OutliersOption> for Outliers {
     }
 }
 
-/// The definition that all outputs name.
+/// Definition of quartiles that all outputs name.
 const QUARTILES: &str = "R type 7";
 
 impl OutliersOption {
@@ -78,14 +78,14 @@ impl AnalysisOptions {
     }
 }
 
-/// To what each launch comes.
+/// Average of a launch.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum AverageOption {
-    /// The median of its observations
+    /// Median of the observations
     Median,
-    /// The mean of its observations
+    /// Mean of the observations
     Mean,
-    /// What its processing reported, as other suites do
+    /// Value that the processing of the launch reported, as other suites do
     Reported,
 }
 
@@ -99,35 +99,33 @@ impl From<AverageOption> for Average {
     }
 }
 
-/// The launches of a folder; at least one.
+/// Reads the launches of a folder; at least one.
 pub(crate) fn read(folder: &Path) -> Result<Experiment, Failure> {
     read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))
 }
 
-/// What the launches of a folder say; they themselves are not kept.
+/// Reads and analyses the launches of a folder, without keeping them.
 fn analyse(folder: &Path, settings: &AnalysisSettings) -> Result<Analysis, Failure> {
     let name = folder.display();
     let analysis = Analysis::new(&read(folder)?.launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
-        return Err(Failure::Input(format!(
-            "{name}: no group was measured to its end"
-        )));
+        return Err(Failure::Input(format!("{name}: no group is complete")));
     }
     Ok(analysis)
 }
 
-/// The experiments that folders hold: a folder without launches of its own stands for the folders in it.
+/// Finds the experiments in folders: a folder without launches of its own is replaced by its subfolders with launches.
 pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for folder in folders {
         let inner = if is_without_launches(folder) {
-            folders_in(folder)?
+            subfolders_with_launches(folder)?
         } else {
             Vec::new()
         };
         if inner.is_empty() {
-            // If there is none in it either, reading it will say so.
+            // If no subfolder has launches either, reading the folder will fail.
             found.push(folder.clone());
         }
         found.extend(inner);
@@ -135,8 +133,8 @@ pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failur
     Ok(found)
 }
 
-/// Those with launches, in the order of their names.
-fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// Returns the subfolders with launches, sorted by name.
+fn subfolders_with_launches(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |why: std::io::Error| Failure::Input(format!("{}: {why}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -149,19 +147,19 @@ fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// Whether this is a folder, and nothing else is wrong with it.
+/// Returns true if this is a folder that contains no launch.
 fn is_without_launches(folder: &Path) -> bool {
     matches!(launch_files(folder), Err(RecordError::File(FileError::Content { path, .. })) if path == folder)
 }
 
-/// What an experiment is made of, in JSON; always flattened.
+/// Factors and launches of an experiment in JSON; always flattened.
 #[derive(Debug, Serialize)]
 struct JsonExperiment<'a> {
     folder: String,
     #[serde(serialize_with = "serialize_factors")]
     factors: &'a Factors,
     launches: &'a [String],
-    /// Those launches that were not measured to their end.
+    /// Launches that are not complete.
     incomplete: &'a [String],
 }
 
@@ -184,7 +182,7 @@ impl<'a> JsonExperiment<'a> {
     }
 }
 
-/// A group as it is named in JSON; always flattened.
+/// Key of a group in JSON; always flattened.
 #[derive(Debug, Serialize)]
 struct JsonKey<'a> {
     operation: &'a str,
@@ -202,7 +200,7 @@ impl<'a> From<&'a GroupKey> for JsonKey<'a> {
     }
 }
 
-/// How it was found out, in JSON.
+/// Method of an analysis, in JSON.
 #[derive(Debug, Serialize)]
 struct JsonMethod {
     outliers: &'static str,
@@ -210,16 +208,16 @@ struct JsonMethod {
     confidence: f64,
 }
 
-/// What the launches come to: `medians`.
-pub(crate) const fn plural(of: Average) -> &'static str {
-    match of {
+/// Plural name of an average: `medians`.
+pub(crate) const fn plural(average: Average) -> &'static str {
+    match average {
         Average::Median => "medians",
         Average::Mean => "means",
         Average::Reported => "reported times",
     }
 }
 
-/// The first cells of a row.
+/// Returns the first cells of a row.
 fn key_cells(key: &GroupKey) -> [String; 3] {
     [
         key.operation.clone(),
@@ -228,12 +226,12 @@ fn key_cells(key: &GroupKey) -> [String; 3] {
     ]
 }
 
-/// The line of an explanation below a table that says what became of outliers.
+/// Returns the line below a table that names the treatment of outliers.
 fn outliers_line(settings: &AnalysisSettings) -> String {
     format!("Outliers: {}.\n", settings.outliers.name())
 }
 
-/// So many of them.
+/// Formats a number of launches.
 fn launches(number: usize) -> String {
     if number == 1 {
         "1 launch".to_owned()
@@ -242,12 +240,12 @@ fn launches(number: usize) -> String {
     }
 }
 
-/// Without a value there is a dash.
+/// Returns a dash if there is no value.
 fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
-/// A share that was asked for, or is compared with such: `95 %`, `97.85 %`.
+/// Formats a share with up to two decimals: `95 %`, `97.85 %`.
 pub(crate) fn percentage(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
 }

@@ -1,4 +1,4 @@
-//! `downbeat`: what the clocks of a machine are worth, and one clock for many ranks, without MPI.
+//! `downbeat`: tests of the clocks of a machine, and one global clock for many ranks, without MPI.
 
 mod bench;
 mod calibrate;

@@ -1,4 +1,4 @@
-//! Reports of region timers, as programs saved them.
+//! `downbeat regions`: saved reports of region timers.
 
 mod diff;
 mod page;
@@ -15,9 +15,9 @@ pub(crate) struct RegionsOptions {
 
 #[derive(Debug, Subcommand)]
 enum RegionsCommand {
-    /// Shows reports as text or as a page: a summary of all regions, then each in detail
+    /// Show reports as text or as an HTML page: a summary of all regions, then each in detail
     Show(show::RegionsShowOptions),
-    /// Says which regions grew or shrank from one run to another, and on which ranks
+    /// Show which regions became longer or shorter between two runs, and on which ranks
     Diff(diff::RegionsDiffOptions),
 }
 

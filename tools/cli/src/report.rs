@@ -1,4 +1,4 @@
-//! `downbeat report`: experiments as one page with pictures.
+//! `downbeat report`: experiments as one HTML page with plots.
 
 mod histogram;
 mod lines;
@@ -21,20 +21,20 @@ use measured::{Experiments, MeasuredExperiment};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Pictures of observations always leave out outliers, but for those of their order, where nothing is left \
-                  out.\n\nExample:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures"
+    after_help = "Plots of observations never show outliers, except the plots in order of measurement, which show all \
+                  observations.\n\nExample:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures"
 )]
 pub(crate) struct ReportOptions {
-    /// Folders of experiments; the others are compared with the first. One without launches stands for those in it
+    /// Folders of experiments, each compared with the first. A folder without launches stands for the folders in it
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Where to write the page, or - for standard output
+    /// File for the page, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Write every picture to this folder, too, as a file of its own
+    /// Folder for a separate SVG file of every plot
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Which average of each launch is shown over sizes, and compared
+    /// Average of each launch to plot over message sizes and to compare
     #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
     of: AverageOption,
     #[command(flatten)]
@@ -61,11 +61,11 @@ fn read(
     let names = measured::short_names(folders);
     let read = |(folder, name): (&PathBuf, String)| {
         let launches = experiments::read(folder)?.launches;
-        let at_fault =
+        let failed =
             |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
-        let analysis = Analysis::new(&launches, settings).map_err(|why| at_fault(&why))?;
+        let analysis = Analysis::new(&launches, settings).map_err(|why| failed(&why))?;
         if analysis.groups.is_empty() {
-            return Err(at_fault(&"no group was measured to its end"));
+            return Err(failed(&"no group is complete"));
         }
         Ok(MeasuredExperiment {
             name,

@@ -1,4 +1,4 @@
-//! `downbeat run`: an experiment of many launches, which survives interruptions.
+//! `downbeat run`: an experiment of many launches, which can be interrupted and continued.
 
 mod alike;
 mod attempt;
@@ -28,48 +28,49 @@ use plan::LaunchPlan;
 #[command(
     override_usage = "downbeat run [OPTIONS] --out <DIR> -- <COMMAND>...\n       \
                       downbeat run [OPTIONS] --out <DIR> --variant <NAME> -- <COMMAND>... [--variant <NAME> -- <COMMAND>...]...",
-    after_help = "The command gets `--out DIR --launch launch-001` appended, with the number of the launch; or it has {out} and \
-                  {launch} in it, which are replaced. It is to write its record to DIR/launch-001.csv; what it prints goes to \
-                  DIR/launch-001.log. With variants it is DIR/VARIANT instead of DIR. What was interrupted, in whatever way, \
-                  goes on with the same command line, also with a larger -n: DIR/plan.json says what is to be done.\n\n\
-                  Options stand before the first `--`. Several variants take turns: all are launched once before any is \
-                  launched again, in an order by lot, so that what drifts hits all alike.\n\n\
+    after_help = "`--out DIR --launch launch-001`, with the number of the launch, is appended to the command; or, if the \
+                  command contains {out} and {launch}, these are replaced. The command must write its record to \
+                  DIR/launch-001.csv; its output goes to DIR/launch-001.log. With variants, DIR/VARIANT is used instead of \
+                  DIR. After any interruption, the same command line continues the experiment, also with a larger -n: \
+                  DIR/plan.json lists all launches.\n\n\
+                  Options precede the first `--`. Variants alternate: each is launched once, in random order, before any \
+                  is launched again, so that drift affects all equally.\n\n\
                   Examples:\n  \
                   downbeat run -n 10 --out quick -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat run --out two --variant openmpi -- mpirun.openmpi -np 4 ./a/downbeat-mpi bench \\\n    \
                   --variant mpich -- mpirun.mpich -np 4 ./b/downbeat-mpi bench\n  \
                   downbeat run --out sh -- sh -c 'ulimit -s unlimited; exec mpirun -np 2 downbeat-mpi bench \\\n    \
                   --out {out} --launch {launch}'\n\n\
-                  With Slurm, in a batch script that is submitted again when its time was too short:\n  \
+                  With Slurm, in a batch script that is submitted again if its time limit was too short:\n  \
                   #SBATCH --nodes=4 --ntasks-per-node=16 --time=1:00:00 --signal=B:TERM@60\n  \
                   exec downbeat run -n 30 --out $HOME/hour --timeout 10min -- srun downbeat-mpi bench"
 )]
 pub(crate) struct RunOptions {
-    /// How often to launch each variant
+    /// Number of launches of each variant
     #[arg(short = 'n', long = "launches", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
     launches: u32,
-    /// The folder of this experiment, and of no other one
+    /// Folder of this experiment; must not contain another one
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Of the order of the variants [default: by lot, and written down]
+    /// Seed of the order of the variants [default: random, stored in the plan]
     #[arg(long, allow_hyphen_values = true)]
     seed: Option<u64>,
-    /// The name of the command that follows, where there are several
+    /// Name of the command that follows, if there are several
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     variant: Option<String>,
-    /// How often to launch again what failed, before that ends the run
+    /// Number of times to repeat a failed launch before the run ends
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=1_000_000), allow_hyphen_values = true)]
     retries: u32,
-    /// End a launch that takes longer: it failed
+    /// Maximum duration of a launch; a longer one is ended and counts as failed
     #[arg(long, value_name = "DURATION", value_parser = positive, allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// Print the commands in their order, and launch nothing
+    /// Print the commands in their order without launching them
     #[arg(long)]
     dry_run: bool,
-    /// Show what the launched programs print, on standard error
+    /// Copy the output of the launched programs to standard error
     #[arg(long)]
     verbose: bool,
-    /// What to launch
+    /// Command to launch, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     words: Vec<String>,
 }
@@ -79,7 +80,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     if options.out.to_str().is_none() {
         return Err(Failure::option(
             "--out",
-            format!("{}: is not in UTF-8", options.out.display()),
+            format!("{}: not valid UTF-8", options.out.display()),
         ));
     }
     if options.dry_run {
@@ -116,7 +117,7 @@ fn create(folder: &Path) -> Result<(), Failure> {
         .map_err(|why| Failure::option("--out", format!("{}: {why}", folder.display())))
 }
 
-/// Keeps other runs out of the folder, until this one ends, however that may be.
+/// Locks the folder against other runs until this process ends.
 fn lock(out: &Path) -> Result<File, Failure> {
     create(out)?;
     let path = out.join(".lock");
@@ -127,10 +128,10 @@ fn lock(out: &Path) -> Result<File, Failure> {
         opened.map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))?;
     match log::lock(&file) {
         Ok(LockState::Mine) => Ok(file),
-        Ok(LockState::Taken) => Err(refuse(&"another `downbeat run` is at work in this folder")),
-        Ok(LockState::Unknown) => {
+        Ok(LockState::Taken) => Err(refuse(&"another `downbeat run` is using this folder")),
+        Ok(LockState::Unsupported) => {
             say(&format!(
-                "downbeat: {}: files cannot be locked there: let no other run use it",
+                "downbeat: {}: this file system cannot lock files; make sure that no other run uses this folder",
                 out.display()
             ));
             Ok(file)
@@ -139,26 +140,30 @@ fn lock(out: &Path) -> Result<File, Failure> {
     }
 }
 
-/// What is planned there already, as far as this is the same experiment; or a new plan. One by which nothing was recorded
-/// binds nobody: its command may have been mistyped.
+/// Loads and extends the plan of the folder, or makes a new one. A plan of another experiment is replaced if it has no
+/// records: its command may have been mistyped.
 fn plan(options: &RunOptions, variants: Vec<Variant>) -> Result<LaunchPlan, Failure> {
     let refuse =
         |why: String| Failure::option("--out", format!("{}: {why}", options.out.display()));
     if let Some(plan) = LaunchPlan::load(&options.out)? {
         let recorded = plan.has_records(&options.out)?;
         match plan.extended(options.launches, options.seed, &variants) {
-            Err(why) if recorded => return Err(refuse(format!("is of another experiment: {why}"))),
+            Err(why) if recorded => return Err(refuse(format!("holds another experiment: {why}"))),
             Err(_) => (),
             Ok(plan) => return Ok(plan),
         }
     }
-    // 32 bits by lot are enough, and can be typed.
-    let lot = || std::hash::RandomState::new().build_hasher().finish() >> 32;
-    let plan = LaunchPlan::new(options.launches, options.seed.unwrap_or_else(lot), variants);
+    // 32 random bits are enough, and can be typed.
+    let random_seed = || std::hash::RandomState::new().build_hasher().finish() >> 32;
+    let plan = LaunchPlan::new(
+        options.launches,
+        options.seed.unwrap_or_else(random_seed),
+        variants,
+    );
     for folder in plan.folders(&options.out) {
         if let Some((_, record)) = alike::files(&folder)?.first() {
             return Err(refuse(format!(
-                "has a record, {}, but no {}",
+                "contains a record, {}, but no {}",
                 record.display(),
                 command::PLAN_FILE
             )));
@@ -167,12 +172,12 @@ fn plan(options: &RunOptions, variants: Vec<Variant>) -> Result<LaunchPlan, Fail
     Ok(plan)
 }
 
-/// The commands in their order; those that are not needed any more as comments.
+/// Prints the commands in their order; those of complete launches as comments.
 fn print(out: &Path, plan: &LaunchPlan) -> Result<(), Failure> {
-    let todo = plan.todo(out)?;
+    let remaining = plan.remaining(out)?;
     let mut text = String::new();
     for launch in plan.launches() {
-        text += if todo.contains(&launch) {
+        text += if remaining.contains(&launch) {
             ""
         } else {
             "# complete: "

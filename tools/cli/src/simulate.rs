@@ -1,4 +1,4 @@
-//! `downbeat simulate`: synchronizations tried out on a cluster that exists in virtual time only.
+//! `downbeat simulate`: synchronization algorithms on a simulated cluster, in virtual time.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,20 +17,20 @@ use crate::cluster::ClusterFile;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Everything is known of this cluster: besides the offsets that messages can measure, the true error is shown.\n\
-                  Equal seeds give equal results. Clusters that come along: typical; jupiter, hydra and titan, \
-                  after the machines of a paper.\n\n\
+    after_help = "Besides the offsets that messages can measure, the true error is printed.\n\
+                  Equal seeds give equal results. Built-in clusters: typical; jupiter, hydra and titan, after the \
+                  machines of a paper.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
                   downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
 )]
 pub(crate) struct SimulateOptions {
-    /// How many ranks
+    /// Number of ranks
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=i64::from(SimCluster::MAX_RANKS)), allow_hyphen_values = true)]
     ranks: u32,
-    /// How many ranks a node has [default: what the cluster says]
+    /// Number of ranks per node [default: as in the cluster file]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     per_node: Option<u32>,
-    /// Which cluster: the name of one that comes along, or a file
+    /// Cluster to simulate: name of a built-in cluster, or a cluster file
     #[arg(long, value_name = "FILE", default_value = "typical")]
     cluster: String,
     #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
@@ -40,7 +40,7 @@ pub(crate) struct SimulateOptions {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Write a line for every run and check, as soon as it is known
+    /// File for one line per run and check, written as each run ends
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let began = Instant::now();
     let (mut runs, mut messages) = (Vec::new(), 0);
     for run in 1..=options.trial.repeat {
-        // As if the job was started again: other chances, and clocks that go otherwise.
+        // Each run is a new job: with other random delays and other clocks.
         sim.seed = options.trial.seed.wrapping_add(run.into());
         for algorithm in &options.algorithm.0 {
             progress.say(&format!(
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
                 options.trial.repeat
             ));
             let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
-            let (record, sent) = try_one(&sim, &trial, run)?;
+            let (record, sent) = simulate_once(&sim, &trial, run)?;
             csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
             runs.push(record);
             messages += sent;
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let (name, table, check_by) = (&cluster.name, records::table(&runs), options.trial.check_by);
     output::print(&format!(
         "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n{table}\n\
-         Took: in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
+         Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
          {messages} messages simulated in {:.1} s.\n",
         options.trial.seed,
         began.elapsed().as_secs_f64()
@@ -123,40 +123,40 @@ fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -
         .with("seed", &options.trial.seed)
 }
 
-/// The record of one run, and how many messages it took.
-fn try_one(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord, u64), Failure> {
+/// Simulates one run; returns its record and the number of messages.
+fn simulate_once(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord, u64), Failure> {
     let simulated = sim.simulate(async |comm: &SimComm| {
         let clock = comm.clock();
         let me = comm.local_clock(&clock)?;
-        // When rank 0 began to look.
-        let mut looked: Vec<Timestamp<VirtualTime>> = Vec::new();
+        // Times at which rank 0 began its checks.
+        let mut check_times: Vec<Timestamp<VirtualTime>> = Vec::new();
         let pause = |time| {
             comm.pause(time);
             if comm.rank() == 0 {
-                looked.push(comm.true_now());
+                check_times.push(comm.true_now());
             }
         };
         let tried = trial.run(&me, comm, pause, async |_| Ok(())).await?;
         let model = tried.synchronized.model;
-        let of_first = (comm.rank() == 0).then_some((tried, looked));
-        // Small while most ranks have none yet, of whom there may be a million.
+        let of_first = (comm.rank() == 0).then_some((tried, check_times));
+        // Boxed to keep the slots of ranks that have no result yet small: there may be a million.
         Ok::<_, SyncError>(Box::new((model, clock, of_first)))
     });
     let simulated = simulated.map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
     let of_first = ranks.first().and_then(|rank| rank.2.as_ref());
-    let (tried, looked) = of_first.ok_or_else(|| Failure::run("rank 0 has nothing to tell"))?;
+    let (tried, check_times) = of_first.ok_or_else(|| Failure::run("rank 0 has no result"))?;
     let error_at = |at: &Timestamp<VirtualTime>| {
-        let shown = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
-        let reference = shown(0);
+        let global_time = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
+        let reference = global_time(0);
         let error = |i| LargestDeviation {
-            ns: (shown(i) - reference).as_nanos(),
+            ns: (global_time(i) - reference).as_nanos(),
             half_width_ns: None,
             rank: i as u32,
         };
         LargestDeviation::among((0..ranks.len()).map(error))
     };
-    let errors: Vec<_> = looked.iter().map(error_at).collect();
+    let errors: Vec<_> = check_times.iter().map(error_at).collect();
     Ok((
         RunRecord::new(trial, run, tried, &errors),
         simulated.messages,

@@ -1,4 +1,4 @@
-//! `downbeat sync`: one global clock for threads whose clocks are wrong, and by how much it is off in truth.
+//! `downbeat sync`: a global clock for threads with skewed clocks, and its true error.
 
 use std::fmt::Write as _;
 
@@ -18,20 +18,20 @@ use crate::threads;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "All ranks read one counter, each through a clock that is wrong in a known way. So what is shown is the true \
-                  error of the global clock, not a measured one, and also for times to come.\n\n\
+    after_help = "All ranks read one counter, each through a clock with a known skew. So the error printed is the true error \
+                  of the global clock, not a measured one, and can be computed for future times, too.\n\n\
                   Example:\n  downbeat sync --ranks 4 --algorithm hca3/100/skampi/50 --skew offset=1s,drift=20ppm --check 0,10s"
 )]
 pub(crate) struct ThreadSyncOptions {
-    /// How many ranks; each is a thread
+    /// Number of ranks; each is a thread
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(ThreadCluster::MAX_RANKS)), allow_hyphen_values = true)]
     pub(crate) ranks: u32,
-    /// How to synchronize: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES
+    /// Synchronization algorithm: ALGORITHM/FIT POINTS/OFFSET ALGORITHM/EXCHANGES
     #[arg(long, value_name = "LABEL", default_value = "hca3/100/skampi/50")]
     pub(crate) algorithm: Algorithm,
     #[arg(long, value_name = "SPEC", default_value = "offset=1s,drift=20ppm", help = SkewSpec::HELP)]
     pub(crate) skew: SkewSpec,
-    /// When to look at the error: times after the synchronization
+    /// Times after the synchronization at which to compute the error
     #[arg(long, value_name = "TIMES", default_value = "0,10s", value_delimiter = ',', value_parser = not_negative, allow_hyphen_values = true)]
     pub(crate) check: Vec<Duration>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct ThreadSyncOptions {
     pub(crate) json: bool,
 }
 
-/// What was found. Ends up as JSON as it is.
+/// Result of one synchronization, printed as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct ThreadSyncReport {
     schema: &'static str,
@@ -53,7 +53,7 @@ pub(crate) struct ThreadSyncReport {
     pub(crate) clocks: Vec<RankReport>,
 }
 
-/// The largest error of any rank.
+/// Largest error of any rank at one time.
 #[derive(Debug, Serialize)]
 pub(crate) struct SyncCheck {
     after_s: f64,
@@ -63,14 +63,14 @@ pub(crate) struct SyncCheck {
 #[derive(Debug, Serialize)]
 pub(crate) struct RankReport {
     pub(crate) rank: usize,
-    /// Before the synchronization: the deviation of the rank's own clock from that of rank 0.
+    /// Deviation of the rank's own clock from that of rank 0 before the synchronization.
     pub(crate) offset_ns: i64,
     pub(crate) drift_ppm: f64,
-    /// What the algorithm knows of its error.
+    /// Standard deviation of the residuals of the fit, if the algorithm makes one.
     residual_deviation_ns: Option<f64>,
     half_width_ns: Option<i64>,
     left_out: u32,
-    /// The true error of the global clock, one for each check.
+    /// True error of the global clock, for each check.
     errors_ns: Vec<i64>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &ThreadSyncOptions) -> Result<(), Failure> {
     }
 }
 
-/// Synchronizes once.
+/// Synchronizes once and computes the errors.
 pub(crate) fn measure(options: &ThreadSyncOptions) -> Result<ThreadSyncReport, Failure> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
@@ -92,7 +92,7 @@ pub(crate) fn measure(options: &ThreadSyncOptions) -> Result<ThreadSyncReport, F
         .calibrate(&tsc, &raw, Duration::from_millis(20))?;
     match (tsc, known) {
         (Ok(tsc), Some(known)) => synchronize(options, tsc, known.calibration.rate()),
-        // The truth is then what the system says.
+        // The system clock is then the truth.
         _ => synchronize(options, raw, SystemClock::RATE),
     }
 }
@@ -138,8 +138,9 @@ fn report<K: Clock>(
     synchronized: &[Synchronized],
     [began, ended]: [Timestamp<Truth>; 2],
 ) -> ThreadSyncReport {
-    let shown = |rank: usize, at| synchronized[rank].model.apply(clocks[rank].ticks_at(at));
-    let error = |rank, after| (shown(rank, ended + after) - shown(0, ended + after)).as_nanos();
+    let global_time = |rank: usize, at| synchronized[rank].model.apply(clocks[rank].ticks_at(at));
+    let error =
+        |rank, after| (global_time(rank, ended + after) - global_time(0, ended + after)).as_nanos();
     let all = || 0..synchronized.len();
     let check = |after: &Duration| SyncCheck {
         after_s: after.as_secs_f64(),
@@ -175,7 +176,7 @@ fn report<K: Clock>(
     }
 }
 
-/// How many ranks are shown one by one.
+/// Number of ranks in the table.
 const SHOWN: usize = 16;
 
 fn render(report: &ThreadSyncReport) -> String {

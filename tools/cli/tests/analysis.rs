@@ -1,9 +1,6 @@
-//! The commands that analyse experiments, as their user meets them.
+//! Command-line tests of the commands that analyse experiments.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,10 +9,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A folder of a test's own, which is empty before the test starts.
-struct Scratch(PathBuf);
+/// Folder of a test, empty at first and removed at the end.
+struct AnalysisFolder(PathBuf);
 
-impl Scratch {
+impl AnalysisFolder {
     fn new(name: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("{name}-{}", std::process::id()));
@@ -39,7 +36,7 @@ impl Scratch {
         fs::write(path, content).expect("a file can be written");
     }
 
-    /// One launch for each list of run-times of `allreduce, 8 bytes, 2 ranks`.
+    /// Writes a launch for each list of run-times of `allreduce, 8 bytes, 2 ranks`.
     fn experiment(&self, folder: &str, mpi: &str, launches: &[&[f64]]) {
         for (i, nanos) in launches.iter().enumerate() {
             let text = launch(mpi, &[("allreduce", 8, nanos)]);
@@ -48,13 +45,13 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for AnalysisFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// The record of a launch with 2 ranks; each group has one late call, and reports its maximum.
+/// Returns the record of a launch with 2 ranks; each group has one late call, and reports its maximum.
 fn launch(mpi: &str, groups: &[(&str, u64, &[f64])]) -> String {
     let mut text = format!(
         "# downbeat launch 1\n# factor mpi = {mpi}\n# factor ranks = 2\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n"
@@ -101,7 +98,7 @@ fn json_of(arguments: &[&str]) -> Value {
     serde_json::from_str(&stdout_of(&[arguments, &["--json"]].concat())).expect("it is JSON")
 }
 
-/// That bad input gives one line which names all of `culprits`, exit code 2 and nothing else.
+/// Asserts that bad input gives one line that names all `culprits`, exit code 2 and no output.
 fn refuses(arguments: &[&str], culprits: &[&str]) {
     let output = downbeat(arguments);
     let said = text(&output.stderr);
@@ -117,7 +114,7 @@ fn refuses(arguments: &[&str], culprits: &[&str]) {
     );
 }
 
-/// Cells are at least two blanks apart.
+/// Returns the cells of a row, which are separated by at least two blanks.
 fn row<'a>(shown: &'a str, begin: &str) -> Vec<&'a str> {
     let line = shown
         .lines()
@@ -133,8 +130,8 @@ fn row<'a>(shown: &'a str, begin: &str) -> Vec<&'a str> {
 const TWO: [&[f64]; 2] = [&[16.0, 10.0, 12.0, 100.0, 14.0], &[22.0, 21.0, 20.0]];
 
 #[test]
-fn an_experiment_is_analysed_by_hand() {
-    let scratch = Scratch::new("analyze");
+fn an_analysis_equals_one_by_hand() {
+    let scratch = AnalysisFolder::new("analyze");
     scratch.experiment(".", "A", &TWO);
     let folder = scratch.path("");
     let shown = stdout_of(&["analyze", &folder]);
@@ -156,7 +153,7 @@ fn an_experiment_is_analysed_by_hand() {
     for what in [
         "2 launches",
         "quartiles by R's type 7",
-        "too few for an interval of 95 %: all of their range has 50 %",
+        "too few for an interval of 95 %: their whole range has 50 %",
     ] {
         assert!(shown.contains(what), "no {what} in:\n{shown}");
     }
@@ -204,7 +201,7 @@ fn an_experiment_is_analysed_by_hand() {
 
 #[test]
 fn records_of_other_formats_and_single_files_are_read_as_well() {
-    let scratch = Scratch::new("formats");
+    let scratch = AnalysisFolder::new("formats");
     scratch.experiment("csv", "A", &TWO[..1]);
     let lines = [
         r#"{"schema":"downbeat.launch","version":1,"factors":{"mpi":"A","ranks":"2"},"facts":{}}"#,
@@ -219,8 +216,8 @@ fn records_of_other_formats_and_single_files_are_read_as_well() {
 }
 
 #[test]
-fn what_one_launch_cannot_say_is_said() {
-    let scratch = Scratch::new("one");
+fn a_single_launch_has_no_intervals() {
+    let scratch = AnalysisFolder::new("one");
     scratch.experiment("one", "A", &TWO[..1]);
     scratch.experiment("two", "A", &TWO);
     let (one, two) = (scratch.path("one"), scratch.path("two"));
@@ -231,7 +228,7 @@ fn what_one_launch_cannot_say_is_said() {
         "{shown}"
     );
     assert!(
-        shown.contains("1 launch\n") && shown.contains("of one launch nobody knows"),
+        shown.contains("1 launch\n") && shown.contains("one launch does not show the variation"),
         "{shown}"
     );
     let group = &json_of(&["analyze", &one])["experiments"][0]["groups"][0];
@@ -246,7 +243,7 @@ fn what_one_launch_cannot_say_is_said() {
         "{shown}"
     );
     assert!(
-        shown.contains("where there is no t-test: the test needs 2 values, and the sample has 1"),
+        shown.contains("t-test missing: the test needs 2 values, and the sample has 1"),
         "{shown}"
     );
     assert_eq!(
@@ -256,8 +253,8 @@ fn what_one_launch_cannot_say_is_said() {
 }
 
 #[test]
-fn what_is_missing_or_not_done_is_named() {
-    let scratch = Scratch::new("missing");
+fn missing_and_incomplete_launches_are_named() {
+    let scratch = AnalysisFolder::new("missing");
     scratch.write(
         "launch-001.csv",
         &launch("A", &[("bcast", 8, &[1.0, 2.0]), ("bcast", 16, &[])]),
@@ -268,8 +265,8 @@ fn what_is_missing_or_not_done_is_named() {
     );
     let shown = stdout_of(&["analyze", &scratch.path("")]);
     for what in [
-        "only whole groups count: launch-002",
-        "bcast, 8 bytes, 2 ranks: not measured by launch-002",
+        "only complete groups are used: launch-002",
+        "bcast, 8 bytes, 2 ranks: not measured in launch-002",
         "bcast, 16 bytes, 2 ranks: no valid observation in launch-001",
     ] {
         assert!(shown.contains(what), "no {what} in:\n{shown}");
@@ -279,7 +276,7 @@ fn what_is_missing_or_not_done_is_named() {
 
 #[test]
 fn folders_of_experiments_stand_for_all_of_them() {
-    let scratch = Scratch::new("variants");
+    let scratch = AnalysisFolder::new("variants");
     scratch.experiment("all/b", "B", &TWO);
     scratch.experiment("all/a", "A", &TWO[..1]);
     scratch.write("all/notes/readme.txt", "nothing");
@@ -296,7 +293,7 @@ fn folders_of_experiments_stand_for_all_of_them() {
 /// All of A's medians are below all of B's: one order in 20.
 #[test]
 fn experiments_are_compared_by_their_medians() {
-    let scratch = Scratch::new("compare");
+    let scratch = AnalysisFolder::new("compare");
     scratch.experiment(
         "a",
         "A",
@@ -359,8 +356,8 @@ fn experiments_are_compared_by_their_medians() {
 }
 
 #[test]
-fn what_only_one_experiment_has_is_said_and_nothing_in_common_refused() {
-    let scratch = Scratch::new("common");
+fn groups_of_one_experiment_are_named_and_no_common_group_is_refused() {
+    let scratch = AnalysisFolder::new("common");
     scratch.write(
         "a/1.csv",
         &launch("A", &[("bcast", 8, &[1.0]), ("scan", 8, &[1.0])]),
@@ -383,7 +380,7 @@ fn what_only_one_experiment_has_is_said_and_nothing_in_common_refused() {
     refuses(
         &["compare", &a, &c],
         &[
-            "nothing in common",
+            "no group in common",
             "bcast, 8 bytes, 2 ranks",
             "reduce, 8 bytes, 2 ranks",
         ],
@@ -393,7 +390,7 @@ fn what_only_one_experiment_has_is_said_and_nothing_in_common_refused() {
 /// Medians 10 and 14, 12 and 18, and 11: means 12, 15 and 11. Maxima 13 and 14, 12 and 18, and 12: 13.5, 15 and 12.
 #[test]
 fn trials_are_compared_by_the_ratio_of_their_means() {
-    let scratch = Scratch::new("trials");
+    let scratch = AnalysisFolder::new("trials");
     scratch.experiment("all/one", "A", &[&[9.0, 10.0, 13.0], &[14.0]]);
     scratch.experiment("all/two", "A", &[&[12.0, 12.0], &[18.0]]);
     scratch.experiment("all/six", "A", &[&[10.0, 12.0]]);
@@ -427,18 +424,18 @@ fn trials_are_compared_by_the_ratio_of_their_means() {
         "25.0 %",
     ];
     assert_eq!(row(&shown, "allreduce"), expected, "{shown}");
-    refuses(&["reproducibility", &one], &["two trials"]);
+    refuses(&["reproducibility", &one], &["at least two"]);
     scratch.experiment("other", "B", &TWO);
     let shown = stdout_of(&["reproducibility", &one, &scratch.path("other")]);
     assert!(
-        shown.contains("these are no repetitions: the factor \"mpi\" of"),
+        shown.contains("these are not repetitions: the factor \"mpi\" of"),
         "{shown}"
     );
 }
 
 #[test]
-fn sizes_are_found_by_a_seed() {
-    let scratch = Scratch::new("sizes");
+fn sample_sizes_depend_on_the_seed() {
+    let scratch = AnalysisFolder::new("sizes");
     let nanos: Vec<f64> = (0..500_u32)
         .map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 })
         .collect();
@@ -463,7 +460,7 @@ fn sizes_are_found_by_a_seed() {
         "{shown}"
     );
     assert!(
-        shown.contains("Tried: 10, 30, 100; 200 means of each, drawn with seed 1"),
+        shown.contains("Tested: 10, 30, 100; 200 means of each, drawn with seed 1"),
         "{shown}"
     );
     let kept = json_of(&[&arguments[..], &["--outliers", "keep"]].concat());
@@ -477,7 +474,7 @@ fn sizes_are_found_by_a_seed() {
 
 #[test]
 fn bad_folders_are_one_line_and_exit_code_2() {
-    let scratch = Scratch::new("bad");
+    let scratch = AnalysisFolder::new("bad");
     scratch.write("empty/readme.txt", "nothing");
     scratch.write(
         "mixed/launch-001.csv",
@@ -519,7 +516,7 @@ fn bad_folders_are_one_line_and_exit_code_2() {
 
 #[test]
 fn bad_options_are_one_line_and_exit_code_2() {
-    let scratch = Scratch::new("options");
+    let scratch = AnalysisFolder::new("options");
     scratch.experiment(".", "A", &TWO);
     let folder = scratch.path("");
     for share in ["0", "95", "100%", "-1%", "8abc", "NaN"] {
@@ -548,7 +545,7 @@ fn bad_options_are_one_line_and_exit_code_2() {
 
 #[test]
 fn output_that_cannot_be_written_is_a_failure_in_one_line() {
-    let scratch = Scratch::new("full");
+    let scratch = AnalysisFolder::new("full");
     scratch.experiment(".", "A", &TWO);
     let folder = scratch.path("");
     let commands: [&[&str]; 5] = [

@@ -1,9 +1,6 @@
-//! `downbeat bench` as its user meets it.
+//! Command-line tests of `downbeat bench`.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -13,14 +10,14 @@ use downbeat_records::ObservationState;
 use downbeat_records::{is_complete, read_experiment, read_launch};
 use serde_json::Value;
 
-/// What is measured where nothing else is asked for.
+/// Default options of the tests.
 const USUAL: [[&str; 2]; 3] = [
     ["--ranks", "2"],
     ["--operation", "bcast,ping-pong"],
     ["--warm-up", "2"],
 ];
 
-/// By a scheme for which no machine is too busy.
+/// A scheme that works on a busy machine, too.
 const MS1: [&str; 4] = ["--scheme", "ms1", "--reps", "20"];
 
 fn command(options: &[&str]) -> Command {
@@ -56,7 +53,7 @@ fn json_of(options: &[&str]) -> Value {
     serde_json::from_str(&stdout_of(&[options, &["--json"]].concat())).expect("a document")
 }
 
-/// That it ends with this exit code, and says one thing which names `culprit`.
+/// Asserts this exit code, and one line that names `culprit`.
 fn fails(options: &[&str], code: i32, culprit: &str) {
     let output = bench(options);
     let said = text(&output.stderr);
@@ -69,10 +66,10 @@ fn fails(options: &[&str], code: i32, culprit: &str) {
     assert_eq!(text(&output.stdout), "", "{options:?}");
 }
 
-/// A folder of this test's own, which is not there before and after.
-struct Folder(PathBuf);
+/// Path of a folder of this test, which does not exist before and after it.
+struct BenchFolder(PathBuf);
 
-impl Folder {
+impl BenchFolder {
     fn new(name: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("bench-{name}-{}", std::process::id()));
@@ -89,7 +86,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for BenchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -141,7 +138,7 @@ fn every_scheme_takes_the_processing_that_fits_it() {
         let report = json_of(&options);
         assert_eq!(report["schema"], "downbeat.bench");
         assert_eq!(report["factors"]["scheme"], scheme[1]);
-        // Barriers do with any clocks, but one processing does not.
+        // Barrier schemes need no global clock, but one processing does.
         assert_eq!(
             report["factors"]["sync"].is_string(),
             scheme[1] == "ms4" || processing == "global"
@@ -161,8 +158,8 @@ fn every_scheme_takes_the_processing_that_fits_it() {
 }
 
 #[test]
-fn round_time_does_not_mind_that_clocks_are_wrong() {
-    // A round may have any slack, so that a busy machine is in time for some.
+fn round_time_works_with_skewed_clocks() {
+    // The large slack lets some rounds start in time on a busy machine.
     let options = ["--scheme", "round-time", "--slack", "10000", "--reps", "20"];
     let skew = [
         "--skew",
@@ -181,8 +178,8 @@ fn round_time_does_not_mind_that_clocks_are_wrong() {
 }
 
 #[test]
-fn a_launch_is_recorded_and_gone_on_with() {
-    let folder = Folder::new("records");
+fn a_launch_is_recorded_and_can_be_continued() {
+    let folder = BenchFolder::new("records");
     let launch = |name: &'static str| {
         [
             &MS1[..],
@@ -208,7 +205,7 @@ fn a_launch_is_recorded_and_gone_on_with() {
         ));
     }
 
-    // As if the program had been killed in the second group.
+    // The record of a program that was killed in the second group.
     let file = folder.file("a.csv");
     let written = fs::read_to_string(&file).expect("a record");
     let second = written
@@ -242,7 +239,7 @@ fn a_launch_is_recorded_and_gone_on_with() {
 
 #[test]
 fn every_format_can_be_read_and_raw_keeps_the_times_of_all_ranks() {
-    let folder = Folder::new("formats");
+    let folder = BenchFolder::new("formats");
     let launch = |more: &[&str]| stdout_of(&[&MS1[..], &["--out", folder.name()], more].concat());
     launch(&["--launch", "a", "--format", "jsonl"]);
     launch(&["--launch", "b", "--raw"]);
@@ -306,7 +303,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 }
 
 #[test]
-fn ranks_that_are_near_measure_and_others_wait_in_vain() {
+fn measurements_wait_until_ranks_are_near() {
     let report = json_of(&[&MS1[..], &["--within", "1h"]].concat());
     assert_eq!(report["factors"]["within"], "3600.000 s");
     for group in report["groups"].as_array().expect("groups") {
@@ -323,11 +320,11 @@ fn ranks_that_are_near_measure_and_others_wait_in_vain() {
             && report["groups"][0]["figures_ns"]["distance"].is_null()
     );
     let never = [&MS1[..], &["--within", "1ns", "--patience", "1ms"]].concat();
-    fails(&never, 1, "--within: a word took");
+    fails(&never, 1, "--within: round trips from rank 0 took");
 }
 
 #[test]
-fn what_cannot_be_written_is_a_failure_in_one_line() {
+fn output_that_cannot_be_written_is_a_failure_in_one_line() {
     let full = OpenOptions::new()
         .write(true)
         .open("/dev/full")
@@ -345,7 +342,7 @@ fn what_cannot_be_written_is_a_failure_in_one_line() {
 }
 
 #[test]
-fn ranks_that_cannot_share_a_clock_fail_alike() {
+fn ranks_that_cannot_share_a_clock_fail_together() {
     let options = [
         "--scheme",
         "round-time",

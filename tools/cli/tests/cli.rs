@@ -1,9 +1,6 @@
-//! The program as its user meets it: what it prints, what it refuses, and with which exit code.
+//! Command-line tests: output, refused input, exit codes.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +30,7 @@ fn stdout_of(arguments: &[&str]) -> String {
     text(&output.stdout).to_owned()
 }
 
-/// A file of this test's own, which is gone before the test starts.
+/// Path of a file of this test, which does not exist before it.
 fn scratch(name: &str) -> PathBuf {
     let path =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
@@ -41,7 +38,7 @@ fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// That bad input gives one line which names `culprit`, exit code 2 and nothing else.
+/// Asserts that bad input gives one line that names `culprit`, exit code 2 and no output.
 fn refuses(arguments: &[&str], culprit: &str) {
     let output = downbeat(arguments);
     let said = text(&output.stderr);
@@ -56,7 +53,7 @@ fn refuses(arguments: &[&str], culprit: &str) {
 }
 
 #[test]
-fn without_a_command_it_shows_what_a_global_clock_is_and_measures_by_it() {
+fn without_a_command_it_demonstrates_a_global_clock_and_measures_with_it() {
     let folder = scratch("demonstration");
     fs::create_dir_all(&folder).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
@@ -83,7 +80,7 @@ fn without_a_command_it_shows_what_a_global_clock_is_and_measures_by_it() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    // Where threads have no core for themselves, nothing is measured, and nothing left behind.
+    // If threads must share cores, nothing is measured or left behind.
     if let [kept] = &kept[..] {
         let kept = kept.to_str().unwrap();
         assert!(
@@ -121,7 +118,7 @@ fn the_clocks_are_shown_as_a_table_with_a_recommendation() {
     ] {
         assert!(shown.contains(name), "no {name} in:\n{shown}");
     }
-    // Bars are for terminals.
+    // Bars are only printed to terminals.
     assert!(shown.is_ascii(), "{shown}");
 }
 
@@ -133,7 +130,7 @@ fn the_clocks_as_json_are_one_document_with_a_schema() {
     let sources = report["sources"].as_array().unwrap();
     assert_eq!(sources.len(), 11);
     for source in sources {
-        // Either there is a reason, or everything is there.
+        // Either there is a reason, or all properties.
         assert_ne!(
             source["unavailable"].is_null(),
             source["found"].is_null(),
@@ -189,7 +186,7 @@ fn a_calibration_as_json_holds_every_repeat() {
 }
 
 #[test]
-fn a_saved_calibration_is_loaded_on_this_machine_until_it_is_booted_again() {
+fn a_saved_calibration_is_valid_on_this_machine_until_the_next_reboot() {
     let path = scratch("saved");
     let name = path.to_str().unwrap();
     let saved = stdout_of(&["calibrate", "--duration", "2ms", "--save", name]);
@@ -242,7 +239,7 @@ fn an_existing_calibration_survives_a_failed_one() {
 
 #[test]
 fn a_synchronization_as_json_holds_every_rank_and_check() {
-    // Without drift and without lines, no machine is too busy for it.
+    // Without drift and fits, it succeeds on a busy machine, too.
     let sync = [
         "sync",
         "--algorithm",
@@ -265,7 +262,7 @@ fn a_synchronization_as_json_holds_every_rank_and_check() {
     assert_eq!((checks.len(), clocks.len()), (2, 3));
     assert_eq!(clocks[0]["errors_ns"], serde_json::json!([0, 0]));
     for clock in &clocks[1..] {
-        // However busy the machine, the clocks are nearer to each other than before.
+        // Even on a busy machine, the clocks are closer to each other than before.
         let (before, after) = (
             clock["offset_ns"].as_i64().unwrap(),
             clock["errors_ns"][0].as_i64().unwrap(),
@@ -279,7 +276,7 @@ fn a_synchronization_as_json_holds_every_rank_and_check() {
 }
 
 #[test]
-fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks() {
+fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_reported_by_one_rank() {
     let fails = |arguments: &[&str], says: &str| {
         let output = downbeat(arguments);
         let said = text(&output.stderr);
@@ -306,8 +303,7 @@ fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks(
         ],
         "the ranks do not share a source",
     );
-    // Set back in the middle: in an exchange, or between two. The ranks are at it by then however slowly they start, and not
-    // done by then however fast they are: ten million messages take longer.
+    // The clock steps back during the synchronization: ranks have started by then, and ten million messages take longer.
     fails(
         &[
             "sync",
@@ -320,7 +316,7 @@ fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_of_which_one_rank_speaks(
     );
 }
 
-/// A small one, so that it takes no time.
+/// A small simulation, which takes little time.
 const SIMULATE: [&str; 7] = [
     "simulate",
     "--ranks",
@@ -332,7 +328,7 @@ const SIMULATE: [&str; 7] = [
 ];
 
 #[test]
-fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
+fn a_simulation_as_json_holds_every_run_and_only_depends_on_its_seed() {
     let path = scratch("simulated.csv");
     let csv = path.to_str().unwrap();
     let simulate = |seed: &str, csv: &str| {
@@ -354,7 +350,7 @@ fn a_simulation_as_json_holds_every_run_and_depends_on_nothing_but_its_seed() {
         assert!(run["duration_s"].as_f64().unwrap() > 0.0, "{run}");
         for check in run["checks"].as_array().unwrap() {
             assert_eq!(check["looked_at"], 39, "{check}");
-            // The clocks were some hundred milliseconds apart.
+            // The clocks differed by some hundred milliseconds.
             for largest in [&check["largest_offset"], &check["largest_error"]] {
                 assert!(
                     largest["ns"].as_i64().unwrap().abs() < 10_000_000,
@@ -532,7 +528,7 @@ fn output_that_cannot_be_written_is_a_failure_in_one_line() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_a_failure_and_no_panic() {
+fn a_closed_pipe_is_a_failure_without_panic() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_downbeat"))
         .arg("clocks")
         .stdout(Stdio::piped())

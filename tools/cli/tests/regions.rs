@@ -1,9 +1,9 @@
-//! What is shown of the regions of programs, as its readers meet it: a page in a browser, and what two reports differ in.
+//! Command-line tests of `downbeat regions`: the page in a browser, and differences of reports.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test, that is how a failure is told"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "regions/made.rs"]
@@ -13,7 +13,7 @@ mod shown;
 use std::fs;
 
 use downbeat_timers::Duration;
-use made::Made;
+use made::MadeRegions;
 use shown::{Browser, downbeat, refuses, scratch, shows, succeeds};
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
@@ -22,9 +22,9 @@ const GREEN: [u8; 3] = [0x00, 0x7a, 0x5a];
 const GREY: [u8; 3] = [0xd4, 0xd4, 0xd4];
 
 #[test]
-fn a_report_is_a_page_for_every_reader() {
+fn a_report_is_a_page_on_every_device() {
     let folder = scratch("regions-page");
-    Made::on(64, 8).write(&folder.join("run.json"));
+    MadeRegions::on(64, 8).write(&folder.join("run.json"));
     succeeds(
         &folder,
         &[
@@ -38,7 +38,7 @@ fn a_report_is_a_page_for_every_reader() {
         ],
     );
     let page = folder.join("page.html");
-    // A histogram of each group, of which the regions have 1, 3, 1 and 1; and ranks that are not all alike in two.
+    // A histogram of each group, of which the regions have 1, 3, 1 and 1; and a picture of the ranks of two regions.
     let figures = 1 + 3 + 1 + 1 + 2;
     let pictures = fs::read_dir(folder.join("pictures")).expect("it was written");
     let pictures: Vec<_> = pictures
@@ -47,11 +47,7 @@ fn a_report_is_a_page_for_every_reader() {
     assert_eq!(pictures.len(), figures);
     for picture in &pictures {
         let text = fs::read_to_string(picture).expect("it was written");
-        assert!(
-            !text.contains('…'),
-            "{}: something is cut",
-            picture.display()
-        );
+        assert!(!text.contains('…'), "{}: text is cut", picture.display());
     }
 
     let Some(browser) = Browser::find(&folder) else {
@@ -60,10 +56,10 @@ fn a_report_is_a_page_for_every_reader() {
     for width in [390, 768, 1_200] {
         let said = [
             "step takes the longest: 768.0 ms on rank 0",
-            "Balance is missing most in barotropic",
+            "The largest imbalance is in barotropic",
             "never left",
             "still running 1 time; first on rank 3.",
-            "No rank ran through it to its end.",
+            "No rank completed this region.",
             "all but 0-48:16",
             "max 2nd longest",
             "128 events",
@@ -93,9 +89,9 @@ fn a_report_is_a_page_for_every_reader() {
 #[test]
 fn many_ranks_are_a_page_that_is_not_larger() {
     let folder = scratch("regions-large");
-    Made {
+    MadeRegions {
         steps: 8,
-        ..Made::on(16_384, 128)
+        ..MadeRegions::on(16_384, 128)
     }
     .write(&folder.join("run.json"));
     succeeds(&folder, &["regions", "show", "run.json", "-o", "page.html"]);
@@ -127,9 +123,9 @@ fn many_ranks_are_a_page_that_is_not_larger() {
 fn several_reports_with_hostile_names_and_many_groups_stay_readable() {
     let folder = scratch("regions-hostile");
     let hostile = "<script>document.title='owned'</script><img/src=x/onerror=alert(1)> \u{202e}'\"&</h2></svg> a name ";
-    Made {
+    MadeRegions {
         name: hostile,
-        ..Made::on(9, 3)
+        ..MadeRegions::on(9, 3)
     }
     .write(&folder.join("a<b>&.json"));
     made::many_groups(40)
@@ -191,10 +187,10 @@ fn several_reports_with_hostile_names_and_many_groups_stay_readable() {
 #[test]
 fn a_difference_names_regions_and_ranks() {
     let folder = scratch("regions-diff");
-    Made::on(64, 8).write(&folder.join("before.json"));
-    Made {
+    MadeRegions::on(64, 8).write(&folder.join("before.json"));
+    MadeRegions {
         balanced: true,
-        ..Made::on(64, 8)
+        ..MadeRegions::on(64, 8)
     }
     .write(&folder.join("after.json"));
     let text = succeeds(&folder, &["regions", "diff", "before.json", "after.json"]);
@@ -263,17 +259,17 @@ fn a_difference_names_regions_and_ranks() {
     assert_eq!(document["regions"].as_array().map(Vec::len), Some(5));
 
     // Another number of ranks, and a region that is in one of them only.
-    Made {
+    MadeRegions {
         name: "ocean",
-        ..Made::on(48, 8)
+        ..MadeRegions::on(48, 8)
     }
     .write(&folder.join("fewer.json"));
     let text = succeeds(&folder, &["regions", "diff", "before.json", "fewer.json"]);
     for said in [
-        "Note: the numbers of ranks differ: only of 0-47, which both have, is it said which moved\n",
+        "Note: the numbers of ranks differ: moves are only listed for the common ranks 0-47\n",
         "\n*** barotropic\n  is only in A, on 64 ranks (0-63)\n",
         "\n*** ocean\n  is only in B, on 48 ranks (0-47)\n",
-        "\n  ran through by 64 ranks in A, by 48 in B\n",
+        "\n  executed by 64 ranks in A, by 48 in B\n",
     ] {
         assert!(text.contains(said), "no {said} in:\n{text}");
     }
@@ -282,10 +278,10 @@ fn a_difference_names_regions_and_ranks() {
 #[test]
 fn bad_input_is_one_line() {
     let folder = scratch("regions-bad");
-    Made::on(4, 2).write(&folder.join("good.json"));
-    Made {
+    MadeRegions::on(4, 2).write(&folder.join("good.json"));
+    MadeRegions {
         tick: Duration::from_nanos(1_000),
-        ..Made::on(4, 2)
+        ..MadeRegions::on(4, 2)
     }
     .write(&folder.join("coarse.json"));
     let text = fs::read_to_string(folder.join("good.json")).expect("it was written");
@@ -303,11 +299,11 @@ fn bad_input_is_one_line() {
     }
     let wrong = [
         ("missing", "missing.json: No such file"),
-        ("empty", "empty.json: this is no report of regions"),
-        ("text", "text.json: this is no report of regions"),
+        ("empty", "empty.json: this is not a report of regions"),
+        ("text", "text.json: this is not a report of regions"),
         ("cut", "cut.json: EOF"),
-        ("other", "other.json: this is no report of regions"),
-        ("newer", "newer.json: version 9 is not known here"),
+        ("other", "other.json: this is not a report of regions"),
+        ("newer", "newer.json: version 9 is not supported"),
     ];
     for (name, culprit) in wrong {
         let name = format!("{name}.json");
@@ -379,7 +375,7 @@ fn bad_input_is_one_line() {
     );
     assert!(!folder.join("x.html").exists());
 
-    // A full disk is nobody's choice.
+    // A full disk is not bad input: exit code 1.
     let full = downbeat(
         &folder,
         &["regions", "show", "good.json", "-o", "/dev/full"],

@@ -1,9 +1,9 @@
-//! The page of `downbeat report` as its readers meet it: in a browser, on a phone, in print.
+//! Command-line tests of `downbeat report`: the page in a browser, on a phone, in print.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test, that is how a failure is told"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "report/experiments.rs"]
@@ -12,16 +12,16 @@ mod shown;
 
 use std::fs;
 
-use experiments::Made;
+use experiments::MadeExperiment;
 use shown::{Browser, downbeat, looks_well, refuses, scratch, shows, succeeds};
 
-const OPEN_MPI: Made = Made {
+const OPEN_MPI: MadeExperiment = MadeExperiment {
     launches: 10,
     observations: 300,
     slower: 1.0,
     library: "Open MPI 4.1.4",
 };
-const MPICH: Made = Made {
+const MPICH: MadeExperiment = MadeExperiment {
     launches: 10,
     observations: 300,
     slower: 1.08,
@@ -29,7 +29,7 @@ const MPICH: Made = Made {
 };
 
 #[test]
-fn two_experiments_are_a_page_for_every_reader() {
+fn two_experiments_are_a_page_on_every_device() {
     let folder = scratch("report-two");
     OPEN_MPI.write(&folder.join("openmpi"));
     MPICH.write(&folder.join("mpich"));
@@ -72,7 +72,7 @@ fn two_experiments_are_a_page_for_every_reader() {
     }
     for size in [(390, 3_000), (1_200, 3_000)] {
         let seen = browser.screenshot(&page, size);
-        // Both experiments are there in their colours, on paper that is white.
+        // Both experiments are drawn in their colours, on a white background.
         assert!(
             seen.count([0x00, 0x72, 0xb2]) > 200 && seen.count([0xd5, 0x5e, 0x00]) > 200,
             "{size:?}"
@@ -99,7 +99,7 @@ fn two_experiments_are_a_page_for_every_reader() {
 fn many_experiments_with_long_names_stay_readable() {
     let folder = scratch("report-many");
     for i in 0..7 {
-        let made = Made {
+        let made = MadeExperiment {
             launches: 33,
             observations: 12,
             slower: 1.0 + 0.3 * f64::from(i),
@@ -132,7 +132,7 @@ fn many_experiments_with_long_names_stay_readable() {
 #[test]
 fn one_experiment_needs_no_comparison_and_may_go_to_standard_output() {
     let folder = scratch("report-one");
-    Made {
+    MadeExperiment {
         launches: 1,
         observations: 20,
         ..OPEN_MPI
@@ -171,7 +171,7 @@ fn hostile_names_stay_text() {
 #[test]
 fn bad_input_is_one_line() {
     let folder = scratch("report-bad");
-    Made {
+    MadeExperiment {
         launches: 2,
         observations: 3,
         ..OPEN_MPI
@@ -214,7 +214,7 @@ fn bad_input_is_one_line() {
     );
     assert!(!folder.join("x.html").exists());
 
-    // A full disk is nobody's choice.
+    // A full disk is not bad input: exit code 1.
     let full = downbeat(&folder, &["report", "good", "-o", "/dev/full"]);
     let said = String::from_utf8_lossy(&full.stderr);
     assert_eq!(

@@ -1,9 +1,6 @@
-//! `downbeat run` as its user meets it, with a small script in place of a benchmark.
+//! Command-line tests of `downbeat run`, with a small script in place of a benchmark.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "run/experiment.rs"]
 mod experiment;
@@ -17,11 +14,11 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
-use experiment::{BENCH, Experiment, Said, eventually, is_gone, send};
+use experiment::{BENCH, RunExperiment, RunOutput, eventually, is_gone, send};
 
 #[test]
 fn every_launch_has_a_record_a_log_and_a_line() {
-    let experiment = Experiment::new("plain");
+    let experiment = RunExperiment::new("plain");
     let said = experiment.run(&["-n", "3"], &[]).succeeds();
     experiment.is_complete(3);
     let lines: Vec<&str> = said.out.lines().collect();
@@ -42,7 +39,7 @@ fn every_launch_has_a_record_a_log_and_a_line() {
         )
     );
 
-    // Nothing is left to do; then there is more to do.
+    // First nothing is left to do, then there is more.
     let before = experiment.records();
     assert_eq!(
         experiment
@@ -72,8 +69,8 @@ fn every_launch_has_a_record_a_log_and_a_line() {
 }
 
 #[test]
-fn what_is_launched_is_shown_on_request() {
-    let said = Experiment::new("verbose").run(&["-n", "1", "--verbose"], &[]);
+fn verbose_shows_the_output_of_launches() {
+    let said = RunExperiment::new("verbose").run(&["-n", "1", "--verbose"], &[]);
     assert!(
         said.err
             .ends_with("launch-001 measures\nlaunch-001 complains\n")
@@ -83,7 +80,7 @@ fn what_is_launched_is_shown_on_request() {
 }
 
 #[test]
-fn variants_take_turns_in_an_order_that_is_the_seeds() {
+fn variants_alternate_in_the_order_of_the_seed() {
     let words = [
         "--variant",
         "a",
@@ -97,7 +94,7 @@ fn variants_take_turns_in_an_order_that_is_the_seeds() {
         "RANKS=8",
         BENCH,
     ];
-    let order = |experiment: &Experiment| -> Vec<String> {
+    let order = |experiment: &RunExperiment| -> Vec<String> {
         let plan: serde_json::Value =
             serde_json::from_str(&experiment.read("plan.json")).expect("a plan");
         plan["order"]
@@ -107,8 +104,8 @@ fn variants_take_turns_in_an_order_that_is_the_seeds() {
             .map(|label| label.as_str().unwrap().to_owned())
             .collect()
     };
-    let launch = |experiment: &Experiment, options: &[&str]| {
-        Said::of(
+    let launch = |experiment: &RunExperiment, options: &[&str]| {
+        RunOutput::of(
             &experiment
                 .command(options, &words)
                 .output()
@@ -116,7 +113,10 @@ fn variants_take_turns_in_an_order_that_is_the_seeds() {
         )
         .succeeds()
     };
-    let (one, two) = (Experiment::new("variants-1"), Experiment::new("variants-2"));
+    let (one, two) = (
+        RunExperiment::new("variants-1"),
+        RunExperiment::new("variants-2"),
+    );
     let said = launch(&one, &["-n", "6", "--seed", "7"]);
     launch(&two, &["-n", "2", "--seed", "7"]);
     launch(&two, &["-n", "6"]);
@@ -132,7 +132,7 @@ fn variants_take_turns_in_an_order_that_is_the_seeds() {
             ]
         );
     }
-    // They were launched in this order, each in its own folder; factors differ between folders only.
+    // They were launched in this order, each in its own folder; factors only differ between folders.
     let launched: Vec<&str> = said
         .out
         .lines()
@@ -157,20 +157,20 @@ fn variants_take_turns_in_an_order_that_is_the_seeds() {
 }
 
 #[test]
-fn a_command_may_say_where_it_wants_the_folder_and_the_name() {
-    let experiment = Experiment::new("braces");
+fn a_command_may_contain_placeholders() {
+    let experiment = RunExperiment::new("braces");
     let script = format!("exec {BENCH} --launch {{launch}} --out '{{out}}'");
     let mut command = experiment.command(&["-n", "2"], &["--", "sh", "-c", &script]);
-    Said::of(&command.output().expect("the program starts")).succeeds();
+    RunOutput::of(&command.output().expect("the program starts")).succeeds();
     experiment.is_complete(2);
 }
 
 #[test]
-fn another_experiment_does_not_get_into_the_folder() {
-    let experiment = Experiment::new("other");
+fn another_experiment_is_refused_in_the_same_folder() {
+    let experiment = RunExperiment::new("other");
     experiment.run(&["-n", "2", "--seed", "1"], &[]).succeeds();
     let other = |options: &[&str], launched: &[&str], why: &str| {
-        let said = Said::of(
+        let said = RunOutput::of(
             &experiment
                 .command(options, launched)
                 .output()
@@ -181,23 +181,27 @@ fn another_experiment_does_not_get_into_the_folder() {
     other(
         &["-n", "2"],
         &["--", BENCH, "-x"],
-        "word 2 of the command is missing there and -x here",
+        "word 2 of the command is missing in the plan and -x here",
     );
     other(
         &["-n", "2"],
         &["--variant", "a", "--", BENCH],
-        "the variants are one command there and a here",
+        "the variants are one command in the plan and a here",
     );
-    other(&["-n", "1"], &["--", BENCH], "-n is 2 there and 1 here");
+    other(
+        &["-n", "1"],
+        &["--", BENCH],
+        "-n is 2 in the plan and 1 here",
+    );
     other(
         &["-n", "2", "--seed", "2"],
         &["--", BENCH],
-        "--seed is 1 there and 2 here",
+        "--seed is 1 in the plan and 2 here",
     );
     other(
         &["-n", "1", "--dry-run"],
         &["--", BENCH],
-        "-n is 2 there and 1 here",
+        "-n is 2 in the plan and 1 here",
     );
     fs::write(experiment.out.join("plan.json"), "{").unwrap();
     other(
@@ -215,8 +219,8 @@ fn another_experiment_does_not_get_into_the_folder() {
 }
 
 #[test]
-fn a_mistyped_command_can_be_mended() {
-    let experiment = Experiment::new("mended");
+fn a_mistyped_command_can_be_corrected() {
+    let experiment = RunExperiment::new("mended");
     let wrong = experiment
         .command(&["-n", "2"], &["--", "false"])
         .output()
@@ -230,7 +234,7 @@ fn a_mistyped_command_can_be_mended() {
 
 #[test]
 fn a_launch_with_other_factors_is_moved_aside() {
-    let experiment = Experiment::new("factors");
+    let experiment = RunExperiment::new("factors");
     experiment.run(&["-n", "2"], &[]).succeeds();
     for aside in ["launch-003.csv.differs", "launch-003.csv.differs-2"] {
         let said = experiment
@@ -252,9 +256,9 @@ fn a_launch_with_other_factors_is_moved_aside() {
 }
 
 #[test]
-fn a_launch_that_fails_is_launched_again_and_loses_nothing() {
-    let experiment = Experiment::new("fails");
-    // Once it fails, and once it is killed in the middle of a group.
+fn a_failed_launch_is_repeated_and_loses_nothing() {
+    let experiment = RunExperiment::new("fails");
+    // One launch fails, and one is killed in the middle of a group.
     let said = experiment.run(
         &["-n", "2"],
         &[
@@ -280,10 +284,10 @@ fn a_launch_that_fails_is_launched_again_and_loses_nothing() {
     let said = said.ends(1, "downbeat: launch-003: exit status: 3; see ");
     assert!(
         said.err
-            .contains("launch-003.log; the same command line goes on"),
+            .contains("launch-003.log; the same command line continues"),
         "{said:?}"
     );
-    // What is complete is not launched again, however it ended.
+    // A complete launch is not repeated, even if its program failed.
     let said = experiment.run(&["-n", "3"], &[("WEARY", "1")]);
     assert!(
         said.code == Some(0)
@@ -303,14 +307,14 @@ fn a_launch_that_fails_is_launched_again_and_loses_nothing() {
 
 #[test]
 fn a_launch_that_takes_too_long_is_ended() {
-    let experiment = Experiment::new("late");
+    let experiment = RunExperiment::new("late");
     let said = experiment.run(
         &["-n", "1", "--timeout", "300ms", "--retries", "1"],
         &[("PAUSE", "100")],
     );
     let said = said.ends(1, "launch-001: took longer than 0.3 s");
-    assert!(said.err.contains("again (1 of 1)"), "{said:?}");
-    // On a slow machine it did not get that far.
+    assert!(said.err.contains("repeating (1 of 1)"), "{said:?}");
+    // On a slow machine the script may not have written its process id.
     let launched = experiment
         .read("pid")
         .trim()
@@ -322,8 +326,8 @@ fn a_launch_that_takes_too_long_is_ended() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn nothing_is_left_behind() {
-    let experiment = Experiment::new("leave");
+fn no_process_is_left_behind() {
+    let experiment = RunExperiment::new("leave");
     let left = experiment.file("leave");
     experiment.run(&["-n", "1"], &[("LEAVE", &left)]).succeeds();
     let left = fs::read_to_string(left)
@@ -336,30 +340,30 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn a_signal_ends_what_was_launched_and_the_run_can_be_gone_on_with() {
-    let experiment = Experiment::new("signal");
+fn a_signal_ends_the_launch_and_the_run_can_be_continued() {
+    let experiment = RunExperiment::new("signal");
     for (signal, code, name) in [(Signal::INT, 130, "SIGINT"), (Signal::TERM, 143, "SIGTERM")] {
         let child = experiment.start(&["-n", "2"], &[("PAUSE", "100")]);
         let launched = experiment.launched();
         send(&child, signal);
-        let said = Said::end_of(child).ends(
+        let said = RunOutput::end_of(child).ends(
             code,
-            &format!("downbeat: stopped by {name}; what was measured is in "),
+            &format!("downbeat: stopped by {name}; the results so far are in "),
         );
         assert!(
-            said.err.lines().count() == 1 && said.err.contains("the same command line goes on"),
+            said.err.lines().count() == 1 && said.err.contains("the same command line continues"),
             "{said:?}"
         );
         assert!(is_gone(launched));
         fs::remove_file(experiment.out.join("pid")).unwrap();
     }
-    // One that does not end when it is asked to ends when it is asked again.
+    // A program that ignores the first signal is killed by the second.
     let child = experiment.start(&["-n", "2"], &[("PAUSE", "100"), ("STUBBORN", "1")]);
     let launched = experiment.launched();
     send(&child, Signal::INT);
     sleep(Duration::from_millis(100));
     send(&child, Signal::INT);
-    Said::end_of(child).ends(130, "stopped by SIGINT");
+    RunOutput::end_of(child).ends(130, "stopped by SIGINT");
     assert!(is_gone(launched));
     experiment.run(&["-n", "2"], &[]).succeeds();
     experiment.is_complete(2);
@@ -367,19 +371,19 @@ fn a_signal_ends_what_was_launched_and_the_run_can_be_gone_on_with() {
 
 #[test]
 fn two_runs_do_not_share_a_folder() {
-    let experiment = Experiment::new("shared");
+    let experiment = RunExperiment::new("shared");
     let child = experiment.start(&["-n", "2"], &[("PAUSE", "100")]);
     experiment.launched();
     experiment
         .run(&["-n", "2"], &[])
-        .ends(2, "another `downbeat run` is at work in this folder");
+        .ends(2, "another `downbeat run` is using this folder");
     send(&child, Signal::TERM);
-    Said::end_of(child).ends(143, "stopped by SIGTERM");
+    RunOutput::end_of(child).ends(143, "stopped by SIGTERM");
 }
 
 #[test]
-fn what_outlives_its_run_is_waited_for() {
-    let experiment = Experiment::new("orphan");
+fn a_program_that_outlives_its_run_is_waited_for() {
+    let experiment = RunExperiment::new("orphan");
     let (hold, err) = (experiment.file("hold"), experiment.file("err"));
     let environment = [("HOLD", hold.as_str())];
     let mut child = experiment.start(&["-n", "2"], &environment);
@@ -402,12 +406,12 @@ fn what_outlives_its_run_is_waited_for() {
     };
     let child = wait();
     send(&child, Signal::INT);
-    assert_eq!(Said::end_of(child).code, Some(130));
+    assert_eq!(RunOutput::end_of(child).code, Some(130));
     let child = wait();
     assert!(!is_gone(orphan));
     fs::remove_file(&hold).unwrap();
-    // It finished its record, so that there was one launch left.
-    let said = Said::end_of(child);
+    // It finished its record, so one launch was left.
+    let said = RunOutput::end_of(child);
     assert!(
         said.code == Some(0) && said.out.lines().count() == 2,
         "{said:?}"
@@ -418,7 +422,7 @@ fn what_outlives_its_run_is_waited_for() {
 
 #[test]
 fn ranks_that_outlive_their_launcher_are_waited_for() {
-    let experiment = Experiment::new("ranks");
+    let experiment = RunExperiment::new("ranks");
     experiment.run(&["-n", "1"], &[]).succeeds();
     let record = experiment.out.join("launch-001.csv");
     let whole = experiment.read("launch-001.csv");
@@ -438,15 +442,15 @@ fn ranks_that_outlive_their_launcher_are_waited_for() {
             .then_some(())
     });
     drop(rank);
-    assert_eq!(Said::end_of(child).code, Some(0));
+    assert_eq!(RunOutput::end_of(child).code, Some(0));
     experiment.is_complete(1);
 }
 
 #[test]
-fn a_run_goes_on_where_it_was_killed() {
+fn a_killed_run_continues_where_it_stopped() {
     for seed in 0..20 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let experiment = Experiment::new(&format!("killed-{seed}"));
+        let experiment = RunExperiment::new(&format!("killed-{seed}"));
         let mut child = experiment.start(&["-n", "3"], &[("PAUSE", "0.02")]);
         sleep(Duration::from_millis(random.u64(0..400)));
         let (kill_run, kill_launched) =
@@ -455,7 +459,7 @@ fn a_run_goes_on_where_it_was_killed() {
             child.kill().unwrap();
         }
         if kill_launched {
-            // It may not have begun, or have ended just now.
+            // It may not have begun, or may have just ended.
             let process = experiment
                 .read("pid")
                 .trim()
@@ -465,7 +469,7 @@ fn a_run_goes_on_where_it_was_killed() {
             process.map(|process| kill_process(process, Signal::KILL));
         }
         let before = experiment.records();
-        let mut said = Said::end_of(child);
+        let mut said = RunOutput::end_of(child);
         if kill_run {
             said = experiment.run(&["-n", "3"], &[("PAUSE", "0.02")]);
         }
@@ -482,10 +486,10 @@ fn a_run_goes_on_where_it_was_killed() {
     }
 }
 
-/// That bad input gives one line, exit code 2, and no plan.
+/// Asserts that bad input gives one line, exit code 2, and no plan.
 fn refuses(options: &[&str], launched: &[&str], culprit: &str) {
-    let experiment = Experiment::new("refused");
-    let said = Said::of(
+    let experiment = RunExperiment::new("refused");
+    let said = RunOutput::of(
         &experiment
             .command(options, launched)
             .output()
@@ -513,20 +517,20 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for time in ["0", "-5s", "8abc", "NaN", "10", ""] {
         refuses(&["--timeout", time], &["--", BENCH], "--timeout");
     }
-    refuses(&[], &[], "COMMAND: there is no command behind --");
-    refuses(&[], &["--"], "COMMAND: there is no command behind --");
+    refuses(&[], &[], "COMMAND: no command after --");
+    refuses(&[], &["--"], "COMMAND: no command after --");
     refuses(&[], &[BENCH], "bench.sh");
     refuses(
         &[],
         &["--", "no-such-program"],
-        "COMMAND: no-such-program: there is no such program",
+        "COMMAND: no-such-program: program not found",
     );
     refuses(
         &[],
         &["--", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
-        "there is no such program",
+        "program not found",
     );
-    refuses(&[], &["--", BENCH, "{out}"], "{out}, but not {launch}");
+    refuses(&[], &["--", BENCH, "{out}"], "{out} but not {launch}");
     for name in ["", "a/b", "..", "-a", "a b", "é"] {
         refuses(&["--variant", name], &["--", BENCH], "--variant");
     }
@@ -538,12 +542,12 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     refuses(
         &["--variant", "a"],
         &["--", BENCH, "--variant", "b", BENCH],
-        "--variant: a name, -- and a command",
+        "--variant: must be followed by a name, -- and a command",
     );
     refuses(
         &["--variant", "a"],
         &["--", BENCH, "--variant", "b", "--"],
-        "--variant: b: there is no command behind --",
+        "--variant: b: no command after --",
     );
     refuses(
         &[],
@@ -556,7 +560,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
 fn a_folder_that_cannot_be_written_is_named() {
     for out in ["/proc/downbeat", "/dev/null", "/dev/null/x", ""] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
-        let said = Said::of(
+        let said = RunOutput::of(
             &command
                 .args(["run", "--out", out, "--", BENCH])
                 .output()

@@ -1,45 +1,45 @@
-//! What the ranks of a program must agree on: that all go on, or that all end for the same reason.
+//! Agreement of the ranks of a program: all continue, or all fail for the same reason.
 
 use downbeat_sync::{Comm, CommError, MAX_WORDS, block_on_ready, collective};
 
 use crate::Failure;
 
-/// Goes on if all ranks can. Otherwise all of them fail in the same way, and rank 0 knows what the lowest of those has
-/// to say that could not go on. All ranks call this.
+/// Returns the result of this rank if no rank failed. Otherwise all ranks fail in the same way; rank 0 gets the message of
+/// the lowest rank that failed, the others an empty one. All ranks call this.
 ///
 /// # Errors
-/// If any rank failed, or is gone.
-pub async fn agree<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, Failure> {
-    let Some(speaker) = collective::lowest_rank_where(comm, mine.is_err())
+/// If any rank failed or left.
+pub async fn agree<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T, Failure> {
+    let Some(failed) = collective::lowest_rank_where(comm, result.is_err())
         .await
         .map_err(Failure::run)?
     else {
-        return mine;
+        return result;
     };
-    let (kind, text) = match &mine {
+    let (kind, text) = match &result {
         Ok(_) => (0, ""),
         Err(Failure::Help(text)) => (HELP, text.as_str()),
         Err(Failure::Input(text)) => (INPUT, text.as_str()),
         Err(Failure::Run(text) | Failure::Signal(_, text)) => (RUN, text.as_str()),
     };
-    let of_speaker = |kind| if comm.rank() == speaker { kind } else { 0 };
-    let told = collective::all_reduce(comm, of_speaker(kind), u64::max)
+    let kind = if comm.rank() == failed { kind } else { 0 };
+    let kind = collective::all_reduce(comm, kind, u64::max)
         .await
         .map_err(Failure::run)?;
-    let text = send_text(comm, speaker, text).await.map_err(Failure::run)?;
-    Err(match told {
+    let text = send_text(comm, failed, text).await.map_err(Failure::run)?;
+    Err(match kind {
         HELP => Failure::Help(text),
         INPUT => Failure::Input(text),
         _ => Failure::Run(text),
     })
 }
 
-/// The same for ranks that never suspend.
+/// Does the same as [`agree`] for ranks that never suspend.
 ///
 /// # Errors
 /// As [`agree`].
-pub fn agree_blocking<T, M: Comm>(comm: &M, mine: Result<T, Failure>) -> Result<T, Failure> {
-    block_on_ready_failure(agree(comm, mine))
+pub fn agree_blocking<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T, Failure> {
+    block_on_ready_failure(agree(comm, result))
 }
 
 /// Runs work of ranks that never suspend, such as those of MPI.
@@ -56,14 +56,14 @@ const HELP: u64 = 1;
 const INPUT: u64 = 2;
 const RUN: u64 = 3;
 
-/// The texts of all ranks, on rank 0; on all others nothing. All ranks call this.
+/// Returns the texts of all ranks on rank 0, and nothing on the others. All ranks call this.
 ///
 /// # Errors
-/// When a rank is gone.
-pub async fn gather_texts<M: Comm>(comm: &M, mine: &str) -> Result<Vec<String>, CommError> {
+/// When a rank left.
+pub async fn gather_texts<M: Comm>(comm: &M, text: &str) -> Result<Vec<String>, CommError> {
     let mut texts = Vec::new();
     for rank in 0..comm.size() {
-        let text = send_text(comm, rank, mine).await?;
+        let text = send_text(comm, rank, text).await?;
         if comm.rank() == 0 {
             texts.push(text);
         }
@@ -71,7 +71,7 @@ pub async fn gather_texts<M: Comm>(comm: &M, mine: &str) -> Result<Vec<String>, 
     Ok(texts)
 }
 
-/// From one rank to rank 0; nobody else is concerned, and gets an empty text.
+/// Sends a text from one rank to rank 0; the other ranks get an empty text.
 async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, CommError> {
     if from == 0 && comm.rank() == 0 {
         return Ok(text.to_owned());
@@ -79,7 +79,7 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
     if comm.rank() == from {
         comm.send(0, text.len() as u64).await?;
         for part in text.as_bytes().chunks(BYTES) {
-            comm.send(0, part_of(part)).await?;
+            comm.send(0, text_part(part)).await?;
         }
         return Ok(String::new());
     }
@@ -96,12 +96,12 @@ async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, C
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// As many bytes as fit into a message.
+/// Bytes of a text that fit into one message.
 type TextPart = [u64; MAX_WORDS];
 
 const BYTES: usize = size_of::<TextPart>();
 
-fn part_of(bytes: &[u8]) -> TextPart {
+fn text_part(bytes: &[u8]) -> TextPart {
     let mut words = [0; MAX_WORDS];
     for (i, byte) in bytes.iter().enumerate() {
         words[i / 8] |= u64::from(*byte) << (i % 8 * 8);
@@ -114,11 +114,11 @@ mod tests {
     use super::*;
     use downbeat_sync::ThreadCluster;
 
-    /// What every rank gets when those named fail.
+    /// Returns the result of every rank when some fail.
     fn outcome(ranks: u32, failing: &'static [u32]) -> Vec<Result<u32, String>> {
         let run = |comm: &downbeat_sync::ThreadComm| {
             let rank = comm.rank();
-            let mine = match failing.iter().position(|failing| *failing == rank) {
+            let result = match failing.iter().position(|failing| *failing == rank) {
                 Some(0) => Err(Failure::Input(format!(
                     "rank {rank} is {} off",
                     "very ".repeat(30)
@@ -126,13 +126,13 @@ mod tests {
                 Some(_) => Err(Failure::Run("never mind".to_owned())),
                 None => Ok(rank),
             };
-            agree_blocking(comm, mine).map_err(|failure| format!("{failure:?}"))
+            agree_blocking(comm, result).map_err(|failure| format!("{failure:?}"))
         };
         ThreadCluster::new(ranks).run(run).unwrap()
     }
 
     #[test]
-    fn all_go_on_or_none_and_rank_0_knows_why() {
+    fn all_ranks_continue_or_fail_and_rank_0_knows_the_reason() {
         for ranks in [1, 2, 3, 5, 8] {
             assert!(outcome(ranks, &[]).into_iter().eq((0..ranks).map(Ok)));
         }

@@ -1,4 +1,4 @@
-//! Measuring operations: the options that programs share, the way through all groups, and what is shown in the end.
+//! Measurements of operations: shared options, the loop over all groups, and the output.
 
 mod global_time;
 mod method;
@@ -20,25 +20,25 @@ use crate::machine::random_seed;
 use crate::shuffle::shuffle;
 use crate::{Failure, ProgressBar, agree_blocking};
 
-/// What is to be measured, and what the program knows of the conditions.
+/// Groups to measure, and the conditions that the program knows.
 #[derive(Clone, Debug)]
 pub struct BenchPlan {
-    /// Everything that is to be measured.
+    /// All groups to measure.
     pub groups: Vec<GroupKey>,
-    /// Draws its order by lot; where there is none, it is another each time.
+    /// Seed of their random order; different each time if there is none.
     pub seed: Option<u64>,
-    /// What the results depend on.
+    /// Factors on which the results depend.
     pub factors: Factors,
-    /// What is of this launch only, besides its seed and when it began.
+    /// Facts of this launch, besides its seed and its start.
     pub facts: Factors,
-    /// What is said above the results.
+    /// Headline of the results.
     pub headline: String,
 }
 
-/// Who measured, and how.
-pub fn headline(who: &str, method: &Method) -> String {
+/// Returns a headline with the subject and the method.
+pub fn headline(subject: &str, method: &Method) -> String {
     format!(
-        "{who}, scheme {}, processing {}",
+        "{subject}, scheme {}, processing {}",
         method.scheme, method.processing
     )
 }
@@ -67,13 +67,13 @@ pub fn check_ranks(operation: &impl Display, min: u32, ranks: u32) -> Result<(),
     Err(Failure::option("--operation", why))
 }
 
-/// Measures one group after the other, and keeps each as soon as it is known. All ranks call this, with equal groups; what
-/// was found, and what rank 0 planned, is on rank 0.
+/// Measures one group after the other, and records each as soon as it is known. All ranks call this with equal groups; only
+/// rank 0 uses the rest of the plan and returns results.
 ///
-/// `measure` returns nothing on other ranks than rank 0. Groups that the record of this launch has already are left out.
+/// `measure` returns a measurement on rank 0 alone. Groups that the record of this launch already contains are left out.
 ///
 /// # Errors
-/// When a group cannot be measured or kept.
+/// When a group cannot be measured or recorded.
 pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
@@ -90,67 +90,68 @@ pub fn measure_all<M: Comm>(
         Ok(BenchResults::default())
     };
     let mut results = agree_blocking(comm, results)?;
-    agree_blocking(comm, results.can_have(&groups))?;
+    agree_blocking(comm, results.check_missing(&groups))?;
     let progress = ProgressBar::new(0.0);
     for (number, key) in groups.iter().enumerate() {
-        let known = comm.rank() == 0 && results.has(key);
-        if block_on_ready(collective::broadcast(comm, u64::from(known))).map_err(Failure::run)? != 0
+        let recorded = comm.rank() == 0 && results.has(key);
+        if block_on_ready(collective::broadcast(comm, u64::from(recorded))).map_err(Failure::run)?
+            != 0
         {
             continue;
         }
         if comm.rank() == 0 {
             progress.say(&format!("{} of {}: {key}", number + 1, groups.len()));
         }
-        let kept = measure(key).and_then(|measured| {
-            let kept = measured.map_or(Ok(()), |measured| results.add(key, &measured));
-            agree_blocking(comm, kept)
+        let added = measure(key).and_then(|measured| {
+            let added = measured.map_or(Ok(()), |measured| results.add(key, &measured));
+            agree_blocking(comm, added)
         });
-        if kept.is_err() {
+        if added.is_err() {
             progress.clear();
             output.show_before_failure(&results);
         }
-        kept?;
+        added?;
     }
-    let ended = results.end();
-    agree_blocking(comm, ended)?;
+    let completed = results.complete();
+    agree_blocking(comm, completed)?;
     Ok(results)
 }
 
-/// All ranks go on with what they measured, or fail alike. A rank that is alone with its failure must not come here.
+/// Returns the measurement on all ranks, or the same failure. A rank must not call this if it failed alone.
 ///
 /// # Errors
-/// What the lowest rank that failed itself has to say.
+/// The failure of the lowest rank that failed by itself.
 pub fn agree_on_measured<M: Comm>(
     comm: &M,
     key: &GroupKey,
-    mine: Result<Option<Measurement>, MeasureError>,
+    measured: Result<Option<Measurement>, MeasureError>,
 ) -> Result<Option<Measurement>, Failure> {
-    let mine = match mine {
-        // The rank that failed itself has something to say.
+    let measured = match measured {
+        // The rank that failed by itself reports the failure.
         Err(MeasureError::OtherRank(_)) => Ok(None),
         Err(why) => Err(Failure::Run(format!("rank {}: {key}: {why}", comm.rank()))),
         Ok(measured) => Ok(measured),
     };
-    agree_blocking(comm, mine)
+    agree_blocking(comm, measured)
 }
 
-/// What is kept of a measurement.
-fn group_of(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
+/// Returns the recorded part of a measurement.
+fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
-    let found = measured
+    let details = measured
         .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
     MeasuredGroup {
         key: key.clone(),
-        // The journal takes them from the observations.
+        // The journal computes them from the observations.
         nanos: Vec::new(),
         counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
-        figures: figures.chain(found).collect(),
+        figures: figures.chain(details).collect(),
     }
 }

@@ -1,43 +1,43 @@
-//! A calibration of the time stamp counter: made now, or loaded from a file that an earlier `downbeat calibrate` saved.
+//! Calibration of the time stamp counter: made now, or loaded from a file that `downbeat calibrate` saved.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_timers::{
-    Calibration, Duration, SavedCalibration, SystemClock, SystemClockId, TscClock, TscUnavailable,
-    calibrate_during,
+    Calibration, ClockUnavailable, Duration, SavedCalibration, SystemClock, SystemClockId,
+    TscClock, calibrate_during,
 };
 
 use crate::Failure;
 
-/// The options that name a saved calibration.
+/// Option that names a saved calibration.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CalibrationOptions {
-    /// Use a saved calibration instead of making one
+    /// Load a saved calibration instead of calibrating
     #[arg(long = "calibration", value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
-/// A calibration, and where it comes from.
+/// A calibration, and its origin.
 #[derive(Debug)]
 pub struct UsedCalibration {
-    /// The calibration.
+    /// Calibration itself.
     pub calibration: Calibration,
-    /// The clock that the counter was compared with.
+    /// Clock with which the counter was compared.
     pub reference: SystemClockId,
-    /// `None` if it was made now.
+    /// File of a saved calibration, `None` if it was made now.
     pub file: Option<String>,
 }
 
 impl CalibrationOptions {
-    /// Loads the calibration, if that was asked for, or makes one. Without a counter there is none.
+    /// Loads the calibration if a file is given, otherwise calibrates; returns `None` without a counter.
     ///
     /// # Errors
-    /// When the file holds none for this machine, when there is a file but no counter to apply it to, or when the
-    /// counter cannot be calibrated.
+    /// When the file holds no calibration for this machine, when a file is given but there is no counter, or when the counter
+    /// cannot be calibrated.
     pub fn calibrate(
         &self,
-        tsc: &Result<TscClock, TscUnavailable>,
+        tsc: &Result<TscClock, ClockUnavailable>,
         raw: &SystemClock,
         during: Duration,
     ) -> Result<Option<UsedCalibration>, Failure> {
@@ -45,7 +45,7 @@ impl CalibrationOptions {
             (Err(_), None) => Ok(None),
             (Err(why), Some(_)) => Err(Failure::option(
                 "--calibration",
-                format!("there is no counter that it could be used for: {why}"),
+                format!("there is no time stamp counter to which it applies: {why}"),
             )),
             (Ok(tsc), None) => {
                 let calibration = calibrate_during(tsc, raw, during).map_err(Failure::run)?;

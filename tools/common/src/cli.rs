@@ -1,4 +1,4 @@
-//! Reading the command line.
+//! Parsers of the command line.
 
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -7,10 +7,10 @@ use downbeat_sync::Algorithm;
 
 use crate::Failure;
 
-/// Reads the command line of the program.
+/// Parses the command line of the program.
 ///
 /// # Errors
-/// What the user typed wrong, in one line; or the help that was asked for.
+/// When it is invalid, in one line; or with the help that was asked for.
 pub fn parse<A: Parser>() -> Result<A, Failure> {
     A::try_parse().map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
@@ -18,7 +18,7 @@ pub fn parse<A: Parser>() -> Result<A, Failure> {
     })
 }
 
-/// What clap says in its first paragraph, on one line; the rest is usage.
+/// Returns the first paragraph of a message of clap as one line; the rest is usage.
 fn first_paragraph(text: &str) -> String {
     let lines = text
         .lines()
@@ -28,10 +28,10 @@ fn first_paragraph(text: &str) -> String {
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
-/// A duration that is longer than 0.
+/// Parses a duration longer than 0.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// When the text is invalid.
 pub fn positive(text: &str) -> Result<Duration, String> {
     let duration = not_negative(text)?;
     if duration == Duration::ZERO {
@@ -41,10 +41,10 @@ pub fn positive(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A duration of 0 or more.
+/// Parses a duration of 0 or more.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// When the text is invalid.
 pub fn not_negative(text: &str) -> Result<Duration, String> {
     let time: Duration = text
         .parse()
@@ -56,32 +56,32 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A share above 0 and below 1, as a percentage or a number: `5%`, `0.05`.
+/// Parses a share above 0 and below 1, as a percentage or a number: `5%`, `0.05`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// When the text is invalid.
 pub fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = text
         .strip_suffix('%')
         .map_or((text, 1.0), |number| (number.trim_end(), 100.0));
     let share = number
         .parse::<f64>()
-        .map_err(|_| "a share is a percentage, such as 5%, or a number".to_owned())?
+        .map_err(|_| "must be a percentage, such as 5%, or a number".to_owned())?
         / unit;
     if share > 0.0 && share < 1.0 {
         Ok(share)
     } else {
-        Err("a share is above 0 % and below 100 %".to_owned())
+        Err("must be above 0 % and below 100 %".to_owned())
     }
 }
 
-/// Labels of algorithms, with commas between them.
+/// Labels of algorithms, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels(pub Vec<Algorithm>);
 
 impl Labels {
-    /// What a user may write.
-    pub const HELP: &str = "How to synchronize, one or several with commas: none, skampi/OFFSET, nbcbench/OFFSET, \
+    /// Help text of the option.
+    pub const HELP: &str = "Synchronization algorithms, separated by commas: none, skampi/OFFSET, nbcbench/OFFSET, \
                             hca3-offset/OFFSET, jk/LINE, hca/LINE, hca2/LINE, hca3/LINE, prop, h2hca(NODES,RANKS) or \
                             h3hca(NODES,SOCKETS,RANKS); OFFSET is skampi, mean-rtt or trace-collector and the number of \
                             exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100";
@@ -99,7 +99,7 @@ impl std::str::FromStr for Labels {
     }
 }
 
-/// The parts between commas, but for commas in parentheses: those belong to the label of a hierarchy.
+/// Splits at commas, except those in parentheses: these belong to the label of a hierarchy.
 fn split_outside_parentheses(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let outside = |c: char| {

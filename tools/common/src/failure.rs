@@ -1,33 +1,33 @@
-//! What ends the program early.
+//! Failures that end the program.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Why the program ends early: one line, and whose fault it is.
+/// Reason for which the program ends early, in one line.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user asked for what cannot be: exit code 2.
+    /// Invalid input of the user: exit code 2.
     Input(String),
-    /// Something went wrong at run time: exit code 1.
+    /// Error at run time: exit code 1.
     Run(String),
-    /// A signal with this number ended the program, which had time to say what comes of it: exit code 128 and the number.
+    /// A signal with this number ended the program, which could still report the consequences: exit code 128 plus the number.
     Signal(u8, String),
-    /// The user asked for help; this is not an error.
+    /// Text of the help that the user asked for; this is not an error.
     Help(String),
 }
 
 impl Failure {
-    /// A bad value of an option.
+    /// Creates a failure for an invalid value of an option.
     pub fn option(option: &str, why: impl Display) -> Self {
         Self::Input(format!("{option}: {why}"))
     }
 
-    /// Something that went wrong at run time.
+    /// Creates a failure for an error at run time.
     pub fn run(why: impl Display) -> Self {
         Self::Run(why.to_string())
     }
 
-    /// The exit code of a program that ends for this reason.
+    /// Returns the exit code of a program that ends for this reason.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Help(_) => ExitCode::SUCCESS,

@@ -1,7 +1,6 @@
-//! What Downbeat's programs share: how they read their options, how they fail, what their tables look like, and how
-//! synchronizations are tried out.
+//! Code that Downbeat's programs share: options, failures, tables, pages, and trials of synchronizations.
 //!
-//! This is no library for others: it prints, and it knows the options of our programs.
+//! This library is not meant for others: it prints, and it knows the options of these programs.
 
 mod agree;
 pub mod bench;

@@ -41,12 +41,12 @@ pub fn factors(factors: Factors) -> Factors {
         .with("turbo", &turbo())
 }
 
-/// What the machine is called.
+/// Returns the host name.
 pub fn host_name() -> String {
     line_of("/proc/sys/kernel/hostname")
 }
 
-/// What the system says in a file of one line.
+/// Returns the content of a system file of one line, or `unknown`.
 fn line_of(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
@@ -59,11 +59,11 @@ fn processor() -> String {
     name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// Two kernel drivers tell it in two ways.
+/// Returns the state of turbo frequencies, which two kernel drivers report in different files.
 fn turbo() -> &'static str {
-    let says = |path, yes| fs::read_to_string(path).ok().map(|text| text.trim() == yes);
-    let intel = || says("/sys/devices/system/cpu/intel_pstate/no_turbo", "0");
-    match says("/sys/devices/system/cpu/cpufreq/boost", "1").or_else(intel) {
+    let equals = |path, yes| fs::read_to_string(path).ok().map(|text| text.trim() == yes);
+    let intel = || equals("/sys/devices/system/cpu/intel_pstate/no_turbo", "0");
+    match equals("/sys/devices/system/cpu/cpufreq/boost", "1").or_else(intel) {
         Some(true) => "on",
         Some(false) => "off",
         None => "unknown",

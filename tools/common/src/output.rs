@@ -1,4 +1,4 @@
-//! Writing to standard output, and tables in text.
+//! Output to standard output, and tables as text.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use crate::Failure;
 
-/// Writes everything at once.
+/// Writes a text to standard output.
 ///
 /// # Errors
-/// When the disk is full or the pipe is closed.
+/// When it cannot be written: the disk is full or the pipe is closed.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
@@ -17,7 +17,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
         .map_err(|why| Failure::Run(format!("cannot write to standard output: {why}")))
 }
 
-/// Tells the user why the program ends, in one line that begins with its name; returns the exit code.
+/// Reports the failure with which the program ends, in one line that begins with its name; returns the exit code.
 #[expect(
     clippy::print_stderr,
     reason = "this is the one place that reports failures to the user"
@@ -44,20 +44,20 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
-/// So many of a thing: `1 rank`, `2 ranks`.
-pub fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+/// Writes a number of things: `1 rank`, `2 ranks`.
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A time in the unit that reads best, with the fraction of a nanosecond that averages have: `381.2 ns`, `4.200 us`.
+/// Writes a time in the best readable unit; nanoseconds with a fraction, which averages have: `381.2 ns`, `4.200 us`.
 pub fn time(nanos: f64) -> String {
-    let unit = PrintUnit::of(nanos);
+    let unit = PrintUnit::for_nanos(nanos);
     format!("{} {}", unit.number(nanos), unit.name)
 }
 
-/// A time and the ends of its interval, all in one unit: `381.2 [379.9, 383.0] ns`.
+/// Writes a time and the ends of its interval in one unit: `381.2 [379.9, 383.0] ns`.
 pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
-    let unit = PrintUnit::of(nanos);
+    let unit = PrintUnit::for_nanos(nanos);
     format!(
         "{} [{}, {}] {}",
         unit.number(nanos),
@@ -67,7 +67,7 @@ pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
     )
 }
 
-/// What times are counted in.
+/// Unit of a printed time.
 struct PrintUnit {
     nanos: f64,
     name: &'static str,
@@ -75,9 +75,9 @@ struct PrintUnit {
 }
 
 impl PrintUnit {
-    fn of(nanos: f64) -> Self {
+    fn for_nanos(nanos: f64) -> Self {
         let (unit, name, digits) = match nanos.abs() {
-            // What would be rounded up to 1000.0 is a microsecond.
+            // A value that would be rounded up to 1000.0 is a microsecond.
             small if small < 999.95 => (1.0, "ns", 1),
             small if small < 1e6 - 0.5 => (1e3, "us", 3),
             small if small < 1e9 - 500.0 => (1e6, "ms", 3),
@@ -91,14 +91,14 @@ impl PrintUnit {
     }
 
     fn number(&self, nanos: f64) -> String {
-        // Without the sign of what is rounded to zero.
+        // A value that is rounded to zero has no sign.
         let half = 0.5 * 10_f64.powi(-(self.digits as i32)) * self.nanos;
         let nanos = if nanos.abs() < half { 0.0 } else { nanos };
         format!("{:.*}", self.digits, nanos / self.nanos)
     }
 }
 
-/// A share as a percentage: `3.2 %`; more digits where it is small.
+/// Writes a share as a percentage, small ones with more digits: `3.2 %`.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = match percent.abs() {
@@ -110,7 +110,7 @@ pub fn percent(share: f64) -> String {
     format!("{percent:.digits$} %")
 }
 
-/// A probability: `0.0412`, and `2.1e-9` where that would be zeros.
+/// Writes a probability: `0.0412`, or `2.1e-9` instead of zeros.
 pub fn probability(p: f64) -> String {
     if p == 0.0 || p >= 0.000_95 {
         format!("{p:.4}")
@@ -119,14 +119,14 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// Rows of cells, laid out in columns.
+/// Table of text, laid out in columns.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these headings.
+    /// Creates a table with these headings.
     pub fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             rows: vec![headings.into_iter().map(str::to_owned).collect()],
@@ -138,7 +138,7 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// The table as text. Columns that hold a number in their first row of data are set to the right.
+    /// Returns the table as text. Columns that hold a number in their first row of data are aligned to the right.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_the_unit_that_reads_best() {
+    fn times_have_the_best_readable_unit() {
         let shown = [
             0.0, -0.01, 381.25, -12.0, 999.94, 999.96, 4_200.0, 999_999.6, -1.5e6, 2.5e9, 1e15,
         ]
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_to_the_right_and_lines_have_no_tail() {
+    fn numbers_are_aligned_to_the_right_and_lines_are_trimmed() {
         let mut table = Table::new(["name", "ns", "note"]);
         table.row(["a".into(), "9.5".into(), String::new()]);
         table.row(["long one".into(), "120.0".into(), "x".into()]);

@@ -1,4 +1,4 @@
-//! A page in the making: headings, pictures and tables. Everything that is not markup of its own is escaped here.
+//! HTML pages with headings, pictures and tables. All text is escaped here.
 
 pub mod axis;
 pub mod bins;
@@ -18,16 +18,16 @@ use crate::Failure;
 use crate::output::print;
 use svg::{Picture, escape};
 
-/// A page in the making.
+/// An HTML page that is being built.
 #[derive(Debug, Default)]
 pub struct Page {
     html: String,
-    /// Name and content of every picture as a file of its own.
+    /// Name and content of the file of every picture.
     files: BTreeMap<String, String>,
     pictures: usize,
 }
 
-/// Rows of text below headings.
+/// Table of an HTML page.
 #[derive(Debug)]
 pub struct HtmlTable {
     caption: String,
@@ -36,12 +36,12 @@ pub struct HtmlTable {
 }
 
 impl HtmlTable {
-    /// A table of numbers: all columns but the first are set to the right.
+    /// Creates a table of numbers: all columns except the first are aligned to the right.
     pub fn of_numbers<const N: usize>(caption: &str, headings: [&str; N]) -> Self {
         Self::new("n", caption, headings)
     }
 
-    /// A table of texts.
+    /// Creates a table of texts.
     pub fn of_text<'a>(caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
         Self::new("", caption, headings)
     }
@@ -64,12 +64,12 @@ impl HtmlTable {
         self.add("<tr>", cells);
     }
 
-    /// A row that stands out.
+    /// Adds a highlighted row.
     pub fn marked_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.add("<tr class=\"d\">", cells);
     }
 
-    /// A row whose first cell leads to a section.
+    /// Adds a row whose first cell links to a section.
     pub fn linked_row<S: AsRef<str>>(
         &mut self,
         id: &str,
@@ -82,7 +82,7 @@ impl HtmlTable {
         );
     }
 
-    /// A row that begins with a sample of how something is drawn.
+    /// Adds a row that begins with a sample of a drawn class.
     pub fn keyed_row<S: AsRef<str>>(
         &mut self,
         class: &str,
@@ -99,7 +99,7 @@ impl HtmlTable {
     fn add<S: AsRef<str>>(&mut self, start: &str, cells: impl IntoIterator<Item = S>) {
         self.html += start;
         for cell in cells {
-            // The ends of cells and rows go without saying in HTML; there may be many thousands.
+            // HTML does not need the end tags of cells and rows; there may be many thousands.
             let _ = write!(self.html, "<td>{}", escape(cell.as_ref()));
         }
         self.html.push('\n');
@@ -108,38 +108,37 @@ impl HtmlTable {
 }
 
 impl Page {
-    /// A heading to which a link can lead.
+    /// Adds a heading that can be a link target.
     pub fn section(&mut self, id: &str, heading: &str) {
         let _ = writeln!(self.html, "<h2 id=\"{id}\">{}</h2>", escape(heading));
     }
 
-    /// A heading below that.
+    /// Adds a heading of the next level.
     pub fn subsection(&mut self, heading: &str) {
         let _ = writeln!(self.html, "<h3>{}</h3>", escape(heading));
     }
 
-    /// A paragraph of that class.
+    /// Adds a paragraph of a class.
     pub fn paragraph(&mut self, class: &str, text: &str) {
         let _ = writeln!(self.html, "<p class=\"{class}\">{}</p>", escape(text));
     }
 
-    /// What need not be read at first.
+    /// Adds a paragraph of secondary information.
     pub fn note(&mut self, text: &str) {
         self.paragraph("note", text);
     }
 
-    /// Pictures side by side, as many as there is room for; those that there are. Each has a name, from which that of
-    /// its file is made.
+    /// Adds pictures side by side, as many as fit; `None` is left out. The name of each gives that of its file.
     pub fn pictures(&mut self, pictures: impl IntoIterator<Item = (String, Option<Picture>)>) {
-        let there: Vec<_> = pictures
+        let present: Vec<_> = pictures
             .into_iter()
             .filter_map(|(name, picture)| Some((name, picture?)))
             .collect();
-        if there.is_empty() {
+        if present.is_empty() {
             return;
         }
         self.html += "<div class=\"pictures\">\n";
-        for (name, picture) in there {
+        for (name, picture) in present {
             self.pictures += 1;
             let caption = escape(&picture.title);
             let _ = writeln!(
@@ -153,7 +152,7 @@ impl Page {
         self.html += "</div>\n";
     }
 
-    /// A name of a file that no other picture has, and that no system minds.
+    /// Returns a file name that no other picture has, and that is valid on all systems.
     fn free_name(&self, name: &str) -> String {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() {
@@ -170,17 +169,17 @@ impl Page {
             .unwrap_or_default()
     }
 
-    /// What is seen only by who wants to.
+    /// Adds a section that is folded at first.
     pub fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
         let _ = writeln!(self.html, "<details><summary>{}</summary>", escape(summary));
         fill(self);
         self.html += "</details>\n";
     }
 
-    /// Nothing if it has no rows.
+    /// Adds a table, unless it has no rows.
     pub fn table(&mut self, table: &HtmlTable) {
         if table.rows > 0 {
-            // Who has no mouse can move what is wider than the screen, too.
+            // Wide tables can be scrolled with the keyboard, too.
             let region = format!(
                 "role=\"region\" tabindex=\"0\" aria-label=\"{}\"",
                 table.caption
@@ -193,7 +192,7 @@ impl Page {
         }
     }
 
-    /// Links to the sections: their ids and names.
+    /// Adds links to the sections, given by their ids and names.
     pub fn links(&mut self, sections: &[(&str, &str)]) {
         self.html += "<nav aria-label=\"Sections\">";
         for (id, name) in sections {
@@ -202,11 +201,11 @@ impl Page {
         self.html += "</nav>\n";
     }
 
-    /// Writes the page to the file that this option named, or for `-` to standard output; and its pictures to a folder,
-    /// too, if there is one.
+    /// Writes the page to the file given with an option, or for `-` to standard output; also writes its pictures to a
+    /// directory if one is given.
     ///
     /// # Errors
-    /// When there cannot be such files, by the option that named them; or when they cannot be filled.
+    /// When a file cannot be created, with the option that named it; or when it cannot be written.
     pub fn write(
         self,
         title: &str,
@@ -215,12 +214,13 @@ impl Page {
         pictures: Option<&Path>,
     ) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
-        if let Some(folder) = pictures {
-            let failed =
-                |why: io::Error| Failure::option("--svg", format!("{}: {why}", folder.display()));
-            fs::create_dir_all(folder).map_err(failed)?;
+        if let Some(directory) = pictures {
+            let failed = |why: io::Error| {
+                Failure::option("--svg", format!("{}: {why}", directory.display()))
+            };
+            fs::create_dir_all(directory).map_err(failed)?;
             for (name, picture) in files {
-                write_file("--svg", &folder.join(name), &picture)?;
+                write_file("--svg", &directory.join(name), &picture)?;
             }
         }
         if output == Path::new("-") {
@@ -230,10 +230,10 @@ impl Page {
         }
     }
 
-    /// The whole page, and the files of its pictures.
+    /// Returns the whole page, and the files of its pictures.
     fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
         let title = escape(title);
-        // Not even a mistake in here could load or run anything.
+        // The page cannot load or run anything, even if text were not escaped.
         let policy = "default-src 'none'; style-src 'unsafe-inline'";
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -249,12 +249,12 @@ impl Page {
     }
 }
 
-/// That a file cannot be there is the user's choice of a place; that it cannot be filled is not.
+/// Writes a file. A failure to create it is one of the option; a failure to write it is one at run time.
 fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
-    let said = |why: io::Error| format!("{}: {why}", path.display());
-    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, said(why)))?;
+    let message = |why: io::Error| format!("{}: {why}", path.display());
+    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, message(why)))?;
     file.write_all(text.as_bytes())
-        .map_err(|why| Failure::Run(said(why)))
+        .map_err(|why| Failure::Run(message(why)))
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
     const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
     #[test]
-    fn nothing_that_is_written_becomes_markup() {
+    fn all_text_is_escaped() {
         let mut page = Page::default();
         page.section("a", HOSTILE);
         page.subsection(HOSTILE);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_names_of_their_own() {
+    fn files_have_distinct_names() {
         let mut page = Page::default();
         let picture = || {
             Some(Picture::new(

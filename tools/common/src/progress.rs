@@ -1,4 +1,4 @@
-//! A bar on standard error for what takes longer than a second.
+//! Progress of long work, on standard error.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write as _};
@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use downbeat_clock_core::Duration;
 
-/// Shows how much of a known stretch of time has passed. Draws nothing when that is a second or less, or when standard
-/// error is not a terminal.
+/// Progress bar over a known duration. Draws nothing if that is a second or less, or if standard error is not a terminal.
 #[derive(Debug)]
 pub struct ProgressBar {
     began: Instant,
@@ -19,7 +18,7 @@ pub struct ProgressBar {
 impl ProgressBar {
     const WIDTH: usize = 40;
 
-    /// The beginning of so many seconds.
+    /// Starts a progress bar over this number of seconds; 0 if the duration is unknown.
     pub fn new(seconds: f64) -> Self {
         Self {
             began: Instant::now(),
@@ -28,28 +27,27 @@ impl ProgressBar {
         }
     }
 
-    /// Says what is going on, where nobody knows how long it takes.
-    pub fn say(&self, what: &str) {
+    /// Shows a text instead of a bar, for work of unknown duration.
+    pub fn say(&self, text: &str) {
         if io::stderr().is_terminal() {
             self.drawn.set(true);
-            // As below.
-            let _ = write!(io::stderr(), "\r\x1b[K{what}");
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
         }
     }
 
-    /// Sleeps, and keeps the bar moving.
+    /// Sleeps, and updates the bar meanwhile.
     pub fn sleep(&self, time: Duration) {
-        const LONGEST: u64 = 100_000_000;
-        let mut left = u64::try_from(time.as_nanos()).unwrap_or(0);
-        while left > 0 {
-            let now = left.min(LONGEST);
+        const INTERVAL: u64 = 100_000_000;
+        let mut remaining = u64::try_from(time.as_nanos()).unwrap_or(0);
+        while remaining > 0 {
+            let now = remaining.min(INTERVAL);
             thread::sleep(std::time::Duration::from_nanos(now));
-            left -= now;
+            remaining -= now;
             self.show();
         }
     }
 
-    /// Draws the bar as it stands now.
+    /// Draws the bar.
     pub fn show(&self) {
         if self.seconds <= 1.0 || !io::stderr().is_terminal() {
             return;
@@ -58,17 +56,15 @@ impl ProgressBar {
         let passed = self.began.elapsed().as_secs_f64().min(self.seconds);
         let full = (passed / self.seconds * Self::WIDTH as f64) as usize;
         let bar = "#".repeat(full) + &".".repeat(Self::WIDTH - full);
-        // A bar that cannot be drawn is not missed.
+        // A failure to draw the bar is ignored.
         let _ = write!(
             io::stderr(),
             "\r[{bar}] {passed:.0} s of {:.0} s",
             self.seconds
         );
     }
-}
 
-impl ProgressBar {
-    /// Takes away what was drawn.
+    /// Erases the bar.
     pub fn clear(&self) {
         if self.drawn.replace(false) {
             let _ = write!(io::stderr(), "\r\x1b[K");

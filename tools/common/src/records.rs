@@ -1,4 +1,4 @@
-//! What trials of synchronizations found: as a table, as CSV and as JSON.
+//! Results of trials of synchronizations: as a table, as CSV and as JSON.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,21 +14,21 @@ use serde::Serialize;
 use crate::output::Table;
 use crate::{Failure, Trial, TrialResult};
 
-/// Everything, as one JSON document.
+/// Results of all runs as one JSON document.
 #[derive(Debug, Serialize)]
 pub struct SyncRunsReport {
-    /// Names the kind of document.
+    /// Name of the kind of document.
     pub schema: &'static str,
-    /// Of the schema.
+    /// Version of the schema.
     pub version: u32,
-    /// Everything that the result depends on.
+    /// Factors on which the results depend.
     #[serde(serialize_with = "serialize_factors")]
     pub factors: Factors,
-    /// One for each run of an algorithm, in the order of the runs.
+    /// Runs of all algorithms, in their order.
     pub runs: Vec<RunRecord>,
 }
 
-/// As an object of names and values.
+/// Serializes factors as an object of names and values.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -42,50 +42,50 @@ pub fn serialize_factors<S: serde::Serializer>(
 /// One run of one algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunRecord {
-    /// Its label.
+    /// Label of the algorithm.
     pub algorithm: String,
-    /// Counted from 1, for each algorithm.
+    /// Number of the run, from 1 for each algorithm.
     pub run: u32,
-    /// How long the synchronization took.
+    /// Duration of the synchronization.
     pub duration_s: f64,
-    /// The worst that any rank knows of its own clock: the deviation of offsets from its line,
+    /// Largest deviation of the offsets of any rank from its line.
     pub residual_deviation_ns: Option<f64>,
-    /// and how far the offsets on its way to rank 0 can be off.
+    /// Largest error of the offsets on the path of any rank to rank 0.
     pub half_width_ns: Option<i64>,
-    /// Offsets that all ranks together left out.
+    /// Number of offsets that all ranks together left out.
     pub left_out: u32,
-    /// What was seen after each wait.
+    /// Checks after each wait.
     pub checks: Vec<CheckRecord>,
 }
 
-/// What was seen after one wait.
+/// Check after one wait.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckRecord {
-    /// After what time.
+    /// Time of the wait.
     pub after_s: f64,
-    /// How many ranks were looked at.
+    /// Number of ranks whose offset was measured.
     pub looked_at: usize,
-    /// How many of them could not be seen, since their messages contradicted each other.
+    /// Number of those whose messages contradicted each other, so that there is no offset.
     pub contradictory: usize,
-    /// The largest offset of a global clock to that of rank 0, as measured.
+    /// Largest measured offset of a global clock to that of rank 0.
     pub largest_offset: Option<LargestDeviation>,
-    /// The largest error of any global clock in truth, where that is known.
+    /// Largest true error of any global clock, if it is known.
     pub largest_error: Option<LargestDeviation>,
 }
 
-/// The largest of its kind.
+/// The offset or error furthest from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LargestDeviation {
-    /// With its sign.
+    /// Value with its sign.
     pub ns: i64,
-    /// How far that can be wrong.
+    /// Largest error of the value.
     pub half_width_ns: Option<i64>,
-    /// Whose clock that is.
+    /// Rank of the clock.
     pub rank: u32,
 }
 
 impl LargestDeviation {
-    /// The one that is furthest from zero; of equal ones the lowest rank's.
+    /// Returns the one furthest from zero; of equal ones that of the lowest rank.
     pub fn among(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter()
             .min_by_key(|one| (std::cmp::Reverse(one.ns.unsigned_abs()), one.rank))
@@ -93,22 +93,25 @@ impl LargestDeviation {
 }
 
 impl RunRecord {
-    /// What rank 0 knows of a trial; `errors` are known in truth, for each wait.
+    /// Creates the record of a trial on rank 0; `errors` are the true ones after each wait.
     pub fn new(
         trial: &Trial,
         run: u32,
-        tried: &TrialResult,
+        result: &TrialResult,
         errors: &[Option<LargestDeviation>],
     ) -> Self {
         let check = |i: usize, after: &Duration| {
-            let seen: &[RankOffset] = tried.seen.get(i).map_or(&[], Vec::as_slice);
-            let samples = seen
+            let offsets: &[RankOffset] = result.offsets.get(i).map_or(&[], Vec::as_slice);
+            let samples = offsets
                 .iter()
-                .filter_map(|seen| Some((seen.rank, seen.sample?)));
+                .filter_map(|offset| Some((offset.rank, offset.sample?)));
             CheckRecord {
                 after_s: after.as_secs_f64(),
-                looked_at: seen.len(),
-                contradictory: seen.iter().filter(|seen| seen.sample.is_none()).count(),
+                looked_at: offsets.len(),
+                contradictory: offsets
+                    .iter()
+                    .filter(|offset| offset.sample.is_none())
+                    .count(),
                 largest_offset: LargestDeviation::among(samples.map(|(rank, sample)| {
                     LargestDeviation {
                         ns: sample.offset.as_nanos(),
@@ -122,10 +125,10 @@ impl RunRecord {
         Self {
             algorithm: trial.algorithm.to_string(),
             run,
-            duration_s: tried.took.as_secs_f64(),
-            residual_deviation_ns: tried.worst.residual_deviation,
-            half_width_ns: tried.worst.half_width.map(Duration::as_nanos),
-            left_out: tried.worst.left_out,
+            duration_s: result.took.as_secs_f64(),
+            residual_deviation_ns: result.worst.residual_deviation,
+            half_width_ns: result.worst.half_width.map(Duration::as_nanos),
+            left_out: result.worst.left_out,
             checks: trial
                 .waits
                 .iter()
@@ -136,25 +139,25 @@ impl RunRecord {
     }
 }
 
-/// One rank speaks for all: the lowest that has a failure of its own to tell of.
+/// Returns the results of all ranks.
 ///
 /// # Errors
-/// That failure.
-pub fn all_or_first_failure<T>(found: Vec<Result<T, SyncError>>) -> Result<Vec<T>, Failure> {
-    let of_others = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
+/// The failure of the lowest rank that failed by itself, if any rank failed.
+pub fn all_or_first_failure<T>(results: Vec<Result<T, SyncError>>) -> Result<Vec<T>, Failure> {
+    let is_of_other = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
     let failures = (0..)
-        .zip(&found)
+        .zip(&results)
         .filter_map(|(rank, result)| Some((rank, result.as_ref().err()?)));
-    match failures.min_by_key(|(rank, why)| (of_others(why), *rank)) {
+    match failures.min_by_key(|(rank, why)| (is_of_other(why), *rank)) {
         Some((rank, why)) => Err(Failure::Run(format!("rank {rank}: {why}"))),
-        None => found
+        None => results
             .into_iter()
             .collect::<Result<_, _>>()
             .map_err(Failure::run),
     }
 }
 
-/// A file of records, complete after every one of them.
+/// CSV file of records; each record is written at once.
 #[derive(Debug)]
 pub struct CsvFile {
     file: File,
@@ -166,7 +169,7 @@ const COLUMNS: &str = "algorithm,run,duration_s,residual_deviation_ns,half_width
                        largest_error_ns,largest_error_half_width_ns,largest_error_rank";
 
 impl CsvFile {
-    /// A new file, which begins with the factors, as comments, and the names of the columns.
+    /// Creates a file, with the factors as comments and the names of the columns.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -174,7 +177,7 @@ impl CsvFile {
         Self::with_columns(path, factors, COLUMNS)
     }
 
-    /// The same with other columns, the lines of which the caller [writes](Self::write).
+    /// Creates a file with other columns, whose lines the caller [writes](Self::write).
     ///
     /// # Errors
     /// When it cannot be written.
@@ -200,7 +203,7 @@ impl CsvFile {
     pub fn append(&mut self, record: &RunRecord) -> Result<(), Failure> {
         let mut lines = String::new();
         for check in &record.checks {
-            // Writing to a string cannot fail. The label of a hierarchy has commas, hence the quotes; none has quotes.
+            // Writing to a string cannot fail. Labels of hierarchies contain commas, hence the quotes; no label contains quotes.
             let _ = writeln!(
                 lines,
                 "\"{}\",{},{},{},{},{},{},{},{},{},{}",
@@ -220,7 +223,7 @@ impl CsvFile {
         self.write(&lines)
     }
 
-    /// Writes lines. Nothing is buffered: what was written stays, whatever comes.
+    /// Writes lines without buffering, so that they stay even if the program is killed.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -248,7 +251,7 @@ fn largest_columns(largest: Option<LargestDeviation>) -> String {
     format!("{ns},{},{rank}", or_empty(half_width_ns))
 }
 
-/// The table of all runs: a row for each algorithm and wait.
+/// Returns the table of all runs: a row for each algorithm and wait.
 pub fn table(records: &[RunRecord]) -> String {
     let mut labels: Vec<&str> = records
         .iter()
@@ -257,18 +260,18 @@ pub fn table(records: &[RunRecord]) -> String {
     labels.sort_by_key(|label| records.iter().position(|record| record.algorithm == *label));
     labels.dedup();
     let runs = records.iter().map(|record| record.run).max().unwrap_or(0);
-    let of_runs = |what: &str| {
+    let heading = |value: &str| {
         if runs > 1 {
-            format!("{what}, median / worst")
+            format!("{value}, median / worst")
         } else {
-            what.to_owned()
+            value.to_owned()
         }
     };
     let truth = records
         .iter()
         .flat_map(|record| &record.checks)
         .any(|check| check.largest_error.is_some());
-    let (offset, error) = (of_runs("largest offset"), of_runs("largest true error"));
+    let (offset, error) = (heading("largest offset"), heading("largest true error"));
     let mut table = Table::new([
         "algorithm",
         "took",
@@ -277,16 +280,16 @@ pub fn table(records: &[RunRecord]) -> String {
         if truth { &error } else { "" },
     ]);
     for label in labels {
-        let mine: Vec<&RunRecord> = records
+        let runs: Vec<&RunRecord> = records
             .iter()
             .filter(|record| record.algorithm == label)
             .collect();
-        let took = median(mine.iter().map(|record| record.duration_s).collect());
-        for i in 0..mine.first().map_or(0, |record| record.checks.len()) {
-            let of = |which: fn(&CheckRecord) -> Option<LargestDeviation>| {
-                let all: Vec<f64> = mine
+        let took = median(runs.iter().map(|record| record.duration_s).collect());
+        for i in 0..runs.first().map_or(0, |record| record.checks.len()) {
+            let cell = |value: fn(&CheckRecord) -> Option<LargestDeviation>| {
+                let all: Vec<f64> = runs
                     .iter()
-                    .filter_map(|r| Some(which(r.checks.get(i)?)?.ns.unsigned_abs() as f64))
+                    .filter_map(|r| Some(value(r.checks.get(i)?)?.ns.unsigned_abs() as f64))
                     .collect();
                 spread(all)
             };
@@ -294,18 +297,18 @@ pub fn table(records: &[RunRecord]) -> String {
             table.row([
                 first(label.to_owned()),
                 first(took.map_or_else(String::new, |seconds| time(seconds * 1e9))),
-                mine.first().map_or_else(String::new, |record| {
+                runs.first().map_or_else(String::new, |record| {
                     format!("{} s", record.checks[i].after_s)
                 }),
-                of(|check| check.largest_offset),
-                of(|check| check.largest_error),
+                cell(|check| check.largest_offset),
+                cell(|check| check.largest_error),
             ]);
         }
     }
     table.render()
 }
 
-/// Median and worst, in nanoseconds.
+/// Writes the median and the worst of values in nanoseconds.
 fn spread(all: Vec<f64>) -> String {
     let worst = all.iter().copied().reduce(f64::max);
     match (all.len(), worst, median(all)) {
@@ -315,7 +318,7 @@ fn spread(all: Vec<f64>) -> String {
     }
 }
 
-/// `None` of nothing.
+/// Returns the median, `None` if there are no values.
 fn median(mut all: Vec<f64>) -> Option<f64> {
     Sample::new(&mut all).ok().map(|sample| sample.median())
 }
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_is_furthest_from_zero() {
+    fn the_largest_deviation_is_furthest_from_zero() {
         assert_eq!(
             LargestDeviation::among([largest(5, 0), largest(-9, 3), largest(9, 1), largest(0, 2)]),
             Some(largest(9, 1))
@@ -436,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rank_that_failed_itself_speaks() {
+    fn the_rank_that_failed_by_itself_is_reported() {
         let found = vec![
             Err(SyncError::OtherRank(2)),
             Ok(()),

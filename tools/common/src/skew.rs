@@ -1,4 +1,4 @@
-//! Clocks that are made wrong on purpose, as asked for on the command line.
+//! Artificial errors of clocks, as given on the command line.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,7 +6,8 @@ use core::str::FromStr;
 use downbeat_clock_core::Duration;
 use downbeat_timers::{Skew, SkewStep, SkewWander};
 
-/// The largest skew; every clock but the first gets one of its own below that, and the first is right.
+/// Upper limits of the errors of clocks. Every clock except the first gets its own error within these limits; the first is
+/// correct.
 ///
 /// ```
 /// use downbeat_common::SkewSpec;
@@ -39,12 +40,14 @@ impl FromStr for SkewSpec {
             match key {
                 "offset" => spec.offset = value.parse().map_err(|why| format!("offset: {why}"))?,
                 "drift" => {
-                    spec.drift_ppm =
-                        ppm(value).ok_or(format!("drift: \"{value}\" is no number of ppm"))?
+                    spec.drift_ppm = ppm(value).ok_or(format!(
+                        "drift: \"{value}\" is not a number of ppm, at most 100000ppm"
+                    ))?
                 }
                 "wander" => {
-                    spec.wander_ppm =
-                        ppm(value).ok_or(format!("wander: \"{value}\" is no number of ppm"))?
+                    spec.wander_ppm = ppm(value).ok_or(format!(
+                        "wander: \"{value}\" is not a number of ppm, at most 100000ppm"
+                    ))?
                 }
                 "step" => spec.step = Some(step(value).map_err(|why| format!("step: {why}"))?),
                 "seed" => spec.seed = value.parse().map_err(|why| format!("seed: {why}"))?,
@@ -53,7 +56,7 @@ impl FromStr for SkewSpec {
                 "per" => return Err(format!("per: \"{value}\" is neither rank nor node")),
                 _ => {
                     return Err(format!(
-                        "there is no \"{key}\": there are offset, drift, wander, step, seed and per"
+                        "unknown key \"{key}\": expected offset, drift, wander, step, seed or per"
                     ));
                 }
             }
@@ -62,7 +65,7 @@ impl FromStr for SkewSpec {
     }
 }
 
-/// A clock may run 10 % fast or slow; anything beyond is a mistake.
+/// Parses a drift in ppm. A clock may run at most 10 % fast or slow.
 fn ppm(text: &str) -> Option<f64> {
     text.strip_suffix("ppm")?
         .trim()
@@ -86,16 +89,16 @@ fn step(text: &str) -> Result<SkewStep, String> {
 }
 
 impl SkewSpec {
-    /// What a user may write.
-    pub const HELP: &str = "How wrong the clocks are at most: offset=TIME, drift=NUMBERppm, wander=NUMBERppm (after a \
-                            second), step=TIME@TIME (by how much, and when), seed=NUMBER, per=rank or per=node";
+    /// Help text of the option.
+    pub const HELP: &str = "Artificial errors of the clocks, at most: offset=TIME, drift=NUMBERppm, wander=NUMBERppm (after \
+                            one second), step=TIME@TIME (size and time of a step), seed=NUMBER, per=rank or per=node";
 
-    /// Whether the ranks of a node share a clock.
+    /// Returns true if the ranks of a node share a clock.
     pub fn is_per_node(&self) -> bool {
         self.per_node
     }
 
-    /// The skew of one clock.
+    /// Returns the error of one clock.
     pub fn for_clock(&self, clock: u32) -> Skew {
         if clock == 0 {
             return Skew::default();
@@ -120,7 +123,7 @@ impl SkewSpec {
     }
 }
 
-/// As it is written on the command line.
+/// Written as on the command line.
 impl fmt::Display for SkewSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -152,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_skew_is_read_and_what_is_none_is_named() {
+    fn valid_skews_are_parsed_and_invalid_ones_refused() {
         let spec: SkewSpec = "offset=2ms,drift=30ppm,wander=0.1ppm,seed=7,step=-1ms@5s,per=node"
             .parse()
             .unwrap();
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn no_clock_is_more_wrong_than_it_was_asked_to_be_and_the_first_is_right() {
+    fn no_clock_exceeds_the_limits_and_the_first_is_correct() {
         let spec: SkewSpec = "offset=1s,drift=20ppm".parse().unwrap();
         assert_eq!(spec.for_clock(0), Skew::default());
         let skews: Vec<Skew> = (1..100).map(|clock| spec.for_clock(clock)).collect();

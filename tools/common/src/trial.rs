@@ -1,4 +1,4 @@
-//! Trying out a synchronization: how long it takes, and how far apart the clocks are afterwards.
+//! Trials of synchronizations: their duration, and the offsets of the clocks afterwards.
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
@@ -9,62 +9,62 @@ use downbeat_sync::{
 
 use crate::cli::not_negative;
 
-/// How synchronizations are tried out.
+/// Options for trials of synchronizations.
 #[derive(Args, Clone, Debug)]
 pub struct TrialOptions {
-    /// When to look at the clocks: times after the synchronization
+    /// Times after the synchronization at which to measure the offsets, separated by commas
     #[arg(long, value_name = "TIMES", default_value = "0,10s", value_delimiter = ',', value_parser = not_negative, allow_hyphen_values = true)]
     pub check: Vec<Duration>,
-    /// How to look at them: OFFSET ALGORITHM/EXCHANGES
+    /// Offset algorithm of the checks and number of its exchanges: ALGORITHM/EXCHANGES
     #[arg(long, value_name = "LABEL", default_value = "skampi/100")]
     pub check_by: OffsetAlgorithm,
-    /// Look at a random share of the ranks only
+    /// Measure only the offsets of a random share of the ranks
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share, allow_hyphen_values = true)]
     pub sample: f64,
-    /// How often to try each algorithm
+    /// Number of runs of each algorithm
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_hyphen_values = true)]
     pub repeat: u32,
-    /// For everything random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1, allow_hyphen_values = true)]
     pub seed: u64,
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().map_err(|_| "a share is a number".to_owned())?;
+    let share = text.parse().map_err(|_| "must be a number".to_owned())?;
     RankSample::new(share, 0)
         .map(|_| share)
         .map_err(|why| why.to_string())
 }
 
-/// One algorithm, to be tried once.
+/// Trial of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Which.
+    /// Algorithm to run.
     pub algorithm: Algorithm,
-    /// How the clocks are looked at,
+    /// Check of the clocks.
     pub check: AccuracyCheck,
-    /// and when, after the synchronization.
+    /// Times of the checks after the synchronization.
     pub waits: Vec<Duration>,
 }
 
-/// What came of it.
+/// Result of a trial.
 #[derive(Clone, Debug)]
 pub struct TrialResult {
-    /// This rank's global clock.
+    /// Global clock of this rank.
     pub synchronized: Synchronized,
-    /// How long the synchronization took, by the clock of this rank.
+    /// Duration of the synchronization by the clock of this rank.
     pub took: Duration,
-    /// The worst that any rank knows of its own clock.
+    /// Worst quality of the clock of any rank.
     pub worst: Quality,
-    /// What was seen, once for each wait; on rank 0 alone.
-    pub seen: Vec<Vec<RankOffset>>,
+    /// Measured offsets, a list for each wait; only on rank 0.
+    pub offsets: Vec<Vec<RankOffset>>,
 }
 
 impl TrialOptions {
-    /// The trial of one algorithm.
+    /// Returns the trial of one algorithm.
     ///
     /// # Errors
-    /// None in fact: the share was looked at when it was read.
+    /// Never: the share was checked when it was parsed.
     pub fn trial(&self, algorithm: Algorithm) -> Result<Trial, String> {
         let ranks = RankSample::new(self.sample, self.seed).map_err(|why| why.to_string())?;
         let check = AccuracyCheck {
@@ -80,9 +80,9 @@ impl TrialOptions {
 }
 
 impl Trial {
-    /// Synchronizes, and looks at the clocks after each wait. All ranks call this.
+    /// Synchronizes, and checks the clocks after each wait. All ranks call this.
     ///
-    /// `pause` lets time pass; `look` is called after each check, for whoever knows more.
+    /// `pause` lets time pass; `inspect` is called after each check.
     ///
     /// # Errors
     /// When the synchronization or a check fails, on all ranks.
@@ -91,55 +91,55 @@ impl Trial {
         me: &LocalClock<'_, K>,
         comm: &M,
         mut pause: impl FnMut(Duration),
-        mut look: impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
+        mut inspect: impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
     ) -> Result<TrialResult, SyncError> {
         collective::barrier(comm).await?;
         let began = me.now();
-        // Ends with an agreement of all ranks: nobody is done before all are.
+        // Ends on all ranks together.
         let synchronized = self.algorithm.synchronize(me, comm).await?;
         let took = me.now() - began;
-        // In a box, which there is not before: a million simulated ranks need the room for synchronizing.
-        let (worst, seen) =
-            Box::pin(self.look_on(me, comm, &synchronized, &mut pause, &mut look)).await?;
+        // Boxed, so that the future of a synchronization is small: there may be a million simulated ranks.
+        let (worst, offsets) =
+            Box::pin(self.check_clocks(me, comm, &synchronized, &mut pause, &mut inspect)).await?;
         Ok(TrialResult {
             synchronized,
             took,
             worst,
-            seen,
+            offsets,
         })
     }
 
-    /// What is known, and what is seen after each wait.
-    async fn look_on<K: Clock, M: Comm>(
+    /// Returns the worst quality, and the offsets after each wait.
+    async fn check_clocks<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
         synchronized: &Synchronized,
         pause: &mut impl FnMut(Duration),
-        look: &mut impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
+        inspect: &mut impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
     ) -> Result<(Quality, Vec<Vec<RankOffset>>), SyncError> {
         let ended = me.now();
         let worst = collective::all_reduce(comm, synchronized.quality, worse).await?;
-        let mut seen = Vec::new();
+        let mut offsets = Vec::new();
         for wait in &self.waits {
             pause((*wait - (me.now() - ended)).max(Duration::ZERO));
-            // Ranks that woke up late are not taken for slow clocks.
+            // A rank that woke up late must not look like a slow clock.
             collective::barrier(comm).await?;
             let checked = self
                 .check
                 .measure(me.clock(), synchronized.model, comm)
                 .await?;
-            // A million ranks that saw nothing need not keep that.
+            // There may be a million other ranks, which have no offsets.
             if comm.rank() == 0 {
-                seen.push(checked);
+                offsets.push(checked);
             }
-            look(synchronized).await?;
+            inspect(synchronized).await?;
         }
-        Ok((worst, seen))
+        Ok((worst, offsets))
     }
 }
 
-/// The worse of each figure; what was left out is counted together.
+/// Combines qualities: the worse of each figure, and the sum of the offsets left out.
 fn worse(a: Quality, b: Quality) -> Quality {
     Quality {
         residual_deviation: a

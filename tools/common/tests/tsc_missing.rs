@@ -1,10 +1,10 @@
-//! One rank may not read the time stamp counter: all ranks hear of it, and none waits for it.
+//! If one rank may not read the time stamp counter, all ranks fail and none waits for it.
 
 #![cfg(target_os = "linux")]
 
 use downbeat_common::{Failure, agree};
 use downbeat_sync::{Comm, CommError, ThreadCluster, block_on_ready};
-use downbeat_timers::{TscClock, TscUnavailable};
+use downbeat_timers::{ClockUnavailable, TscClock};
 
 /// Switches reading the counter on or off for the calling thread.
 fn allow_counter(allowed: bool) {
@@ -13,13 +13,13 @@ fn allow_counter(allowed: bool) {
     } else {
         libc::PR_TSC_SIGSEGV
     };
-    // SAFETY: the call takes a number. Nothing reads the counter while that is off, not even to tell the time.
+    // SAFETY: the call takes a number. Nothing reads the counter while it is off, not even for the time.
     let done = unsafe { libc::prctl(libc::PR_SET_TSC, mode) };
     assert_eq!(done, 0, "the kernel cannot switch the counter off");
 }
 
 #[test]
-fn a_rank_without_a_counter_fails_all_ranks_and_says_why() {
+fn a_rank_without_a_counter_fails_all_ranks_with_a_reason() {
     for (ranks, without) in [(1, 0), (2, 1), (5, 3)] {
         let found = ThreadCluster::new(ranks).run(|comm| {
             let rank = comm.rank();
@@ -27,7 +27,7 @@ fn a_rank_without_a_counter_fails_all_ranks_and_says_why() {
             let clock = TscClock::detect();
             allow_counter(true);
             assert_eq!(
-                clock.err() == Some(TscUnavailable::Trapped),
+                clock.err() == Some(ClockUnavailable::Trapped),
                 rank == without
             );
             let clock = clock
@@ -36,14 +36,14 @@ fn a_rank_without_a_counter_fails_all_ranks_and_says_why() {
         });
         let why = format!(
             "rank {without}: no time stamp counter: {}",
-            TscUnavailable::Trapped
+            ClockUnavailable::Trapped
         );
         for (rank, outcome) in found.unwrap().into_iter().enumerate() {
-            let Failure::Run(said) = outcome.unwrap().unwrap_err() else {
-                unreachable!("it is no bad input")
+            let Failure::Run(message) = outcome.unwrap().unwrap_err() else {
+                unreachable!("not a failure of the input")
             };
             assert_eq!(
-                said,
+                message,
                 if rank == 0 {
                     why.clone()
                 } else {

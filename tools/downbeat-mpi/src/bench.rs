@@ -38,8 +38,7 @@ pub(crate) struct MpiBenchOptions {
     /// ping-pong, sendrecv, empty; or all, blocking, nonblocking
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = operation_kinds)]
     operation: MpiOperationKinds,
-    /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for every second power of two in
-    /// a range
+    /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for all powers of two in a range
     #[arg(
         long,
         value_name = "SIZES",
@@ -193,7 +192,7 @@ impl ClockUser for MpiBenchSession<'_> {
             facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
             headline: headline(&ranks.description(), &method),
         };
-        let me = base.timekeeper(ranks);
+        let me = base.local_clock(ranks);
         let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             options.near.while_near(ranks.all, || {

@@ -126,7 +126,7 @@ impl Timebase<TscClock> {
 
 impl<K: Clock> Timebase<K> {
     /// Returns the parameters with which this rank synchronizes.
-    pub(crate) fn timekeeper(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, K> {
+    pub(crate) fn local_clock(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, K> {
         LocalClock::new(&self.clock, self.local)
             .source(self.source)
             .placement(ranks.place)

@@ -113,7 +113,7 @@ impl MpiSyncSession<'_> {
     ) -> Result<Option<RunRecord>, Failure> {
         let ranks = self.ranks;
         let mut errors: Vec<Option<LargestDeviation>> = Vec::new();
-        let me = base.timekeeper(ranks);
+        let me = base.local_clock(ranks);
         let result = trial.run(
             &me,
             ranks.all,

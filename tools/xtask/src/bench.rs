@@ -1,4 +1,4 @@
-//! The tables of ratios and other promised figures; every room adds its own.
+//! The tables of ratios and other promised figures.
 
 mod crowded;
 mod reproducibility;
@@ -23,7 +23,7 @@ const RATIOS: [(&str, &str); 9] = [
     ("downbeat-cli", "otf2"),
 ];
 
-/// The same for programs that run under `mpirun`, and on how many ranks: each has a core, if there are two.
+/// Benchmarks under `mpirun` that print a table, with their numbers of ranks: two ranks have a core each.
 const MPI_RATIOS: [(&str, &str, u32); 3] = [
     ("downbeat-sync", "mpi_exchange", 2),
     ("downbeat-measure", "round_time", 2),
@@ -56,7 +56,7 @@ fn ratios<'a>(workspace: &Workspace, package: &str, name: &str, gate: bool) -> S
     Step::command(format!("table: {package} {name}"), bench)
 }
 
-/// All benchmarks that print no table are criterion's.
+/// Returns the benchmarks that print no table, which are criterion's.
 fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
     let benches = workspace.packages.iter().flat_map(|package| {
         package
@@ -67,7 +67,7 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
         RATIOS.contains(&(package, name))
             || MPI_RATIOS
                 .iter()
-                .any(|of_mpi| (of_mpi.0, of_mpi.1) == (package, name))
+                .any(|mpi_bench| (mpi_bench.0, mpi_bench.1) == (package, name))
     };
     let others = benches.filter(move |(package, name)| !is_table(package, name));
     others.map(|(package, name)| {
@@ -78,7 +78,7 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
     })
 }
 
-/// A benchmark, with all that its package can do without libraries that may not be there and that it does not need.
+/// Returns the command of a benchmark, with all features of its package but those that need libraries it does not use.
 fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
     let packages = || {
         workspace

@@ -1,4 +1,4 @@
-//! Two experiments compared, group by group: section 5.2 of the 2016 paper.
+//! Comparison of two experiments, group by group: section 5.2 of the 2016 paper.
 
 use super::experiment::Analysis;
 use super::factors::{FactorDifference, factor_differences};
@@ -6,32 +6,34 @@ use super::group::{Average, GroupAnalysis};
 use crate::GroupKey;
 use crate::stats::{Comparison, Confidence, ExperimentAverages, PValues};
 
-/// What can be said of two experiments.
+/// Comparison of two experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentComparison {
-    /// Which average of the launches was compared. The t-test is of their means, unless this is what was reported.
+    /// Average of the launches that was compared. The t-test compares their means, unless this is
+    /// [`Average::Reported`].
     pub average: Average,
-    /// In what the experiments differ; if in nothing, a difference is chance, or something that was not recorded.
+    /// Factors that differ. If there are none, a difference is chance, or comes from something that
+    /// was not recorded.
     pub factors: Vec<FactorDifference>,
-    /// The groups that both have, by operation, size and ranks.
+    /// Groups of both experiments, by operation, size and ranks.
     pub groups: Vec<ComparedGroup>,
-    /// The groups that the first has no averages of, though the second measured them; and the other way round.
+    /// Groups without averages in the first experiment, and in the second.
     pub missing: [Vec<GroupKey>; 2],
 }
 
-/// What can be said of one group in two experiments.
+/// Comparison of one group in two experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedGroup {
-    /// What was measured.
+    /// Key of the group.
     pub key: GroupKey,
-    /// The tests.
+    /// Results of the tests.
     pub comparison: Comparison,
-    /// The p values of Wilcoxon's test, adjusted by Holm over all groups.
+    /// p values of Wilcoxon's test, adjusted by Holm's method over all groups.
     pub adjusted: PValues,
 }
 
 impl ExperimentComparison {
-    /// Compares two experiments; the confidence is that of the shifts' intervals.
+    /// Compares two experiments; `confidence` applies to the intervals of the shifts.
     pub fn new(
         first: &Analysis,
         second: &Analysis,
@@ -76,7 +78,7 @@ impl ExperimentComparison {
     }
 }
 
-/// Both averages of a group; where only one of them is asked for, it stands for both.
+/// Medians and means of a group; [`Average::Reported`] stands for both.
 fn averages(group: &GroupAnalysis, average: Average) -> Option<ExperimentAverages<'_>> {
     let means = if average == Average::Reported {
         Average::Reported
@@ -114,7 +116,7 @@ mod tests {
         )
     }
 
-    /// All of the first's medians are below all of the second's: one order in 20.
+    /// All medians of the first are below all of the second: one order of 20.
     #[test]
     fn medians_of_launches_are_ranked_and_means_are_tested() {
         let first = experiment(&[&[1.0, 1.0, 4.0], &[2.0, 2.0, 5.0], &[3.0, 3.0, 6.0]]);
@@ -122,12 +124,12 @@ mod tests {
         let found = compare(&first, &second, Average::Median);
         assert_eq!((found.groups.len(), &found.missing), (1, &[vec![], vec![]]));
         let ComparedGroup {
-            key: of,
+            key: found_key,
             comparison,
             adjusted,
         } = &found.groups[0];
         assert_eq!(
-            (of, comparison.medians, comparison.launches),
+            (found_key, comparison.medians, comparison.launches),
             (&key(8), [2.0, 5.5], [3, 3])
         );
         assert_eq!(
@@ -141,11 +143,11 @@ mod tests {
         );
         assert_eq!(comparison.welch, welch);
         // Means of 2, 3 and 4 against 4, 5.5 and 6: one tie.
-        let of_means = compare(&first, &second, Average::Mean);
+        let mean_comparison = compare(&first, &second, Average::Mean);
         assert_eq!(
             (
-                of_means.groups[0].comparison.mann_whitney.u,
-                of_means.groups[0].comparison.medians[0]
+                mean_comparison.groups[0].comparison.mann_whitney.u,
+                mean_comparison.groups[0].comparison.medians[0]
             ),
             (0.5, 3.0)
         );
@@ -157,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_has_is_said_and_the_others_are_adjusted_together() {
-        let of = |nanos: f64, sizes: &[u64]| {
+    fn missing_groups_are_listed_and_common_ones_adjusted_together() {
+        let launches_from = |nanos: f64, sizes: &[u64]| {
             let launches = (0..4).map(|i| f64::from(i) + nanos).enumerate();
             let groups = |nanos| {
                 sizes
@@ -170,11 +172,11 @@ mod tests {
                 .map(|(i, nanos)| launch(&i.to_string(), &groups(nanos)))
                 .collect::<Vec<_>>()
         };
-        let mut second = of(20.0, &[4, 8, 32]);
+        let mut second = launches_from(20.0, &[4, 8, 32]);
         second
             .iter_mut()
             .for_each(|(_, launch)| launch.factors = launch.factors.clone().with("mpi", &"B"));
-        let found = compare(&of(10.0, &[4, 8, 16]), &second, Average::Median);
+        let found = compare(&launches_from(10.0, &[4, 8, 16]), &second, Average::Median);
         assert_eq!(
             found
                 .groups
@@ -198,13 +200,13 @@ mod tests {
                 (1.0 / 70.0, 2.0 / 70.0)
             );
         }
-        // One without a valid observation is missing, too.
-        let mut invalid = of(10.0, &[8]);
+        // A group without a valid observation is missing, too.
+        let mut invalid = launches_from(10.0, &[8]);
         invalid
             .iter_mut()
             .for_each(|(_, launch)| launch.groups[0].nanos.clear());
         assert_eq!(
-            compare(&invalid, &of(1.0, &[8]), Average::Median).missing,
+            compare(&invalid, &launches_from(1.0, &[8]), Average::Median).missing,
             [vec![key(8)], vec![]]
         );
     }

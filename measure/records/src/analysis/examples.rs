@@ -10,7 +10,7 @@ pub(super) fn key(bytes: u64) -> GroupKey {
     }
 }
 
-/// One of whose calls was late.
+/// A group with one late call.
 pub(super) fn group(bytes: u64, nanos: &[f64]) -> MeasuredGroup {
     let counts = vec![
         (ObservationState::Valid, nanos.len() as u64),
@@ -38,7 +38,7 @@ pub(super) fn launch(name: &str, groups: &[MeasuredGroup]) -> (String, Launch) {
     )
 }
 
-/// With the same single group in all launches, which are called a, b, c...
+/// One group per launch; the launches are named a, b, c...
 pub(super) fn experiment(launches: &[&[f64]]) -> Vec<(String, Launch)> {
     let named = ('a'..='z').zip(launches);
     named

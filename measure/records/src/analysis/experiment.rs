@@ -6,26 +6,28 @@ use super::group::GroupAnalysis;
 use super::settings::AnalysisSettings;
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, RecordError};
 
-/// What an experiment says.
+/// Analysis of the launches of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// How it was found out.
+    /// Settings of the analysis.
     pub settings: AnalysisSettings,
-    /// What all launches have in common.
+    /// Factors, common to all launches.
     pub factors: Factors,
-    /// The names of the launches, in their order.
+    /// Names of the launches, in their order.
     pub launches: Vec<String>,
-    /// Which of them were not measured to their end.
+    /// Names of the launches that are not complete.
     pub incomplete: Vec<String>,
-    /// By operation, size and ranks.
+    /// Groups by operation, size and ranks.
     pub groups: Vec<GroupAnalysis>,
 }
 
 impl Analysis {
-    /// Analyses launches, each with its name. They stay as they are: a report may want the order of observations.
+    /// Analyses launches, each with its name. They are not changed: a report may need the order of
+    /// observations.
     ///
     /// # Errors
-    /// When there is no launch, their factors differ, one has the same group twice, or something that is no time.
+    /// If there is no launch, factors differ, a launch has the same group twice, or a time is not a
+    /// number or longer than 292 years.
     pub fn new(
         launches: &[(String, Launch)],
         settings: &AnalysisSettings,
@@ -41,7 +43,7 @@ impl Analysis {
         }
         let analysed = by_key(launches)?
             .into_iter()
-            .map(|(key, of)| GroupAnalysis::new(key, launches, &of, settings));
+            .map(|(key, groups)| GroupAnalysis::new(key, launches, &groups, settings));
         Ok(Self {
             settings: *settings,
             factors: first.factors.clone(),
@@ -55,23 +57,23 @@ impl Analysis {
         })
     }
 
-    /// What was found out about one group.
+    /// Analysis of one group.
     pub fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
         self.groups.iter().find(|group| group.key == *key)
     }
 }
 
-/// For each key, the group of every launch, if it has one.
+/// For each key, the group of every launch that has it.
 type ByKey<'a> = BTreeMap<&'a GroupKey, Vec<Option<&'a MeasuredGroup>>>;
 
 fn by_key(launches: &[(String, Launch)]) -> Result<ByKey<'_>, RecordError> {
     let mut found = ByKey::new();
-    for (place, (name, launch)) in launches.iter().enumerate() {
+    for (index, (name, launch)) in launches.iter().enumerate() {
         for group in &launch.groups {
-            let of_launches = found
+            let groups = found
                 .entry(&group.key)
                 .or_insert_with(|| vec![None; launches.len()]);
-            if of_launches[place].replace(group).is_some() {
+            if groups[index].replace(group).is_some() {
                 return Err(RecordError::DuplicateGroup {
                     launch: name.clone(),
                     key: group.key.clone(),
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_stay_as_they_are_and_those_without_an_end_are_named() {
+    fn launches_are_not_changed_and_incomplete_ones_are_listed() {
         let mut launches = experiment(&[&[3.0, 1.0, 2.0], &[5.0, 4.0]]);
         launches[1].1.complete = false;
         let before = launches.clone();

@@ -1,17 +1,17 @@
-//! In what two experiments differ.
+//! Factors in which two experiments differ.
 
 use crate::Factors;
 
-/// A factor that is not the same in two experiments.
+/// A factor that differs between two experiments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FactorDifference {
-    /// Its name.
+    /// Name of the factor.
     pub name: String,
-    /// Its value in each; `None` where it is not recorded.
+    /// Value in each experiment; `None` if it is not recorded.
     pub values: [Option<String>; 2],
 }
 
-/// All factors that are not the same, in the order of the first experiment; those that only the second has come last.
+/// Factors that differ, in the order of the first experiment, then those that only the second has.
 pub fn factor_differences(first: &Factors, second: &Factors) -> Vec<FactorDifference> {
     let only_second = second
         .iter()
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_and_what_only_one_has_is_found() {
+    fn changed_and_missing_factors_are_found() {
         let first = Factors::default()
             .with("ranks", &4)
             .with("mpi", &"A")

@@ -1,26 +1,26 @@
-//! One group of an experiment: what all launches say about it.
+//! Analysis of one group over all launches.
 
 use super::settings::{AnalysisSettings, is_time};
 use crate::RecordError;
 use crate::stats::{Sample, StatsError, VarianceParts};
 use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
 
-/// To what one launch comes.
+/// Average that represents a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Average {
-    /// The median of its observations.
+    /// Median of the observations.
     Median,
-    /// The mean of its observations.
+    /// Mean of the observations.
     Mean,
-    /// What its processing reported, as other suites do.
+    /// First figure of the processing, as other benchmark suites report it.
     Reported,
 }
 
 impl Average {
-    /// All there are.
+    /// All averages.
     pub const ALL: [Self; 3] = [Self::Median, Self::Mean, Self::Reported];
 
-    /// As it is written in outputs.
+    /// Name of the average in outputs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Median => "median",
@@ -30,45 +30,45 @@ impl Average {
     }
 }
 
-/// What all launches say about one group.
+/// Analysis of one group over all launches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupAnalysis {
-    /// What was measured.
+    /// Key of the group.
     pub key: GroupKey,
-    /// Those launches that measured it, in their order.
+    /// Launches that measured the group, in their order.
     pub launches: Vec<LaunchAverages>,
-    /// The names of those that did not.
+    /// Names of the launches that did not.
     pub missing: Vec<String>,
-    /// Where the variance of the observations comes from, without outliers.
+    /// Parts of the variance of the observations, without outliers.
     pub variance: Result<VarianceParts, StatsError>,
-    /// How many launches like these the mean needs to be known as well as was asked for. `None` if nobody can tell, or
-    /// there are not so many.
+    /// Number of launches that the mean needs for the wanted precision. `None` if unknown, or more
+    /// than 2^32.
     pub launches_needed: Option<u64>,
-    /// The launches' averages of each kind, sorted.
+    /// Averages of the launches of each kind, sorted.
     averages: [Vec<f64>; Average::ALL.len()],
 }
 
-/// What one launch says about one group.
+/// Averages of one group in one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchAverages {
-    /// The name of the launch.
+    /// Name of the launch.
     pub launch: String,
-    /// How many observations ended in each state, also those that were not kept.
+    /// Number of observations in each state, including those that were not kept.
     pub counts: Vec<(ObservationState, u64)>,
-    /// How many observations are valid.
+    /// Number of valid observations.
     pub valid: usize,
-    /// How many of these were set aside.
+    /// Number of valid observations that are outliers.
     pub outliers: usize,
-    /// The median of the others; `None` if there is none.
+    /// Median without outliers; `None` if there are no observations.
     pub median: Option<f64>,
-    /// Their mean.
+    /// Mean without outliers.
     pub mean: Option<f64>,
-    /// What the processing reported.
+    /// First figure of the processing.
     pub reported: Option<f64>,
 }
 
 impl LaunchAverages {
-    /// One of the averages.
+    /// The average of this kind.
     pub fn average(&self, which: Average) -> Option<f64> {
         match which {
             Average::Median => self.median,
@@ -77,7 +77,7 @@ impl LaunchAverages {
         }
     }
 
-    /// How many observations ended in this state.
+    /// Number of observations in this state.
     pub fn count(&self, state: ObservationState) -> u64 {
         self.counts
             .iter()
@@ -94,7 +94,8 @@ impl GroupAnalysis {
         groups: &[Option<&MeasuredGroup>],
         settings: &AnalysisSettings,
     ) -> Result<Self, RecordError> {
-        // The only copy of the observations, of one group at a time: they are sorted here, and stay in order there.
+        // A copy of the observations of one group at a time: it is sorted, and the original keeps
+        // its order.
         let mut observations: Vec<(&String, &MeasuredGroup, Vec<f64>)> = Vec::new();
         let mut missing = Vec::new();
         for ((name, _), group) in launches.iter().zip(groups) {
@@ -103,7 +104,7 @@ impl GroupAnalysis {
                 None => missing.push(name.clone()),
             }
         }
-        let (mut of_launches, mut samples) = (Vec::new(), Vec::new());
+        let (mut launch_averages, mut samples) = (Vec::new(), Vec::new());
         for (name, group, nanos) in &mut observations {
             let kept = settings.outliers.kept(name, key, nanos)?;
             let found = averages_of(name, group, kept.as_ref());
@@ -113,7 +114,7 @@ impl GroupAnalysis {
                     key: key.clone(),
                 });
             }
-            of_launches.push(found);
+            launch_averages.push(found);
             samples.extend(kept);
         }
         let variance = VarianceParts::new(&samples);
@@ -129,37 +130,42 @@ impl GroupAnalysis {
             missing,
             launches_needed: variance.as_ref().ok().and_then(needed),
             variance,
-            averages: Average::ALL
-                .map(|which| sorted(of_launches.iter().filter_map(|of| of.average(which)))),
-            launches: of_launches,
+            averages: Average::ALL.map(|which| {
+                sorted(
+                    launch_averages
+                        .iter()
+                        .filter_map(|launch| launch.average(which)),
+                )
+            }),
+            launches: launch_averages,
         })
     }
 
-    /// The averages of those launches that have one; `None` if none has.
+    /// Averages of the launches that have one; `None` if no launch has.
     pub fn averages(&self, which: Average) -> Option<Sample<'_>> {
         let sorted = &self.averages[which as usize];
         (!sorted.is_empty()).then_some(Sample { sorted })
     }
 
-    /// By which share the largest of the averages is above the smallest; `None` if there are none, or they are not
-    /// positive.
+    /// Largest average relative to the smallest, minus one; `None` if there are none, or they are
+    /// not positive.
     pub fn spread(&self, which: Average) -> Option<f64> {
         let averages = self.averages(which)?.values();
         let (least, most) = (averages.first()?, averages.last()?);
         (*least > 0.0).then(|| most / least - 1.0)
     }
 
-    /// How many observations of all launches are valid.
+    /// Number of valid observations in all launches.
     pub fn valid(&self) -> usize {
         self.launches.iter().map(|launch| launch.valid).sum()
     }
 
-    /// How many of these were set aside.
+    /// Number of outliers in all launches.
     pub fn outliers(&self) -> usize {
         self.launches.iter().map(|launch| launch.outliers).sum()
     }
 
-    /// How many observations of all launches ended in this state.
+    /// Number of observations of all launches in this state.
     pub fn count(&self, state: ObservationState) -> u64 {
         self.launches.iter().map(|launch| launch.count(state)).sum()
     }
@@ -201,8 +207,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Algorithm 3 by hand. Launch a: quartiles 12 and 16, so that the fence is 6 to 22. Launch b: 20.5 and 21.5, and
-    /// 19 to 23. The third has the fence 30.
+    /// Algorithm 3 by hand. Launch a: quartiles 12 and 16, so that the fence is 6 to 22. Launch b:
+    /// quartiles 20.5 and 21.5, fence 19 to 23. The third launch has the fence 30.
     #[test]
     fn each_launch_comes_to_a_median_and_a_mean_without_its_outliers() {
         let launches = experiment(&[
@@ -219,7 +225,7 @@ mod tests {
         let launches: Vec<_> = found
             .launches
             .iter()
-            .map(|of| (of.valid, of.outliers, of.median, of.mean))
+            .map(|launch| (launch.valid, launch.outliers, launch.median, launch.mean))
             .collect();
         let expected = [
             (5, 1, Some(13.0), Some(13.0)),
@@ -262,14 +268,14 @@ mod tests {
             &experiment(&[&[16.0, 10.0, 12.0, 100.0, 14.0]]),
             Outliers::Keep,
         );
-        let of = &kept.groups[0].launches[0];
+        let launch = &kept.groups[0].launches[0];
         assert_eq!(
-            (of.outliers, of.median, of.mean),
+            (launch.outliers, launch.median, launch.mean),
             (0, Some(14.0), Some(30.4))
         );
     }
 
-    /// Means 2 and 5, as in the test of the variance's parts: within 1, between (13.5 - 1) / 3.
+    /// Means 2 and 5, as in the test of the variance parts: within 1, between (13.5 - 1) / 3.
     #[test]
     fn variance_is_divided_and_launches_are_planned() {
         let found = &analyse(
@@ -329,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reported_is_the_first_figure() {
+    fn the_reported_average_is_the_first_figure() {
         let mut launches = experiment(&[&[1.0], &[1.0]]);
         launches[0].1.groups[0].figures = vec![("avg".to_owned(), 9.0), ("min".to_owned(), 1.0)];
         launches[1].1.groups[0].figures = vec![("avg".to_owned(), 6.0)];

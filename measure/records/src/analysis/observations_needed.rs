@@ -1,18 +1,18 @@
-//! How many observations a launch needs, so that its mean is normal: figure 2 of the 2016 paper, for an experiment.
+//! Number of observations that a launch needs until means are normal: figure 2 of the 2016 paper.
 
 use super::settings::Outliers;
 use crate::RecordError;
 use crate::stats::{MeansOfSize, SampleSizeCheck, StatsError};
 use crate::{GroupKey, MeasuredGroup};
 
-/// How many observations one launch needs in one group.
+/// Number of observations that a launch needs in one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservationsNeeded {
-    /// What was measured.
+    /// Key of the group.
     pub key: GroupKey,
-    /// How many observations the launch has, without outliers if these are set aside.
+    /// Number of observations in the launch, without outliers if these are removed.
     pub observations: usize,
-    /// The first of the sizes whose means look normal; `None` if those of none do.
+    /// The smallest size whose means look normal; `None` if there is none.
     pub smallest: Result<Option<MeansOfSize>, StatsError>,
 }
 
@@ -20,7 +20,8 @@ impl ObservationsNeeded {
     /// Tries the sizes on the observations of one group of a launch.
     ///
     /// # Errors
-    /// When an observation is no time; the launch has a name for this.
+    /// If an observation is not a number, or longer than 292 years; the error contains the name of
+    /// the launch.
     pub fn new(
         launch: &str,
         group: &MeasuredGroup,
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_launch_is_asked_for_itself() {
+    fn launches_are_checked_separately() {
         let nanos: Vec<f64> = (0..500_u32)
             .map(|i| f64::from(i % 7) + if i % 50 == 0 { 300.0 } else { 0.0 })
             .collect();

@@ -1,35 +1,35 @@
-//! How well a whole experiment can be repeated: figure 12 of the 2016 paper.
+//! Reproducibility of a whole experiment: figure 12 of the 2016 paper.
 
 use super::experiment::Analysis;
 use super::group::Average;
 use crate::GroupKey;
 
-/// How far repetitions of an experiment, called trials, are apart in one group.
+/// Differences between repetitions of an experiment, called trials, in one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reproducibility {
-    /// What was measured.
+    /// Key of the group.
     pub key: GroupKey,
-    /// What each trial comes to, in their order.
+    /// Mean of each trial, in their order.
     pub trials: Vec<TrialMean>,
-    /// The names of the trials that have no averages of it.
+    /// Names of the trials without averages of the group.
     pub missing: Vec<String>,
 }
 
-/// What one trial comes to.
+/// Mean of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialMean {
-    /// The name of the trial.
+    /// Name of the trial.
     pub trial: String,
-    /// How many of its launches have an average.
+    /// Number of launches with an average.
     pub launches: usize,
-    /// The mean of the launches' averages.
+    /// Mean of the averages of the launches.
     pub mean: f64,
-    /// This divided by the smallest of all trials; `None` if that is not positive.
+    /// The mean divided by the smallest mean of all trials; `None` if that is not positive.
     pub ratio: Option<f64>,
 }
 
 impl Reproducibility {
-    /// Looks at each group of any of the trials; each trial has a name.
+    /// Compares the trials, each with its name, in every group of any of them.
     pub fn for_trials(trials: &[(String, Analysis)], average: Average) -> Vec<Self> {
         let mut keys: Vec<&GroupKey> = trials
             .iter()
@@ -74,8 +74,8 @@ impl Reproducibility {
         }
     }
 
-    /// The figure of merit: by which share the largest mean is above the smallest. `None` if there are no two trials,
-    /// or no ratios.
+    /// Figure of merit: the largest mean relative to the smallest, minus one. `None` with fewer
+    /// than two trials, or without ratios.
     pub fn spread(&self) -> Option<f64> {
         if self.trials.len() < 2 {
             return None;
@@ -127,7 +127,7 @@ mod tests {
         ];
         assert_eq!(shown, expected);
         assert_eq!(found[0].spread(), Some(15.0 / 11.0 - 1.0));
-        // The mean of 9, 10 and 13 is not their median.
+        // The mean of 9, 10 and 13 differs from their median.
         let means = Reproducibility::for_trials(&trials(&all), Average::Mean);
         assert_eq!(means[0].trials[0].mean, (32.0 / 3.0 + 14.0) / 2.0);
         let reported = Reproducibility::for_trials(&trials(&all), Average::Reported);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_has_no_spread() {
+    fn trials_without_common_groups_have_no_spread() {
         let all = [
             vec![launch("a", &[group(8, &[2.0])])],
             vec![launch("a", &[group(16, &[0.0])])],

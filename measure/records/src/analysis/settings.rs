@@ -5,18 +5,19 @@ use downbeat_clock_core::Duration;
 use crate::stats::{Confidence, Sample, StatsError};
 use crate::{GroupKey, RecordError};
 
-/// How an experiment is analysed.
+/// Settings of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnalysisSettings {
-    /// What becomes of outliers.
+    /// Treatment of outliers.
     pub outliers: Outliers,
-    /// The confidence of intervals.
+    /// Confidence of intervals.
     pub confidence: Confidence,
-    /// To which share of itself, either way, the mean is to be known: this asks for a number of launches.
+    /// Wanted precision of the mean, as a share of it in either direction; determines the number of
+    /// launches needed.
     pub interval: f64,
 }
 
-/// Tukey's filter, intervals of 95 %, and a mean that is to be known to 1 %.
+/// Tukey's filter, intervals of 95 %, and a precision of 1 %.
 impl Default for AnalysisSettings {
     fn default() -> Self {
         Self {
@@ -27,18 +28,18 @@ impl Default for AnalysisSettings {
     }
 }
 
-/// What becomes of outliers.
+/// Treatment of outliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outliers {
-    /// They are observations like others.
+    /// Outliers count as other observations.
     Keep,
-    /// They are counted and set aside: what is further than 1.5 times the distance of the quartiles from the nearer of
-    /// these, in each launch by itself.
+    /// Observations that are further from the nearer quartile than 1.5 times the distance between
+    /// the quartiles are counted and removed, in each launch separately.
     Tukey,
 }
 
 impl Outliers {
-    /// As it is written in outputs, with the definition of quartiles, of which there are many.
+    /// Description in outputs, with the definition of quartiles, of which there are several.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keep => "kept",
@@ -48,7 +49,7 @@ impl Outliers {
         }
     }
 
-    /// The observations of a group that count, sorted in place; `None` if there are none.
+    /// Sorts the observations of a group in place and applies the filter; `None` if there are none.
     pub(super) fn kept<'a>(
         self,
         launch: &str,
@@ -72,7 +73,7 @@ impl Outliers {
     }
 }
 
-/// Whether this is a number of nanoseconds that a clock can tell, so that no sum or square of them overflows.
+/// True for a number of nanoseconds that a clock can show, so that no sum or square overflows.
 pub(super) fn is_time(nanos: f64) -> bool {
     nanos.abs() <= Duration::MAX.as_nanos() as f64
 }

@@ -1,38 +1,38 @@
-//! Two experiments side by side.
+//! Comparison of two experiments.
 
 use super::{
     Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, StatsError, WelchTest,
     holm,
 };
 
-/// The averages of one experiment: of every launch, one median and one mean.
+/// Averages of one experiment: one median and one mean of every launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExperimentAverages<'a> {
-    /// The launches' medians.
+    /// Medians of the launches.
     pub medians: Sample<'a>,
-    /// The launches' means.
+    /// Means of the launches.
     pub means: Sample<'a>,
 }
 
-/// What can be said of two experiments with the same operation and size, as the 2016 paper compares them.
+/// Comparison of two experiments with the same operation and size, as in the 2016 paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// How many launches each has.
+    /// Number of launches of each experiment.
     pub launches: [usize; 2],
-    /// The medians of their medians.
+    /// Medians of the medians of the launches.
     pub medians: [f64; 2],
-    /// Whether the medians differ.
+    /// Test of the medians for a difference.
     pub mann_whitney: MannWhitney,
-    /// By how much the first one's medians are larger: what is significant need not be large.
+    /// Difference of the medians, first minus second: a significant difference need not be large.
     pub shift: HodgesLehmann,
-    /// Whether the means differ; to be believed only if they are normal.
+    /// Test of the means for a difference; valid only if the means are normal.
     pub welch: Result<WelchTest, StatsError>,
-    /// Whether the means of each look normal.
+    /// Tests of the means of each experiment for normality.
     pub normality: [Result<ShapiroWilk, StatsError>; 2],
 }
 
 impl Comparison {
-    /// Compares two experiments; the confidence is that of the shift's interval.
+    /// Compares two experiments; `confidence` applies to the interval of the shift.
     #[must_use]
     pub fn new(
         first: &ExperimentAverages<'_>,
@@ -50,8 +50,8 @@ impl Comparison {
         }
     }
 
-    /// Whether the t-test is to be doubted: at this level the means of one experiment are not normal, or cannot be
-    /// tested.
+    /// Returns true if the t-test is doubtful: at this level, the means of one experiment are not
+    /// normal, or cannot be tested.
     pub fn means_are_doubtful(&self, level: f64) -> bool {
         !self
             .normality
@@ -59,17 +59,17 @@ impl Comparison {
             .all(|tested| tested.is_ok_and(|tested| tested.is_normal(level)))
     }
 
-    /// The shift as a share of the second one's median; `None` if that is zero.
+    /// The shift relative to the second median; `None` if that is zero.
     pub fn relative_shift(&self) -> Option<f64> {
         let median = self.medians[1].abs();
         (median > 0.0).then(|| self.shift.shift / median)
     }
 
-    /// The p values of many comparisons, usually one for each size, adjusted by Holm over all of them.
+    /// Adjusts the p values of several comparisons, usually one for each size, by Holm's method.
     ///
-    /// Each alternative is adjusted for itself: it is one question, asked of every size.
+    /// Each alternative is adjusted separately: it is one question, asked for every size.
     pub fn adjusted(comparisons: &[Self]) -> Vec<PValues> {
-        let of = |side: fn(&PValues) -> f64| {
+        let adjusted = |side: fn(&PValues) -> f64| {
             holm(
                 &comparisons
                     .iter()
@@ -77,7 +77,11 @@ impl Comparison {
                     .collect::<Vec<_>>(),
             )
         };
-        let (two_sided, less, greater) = (of(|p| p.two_sided), of(|p| p.less), of(|p| p.greater));
+        let (two_sided, less, greater) = (
+            adjusted(|p| p.two_sided),
+            adjusted(|p| p.less),
+            adjusted(|p| p.greater),
+        );
         let sides = two_sided.into_iter().zip(less).zip(greater);
         sides
             .map(|((two_sided, less), greater)| PValues {
@@ -171,9 +175,9 @@ mod tests {
     fn each_alternative_is_adjusted_over_all_sizes() {
         let comparisons = [0.0, 0.5, 4.0].map(|by| compare(&FAST, &FAST.map(|value| value + by)));
         let found = Comparison::adjusted(&comparisons);
-        let side = |of: fn(&PValues) -> f64| {
-            let expected = holm(&comparisons.map(|comparison| of(&comparison.mann_whitney.p)));
-            assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
+        let side = |select: fn(&PValues) -> f64| {
+            let expected = holm(&comparisons.map(|comparison| select(&comparison.mann_whitney.p)));
+            assert_eq!(found.iter().map(select).collect::<Vec<_>>(), expected);
         };
         side(|p| p.two_sided);
         side(|p| p.less);

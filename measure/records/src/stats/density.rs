@@ -1,24 +1,24 @@
-//! Where the values of a sample lie close together: a kernel density, with normal kernels.
+//! Kernel density estimates with normal kernels.
 
 use core::f64::consts::TAU;
 
 use super::Sample;
 
-/// How dense values lie at evenly spaced places.
+/// A density at evenly spaced points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Density {
-    /// The first place.
+    /// The first point.
     pub start: f64,
-    /// From one place to the next.
+    /// Distance between points.
     pub step: f64,
-    /// The share of the values per unit at each place.
+    /// Share of the values per unit at each point.
     pub heights: Vec<f64>,
-    /// The standard deviation of the kernels.
+    /// Standard deviation of the kernels.
     pub bandwidth: f64,
 }
 
 impl Density {
-    /// The places and the heights there.
+    /// Points and the heights there.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.heights
             .iter()
@@ -27,15 +27,15 @@ impl Density {
     }
 }
 
-/// A kernel ends where it has fallen to 1e-8 of its height.
+/// A kernel is cut where it has fallen to 1e-8 of its height.
 const REACH: f64 = 6.0;
 
-/// Values nearer to each other than this share of the bandwidth count as one: an error below 1e-4 of a kernel.
+/// Values within this share of the bandwidth are merged: the error is below 1e-4 of a kernel.
 const CELL: f64 = 1.0 / 32.0;
 
 impl Sample<'_> {
-    /// The bandwidth by Silverman's rule of thumb, which is R's `bw.nrd0`: 0.9 times the lesser of the standard
-    /// deviation and of the quartiles' distance over 1.34, over the fifth root of the count.
+    /// Bandwidth by Silverman's rule of thumb, R's `bw.nrd0`: 0.9 times the smaller of the standard
+    /// deviation and the interquartile range over 1.34, over the fifth root of the count.
     ///
     /// `None` if all values are the same.
     pub fn silverman_bandwidth(&self) -> Option<f64> {
@@ -43,7 +43,7 @@ impl Sample<'_> {
             .standard_deviation()
             .filter(|deviation| *deviation > 0.0 && deviation.is_finite())?;
         let quartiles = (self.quantile(0.75) - self.quantile(0.25)) / 1.34;
-        // If more than half of the values are the same, only the deviation tells of the others.
+        // If more than half of the values are the same, the interquartile range is zero.
         let spread = if quartiles > 0.0 {
             quartiles.min(deviation)
         } else {
@@ -52,10 +52,10 @@ impl Sample<'_> {
         Some(0.9 * spread * libm::pow(self.len() as f64, -0.2))
     }
 
-    /// The density by kernels of this bandwidth, at so many places from three bandwidths below the least value to three
-    /// above the greatest, as R's `density` has it.
+    /// Density by kernels of this bandwidth, at a number of points from three bandwidths below the
+    /// smallest value to three above the largest, as R's `density` does.
     ///
-    /// `None` unless the bandwidth is above 0 and finite, and there are two places.
+    /// `None` unless the bandwidth is positive and finite, and there are at least two points.
     pub fn density(&self, bandwidth: f64, places: usize) -> Option<Density> {
         if !(bandwidth > 0.0 && bandwidth.is_finite()) || places < 2 {
             return None;
@@ -85,7 +85,7 @@ impl Sample<'_> {
         })
     }
 
-    /// Means of values that are within such a width, ascending, and how many they are.
+    /// Merges values within `width`; returns the mean and number of each group, ascending.
     fn cells(&self, width: f64) -> Vec<(f64, f64)> {
         let mut cells = Vec::new();
         let mut rest = self.values();
@@ -129,7 +129,7 @@ mod tests {
                 shape.bandwidth
             );
             for (place, height) in shape.density {
-                // That our exact sum is R's, so that the property below holds for R's too.
+                // The exact sum equals R's, so that the property test below holds for R, too.
                 assert!(
                     (exact(shape.values, bandwidth, *place) / height - 1.0).abs() < 1e-11,
                     "at {place}"

@@ -28,7 +28,7 @@ pub enum StatsError {
     NoSpread,
     /// Values are so far apart, about 1e154, that squares of their differences overflow.
     TooWide,
-    /// There are only so many launches; their variance needs two.
+    /// There are fewer than two launches: this number.
     TooFewLaunches(usize),
     /// No launch has two observations, so that the variance within launches is unknown.
     NoRepetition,

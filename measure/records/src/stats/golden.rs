@@ -1,23 +1,24 @@
-//! Made by tests/golden/statistics.R with R version 4.2.2 Patched (2022-11-10 r83330).
+//! Printed by tests/golden/statistics.R with R version 4.2.2 Patched (2022-11-10 r83330).
 
-/// Two samples and what R knows about them.
+/// Two samples and R's results for them.
 pub(super) struct SamplePair {
     pub(super) name: &'static str,
     pub(super) x: &'static [f64],
     pub(super) y: &'static [f64],
-    /// W, whether p is exact, and p by alternative: two-sided, less, greater.
+    /// W, true if p is exact, and p by alternative: two-sided, less, greater.
     pub(super) wilcoxon: (f64, bool, [f64; 3]),
     /// p by the normal approximation, with the continuity correction.
     pub(super) approximate: [f64; 3],
-    /// The median of all differences, and R's own estimate; they differ where R looks for a root numerically.
+    /// Median of all differences, and R's own estimate; they differ where R finds a root
+    /// numerically.
     pub(super) shifts: [f64; 2],
-    /// The intervals of the shift with 90, 95 and 99 %.
+    /// Intervals of the shift with 90, 95 and 99 %.
     pub(super) intervals: [(f64, f64); 3],
     /// t, the degrees of freedom, and p by alternative.
     pub(super) welch: Option<(f64, f64, [f64; 3])>,
-    /// Of x: standard deviation, and the intervals of the mean with 95 and 99 %.
+    /// Standard deviation of x, and the intervals of its mean with 95 and 99 %.
     pub(super) spread: Option<(f64, [(f64, f64); 2])>,
-    /// Of x: W of Shapiro and Wilk, and its p.
+    /// W of Shapiro and Wilk and its p, of x.
     pub(super) shapiro: Option<(f64, f64)>,
 }
 
@@ -670,7 +671,7 @@ pub(super) const PAIRS: &[SamplePair] = &[
     },
 ];
 
-/// Degrees of freedom, t, and the share of Student's distribution beyond t.
+/// Degrees of freedom, t, and the share of Student's distribution above t.
 pub(super) const STUDENT_TAILS: &[[f64; 3]] = &[
     [1.0, 0.0, 0.5],
     [1.0, 0.001, 0.4996816902199194],
@@ -742,7 +743,7 @@ pub(super) const STUDENT_TAILS: &[[f64; 3]] = &[
     [1e6, 8.0, 6.227531716601266e-16],
 ];
 
-/// Degrees of freedom, a share, and the t beyond which this share of Student's distribution is.
+/// Degrees of freedom, a share, and the t that this share of Student's distribution is above.
 pub(super) const STUDENT_QUANTILES: &[[f64; 3]] = &[
     [1.0, 0.45, 0.15838444032453633],
     [1.0, 0.1, 3.077683537175254],
@@ -800,7 +801,7 @@ pub(super) const STUDENT_QUANTILES: &[[f64; 3]] = &[
     [1e6, 1e-12, 7.034572608411256],
 ];
 
-/// z, and the share of the normal distribution beyond z.
+/// z, and the share of the normal distribution above z.
 pub(super) const NORMAL_TAILS: &[[f64; 2]] = &[
     [-9.0, 1.0],
     [-3.0, 0.9986501019683699],
@@ -818,7 +819,7 @@ pub(super) const NORMAL_TAILS: &[[f64; 2]] = &[
     [37.0, 5.725571222524577e-300],
 ];
 
-/// A share, and the z below which this share of the normal distribution is.
+/// A share, and the z that this share of the normal distribution is below.
 pub(super) const NORMAL_QUANTILES: &[[f64; 2]] = &[
     [1e-300, -37.0470962993612],
     [1e-20, -9.262340089798405],
@@ -838,7 +839,7 @@ pub(super) const NORMAL_QUANTILES: &[[f64; 2]] = &[
     [0.999999999999, 7.0344869100478356],
 ];
 
-/// p values, and what they are after Holm's adjustment.
+/// p values, before and after Holm's adjustment.
 pub(super) const HOLM: &[[&[f64]; 2]] = &[
     [&[0.03], &[0.03]],
     [&[0.01, 0.04, 0.03, 0.005], &[0.03, 0.06, 0.06, 0.02]],
@@ -899,7 +900,8 @@ pub(super) const HOLM: &[[&[f64]; 2]] = &[
     ],
 ];
 
-/// A count, and W of Shapiro and Wilk with its p, of the numbers `(7919 i mod 5003)^2`, i = 1, 2, ... so many.
+/// A count, and W of Shapiro and Wilk with its p, of the numbers `(7919 i mod 5003)^2` for i from 1
+/// to the count.
 pub(super) const SHAPIRO_OF_SQUARES: &[(u64, f64, f64)] = &[
     (3, 0.990237094359776, 0.8109833204598409),
     (4, 0.9446331548642962, 0.6827685403421504),
@@ -913,7 +915,7 @@ pub(super) const SHAPIRO_OF_SQUARES: &[(u64, f64, f64)] = &[
     (5000, 0.8952151508433241, 5.327970175394727e-50),
 ];
 
-/// The same of the whole numbers nearest to a thousand normal quantiles, which look normal.
+/// The same of normal quantiles times a thousand, rounded to integers.
 pub(super) const SHAPIRO_OF_NORMAL: &[(u64, f64, f64)] = &[
     (3, 1.0, 0.9999999999999933),
     (5, 0.9974720736645167, 0.9981784493093158),
@@ -924,7 +926,7 @@ pub(super) const SHAPIRO_OF_NORMAL: &[(u64, f64, f64)] = &[
     (2000, 0.9999734784324954, 1.0),
 ];
 
-/// The theoretical quantiles of the normal Q-Q plot of so many values as there are here.
+/// Theoretical quantiles of the normal Q-Q plot, by number of values.
 pub(super) const QQ: &[&[f64]] = &[
     &[0.0],
     &[
@@ -960,7 +962,7 @@ pub(super) const QQ: &[&[f64]] = &[
     ],
 ];
 
-/// Groups: mean squares between and within, and the launches that a mean needs to be known to 1 % with 95 %.
+/// Groups, mean squares between and within, and the launches needed for a mean to 1 % with 95 %.
 pub(super) struct LaunchesCase {
     pub(super) groups: &'static [&'static [f64]],
     pub(super) mean_squares: (f64, f64),
@@ -1033,7 +1035,8 @@ pub(super) const LAUNCHES: &[LaunchesCase] = &[
         needed: 3,
     },
 ];
-/// Values, the bandwidth of their density, the density at a few places, and how many bins a histogram is to have.
+/// Values, the bandwidth of their density, the density at a few points, and the number of bins of a
+/// histogram.
 pub(super) struct SampleShape {
     pub(super) values: &'static [f64],
     pub(super) bandwidth: f64,

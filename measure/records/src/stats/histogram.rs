@@ -1,21 +1,22 @@
-//! How many values of a sample lie in bins of equal width.
+//! Histograms with bins of equal width.
 
 use super::Sample;
 
-/// How many values lie in bins of equal width.
+/// A histogram with bins of equal width.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
-    /// Where the first bin begins.
+    /// Begin of the first bin.
     pub start: f64,
-    /// How wide each is.
+    /// Width of each bin.
     pub width: f64,
-    /// How many values each has. A value on an edge is in the bin that begins there.
+    /// Number of values in each bin. A value on an edge is in the bin that begins there.
     pub counts: Vec<u64>,
 }
 
 impl Sample<'_> {
-    /// The width of bins by the rule of Freedman and Diaconis: twice the distance of the quartiles over the cube root
-    /// of the count. If more than half of the values are the same, by Scott's: 3.5 standard deviations over that root.
+    /// Width of bins by the rule of Freedman and Diaconis: twice the interquartile range over the
+    /// cube root of the count. If more than half of the values are the same, by Scott's rule: 3.5
+    /// standard deviations over that root.
     ///
     /// `None` if all values are the same.
     pub fn bin_width(&self) -> Option<f64> {
@@ -28,7 +29,8 @@ impl Sample<'_> {
         (spread > 0.0 && spread.is_finite()).then(|| spread / libm::cbrt(self.len() as f64))
     }
 
-    /// The least distance between two different values: the grain of the clock, if all are multiples of it.
+    /// Smallest distance between two different values: the resolution of the clock, if all are
+    /// multiples of it.
     ///
     /// `None` if all values are the same.
     pub fn grain(&self) -> Option<f64> {
@@ -38,11 +40,12 @@ impl Sample<'_> {
             .reduce(f64::min)
     }
 
-    /// A histogram with bins of about the width of [`bin_width`](Self::bin_width), but no more of them than so many.
+    /// Histogram with bins of about the width of [`bin_width`](Self::bin_width), but at most `most`
+    /// bins.
     ///
-    /// A bin is as wide as a whole number of grains, and begins between two of them: if values of a coarse clock were
-    /// one to a bin here and two there, there would be gaps that are not in the values. One bin of width 0 if all
-    /// values are the same.
+    /// The width is a multiple of the [`grain`](Self::grain), and edges lie between multiples of
+    /// it: otherwise values of a coarse clock could alternate between one and two per bin, which
+    /// shows gaps that are not in the values. One bin of width 0 if all values are the same.
     pub fn histogram(&self, most: usize) -> Histogram {
         let least = self.values()[0];
         let Some(grain) = self.grain() else {
@@ -71,7 +74,7 @@ impl Sample<'_> {
         }
     }
 
-    /// How many bins of the width of the rule the values need; R's `nclass.FD`.
+    /// Number of bins by the rule; R's `nclass.FD`.
     fn bins_wanted(&self) -> f64 {
         let range = self.values()[self.len() - 1] - self.values()[0];
         self.bin_width()
@@ -90,7 +93,7 @@ mod tests {
         for shape in golden::SHAPES {
             let mut values = shape.values.to_vec();
             let sample = Sample::new(&mut values).unwrap();
-            // R's way out, where more than half of the values are the same, is another one.
+            // R handles samples with more than half of the values the same in another way.
             if sample.quantile(0.25) < sample.quantile(0.75) {
                 assert_eq!(sample.bins_wanted(), shape.bins as f64);
             }
@@ -99,7 +102,8 @@ mod tests {
 
     #[test]
     fn bins_are_made_of_whole_grains() {
-        // Quartiles 1 and 3, so that bins are to be 4 / 5^(1/3) = 2.34 wide: two bins, of three grains.
+        // Quartiles 1 and 3, so that the rule gives a width of 4 / 5^(1/3) = 2.34: two bins, of
+        // three grains.
         let mut values = [4.0, 0.0, 1.0, 2.0, 3.0];
         let found = Sample::new(&mut values).unwrap().histogram(9);
         assert_eq!(
@@ -111,7 +115,8 @@ mod tests {
             }
         );
         assert_eq!(Sample::new(&mut values).unwrap().histogram(1).counts, [5]);
-        // A flat distribution of whole numbers stays flat but for its end, though bins are to be 5.45 wide.
+        // A flat distribution of integers stays flat except for its end, although the rule gives a
+        // width of 5.45.
         let mut flat: Vec<f64> = (0..6_000).map(|i| f64::from(i % 100)).collect();
         let found = Sample::new(&mut flat).unwrap().histogram(60);
         assert_eq!((found.width, found.counts.len()), (6.0, 17));
@@ -122,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn few_different_values_have_bins_too() {
+    fn few_different_values_have_bins() {
         let same = Sample::new(&mut [7.0; 4]).unwrap().histogram(9);
         assert_eq!(
             same,

@@ -1,31 +1,33 @@
-//! By how much the values of two samples differ: the estimate of Hodges and Lehmann.
+//! The estimate of Hodges and Lehmann for the shift between two samples.
 
 use super::mann_whitney::{RankedSamples, cube_less_one, deviation};
 use super::normal::normal_above;
 use super::rank_sum::RankSums;
 use super::{Confidence, Interval, RankMethod, Sample};
 
-/// The shift between two samples: the median of all differences of a value of the first and one of the second.
+/// Shift between two samples: the median of all differences between a value of the first and one of
+/// the second.
 ///
-/// Its interval holds the shifts that the test of Wilcoxon, Mann and Whitney would not reject: it begins and ends at
-/// one of those differences. R's `wilcox.test` does the same where it counts; otherwise it searches for these very
-/// differences numerically, to 1e-4 unless told otherwise, and its estimate is then some number between the two
-/// differences in the middle.
+/// Its interval contains the shifts that the test of Wilcoxon, Mann and Whitney does not reject;
+/// its ends are among the differences. R's `wilcox.test` does the same in its exact mode; otherwise
+/// it searches for these differences numerically, by default to 1e-4, and its estimate is a number
+/// between the two middle differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HodgesLehmann {
-    /// How much larger the first sample's values are.
+    /// The shift, first sample minus second.
     pub shift: f64,
-    /// Where the shift is with some confidence.
+    /// Confidence interval of the shift.
     pub interval: Interval,
-    /// The confidence that the interval has: at least the one asked for, unless the samples are so small that even
-    /// all of the differences have less.
+    /// Confidence of the interval: at least the wanted one, unless the samples are so small that
+    /// even the range of all differences has less.
     pub confidence: f64,
-    /// How probabilities were found; exactly where [`MannWhitney::new`](super::MannWhitney::new) counts, too.
+    /// Method of the probabilities; exact under the same conditions as
+    /// [`MannWhitney::new`](super::MannWhitney::new).
     pub method: RankMethod,
 }
 
 impl HodgesLehmann {
-    /// Estimates the shift; takes some hundred passes over both samples, and no memory.
+    /// Estimates the shift in about a hundred passes over both samples, without additional memory.
     #[must_use]
     pub fn new(first: &Sample<'_>, second: &Sample<'_>, confidence: Confidence) -> Self {
         let differences = Differences {
@@ -38,7 +40,7 @@ impl HodgesLehmann {
             let (skipped, beyond) = skip(pairs, confidence, |at_most| sums.at_most(at_most));
             (skipped, beyond, RankMethod::Exact)
         } else {
-            // A shift that is none of the differences leaves ties only within the samples.
+            // A shift that is not among the differences leaves ties only within the samples.
             let deviation = deviation(
                 first.len(),
                 second.len(),
@@ -61,17 +63,17 @@ impl HodgesLehmann {
         }
     }
 
-    /// Whether the interval excludes that there is no shift.
+    /// Returns true if the interval excludes zero.
     pub fn is_evident(&self) -> bool {
         !self.interval.contains(0.0)
     }
 }
 
-/// How many differences at each end are not in the interval, and the probability of a truth beyond one of its ends.
+/// Number of differences to skip at each end, and the probability beyond one end of the interval.
 fn skip(pairs: usize, confidence: Confidence, at_most: impl Fn(usize) -> f64) -> (usize, f64) {
-    // As in R, a probability that is the tail but for rounding is not below it.
+    // As in R, a probability that equals the tail except for rounding is not below it.
     let tail = confidence.tail() * (1.0 - 1e-12);
-    // Half of all is never in a tail.
+    // Half of the differences are never in a tail.
     let (mut below, mut above) = (0, pairs.div_ceil(2));
     while below < above {
         let middle = below + (above - below) / 2;
@@ -105,14 +107,14 @@ impl Differences<'_> {
         self.first.len() * self.second.len()
     }
 
-    /// The one in the middle, or half-way between the two in the middle.
+    /// The middle difference, or the mean of the two middle ones.
     fn median(&self) -> f64 {
         let (below, above) = (self.nth((self.count() - 1) / 2), self.nth(self.count() / 2));
         below + 0.5 * (above - below)
     }
 
-    /// The one that so many others come before, found without making them: as a number is 64 bits, 64 halvings of the
-    /// range between the smallest and the largest end at it, exactly.
+    /// The difference at this index in sorted order, without computing all of them: an `f64` has 64
+    /// bits, so 64 bisections of the range of its ordered bit patterns find it exactly.
     fn nth(&self, place: usize) -> f64 {
         let last = |values: &[f64]| values[values.len() - 1];
         let mut below = order(self.first[0] - last(self.second));
@@ -125,11 +127,11 @@ impl Differences<'_> {
                 below = middle + 1;
             }
         }
-        // Without the sign of a zero.
+        // Removes the sign of a negative zero.
         unorder(below) + 0.0
     }
 
-    /// How many are not above this.
+    /// Number of differences up to `limit`.
     fn count_up_to(&self, limit: f64) -> usize {
         // The larger the first value, the larger must the second be.
         let (mut count, mut rest) = (0, self.second);
@@ -147,14 +149,14 @@ impl Differences<'_> {
 
 const SIGN: u64 = 1 << 63;
 
-/// A whole number for every float, in the same order: negative floats are stored by sign and size, so the larger the
-/// stored number, the smaller the float.
+/// Maps an `f64` to an integer in the same order: negative numbers are stored as sign and
+/// magnitude, so that a larger bit pattern is a smaller number.
 fn order(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// The float of such a number.
+/// Inverse of [`order`].
 fn unorder(order: u64) -> f64 {
     f64::from_bits(if order & SIGN == 0 {
         !order
@@ -229,13 +231,13 @@ mod tests {
             )
         );
         assert!(found.is_evident());
-        let of_one = HodgesLehmann::new(
+        let single = HodgesLehmann::new(
             &Sample::new(&mut [1.0]).unwrap(),
             &Sample::new(&mut [1.0]).unwrap(),
             Confidence::USUAL,
         );
         assert_eq!(
-            (of_one.shift, of_one.confidence, of_one.is_evident()),
+            (single.shift, single.confidence, single.is_evident()),
             (0.0, 0.0, false)
         );
     }
@@ -297,7 +299,7 @@ mod tests {
             mut x in prop::collection::vec(0.0..50.0, 2..55), mut y in prop::collection::vec(0.0..50.0, 2..55),
             step in prop::sample::select(vec![0.0, 4.0, 20.0]),
         ) {
-            // With steps there are ties.
+            // Rounding to steps makes ties.
             if step > 0.0 {
                 x.iter_mut().chain(&mut y).for_each(|value: &mut f64| *value = (*value / step).floor() * step);
             }
@@ -307,7 +309,7 @@ mod tests {
             let mut p_of_shift = |shift: f64| {
                 let mut moved: Vec<f64> = x.iter().map(|value| value - shift).collect();
                 let (moved, y) = (Sample::new(&mut moved).unwrap(), Sample::new(&mut y).unwrap());
-                // Values that were tied only across the samples no longer are.
+                // Values that were tied between the samples are not tied after the shift.
                 let test = if found.method == RankMethod::Exact { MannWhitney::new } else { MannWhitney::approximate };
                 test(&moved, &y).p.two_sided
             };

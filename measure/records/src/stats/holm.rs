@@ -1,9 +1,10 @@
-//! Holm's adjustment: p values for many questions asked at once.
+//! Holm's adjustment of p values for several tests.
 
-/// Adjusts p values so that, at a level of 5 %, one wrong finding among *all* of them has a chance of 5 % at most.
+/// Adjusts p values so that, at a level of 5 %, the probability of any wrong rejection among *all*
+/// of them is at most 5 %.
 ///
-/// They come back in the order in which they were given, each at least as large as before, in the same order of size,
-/// and as R's `p.adjust(p, "holm")` has them. A p that is not a number comes back as 1: it is evidence for nothing.
+/// The result has the order of the input and equals R's `p.adjust(p, "holm")`; no value decreases.
+/// A p that is not a number becomes 1: no evidence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let evidence = |place: usize| if p[place].is_nan() { 1.0 } else { p[place] };
     let mut by_size: Vec<usize> = (0..p.len()).collect();
@@ -40,12 +41,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_no_evidence_and_still_a_question() {
+    fn nan_becomes_one_and_still_counts() {
         assert_eq!(holm(&[f64::NAN, 0.01, -f64::NAN]), [1.0, 0.03, 1.0]);
     }
 
     proptest! {
-        /// By the definition: the largest of `(m - i + 1) p(i)` over all that are not larger, but at most 1.
+        /// By definition: the largest of `(m - i + 1) p(i)` over all p values that are not larger,
+        /// but at most 1.
         #[test]
         fn each_is_the_largest_step_up_to_it(mut p in prop::collection::vec(0.0..1.0, 1..30)) {
             let found = holm(&p);

@@ -1,19 +1,19 @@
-//! Intervals, and how confident one can be in them.
+//! Intervals and confidence levels.
 
 use super::StatsError;
 use super::student::student_beyond;
 
-/// Two ends, both included.
+/// An interval; both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,
-    /// The upper end, not below the lower one.
+    /// The upper end, at least the lower one.
     pub high: f64,
 }
 
 impl Interval {
-    /// Whether a value is in it.
+    /// Returns true if the interval contains a value.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -24,18 +24,18 @@ impl Interval {
     }
 }
 
-/// The share of experiments in which an interval is to contain the truth: above 0 and below 1.
+/// Confidence level of intervals: above 0 and below 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// What is usual: 95 %.
+    /// The usual level, 95 %.
     pub const USUAL: Self = Self(0.95);
 
-    /// From a share.
+    /// Makes a confidence level of a share.
     ///
     /// # Errors
-    /// When it is not above 0 and below 1.
+    /// If it is not above 0 and below 1.
     pub fn new(share: f64) -> Result<Self, StatsError> {
         if share > 0.0 && share < 1.0 {
             Ok(Self(share))
@@ -44,13 +44,12 @@ impl Confidence {
         }
     }
 
-    /// The share.
+    /// The level as a share.
     pub const fn share(self) -> f64 {
         self.0
     }
 
-    /// The share of experiments in which the truth is to be beyond one end.
-    /// The two-sided critical value of Student's distribution with these degrees of freedom.
+    /// Two-sided critical value of Student's distribution with these degrees of freedom.
     pub fn critical_t(self, freedom: f64) -> f64 {
         student_beyond(self.tail(), freedom)
     }

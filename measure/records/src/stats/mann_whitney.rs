@@ -1,44 +1,47 @@
-//! The test of Wilcoxon, Mann and Whitney: is a value of one sample usually smaller than one of the other?
+//! The test of Wilcoxon, Mann and Whitney: values of one sample tend to be smaller than those of
+//! the other.
 
 use super::normal::normal_above;
 use super::rank_sum::{COUNTABLE, RankSums};
 use super::{PValues, Sample};
 
-/// What the test of Wilcoxon, Mann and Whitney says of two samples.
+/// Result of the test of Wilcoxon, Mann and Whitney.
 ///
-/// It asks nothing of the distributions, which is why the 2016 paper compares medians of launches by it.
+/// It assumes nothing about the distributions. Therefore the 2016 paper uses it to compare medians
+/// of launches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
-    /// In how many pairs of values the first sample's is the larger one; a tie is half a pair. R calls it W.
+    /// Number of pairs of values in which that of the first sample is larger; a tie counts one
+    /// half. R calls it W.
     pub u: f64,
-    /// How the p values were found.
+    /// Method of the p values.
     pub method: RankMethod,
-    /// The probabilities.
+    /// p value of each alternative.
     pub p: PValues,
 }
 
-/// How probabilities of ranks were found.
+/// Method of probabilities of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RankMethod {
-    /// By counting all orders of the values.
+    /// Counting all orders of the values.
     Exact,
-    /// By the normal distribution, corrected for ties and for the steps of the statistic.
+    /// Normal distribution, with corrections for ties and for continuity.
     Normal,
 }
 
 impl MannWhitney {
-    /// Compares two samples, exactly when both have fewer than 50 values and no value occurs twice, as R's
-    /// `wilcox.test` does unless told otherwise.
+    /// Compares two samples; exactly if both have fewer than 50 values and no value occurs twice,
+    /// as R's `wilcox.test` does by default.
     ///
-    /// If all values of both samples are the same, there is no evidence for anything: p is 1, where R has no number.
+    /// If all values of both samples are the same, p is 1, where R returns no number.
     #[must_use]
     pub fn new(first: &Sample<'_>, second: &Sample<'_>) -> Self {
         let ranks = RankedSamples::new(first, second);
         if !ranks.countable() {
             return Self::normal(&ranks);
         }
-        // Without ties it is a whole number.
+        // An integer, as there are no ties.
         let pairs = ranks.u as usize;
         let sums = RankSums::count(ranks.first, ranks.second);
         let p = PValues::from_tails(sums.at_most(pairs), sums.at_least(pairs));
@@ -49,8 +52,8 @@ impl MannWhitney {
         }
     }
 
-    /// Compares two samples by the normal distribution even if they could be counted: for a table in which some rows
-    /// have ties, so that all are of one kind.
+    /// Compares two samples by the normal distribution even if the exact test is possible: for
+    /// tables in which some rows have ties, so that all rows use the same method.
     #[must_use]
     pub fn approximate(first: &Sample<'_>, second: &Sample<'_>) -> Self {
         Self::normal(&RankedSamples::new(first, second))
@@ -60,7 +63,7 @@ impl MannWhitney {
         let deviation = ranks.deviation();
         let p = if deviation > 0.0 {
             let above_mean = ranks.u - 0.5 * ranks.pairs();
-            // Half a step towards the mean, and past it for the tail on the other side.
+            // The continuity correction is half a step towards the mean.
             let less = normal_above(-(above_mean + 0.5) / deviation);
             PValues::from_tails(less, normal_above((above_mean - 0.5) / deviation))
         } else {
@@ -74,7 +77,7 @@ impl MannWhitney {
     }
 }
 
-/// Two samples put in one order.
+/// Rank statistics of two samples.
 #[derive(Debug)]
 pub(super) struct RankedSamples {
     first: usize,
@@ -108,7 +111,7 @@ impl RankedSamples {
         }
     }
 
-    /// Whether p is found by counting.
+    /// Returns true if the exact test is possible.
     pub(super) fn countable(&self) -> bool {
         self.first < COUNTABLE && self.second < COUNTABLE && self.ties == 0.0
     }
@@ -117,13 +120,14 @@ impl RankedSamples {
         self.first as f64 * self.second as f64
     }
 
-    /// The standard deviation of the statistic, if the samples differ in nothing.
+    /// Standard deviation of the statistic if the samples have the same distribution.
     fn deviation(&self) -> f64 {
         deviation(self.first, self.second, self.ties)
     }
 }
 
-/// The standard deviation of the rank sum of samples of two sizes with this sum of `t^3 - t` over their ties.
+/// Standard deviation of the rank sum, for samples of these sizes and this sum of `t^3 - t` over
+/// their ties.
 pub(super) fn deviation(first: usize, second: usize, ties: f64) -> f64 {
     let (pairs, all) = (first as f64 * second as f64, (first + second) as f64);
     (pairs / 12.0 * (all + 1.0 - ties / (all * (all - 1.0))))
@@ -131,7 +135,7 @@ pub(super) fn deviation(first: usize, second: usize, ties: f64) -> f64 {
         .sqrt()
 }
 
-/// What a value that occurs so many times adds to the sum over ties.
+/// Term of a value that occurs this often in the sum over ties.
 pub(super) fn cube_less_one(times: usize) -> f64 {
     let times = times as f64;
     times * (times * times - 1.0)
@@ -147,11 +151,11 @@ mod tests {
         [p.two_sided, p.less, p.greater]
     }
 
-    fn assert_close(found: PValues, expected: &[f64; 3], of: &str) {
+    fn assert_close(found: PValues, expected: &[f64; 3], name: &str) {
         for (found, expected) in sides(found).iter().zip(expected) {
             assert!(
                 (found / expected - 1.0).abs() < 1e-12,
-                "{of}: {found} is not {expected}"
+                "{name}: {found} is not {expected}"
             );
         }
     }
@@ -181,7 +185,7 @@ mod tests {
         }
     }
 
-    /// `tests/golden/mann_whitney.py` prints them.
+    /// Printed by `tests/golden/mann_whitney.py`.
     #[test]
     fn p_values_are_those_of_scipy_by_the_same_method() {
         let steps = |count: u32, by: f64| {
@@ -237,14 +241,18 @@ mod tests {
         assert_eq!((found.u, found.method), (1.5, RankMethod::Normal));
     }
 
-    /// The three probabilities from every way to divide the values, without ties, by the definition.
+    /// The three probabilities by definition, from all divisions of the values, without ties.
     fn enumerated(x: &[f64], y: &[f64]) -> [f64; 3] {
         let all = [x, y].concat();
         let larger = |chosen: u32| {
-            let of =
+            let positions =
                 |picked| (0..all.len()).filter(move |place| (chosen >> place & 1 == 1) == picked);
-            of(true)
-                .map(|place| of(false).filter(|other| all[*other] < all[place]).count())
+            positions(true)
+                .map(|place| {
+                    positions(false)
+                        .filter(|other| all[*other] < all[place])
+                        .count()
+                })
                 .sum::<usize>()
         };
         let found = larger((1 << x.len()) - 1);
@@ -261,7 +269,7 @@ mod tests {
         [(2.0 * less.min(greater)).min(1.0), less, greater]
     }
 
-    /// Values of which no two are the same, divided in two.
+    /// Different values, divided into two samples.
     fn without_ties() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
         (
             prop::collection::hash_set(-1_000_i32..1_000, 2..10),

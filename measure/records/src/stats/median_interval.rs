@@ -1,22 +1,23 @@
-//! Where the true median is, by counting: nothing is asked of the distribution.
+//! Distribution-free confidence intervals of the median.
 
 use super::{Confidence, Interval, Sample};
 
-/// Where the true median is.
+/// Confidence interval of the median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MedianInterval {
-    /// It begins and ends at a value of the sample.
+    /// The interval; its ends are values of the sample.
     pub interval: Interval,
-    /// The confidence that it has: at least the one asked for, unless the sample is so small that even all of its range
-    /// has less.
+    /// Confidence of the interval: at least the wanted one, unless the sample is so small that even
+    /// its range has less.
     pub confidence: f64,
 }
 
 impl Sample<'_> {
-    /// Where the true median is, by the sign test: each value is as likely to be below it as above, so how many are
-    /// below is binomial. `None` of one value.
+    /// Confidence interval of the median by the sign test: each value is below the median with
+    /// probability one half, so that the number of values below it is binomial. `None` for a single
+    /// value.
     ///
-    /// Right for any distribution, and for launches, which are few: 6 values are enough for 95 %, 8 for 99 %.
+    /// Valid for any distribution and for small samples: 6 values are enough for 95 %, 8 for 99 %.
     pub fn median_interval(&self, confidence: Confidence) -> Option<MedianInterval> {
         if self.len() < 2 {
             return None;
@@ -33,12 +34,12 @@ impl Sample<'_> {
     }
 }
 
-/// How many values at each end are not in the interval, and the probability of a truth beyond one of its ends.
+/// Number of values to skip at each end, and the probability beyond one end of the interval.
 fn skip(count: usize, confidence: Confidence) -> (usize, f64) {
-    // A probability that is the tail but for rounding is not above it.
+    // A probability that equals the tail except for rounding is not above it.
     let tail = confidence.tail() * (1.0 + 1e-12);
     let values = count as f64;
-    // What is more than 36 standard deviations below the middle has no probability worth counting.
+    // Values more than 36 standard deviations below the middle have no significant probability.
     let mut skipped = (0.5 * values - 18.0 * values.sqrt()).max(0.0) as usize;
     let mut term = half_binomial(values, skipped as f64);
     let mut beyond = term;
@@ -53,7 +54,7 @@ fn skip(count: usize, confidence: Confidence) -> (usize, f64) {
     (skipped, beyond)
 }
 
-/// The probability of so many heads in so many throws of a coin.
+/// Probability of this number of heads in a number of coin throws.
 fn half_binomial(throws: f64, heads: f64) -> f64 {
     let log_factorial = |number: f64| libm::lgamma(number + 1.0);
     let ways = log_factorial(throws) - log_factorial(heads) - log_factorial(throws - heads);
@@ -64,7 +65,7 @@ fn half_binomial(throws: f64, heads: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(count: u32, share: f64) -> MedianInterval {
+    fn interval_of_integers(count: u32, share: f64) -> MedianInterval {
         let mut values: Vec<f64> = (1..=count).map(f64::from).collect();
         Sample::new(&mut values)
             .unwrap()
@@ -86,7 +87,7 @@ mod tests {
             (1_000_000, 0.95, 499_020.0, 500_981.0, 0.950_121_031_347_632),
         ];
         for (count, share, low, high, confidence) in golden {
-            let found = of(count, share);
+            let found = interval_of_integers(count, share);
             assert_eq!(
                 (found.interval.low, found.interval.high),
                 (low, high),
@@ -100,7 +101,7 @@ mod tests {
         }
     }
 
-    /// By counting all ways in whole numbers.
+    /// By counting all sequences, in integers.
     #[test]
     fn no_value_more_could_be_left_out() {
         for count in 2..=120_u32 {
@@ -114,7 +115,7 @@ mod tests {
                 ways[..=heads].iter().sum::<u128>() as f64 / 2_f64.powi(count as i32)
             };
             for share in [0.5, 0.75, 0.95, 0.999] {
-                let found = of(count, share);
+                let found = interval_of_integers(count, share);
                 let skipped = found.interval.low as usize - 1;
                 assert_eq!(found.interval.high as usize, count as usize - skipped);
                 let confidence = (1.0 - 2.0 * at_most(skipped)).max(0.0);
@@ -143,12 +144,12 @@ mod tests {
             None
         );
         assert_eq!(
-            of(5, 0.95).interval,
+            interval_of_integers(5, 0.95).interval,
             Interval {
                 low: 1.0,
                 high: 5.0
             }
         );
-        assert!((of(5, 0.95).confidence - 0.9375).abs() < 1e-12);
+        assert!((interval_of_integers(5, 0.95).confidence - 0.9375).abs() < 1e-12);
     }
 }

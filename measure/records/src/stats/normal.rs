@@ -2,14 +2,14 @@
 
 use core::f64::consts::SQRT_2;
 
-/// The share of the standard normal distribution that is above `z`; precise however small it is.
+/// Share of the standard normal distribution above `z`; accurate also for small shares.
 pub(super) fn normal_above(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }
 
 /// The `z` that this share of the standard normal distribution is below; the share is in 0..=1.
 ///
-/// Wichura's algorithm AS 241 (1988), good to 1e-16.
+/// Wichura's algorithm AS 241 (1988), accurate to 1e-16.
 pub(super) fn normal_quantile(share: f64) -> f64 {
     let from_middle = share - 0.5;
     if from_middle.abs() <= 0.425 {
@@ -25,14 +25,14 @@ pub(super) fn normal_quantile(share: f64) -> f64 {
     distance.copysign(from_middle)
 }
 
-/// Coefficients of a numerator and a denominator, from the constant up.
+/// Coefficients of numerator and denominator, from the constant up.
 type Rational = [[f64; 8]; 2];
 
 fn ratio(x: f64, [above, below]: &Rational) -> f64 {
     polynomial(x, above) / polynomial(x, below)
 }
 
-/// The polynomial with these coefficients, from the constant up.
+/// Evaluates the polynomial with these coefficients, from the constant up.
 pub(super) fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
     coefficients
         .iter()

@@ -1,25 +1,27 @@
-//! The test of Shapiro and Wilk: do values look as if they came from a normal distribution?
+//! The test of Shapiro and Wilk for normality.
 
 use super::normal::{normal_above, normal_quantile, polynomial};
 use super::{Sample, StatsError};
 
-/// What the test of Shapiro and Wilk says of a sample.
+/// Result of the test of Shapiro and Wilk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShapiroWilk {
-    /// The squared correlation between the values and what normal ones would be: 1 is perfect.
+    /// Squared correlation between the values and those of a normal distribution: 1 is perfect.
     pub w: f64,
-    /// How likely so small a `w` is if the values are normal.
+    /// Probability of a `w` this small if the values are normal.
     pub p: f64,
 }
 
-/// How many values the approximation is known for.
+/// Sample sizes that the approximation is known for.
 const KNOWN: core::ops::RangeInclusive<usize> = 3..=5_000;
 
 impl ShapiroWilk {
-    /// Tests a sample by Royston's approximation (1995, algorithm AS R94), as R's `shapiro.test` does.
+    /// Tests a sample by Royston's approximation (1995, algorithm AS R94), as R's `shapiro.test`
+    /// does.
     ///
     /// # Errors
-    /// When there are fewer than 3 or more than 5,000 values, all are the same, or values are too far apart.
+    /// If there are fewer than 3 or more than 5,000 values, all are the same, or they are too far
+    /// apart.
     pub fn new(sample: &Sample<'_>) -> Result<Self, StatsError> {
         let found = sample.len();
         if found < *KNOWN.start() {
@@ -41,13 +43,14 @@ impl ShapiroWilk {
         })
     }
 
-    /// Whether the sample may be from a normal distribution, as far as a test at this level can tell.
+    /// Returns true if the test does not reject a normal distribution at this level.
     pub fn is_normal(&self, level: f64) -> bool {
         self.p >= level
     }
 }
 
-/// `1 - w`, as such because in large samples `w` is so near to 1 that the difference would lose its digits.
+/// Computes `1 - w` directly: in large samples, `w` is so close to 1 that the difference would lose
+/// its digits.
 fn unexplained(sample: &Sample<'_>) -> Result<f64, StatsError> {
     let values = sample.values();
     let range = values[values.len() - 1] - values[0];
@@ -57,7 +60,7 @@ fn unexplained(sample: &Sample<'_>) -> Result<f64, StatsError> {
     if !range.is_finite() {
         return Err(StatsError::TooWide);
     }
-    // The weights are antisymmetric, so a sum over all values is one over the pairs from both ends.
+    // The weights are antisymmetric: sum over the pairs from both ends.
     let weights = weights(values.len());
     let pairs = values
         .iter()
@@ -73,20 +76,20 @@ fn unexplained(sample: &Sample<'_>) -> Result<f64, StatsError> {
         .map(|value| ((value - mean) / range).powi(2))
         .sum::<f64>();
     let norm = (squares * 2.0 * weights.iter().map(|weight| weight * weight).sum::<f64>()).sqrt();
-    // Perfect but for rounding is perfect.
+    // Rounding errors must not make it negative.
     Ok(((norm - explained) * (norm + explained) / (norm * norm)).max(0.0))
 }
 
-/// The weights of the larger half of so many values, from the largest down.
+/// Weights of the larger half of a sample of this size, from the largest down.
 fn weights(count: usize) -> Vec<f64> {
     if count == 3 {
         return vec![core::f64::consts::FRAC_1_SQRT_2];
     }
-    // Close to the expected values of the order statistics (Blom).
+    // Approximate expected values of the order statistics (Blom).
     let expected = |place: usize| -normal_quantile((place as f64 + 0.625) / (count as f64 + 0.25));
     let mut weights: Vec<f64> = (0..count / 2).map(expected).collect();
     let length = 2.0 * weights.iter().map(|weight| weight * weight).sum::<f64>();
-    // Royston's corrections of the outermost weights; the others share what is left of the length.
+    // Royston's corrections of the outermost weights; the others share the rest of the length.
     let rare = 1.0 / (count as f64).sqrt();
     let corrections: &[[f64; 6]] = if count > 5 {
         &[OUTERMOST, NEXT]
@@ -107,16 +110,16 @@ fn weights(count: usize) -> Vec<f64> {
     weights
 }
 
-/// The probability of so much unexplained, or more, among normal samples: a power of it is nearly normal.
+/// Probability of this `1 - w` or more in normal samples: a transformation of it is nearly normal.
 fn p(unexplained: f64, count: usize) -> f64 {
     let (count, log) = (count as f64, (count as f64).ln());
     if count == 3.0 {
-        // Known exactly. W is at least 3/4.
+        // The exact distribution. W is at least 3/4.
         let [least, found] = [0.75, 1.0 - unexplained].map(|w: f64| w.sqrt().min(1.0).asin());
         return (6.0 / core::f64::consts::PI * (found - least)).max(0.0);
     }
     let (value, mean, deviation) = if count <= 11.0 {
-        // No four values leave so much unexplained that the limit is reached, and more values have a larger one.
+        // With four values, `1 - w` cannot reach the limit; with more, the limit is larger.
         let limit = 0.459 * count - 2.273;
         (
             -(limit - unexplained.ln()).ln(),
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_it_cannot_test() {
+    fn samples_that_cannot_be_tested_are_errors() {
         let error = |mut values: Vec<f64>| {
             ShapiroWilk::new(&Sample::new(&mut values).unwrap()).unwrap_err()
         };
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_perfectly_normal_passes() {
+    fn perfectly_normal_samples_pass() {
         for count in 3..200 {
             let larger = weights(count);
             let mut values: Vec<f64> = larger

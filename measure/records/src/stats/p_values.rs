@@ -1,25 +1,25 @@
-//! The p values of a test, one for each alternative, and the stars that stand for them.
+//! p values of a test, and their stars.
 
-/// How likely a result at least as extreme as the one found is, if there is no difference.
+/// Probabilities of a result at least as extreme as the observed one, if there is no difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PValues {
-    /// Against "they differ".
+    /// Alternative: they differ.
     pub two_sided: f64,
-    /// Against "the first is smaller".
+    /// Alternative: the first is smaller.
     pub less: f64,
-    /// Against "the first is larger".
+    /// Alternative: the first is larger.
     pub greater: f64,
 }
 
 impl PValues {
-    /// Of a result that is no evidence for anything.
+    /// Result without evidence for any alternative.
     pub(super) const NO_EVIDENCE: Self = Self {
         two_sided: 1.0,
         less: 1.0,
         greater: 1.0,
     };
 
-    /// From the two tails; each of them includes the result itself.
+    /// Makes p values of the two tails; each of them includes the result itself.
     pub(super) fn from_tails(less: f64, greater: f64) -> Self {
         Self {
             two_sided: (2.0 * less.min(greater)).min(1.0),
@@ -29,7 +29,7 @@ impl PValues {
     }
 }
 
-/// One star for p <= 0.05, two for p <= 0.01, three for p <= 0.001, and none for more.
+/// One star for p <= 0.05, two for p <= 0.01, three for p <= 0.001, and none for larger p.
 pub fn stars(p: f64) -> &'static str {
     match p {
         p if p <= 0.001 => "***",

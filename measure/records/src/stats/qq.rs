@@ -1,11 +1,11 @@
-//! The points of a normal Q-Q plot: near a straight line if values are normal.
+//! Points of a normal Q-Q plot: close to a straight line if the values are normal.
 
 use super::Sample;
 use super::normal::normal_quantile;
 
 impl Sample<'_> {
-    /// The quantile of the standard normal distribution and the value that belong together, ascending; the plotting
-    /// positions are those of R's `qqnorm`.
+    /// Pairs of a quantile of the standard normal distribution and a value, ascending, with the
+    /// plotting positions of R's `qqnorm`.
     pub fn normal_points(&self) -> impl ExactSizeIterator<Item = (f64, f64)> {
         let count = self.len();
         let expected = move |place| normal_quantile(plotting_position(place, count));
@@ -16,9 +16,9 @@ impl Sample<'_> {
     }
 }
 
-/// Below which share of a distribution the value at this place, counted from 0, of so many is to be expected.
+/// Expected share of a distribution below the value at this index of a sorted sample.
 pub(super) fn plotting_position(place: usize, count: usize) -> f64 {
-    // Blom's positions, and Hazen's when there are many.
+    // Blom's positions for small samples, Hazen's for large ones.
     let skipped = if count <= 10 { 0.375 } else { 0.5 };
     (place as f64 + 1.0 - skipped) / (count as f64 + 1.0 - 2.0 * skipped)
 }

@@ -1,9 +1,10 @@
-//! Quantiles by R's type 7: linear between the order statistics, the default of R, NumPy and Julia.
+//! Quantiles by R's type 7: linear interpolation of order statistics, the default of R, NumPy and
+//! Julia.
 
 use super::Sample;
 
 impl Sample<'_> {
-    /// The value that this share of the sample does not exceed; the share is cut to 0..=1.
+    /// Quantile of this share, which is clamped to 0..=1.
     pub fn quantile(&self, share: f64) -> f64 {
         let place = share.clamp(0.0, 1.0) * (self.len() - 1) as f64;
         let below = self.sorted[place as usize];
@@ -11,7 +12,7 @@ impl Sample<'_> {
         below + (above - below) * place.fract()
     }
 
-    /// The value in the middle, or half-way between the two in the middle.
+    /// The middle value, or the mean of the two middle ones.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
@@ -22,7 +23,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Python's `statistics.quantiles(data, n=8, method="inclusive")`: `tests/golden/quantiles.py` prints them.
+    /// From Python's `statistics.quantiles(data, n=8, method="inclusive")`, printed by
+    /// `tests/golden/quantiles.py`.
     #[test]
     fn quantiles_are_those_of_python() {
         let golden: [(&[f64], [f64; 7]); 3] = [

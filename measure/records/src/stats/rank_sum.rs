@@ -1,22 +1,24 @@
-//! The distribution of the rank sum statistic of two samples that differ in nothing.
+//! Exact distribution of the rank sum of two samples with the same distribution.
 
-/// How many of two samples' values are below this for the distribution to be counted out, as in R.
+/// Sample sizes below this use the exact distribution, as in R.
 pub(super) const COUNTABLE: usize = 50;
 
-/// Of all ways in which the values of two samples can fall in with each other, how many have at most so many pairs in
-/// which the first sample's value is the larger one.
+/// Number of interleavings of two samples with at most a number of pairs in which the value of the
+/// first is larger.
 #[derive(Debug)]
 pub(super) struct RankSums {
     at_most: Vec<u128>,
 }
 
 impl RankSums {
-    /// Counts; both sizes are below [`COUNTABLE`], so that no count is above `choose(98, 49)`, or 2^95.
+    /// Counts the interleavings. Both sizes are below [`COUNTABLE`], so that no count exceeds
+    /// `choose(98, 49)`, below 2^95.
     pub(super) fn count(first: usize, second: usize) -> Self {
         debug_assert!(first < COUNTABLE && second < COUNTABLE);
         let pairs = first * second;
-        // The counts are the coefficients of the Gaussian binomial, the product over i of
-        // (1 - q^(second + i)) / (1 - q^i). On the way there are negative ones: they wrap, and wrap back.
+        // The counts are coefficients of the Gaussian binomial, the product over i of (1 -
+        // q^(second + i)) / (1 - q^i). Intermediate values may be negative: they wrap, and wrap
+        // back.
         let mut ways = vec![0_u128; pairs + 1];
         ways[0] = 1;
         for i in 1..=first {
@@ -36,17 +38,17 @@ impl RankSums {
         }
     }
 
-    /// How many pairs there are: the largest value of the statistic.
+    /// Number of pairs: the largest value of the statistic.
     fn pairs(&self) -> usize {
         self.at_most.len() - 1
     }
 
-    /// The probability of at most so many pairs.
+    /// Probability of at most this number of pairs.
     pub(super) fn at_most(&self, pairs: usize) -> f64 {
         self.at_most[pairs.min(self.pairs())] as f64 / self.at_most[self.pairs()] as f64
     }
 
-    /// The probability of at least so many pairs: the distribution is symmetric.
+    /// Probability of at least this number of pairs, by symmetry.
     pub(super) fn at_least(&self, pairs: usize) -> f64 {
         self.pairs()
             .checked_sub(pairs)
@@ -58,7 +60,7 @@ impl RankSums {
 mod tests {
     use super::*;
 
-    /// Every way to choose the places of the first sample's values, by brute force.
+    /// Counts all choices of positions for the first sample.
     fn enumerated(first: usize, second: usize) -> Vec<u128> {
         let mut ways = vec![0; first * second + 1];
         for places in 0_u32..1 << (first + second) {

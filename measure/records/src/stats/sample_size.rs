@@ -1,27 +1,29 @@
-//! How many observations a mean needs to be normal.
+//! Number of observations until their mean is normal.
 
 use fastrand::Rng;
 
 use super::{Sample, ShapiroWilk, StatsError};
 
-/// How to look for the number of observations from which on means are normal: section 4.1 of the 2016 paper.
+/// Search for the number of observations from which on means are normal: section 4.1 of the 2016
+/// paper.
 ///
-/// For each size, samples of that size are drawn from the observations, each observation as often as chance has it,
-/// and the test of Shapiro and Wilk is made of their means. A textbook's 30 observations are often not enough.
+/// For each size, random samples of that size are drawn from the observations with replacement, and
+/// their means are tested for normality with the test of Shapiro and Wilk. The 30 observations of
+/// textbooks are often not enough.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleSizeCheck {
-    /// The sizes that are tried, in this order.
+    /// Sizes to try, in this order.
     pub sizes: Vec<usize>,
-    /// How many means of each size are tested: the more, the smaller the flaws that are found. 3 to 5,000.
+    /// Number of means of each size, 3 to 5,000: more means reveal smaller deviations.
     pub means: usize,
-    /// The level of the test: also the chance that normal means do not pass.
+    /// Level of the test: also the probability of rejecting normal means.
     pub level: f64,
-    /// Where chance begins. The same seed draws the same samples, whatever other sizes are tried.
+    /// Random seed. The samples of a size do not depend on the other sizes.
     pub seed: u64,
 }
 
 impl SampleSizeCheck {
-    /// What the paper did: 500 means of each of 10, 20, ... 500 observations.
+    /// Settings of the paper: 500 means of each of 10, 20, ... 500 observations.
     #[must_use]
     pub fn as_published(seed: u64) -> Self {
         Self {
@@ -35,7 +37,7 @@ impl SampleSizeCheck {
     /// Draws and tests the means of each size.
     ///
     /// # Errors
-    /// When there are too few or too many means for the test, or all are the same, as those of no observations are.
+    /// If there are too few or too many means for the test, or all are the same.
     pub fn run(&self, observations: &Sample<'_>) -> Result<Vec<MeansOfSize>, StatsError> {
         self.sizes
             .iter()
@@ -43,10 +45,10 @@ impl SampleSizeCheck {
             .collect()
     }
 
-    /// The first of the sizes whose means pass the test; `None` if none does.
+    /// The first size whose means pass the test; `None` if there is none.
     ///
     /// # Errors
-    /// As in [`run`](Self::run); sizes after the first that passes are not tried.
+    /// As of [`run`](Self::run); sizes after the first that passes are not tried.
     pub fn smallest(&self, observations: &Sample<'_>) -> Result<Option<MeansOfSize>, StatsError> {
         for size in &self.sizes {
             let tested = self.run_size(*size, observations)?;
@@ -66,7 +68,8 @@ impl SampleSizeCheck {
         }
         let mut random = Rng::with_seed(self.seed ^ (size as u64).rotate_left(32));
         let values = observations.values();
-        // From one of them, so that large numbers do not swallow the small differences between them.
+        // Relative to the median, so that large numbers do not lose the small differences between
+        // them.
         let origin = observations.median();
         let mut mean = || {
             let drawn = (0..size).map(|_| values[random.usize(..values.len())] - origin);
@@ -89,7 +92,7 @@ impl SampleSizeCheck {
     }
 }
 
-/// The means of many samples of one size.
+/// Means of random samples of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeansOfSize {
     size: usize,
@@ -98,19 +101,19 @@ pub struct MeansOfSize {
 }
 
 impl MeansOfSize {
-    /// How many observations each mean is of.
+    /// Number of observations in each mean.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The means; [`Sample::normal_points`] of them are the paper's Q-Q plot.
+    /// The means; [`Sample::normal_points`] of them is the Q-Q plot of the paper.
     pub fn means(&self) -> Sample<'_> {
         Sample {
             sorted: &self.means,
         }
     }
 
-    /// What the test says of the means.
+    /// Result of the test for normality.
     pub fn normality(&self) -> ShapiroWilk {
         self.normality
     }
@@ -151,7 +154,7 @@ mod tests {
             "{:?}",
             tested[1].normality()
         );
-        // Even ones need few.
+        // Evenly distributed values need few.
         let mut values: Vec<f64> = (0..2_000).map(f64::from).collect();
         let even = check(&[30])
             .run(&Sample::new(&mut values).unwrap())
@@ -199,7 +202,7 @@ mod tests {
     fn means_of_one_are_observations_and_those_of_two_are_drawn_apart() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let of = |size, means| {
+        let last_result = |size, means| {
             SampleSizeCheck {
                 means,
                 ..check(&[size])
@@ -208,14 +211,14 @@ mod tests {
             .unwrap()
             .remove(0)
         };
-        let (ones, twos) = (of(1, 1_000), of(2, 500));
+        let (ones, twos) = (last_result(1, 1_000), last_result(2, 500));
         assert!(
             ones.means()
                 .values()
                 .iter()
                 .all(|mean| sample.values().contains(mean))
         );
-        // From one stream of chances, pairs of the former would be the latter.
+        // With one random stream for all sizes, pairs of the former would be the latter.
         assert!((ones.means().mean() - twos.means().mean()).abs() > 1e-6);
     }
 
@@ -223,13 +226,13 @@ mod tests {
     fn a_seed_draws_the_same_samples_whatever_else_is_tried() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let of = |check: SampleSizeCheck| check.run(&sample).unwrap().pop().unwrap();
-        assert_eq!(of(check(&[10, 40])), of(check(&[40])));
+        let last_result = |check: SampleSizeCheck| check.run(&sample).unwrap().pop().unwrap();
+        assert_eq!(last_result(check(&[10, 40])), last_result(check(&[40])));
         let other = SampleSizeCheck {
             seed: 2,
             ..check(&[40])
         };
-        assert_ne!(of(other), of(check(&[40])));
+        assert_ne!(last_result(other), last_result(check(&[40])));
         let published = SampleSizeCheck::as_published(1);
         assert_eq!(
             (
@@ -241,13 +244,13 @@ mod tests {
         );
         let other_size = check(&[41]);
         assert_ne!(
-            of(other_size).means().values(),
-            of(check(&[40])).means().values()
+            last_result(other_size).means().values(),
+            last_result(check(&[40])).means().values()
         );
     }
 
     #[test]
-    fn what_cannot_be_tested_is_said() {
+    fn invalid_settings_are_errors() {
         let error = |check: SampleSizeCheck, mut values: Vec<f64>| {
             check.run(&Sample::new(&mut values).unwrap()).unwrap_err()
         };

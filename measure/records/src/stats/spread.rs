@@ -1,10 +1,10 @@
-//! How far the values of a sample are from each other, and how far its mean may be from the truth.
+//! Variance of a sample, and confidence intervals of its mean.
 
 use super::{Confidence, Interval, Sample};
 
-/// All of them need two values, and say `None` of one: it tells nothing about the others that might have come.
+/// These functions need at least two values, and return `None` for one.
 impl Sample<'_> {
-    /// The variance: squared distances from the mean, divided by one less than their number.
+    /// Variance: sum of squared distances from the mean, divided by the count minus one.
     ///
     /// Infinite if values are more than about 1e154 apart.
     pub fn variance(&self) -> Option<f64> {
@@ -13,7 +13,7 @@ impl Sample<'_> {
         }
         let (mean, count) = (self.mean(), self.len() as f64);
         let distances = || self.values().iter().map(|value| value - mean);
-        // The second sum is zero but for the rounding of the mean, which it takes out of the first.
+        // The second sum is zero except for the rounding of the mean; it corrects the first.
         let squares = distances().map(|distance| distance * distance).sum::<f64>();
         if squares.is_infinite() {
             return Some(squares);
@@ -22,30 +22,30 @@ impl Sample<'_> {
         Some((squares - rounding * rounding / count).max(0.0) / (count - 1.0))
     }
 
-    /// The standard deviation.
+    /// Standard deviation.
     pub fn standard_deviation(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
     }
 
-    /// The standard error of the mean, if the values do not depend on each other.
+    /// Standard error of the mean of independent values.
     pub fn standard_error(&self) -> Option<f64> {
         self.variance()
             .map(|variance| (variance / self.len() as f64).sqrt())
     }
 
-    /// The standard deviation as a share of the mean's size; `None` also if that is zero.
+    /// Standard deviation relative to the absolute mean; `None` also if the mean is zero.
     pub fn coefficient_of_variation(&self) -> Option<f64> {
-        self.of_the_mean(self.standard_deviation()?)
+        self.relative_to_mean(self.standard_deviation()?)
     }
 
-    /// The standard error as a share of the mean's size; `None` also if that is zero. SKaMPI measures until this
-    /// is small.
+    /// Standard error relative to the absolute mean; `None` also if the mean is zero. SKaMPI
+    /// measures until this is small.
     pub fn relative_standard_error(&self) -> Option<f64> {
-        self.of_the_mean(self.standard_error()?)
+        self.relative_to_mean(self.standard_error()?)
     }
 
-    /// Where the true mean is, by Student's distribution: right if means are normal. MPIBlib measures until this is
-    /// narrow.
+    /// Confidence interval of the mean by Student's distribution: valid if means are normal.
+    /// MPIBlib measures until this is narrow.
     pub fn mean_interval(&self, confidence: Confidence) -> Option<Interval> {
         let reach = self.standard_error()? * confidence.critical_t((self.len() - 1) as f64);
         let mean = self.mean();
@@ -55,7 +55,7 @@ impl Sample<'_> {
         })
     }
 
-    fn of_the_mean(&self, spread: f64) -> Option<f64> {
+    fn relative_to_mean(&self, spread: f64) -> Option<f64> {
         let mean = self.mean().abs();
         (mean > 0.0).then(|| spread / mean)
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_size_of_the_mean() {
+    fn shares_are_of_the_size_relative_to_mean() {
         for sign in [1.0, -1.0] {
             let mut values = [2.0 * sign, 4.0 * sign, 6.0 * sign, 8.0 * sign];
             let sample = Sample::new(&mut values).unwrap();
@@ -158,7 +158,8 @@ mod tests {
     }
 
     proptest! {
-        /// By the other formula: half the mean of all squared differences. Whole numbers far out have exact ones.
+        /// By another formula: half the mean of all squared differences, which is exact for
+        /// integers.
         #[test]
         fn the_variance_is_that_of_all_differences(
             values in prop::collection::vec(0_u32..1_000, 2..40),

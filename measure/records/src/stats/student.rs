@@ -1,10 +1,10 @@
-//! Student's t distribution, for any degrees of freedom from 1 up, whole or not.
+//! Student's t distribution, for any degrees of freedom from 1 up, also fractional ones.
 
 use core::f64::consts::PI;
 
 use super::normal::{normal_quantile, polynomial};
 
-/// The share of Student's distribution that is above `t`; precise however small it is.
+/// Share of Student's distribution above `t`; accurate also for small shares.
 pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
     if t < 0.0 {
         return 1.0 - student_above(-t, freedom);
@@ -13,8 +13,9 @@ pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
     if square == f64::INFINITY {
         return 0.0;
     }
-    // Both tails are I_x(freedom/2, 1/2) with x = 1 / (1 + t²/freedom), the incomplete beta function. Its continued
-    // fraction is good where x is below the mean of the distribution; above that, the mirror image is.
+    // Both tails are I_x(freedom/2, 1/2) with x = 1 / (1 + t²/freedom), the incomplete beta
+    // function. Its continued fraction converges fast where x is below the mean of the
+    // distribution; above it, use symmetry.
     let (a, x, rest) = (0.5 * freedom, 1.0 / (1.0 + square), square / (1.0 + square));
     let both = (-a * square.ln_1p()).exp() * rest.sqrt() * half_step_of_gamma(a) / PI.sqrt();
     if x < (a + 1.0) / (a + 2.5) {
@@ -30,9 +31,9 @@ pub(crate) fn student_beyond(share: f64, freedom: f64) -> f64 {
         return -student_beyond(1.0 - share, freedom);
     }
     let scale = half_step_of_gamma(0.5 * freedom) / (PI * freedom).sqrt();
-    // The share above is a convex function of a positive t, and a t is never less than the normal distribution's, so
-    // Newton's steps only ever lead up to the root, until they drown in rounding. The heaviest tail, of one degree of
-    // freedom, doubles t with every step.
+    // The share above is a convex function of a positive t, and t is never less than that of the
+    // normal distribution. Therefore Newton's method only increases t until rounding stops it. The
+    // heaviest tail, of one degree of freedom, doubles t with every step.
     let mut t = -normal_quantile(share);
     for _ in 0..STEPS {
         let density = scale * (-0.5 * (freedom + 1.0) * (t * t / freedom).ln_1p()).exp();
@@ -45,12 +46,13 @@ pub(crate) fn student_beyond(share: f64, freedom: f64) -> f64 {
     t
 }
 
-/// More than doubling takes from 1 to the largest number.
+/// More than the number of doublings from 1 to the largest `f64`.
 const STEPS: u32 = 1_100;
 
-/// `gamma(a + 1/2) / gamma(a)`, without the digits that a difference of logarithms would lose when `a` is large.
+/// `gamma(a + 1/2) / gamma(a)`, without the loss of digits in a difference of logarithms of a large
+/// `a`.
 fn half_step_of_gamma(a: f64) -> f64 {
-    // Below, the series is not good enough: go down to `a` by `gamma(a + 1) = a gamma(a)`.
+    // Below this, the series is not accurate enough: go down to `a` by `gamma(a + 1) = a gamma(a)`.
     const ENOUGH: f64 = 20.0;
     let (mut from, mut factor) = (a, 1.0);
     while from < ENOUGH {
@@ -71,9 +73,10 @@ fn half_step_of_gamma(a: f64) -> f64 {
     factor * from.sqrt() * polynomial(1.0 / from, &SERIES)
 }
 
-/// The continued fraction of the incomplete beta function by DiDonato and Morris (1992), by the method of Lentz.
+/// Continued fraction of the incomplete beta function by DiDonato and Morris (1992), evaluated by
+/// Lentz's method.
 ///
-/// It takes `rest`, which is `1 - x`, as such: next to 1, an `x` has lost the digits of it.
+/// `rest` is `1 - x`, passed separately: close to 1, `x` has lost its digits.
 fn beta_fraction(a: f64, b: f64, x: f64, rest: f64) -> f64 {
     let denominator = |m: f64| {
         let straight = (a + m) * (a * rest - b * x + 1.0 + m * (2.0 - x)) / (a + 2.0 * m + 1.0);
@@ -83,12 +86,12 @@ fn beta_fraction(a: f64, b: f64, x: f64, rest: f64) -> f64 {
             straight
         }
     };
-    // One that comes out as zero on the way would be divided by.
+    // Avoids division by zero.
     const TINY: f64 = 1e-300;
     let kept = |value: f64| if value.abs() < TINY { TINY } else { value };
     let mut fraction = kept(denominator(0.0));
     let (mut c, mut d) = (fraction, 0.0);
-    // Some square root of the larger of `a` and `b` steps are enough.
+    // The number of steps is about the square root of the larger of `a` and `b`.
     for step in 1..100_000 {
         let m = f64::from(step);
         let share = x / (a + 2.0 * m - 1.0);
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn steps_of_gamma_are_exact_at_halves() {
-        // gamma(1) / gamma(1/2), gamma(3/2) / gamma(1), and 20 steps of the recurrence further.
+        // gamma(1) / gamma(1/2), gamma(3/2) / gamma(1), and 40 steps of the recurrence from there.
         let root = PI.sqrt();
         assert!(
             (half_step_of_gamma(0.5) * root - 1.0).abs() < 1e-14,

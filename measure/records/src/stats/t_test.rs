@@ -1,19 +1,19 @@
-//! Welch's t-test: do the means of two samples differ?
+//! Welch's t-test for a difference between two means.
 
 use super::student::student_above;
 use super::{PValues, Sample, StatsError};
 
-/// What Welch's t-test says of two samples, which need not have the same variance.
+/// Result of Welch's t-test of two samples, which need not have the same variance.
 ///
-/// The 2016 paper's second candidate, for means of launches. It is right where these are normal: see
+/// The second test of the 2016 paper, for means of launches. It is valid if these are normal: see
 /// [`ShapiroWilk`](super::ShapiroWilk).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WelchTest {
-    /// The difference of the means, in standard errors.
+    /// Difference of the means, in standard errors.
     pub t: f64,
-    /// The degrees of freedom, by Welch and Satterthwaite; not a whole number.
+    /// Degrees of freedom by Welch and Satterthwaite; may be fractional.
     pub freedom: f64,
-    /// The probabilities.
+    /// p value of each alternative.
     pub p: PValues,
 }
 
@@ -21,16 +21,17 @@ impl WelchTest {
     /// Compares the means of two samples, as R's `t.test` does.
     ///
     /// # Errors
-    /// When a sample has fewer than two values, neither has any spread, or values are too far apart.
+    /// If a sample has fewer than two values, all values are the same in each sample, or values are
+    /// too far apart.
     pub fn new(first: &Sample<'_>, second: &Sample<'_>) -> Result<Self, StatsError> {
-        let of_mean = |sample: &Sample<'_>| match sample.variance() {
+        let mean_variance = |sample: &Sample<'_>| match sample.variance() {
             Some(variance) => Ok(variance / sample.len() as f64),
             None => Err(StatsError::TooFew {
                 needed: 2,
                 found: sample.len(),
             }),
         };
-        let (first_part, second_part) = (of_mean(first)?, of_mean(second)?);
+        let (first_part, second_part) = (mean_variance(first)?, mean_variance(second)?);
         let variance = first_part + second_part;
         if variance <= 0.0 {
             return Err(StatsError::NoSpread);
@@ -39,7 +40,7 @@ impl WelchTest {
             return Err(StatsError::TooWide);
         }
         let t = (first.mean() - second.mean()) / variance.sqrt();
-        // As shares of the sum, so that no square overflows or vanishes.
+        // As shares of the sum, so that no square overflows or underflows.
         let lost =
             |part: f64, sample: &Sample<'_>| (part / variance).powi(2) / (sample.len() - 1) as f64;
         let freedom = 1.0 / (lost(first_part, first) + lost(second_part, second));
@@ -68,7 +69,7 @@ mod tests {
                 continue;
             };
             let found = found.unwrap();
-            // A billion in front of the values costs R's variances and ours seven digits.
+            // An offset of a billion costs seven digits of both variances.
             let bound = if pair.name == "far from zero" {
                 1e-8
             } else {

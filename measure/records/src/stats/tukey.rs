@@ -1,4 +1,5 @@
-//! Tukey's filter: a value further from the box than one and a half of its height is an outlier.
+//! Tukey's filter: values further from the quartiles than 1.5 times the interquartile range are
+//! outliers.
 
 use super::Sample;
 

@@ -1,33 +1,33 @@
-//! How much of the spread comes from the launches, and how much is there within each of them.
+//! Parts of the variance: between launches and within launches.
 
 use super::normal::normal_quantile;
 use super::{Confidence, Sample, StatsError};
 
-/// The variance of observations divided by where it comes from, in the one-way model with random effects: an
-/// observation is a mean, plus what its launch does to it, plus what happens to it alone.
+/// Parts of the variance of observations in the one-way model with random effects: an observation
+/// is the sum of a mean, an effect of its launch, and an effect of its own.
 ///
-/// The 2016 paper's figure 3: means of launches differ more than their observations explain.
+/// Figure 3 of the 2016 paper: means of launches differ more than their observations explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VarianceParts {
-    /// How many launches there are.
+    /// Number of launches.
     pub launches: usize,
-    /// How many observations all of them have.
+    /// Number of observations in all launches.
     pub observations: usize,
-    /// The mean of the launches' means, each of the same weight.
+    /// Mean of the means of the launches, with equal weights.
     pub mean: f64,
-    /// The mean square between launches: with its share of the variance within.
+    /// Mean square between launches; includes a share of the variance within.
     pub between_mean_square: f64,
-    /// The mean square within launches.
+    /// Mean square within launches.
     pub within_mean_square: f64,
-    /// The observations of a typical launch: of each, if all have as many.
+    /// Effective number of observations per launch: that of each launch, if it is the same in all.
     pub typical_observations: f64,
 }
 
 impl VarianceParts {
-    /// Divides the variance of observations, one sample for each launch.
+    /// Computes the parts from one sample for each launch.
     ///
     /// # Errors
-    /// When there are fewer than two launches, or none of them has two observations.
+    /// If there are fewer than two launches, or no launch has two observations.
     pub fn new(launches: &[Sample<'_>]) -> Result<Self, StatsError> {
         let observations: usize = launches.iter().map(Sample::len).sum();
         if launches.len() < 2 {
@@ -38,7 +38,8 @@ impl VarianceParts {
         }
         let (groups, all) = (launches.len() as f64, observations as f64);
         let sum = |term: &dyn Fn(&Sample<'_>) -> f64| launches.iter().map(term).sum::<f64>();
-        // Means are counted from one of them, so that large numbers do not swallow their small differences.
+        // Relative to the first mean, so that large numbers do not lose the small differences
+        // between them.
         let origin = launches[0].mean();
         let from_origin = |launch: &Sample<'_>| launch.mean() - origin;
         let centre = sum(&|launch| launch.len() as f64 * from_origin(launch)) / all;
@@ -59,29 +60,30 @@ impl VarianceParts {
         })
     }
 
-    /// The variance that launches add; zero if their means differ less than their observations explain.
+    /// Variance between launches; zero if their means differ less than their observations explain.
     pub fn between(&self) -> f64 {
         ((self.between_mean_square - self.within_mean_square) / self.typical_observations).max(0.0)
     }
 
-    /// The variance of the observations of one launch.
+    /// Variance of the observations of one launch.
     pub fn within(&self) -> f64 {
         self.within_mean_square
     }
 
-    /// The share of the whole variance that launches add, in 0..=1: how alike the observations of one launch are.
+    /// Share of the variance between launches, in 0..=1.
     ///
-    /// `None` if no observation differs from any other.
+    /// `None` if all observations are the same.
     pub fn between_share(&self) -> Option<f64> {
         let whole = self.between() + self.within();
         (whole > 0.0).then(|| self.between() / whole)
     }
 
-    /// How many launches, of so many observations each, the mean needs to be known to this share of itself, either way.
+    /// Number of launches with this number of observations each, until the confidence interval of
+    /// the mean reaches `share` of the mean in either direction; at least two.
     ///
-    /// By Student's distribution of the launches' means, as these are what is independent; the variance of this
-    /// experiment is taken for that of the next one. At least two. `None` if the mean or the wanted share is zero or
-    /// less, there are no observations, or 2^32 launches are not enough.
+    /// Uses Student's distribution of the means of launches, which are independent, and takes the
+    /// variance of this experiment for that of the next one. `None` if the mean is zero, the share
+    /// is not positive, there are no observations, or 2^32 launches are not enough.
     pub fn launches_needed(
         &self,
         share: f64,
@@ -93,7 +95,7 @@ impl VarianceParts {
             return None;
         }
         let deviation = (self.between() + self.within() / observations as f64).sqrt();
-        // Student's distribution asks for a few more than the normal one, which has a formula.
+        // Student's distribution needs a few more than the normal one, which has a formula.
         let normal = (normal_quantile(confidence.tail()) * deviation / reach).powi(2);
         if normal.is_nan() || normal > f64::from(u32::MAX) {
             return None;
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_tell_nothing_are_refused() {
+    fn too_few_launches_or_observations_are_errors() {
         assert_eq!(parts_of(&mut []), Err(StatsError::TooFewLaunches(0)));
         assert_eq!(
             parts_of(&mut [vec![1.0, 2.0]]),
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_that_cannot_be_made_are_none() {
+    fn impossible_plans_are_none() {
         let needed = |groups: &mut [Vec<f64>], share, observations| {
             parts_of(groups)
                 .unwrap()

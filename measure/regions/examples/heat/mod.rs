@@ -1,4 +1,4 @@
-//! Heat that spreads over a plate, whose rows are dealt to ranks: the same over any communicator.
+//! Heat diffusion on a plate whose rows are distributed over ranks, for any communicator.
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ use downbeat_sync::{Comm, CommError, collective};
 pub(crate) const ROWS: usize = 240;
 pub(crate) const COLUMNS: usize = 400;
 pub(crate) const STEPS: usize = 100;
-/// Now and then all ranks add up their heat, of which none may be lost, and keep what they have.
+/// Number of steps between sums of the heat, which is conserved, and checkpoints.
 const EVERY: usize = 10;
-/// In whole units, so that no rounding depends on who adds up what.
+/// Integer units, so that sums do not depend on the order.
 const HOT: i64 = 1 << 40;
 
-/// How rows are dealt to ranks.
+/// Distribution of rows over ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deal {
-    /// The first ranks get all rows; the last one gets none, unless it is alone.
+    /// All rows on the first ranks; the last one gets none, unless it is the only one.
     Packed,
-    /// All ranks get as many as the others, up to one.
+    /// The same number of rows on all ranks, except for one row.
     Balanced,
 }
 
 impl Deal {
-    /// Those who have rows are the first ones of the ranks.
+    /// Number of ranks with rows; they are the first ones.
     pub(crate) fn workers(self, ranks: u32) -> u32 {
         match self {
             Self::Packed => (ranks - 1).max(1),
@@ -38,7 +38,7 @@ impl Deal {
     }
 }
 
-/// The rows of one rank, between copies of those next to them. No heat leaves the plate.
+/// Rows of one rank, with copies of the neighbouring rows. No heat leaves the plate.
 pub(crate) struct Tile {
     rows: Range<usize>,
     heat: Vec<i64>,
@@ -49,7 +49,7 @@ impl Tile {
     pub(crate) fn new(deal: Deal, rank: u32, ranks: u32) -> Self {
         let rows = deal.rows_of(rank, ranks);
         let mut heat = vec![0; (rows.len() + 2) * COLUMNS];
-        // A spot in the middle is hot.
+        // A hot spot in the middle.
         for row in rows
             .clone()
             .filter(|row| (ROWS / 3..ROWS / 2).contains(row))
@@ -63,17 +63,17 @@ impl Tile {
         }
     }
 
-    /// Without the copies.
+    /// Own rows, without the copies.
     fn own(&self) -> &[i64] {
         &self.heat[COLUMNS..(self.rows.len() + 1) * COLUMNS]
     }
 
-    /// How many cells have to be worked on.
+    /// Number of own cells.
     pub(crate) fn cells(&self) -> usize {
         self.own().len()
     }
 
-    /// Heat flows from each cell to its cooler neighbours: as much as leaves one cell arrives in another.
+    /// Moves heat from each cell to its cooler neighbours; the sum is conserved.
     pub(crate) fn relax(&mut self) {
         for row in 1..=self.rows.len() {
             let of = |row: usize| &self.heat[row * COLUMNS..(row + 1) * COLUMNS];
@@ -96,12 +96,13 @@ impl Tile {
         std::mem::swap(&mut self.heat, &mut self.next);
     }
 
-    /// Swaps the outermost rows with the ranks that have the rows next to them, if any.
+    /// Exchanges the outermost rows with the neighbouring ranks.
     pub(crate) async fn exchange<M: Comm>(&mut self, comm: &M) -> Result<(), CommError> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        // Of two neighbours the upper one speaks first; every second pair at once, so that nobody waits in a row.
+        // Of two neighbours, the upper one sends first; every second pair at once, so that no chain
+        // of waiting ranks forms.
         let upper_first = comm.rank().is_multiple_of(2);
         for with_lower in [upper_first, !upper_first] {
             match with_lower {
@@ -131,7 +132,7 @@ impl Tile {
             .fold(0, |sum, heat| sum.wrapping_add(*heat as u64))
     }
 
-    /// Differs if any cell does, but not by who has it.
+    /// Depends on the value of every cell, but not on the distribution.
     pub(crate) fn fingerprint(&self) -> u64 {
         let cells = (self.rows.start * COLUMNS..).zip(self.own());
         let mixed = cells.map(|(cell, heat)| {
@@ -158,16 +159,16 @@ async fn receive_row<M: Comm>(row: &mut [i64], comm: &M, from: u32) -> Result<()
     Ok(())
 }
 
-/// What the ranks agree on at the end.
+/// Final result, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    /// The heat of the plate, before and after.
+pub(crate) struct HeatTotals {
+    /// Heat of the plate, before and after.
     pub(crate) heat: [u64; 2],
     pub(crate) fingerprint: u64,
 }
 
-/// All steps, timed. All ranks call it.
-pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, CommError> {
+/// Runs all steps with timed regions. Collective.
+pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<HeatTotals, CommError> {
     let mut tile = Tile::new(deal, comm.rank(), comm.size());
     let before = collective::all_reduce(comm, tile.total(), u64::wrapping_add).await?;
     let mut after = before;
@@ -183,7 +184,7 @@ pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, Com
             tile.relax();
         }
         if step % EVERY == 0 {
-            // Whoever is early waits here for the others.
+            // Includes the time that early ranks wait.
             let _sum = region!("sum of heat");
             after = collective::all_reduce(comm, tile.total(), u64::wrapping_add).await?;
         }
@@ -193,18 +194,18 @@ pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, Com
         }
     }
     let fingerprint = collective::all_reduce(comm, tile.fingerprint(), u64::wrapping_add).await?;
-    Ok(Outcome {
+    Ok(HeatTotals {
         heat: [before, after],
         fingerprint,
     })
 }
 
-/// What a plate comes to that nobody shares, and nobody times.
-pub(crate) fn alone() -> Outcome {
+/// Result of a single rank without timers.
+pub(crate) fn alone() -> HeatTotals {
     let mut tile = Tile::new(Deal::Balanced, 0, 1);
     let before = tile.total();
     (0..STEPS).for_each(|_| tile.relax());
-    Outcome {
+    HeatTotals {
         heat: [before, tile.total()],
         fingerprint: tile.fingerprint(),
     }

@@ -1,21 +1,21 @@
-//! A region in detail: its statistics, and the histograms of ranks that look alike.
+//! Details of a region: statistics, and histograms of groups of ranks.
 
 use std::fmt::Write as _;
 
-use super::number::TickUnit;
+use super::number::TickFormat;
 use super::options::TextOptions;
 use crate::groups::{HistogramGroup, RankCount};
 use crate::profile::Remarks;
 use crate::ranks::RankSet;
 use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
 
-/// No line of ranks is longer.
+/// Maximum length of a line with a list of ranks.
 const LINE: usize = 88;
 
 pub(super) fn write_region(
     region: &RegionReport,
     ranks: u32,
-    unit: &TickUnit,
+    unit: &TickFormat,
     options: &TextOptions,
     text: &mut String,
 ) {
@@ -35,7 +35,7 @@ pub(super) fn write_region(
     }
 }
 
-/// `tasks: 0,2-4`, with `title` before it, broken at commas.
+/// Writes `tasks: 0,2-4` after `title`, with line breaks at commas.
 fn list(title: &str, ranks: &RankSet, options: &TextOptions, text: &mut String) {
     let mut line = format!("{title}task{}: ", if ranks.len() == 1 { "" } else { "s" });
     let (runs, more) = ranks.shown(options.most_runs);
@@ -56,7 +56,7 @@ fn list(title: &str, ranks: &RankSet, options: &TextOptions, text: &mut String) 
     let _ = writeln!(text, "{line}");
 }
 
-fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
+fn statistics(found: &EventReport, unit: &TickFormat, text: &mut String) {
     let tasks = found.ranks.len();
     let average = found.count / u64::from(tasks.max(1));
     let EventReport { most, fewest, .. } = found;
@@ -77,7 +77,7 @@ fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
             unit.time(ticks)
         );
     };
-    let of_event = |event: &RankEvent| {
+    let event_source = |event: &RankEvent| {
         let thread = if found.threads > 1 {
             format!(", thread {}", event.thread)
         } else {
@@ -85,29 +85,34 @@ fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
         };
         format!(", task {}{thread}, event {}", event.rank, event.number)
     };
-    let of_total = |total: &RankTotal| format!(", task {}, {} event(s)", total.rank, total.events);
+    let total_source =
+        |total: &RankTotal| format!(", task {}, {} event(s)", total.rank, total.events);
     line(
         "longest event",
         found.longest.length.into(),
-        of_event(&found.longest),
+        event_source(&found.longest),
     );
     if let Some(second) = &found.second_longest {
-        line("max 2nd longest", second.length.into(), of_event(second));
+        line(
+            "max 2nd longest",
+            second.length.into(),
+            event_source(second),
+        );
     }
     line(
         "shortest event",
         found.shortest.length.into(),
-        of_event(&found.shortest),
+        event_source(&found.shortest),
     );
     line(
         "longest avg event",
         found.longest_average.average().into(),
-        of_total(&found.longest_average),
+        total_source(&found.longest_average),
     );
     line(
         "shortest avg event",
         found.shortest_average.average().into(),
-        of_total(&found.shortest_average),
+        total_source(&found.shortest_average),
     );
     line(
         "avg event",
@@ -117,12 +122,12 @@ fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
     line(
         "max total",
         found.greatest_total.total.into(),
-        of_total(&found.greatest_total),
+        total_source(&found.greatest_total),
     );
     line(
         "min total",
         found.least_total.total.into(),
-        of_total(&found.least_total),
+        total_source(&found.least_total),
     );
     line(
         "avg total",
@@ -132,7 +137,7 @@ fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
     line("aggregate total", found.total, String::new());
 }
 
-/// What else there is to know; usually nothing.
+/// Writes remarks, if there are any.
 fn remarks(region: &RegionReport, text: &mut String) {
     let Some(first) = region
         .remarked
@@ -150,7 +155,8 @@ fn remarks(region: &RegionReport, text: &mut String) {
     let _ = writeln!(text, "  note: {}; first on task {first}", said.join(", "));
 }
 
-/// A line for every bin that is not empty, the longest first. Counts and tasks are as wide as the widest of them.
+/// Writes a line for every bin that is not empty, the longest first. Counts and tasks are padded to
+/// the widest.
 fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &mut String) {
     list("event histogram for ", &group.ranks, options, text);
     let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
@@ -161,11 +167,12 @@ fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &m
         .map(|counts| digits(counts.most.count))
         .max()
         .unwrap_or(1);
-    let of = |RankCount {
-                  count: number,
-                  rank,
-              }: RankCount,
-              name| format!("{number:0count$} {name} (task {rank:0task$})");
+    let count_text =
+        |RankCount {
+             count: number,
+             rank,
+         }: RankCount,
+         name| format!("{number:0count$} {name} (task {rank:0task$})");
     for counts in group.bins.iter().rev() {
         let unit = if counts.bin.low() == counts.bin.high() {
             "tick(s)"
@@ -173,7 +180,10 @@ fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &m
             "ticks"
         };
         let average = counts.sum / u64::from(group.ranks.len().max(1));
-        let (max, min) = (of(counts.most, "max"), of(counts.least, "min"));
+        let (max, min) = (
+            count_text(counts.most, "max"),
+            count_text(counts.least, "min"),
+        );
         let _ = writeln!(
             text,
             "{} {unit}: {max}, {min}, {average:0count$} avg",

@@ -1,4 +1,4 @@
-//! The figures of the 2007 paper: reports of ranks that saw what they say.
+//! Golden tests: the figures of the 2007 paper.
 
 use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 
@@ -10,7 +10,7 @@ use crate::setup::Overhead;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// A region whose events fell into bins, each with this number and so many.
+/// A region with these numbers of events in bins.
 fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
     let mut bins: Vec<_> = bins
         .iter()
@@ -34,9 +34,9 @@ fn region(name: &str, bins: &[(u64, u64)]) -> RegionProfile {
     }
 }
 
-/// What all ranks saw, by their numbers.
+/// Report of a number of ranks, each with one region.
 fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> ProfileReport {
-    let of = |rank| {
+    let rank_report = |rank| {
         ProfileReport::new(&Profile::new(
             "clock",
             MILLISECOND,
@@ -44,10 +44,12 @@ fn report(ranks: u32, region_of: impl Fn(u32) -> RegionProfile) -> ProfileReport
             vec![region_of(rank)],
         ))
     };
-    (1..ranks).fold(of(0), |all, rank| all.merge(of(rank)).unwrap())
+    (1..ranks).fold(rank_report(0), |all, rank| {
+        all.merge(rank_report(rank)).unwrap()
+    })
 }
 
-/// Without the statistics, which the figures of histograms leave out.
+/// The text without statistics, which the figures of histograms omit.
 fn histograms(report: &ProfileReport) -> String {
     let text = report.text(&TextOptions::default());
     text.split_once("event histogram")
@@ -55,7 +57,7 @@ fn histograms(report: &ProfileReport) -> String {
         .unwrap_or_default()
 }
 
-/// The ranks of a list as the paper writes it.
+/// Parses a list of ranks as written in the paper.
 fn listed(list: &str) -> Vec<u32> {
     let runs = list.split(',').map(|run| {
         run.trim()
@@ -302,7 +304,7 @@ event histogram for tasks: 3268-4499
         127 => region("baroclinic_driver", &[(200, 104), (100, 24)]),
         197 => region("baroclinic_driver", &[(200, 65), (100, 63)]),
         rank if slow.contains(&rank) => region("baroclinic_driver", &[(200, 88), (100, 40)]),
-        // As many in either: the paper counts it to the shorter.
+        // Equal numbers in both bins: the paper counts it to the shorter.
         166 => region("baroclinic_driver", &[(200, 64), (100, 64)]),
         3054 => region("baroclinic_driver", &[(200, 7), (100, 121)]),
         _ => region("baroclinic_driver", &[(200, 20), (100, 108)]),
@@ -320,7 +322,7 @@ event histogram for tasks: 0-121,129-153,155-168,198-209,211-237,255-3267
 }
 
 #[test]
-fn what_went_wrong_is_told_and_threads_where_there_are_several() {
+fn remarks_and_threads_are_shown() {
     let found = report(3, |rank| {
         let mut region = region("solve", &[(6, 2)]);
         if rank > 0 {

@@ -1,17 +1,17 @@
-//! Ticks, as they are and in seconds.
+//! Formatting of ticks and seconds.
 
 use downbeat_clock_core::Duration;
 
-/// What a report counts in.
-pub(super) struct TickUnit {
+/// Length of a tick, for formatting.
+pub(super) struct TickFormat {
     nanos: u128,
-    /// Digits of seconds after the point, as many as a tick has.
+    /// Number of decimal places of a tick in seconds.
     digits: usize,
 }
 
 const DIGITS: usize = 9;
 
-impl TickUnit {
+impl TickFormat {
     pub(super) fn new(tick: Duration) -> Self {
         let nanos = u128::from(tick.as_nanos().unsigned_abs());
         let zeros = (1..=6)
@@ -23,12 +23,12 @@ impl TickUnit {
         }
     }
 
-    /// In seconds, exactly: `6.262`.
+    /// Exact time in seconds: `6.262`.
     pub(super) fn seconds(&self, ticks: u128) -> String {
         self.seconds_to(ticks, self.digits)
     }
 
-    /// In seconds, cut to so many digits, at most nine.
+    /// Time in seconds, rounded down to this number of decimal places, at most nine.
     pub(super) fn seconds_to(&self, ticks: u128, digits: usize) -> String {
         const SECOND: u128 = 10_u128.pow(DIGITS as u32);
         let nanos = ticks.saturating_mul(self.nanos);
@@ -36,13 +36,13 @@ impl TickUnit {
         format!("{}.{}", nanos / SECOND, &fraction[..digits.min(DIGITS)])
     }
 
-    /// `6.262 sec (6262 ticks)`.
+    /// Time as `6.262 sec (6262 ticks)`.
     pub(super) fn time(&self, ticks: u128) -> String {
         format!("{} sec ({ticks} ticks)", self.seconds(ticks))
     }
 
-    /// How many digits of seconds a column needs whose greatest number is this: two as in the paper, and as many more
-    /// as make three digits of it that are not zero, if a tick has them.
+    /// Number of decimal places for a column with this maximum: two as in the paper, and more until
+    /// three significant digits are shown or ticks are exact.
     pub(super) fn digits_for(&self, ticks: u128) -> usize {
         let mut nanos = ticks.saturating_mul(self.nanos).max(1);
         let mut digits = 2;
@@ -54,7 +54,7 @@ impl TickUnit {
     }
 }
 
-/// So many picoseconds in nanoseconds: `9.2 ns`.
+/// Formats picoseconds as nanoseconds: `9.2 ns`.
 pub(super) fn nanos(picos: u64) -> String {
     format!("{}.{} ns", picos / 1_000, picos % 1_000 / 100)
 }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn seconds_have_as_many_digits_as_a_tick() {
-        let time = |nanos, ticks| TickUnit::new(Duration::from_nanos(nanos)).time(ticks);
+        let time = |nanos, ticks| TickFormat::new(Duration::from_nanos(nanos)).time(ticks);
         assert_eq!(time(1_000_000, 6_262), "6.262 sec (6262 ticks)");
         assert_eq!(time(1, 6_262), "0.000006262 sec (6262 ticks)");
         assert_eq!(time(1_000_000_000, 3), "3.000 sec (3 ticks)");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn columns_have_two_digits_or_as_many_as_show_something() {
-        let digits = |nanos, ticks| TickUnit::new(Duration::from_nanos(nanos)).digits_for(ticks);
+        let digits = |nanos, ticks| TickFormat::new(Duration::from_nanos(nanos)).digits_for(ticks);
         assert_eq!(
             [
                 digits(1_000_000, 841_110),

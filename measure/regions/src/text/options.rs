@@ -1,15 +1,15 @@
 //! Options of the text of a report.
 
-/// How much of a report is shown.
+/// Limits for the text of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextOptions {
-    /// So many runs of a list of ranks; the others are counted.
+    /// Maximum number of runs in a list of ranks; the other ranks are counted.
     pub most_runs: usize,
-    /// So many regions in detail, those that take the longest; the summary has all.
+    /// Maximum number of regions with details, the longest first; the summary has all regions.
     pub most_details: usize,
 }
 
-/// All regions; the runs of ranks that fill some twenty lines.
+/// All regions, and as many runs as fill about twenty lines.
 impl Default for TextOptions {
     fn default() -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! The profile: one line for each region.
+//! Summary: one line for each region.
 
 use std::fmt::Write as _;
 
-use super::number::{TickUnit, nanos};
+use super::number::{TickFormat, nanos};
 use crate::report::ProfileReport;
 
-pub(super) fn summary(report: &ProfileReport, unit: &TickUnit) -> String {
+pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     let mut text = format!(
         "*** profile for {} task{} ***\n",
         report.ranks,
@@ -17,7 +17,7 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickUnit) -> String {
         .and_then(|first| first.events.as_ref())
         .map_or(0, |events| events.greatest_total.total);
     let digits = unit.digits_for(greatest.into());
-    // As wide as the headings, and wider for numbers that need it.
+    // At least as wide as the headings.
     let width = unit
         .seconds_to(greatest.into(), digits)
         .len()
@@ -53,7 +53,7 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickUnit) -> String {
     text
 }
 
-/// What the numbers mean, and what the timers cost.
+/// Units of the numbers, and the cost of the timers.
 fn foot(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
     let mut text = format!(

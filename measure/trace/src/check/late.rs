@@ -1,14 +1,16 @@
-//! How many exits of a collective operation are too early for how many enters, without looking at every pair.
+//! Counts, for a collective operation, the enters that each exit is too early for, without
+//! examining every pair.
 //!
-//! An exit is too early for those enters that are later than it is, less the latency from there. All are counted first with the
-//! latency between nodes; then those of the same node are taken back, and counted with the latency within it; and so on
-//! down to the member itself, which is taken back, since it waits for nobody. To count is to sort.
+//! An exit is too early for an enter that is later than the exit less the latency. First, all
+//! enters are counted with the latency between nodes. Then those of the same node are subtracted,
+//! and added with the latency within the node; and so on down to the member itself, which is only
+//! subtracted, as it does not wait for itself. Each count is done by sorting.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::{EventId, Member, Pattern, Place, Relations, Trace};
 
-/// A member of a collective operation.
+/// Member of a collective operation, with its events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Party {
     pub(crate) place: Place,
@@ -16,12 +18,12 @@ pub(crate) struct Party {
     pub(crate) exit: Option<(EventId, i64)>,
 }
 
-/// Keeps its memory from one operation to the next.
+/// Counter that reuses its memory from one operation to the next.
 #[derive(Debug, Default)]
 pub(crate) struct LateCounter {
-    /// For each rank, the number of enters that its exit is too early for.
+    /// Number of enters that the exit of each rank is too early for.
     late: Vec<i64>,
-    /// Ranks, those that are counted together being neighbours, in order.
+    /// Ranks, sorted so that those that are counted together are adjacent.
     order: Vec<usize>,
     enters: Vec<i64>,
     tree: Vec<i64>,
@@ -48,7 +50,7 @@ impl Party {
         }
     }
 
-    /// How long a message to another party takes at least.
+    /// Returns the minimum latency of a message to another member.
     fn latency(&self, other: &Self, latencies: [i64; 3]) -> i64 {
         match (
             self.place.node == other.place.node,
@@ -61,13 +63,14 @@ impl Party {
     }
 }
 
-/// Whether only enters of lower ranks come before an exit.
+/// Returns true if an exit depends only on enters of lower ranks.
 fn in_ranks(pattern: Pattern) -> bool {
     pattern == Pattern::ToLater
 }
 
 impl LateCounter {
-    /// How many relations there are, and of every rank how many enters its exit is too early for: all 0, or nothing.
+    /// Returns the number of dependences, and for every rank the number of enters that its exit is
+    /// too early for; an empty slice if there are none.
     pub(super) fn count(
         &mut self,
         parties: &[Party],
@@ -92,7 +95,7 @@ impl LateCounter {
         let (Some(latest), Some(earliest)) = (latest, earliest) else {
             return (found, &self.late);
         };
-        // Mostly that is all.
+        // The usual case: every exit is late enough.
         if latest.saturating_add(latencies[2]) <= earliest {
             return (found, &self.late);
         }
@@ -133,7 +136,8 @@ impl LateCounter {
         self.late.iter().map(|late| late.unsigned_abs()).sum()
     }
 
-    /// Adds to every exit of a group, `sign` times, the enters of the group that it is too early for.
+    /// Adds, for every exit of a group, `sign` times the number of enters of the group that it is
+    /// too early for.
     fn add(&mut self, parties: &[Party], group: &[usize], in_ranks: bool, latency: i64, sign: i64) {
         self.enters.clear();
         self.enters.extend(
@@ -152,10 +156,11 @@ impl LateCounter {
             }
             return;
         }
-        // The enters of ranks so far, in a Fenwick tree over all of them by their times.
+        // Fenwick tree over all enters by their times, which holds those of the ranks that were
+        // visited.
         self.tree.clear();
         self.tree.resize(self.enters.len() + 1, 0);
-        let mut so_far = 0;
+        let mut visited = 0;
         for rank in group {
             if let Some(bound) = bound(*rank) {
                 let mut at = self.enters.partition_point(|enter| *enter <= bound);
@@ -164,10 +169,10 @@ impl LateCounter {
                     in_time += self.tree[at];
                     at &= at - 1;
                 }
-                self.late[*rank] += sign * (so_far - in_time);
+                self.late[*rank] += sign * (visited - in_time);
             }
             if let Some((_, enter)) = parties[*rank].enter {
-                so_far += 1;
+                visited += 1;
                 let mut at = self.enters.partition_point(|other| *other < enter) + 1;
                 while let Some(node) = self.tree.get_mut(at) {
                     *node += 1;
@@ -178,22 +183,23 @@ impl LateCounter {
     }
 }
 
-/// How many enters come before how many exits.
+/// Returns the number of pairs of an enter and a dependent exit.
 fn total(parties: &[Party], in_ranks: bool) -> u64 {
     let enters = parties.iter().filter(|party| party.enter.is_some()).count() as u64;
-    let mut so_far = 0;
+    let mut visited = 0;
     let mut total = 0;
     for party in parties {
         let own = u64::from(party.enter.is_some());
         if party.exit.is_some() {
-            total += if in_ranks { so_far } else { enters - own };
+            total += if in_ranks { visited } else { enters - own };
         }
-        so_far += own;
+        visited += own;
     }
     total
 }
 
-/// The enter of the lowest rank that the exit of `rank` is too early for, that exit, and by how much.
+/// Returns the enter of the lowest rank that the exit of `rank` is too early for, that exit, and
+/// the amount.
 pub(super) fn first_sender(
     parties: &[Party],
     rank: usize,

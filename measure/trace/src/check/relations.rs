@@ -7,15 +7,15 @@ use downbeat_clock_core::Duration;
 
 use crate::{CollectiveKind, EventId};
 
-/// How many events depend on others, and come too early for that.
+/// Numbers of dependences between events, and of violated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relations {
-    /// All.
+    /// All dependences.
     pub total: u64,
-    /// Those that arrive before they are sent.
+    /// Dependences in which the receiving event is before the sending one.
     pub reversed: u64,
-    /// Those that arrive before they can have arrived: by the latency after they were sent, or later. Those that are
-    /// reversed, too.
+    /// Dependences in which the receiving event is earlier than the sending one plus the latency,
+    /// including the reversed ones.
     pub violated: u64,
 }
 
@@ -27,23 +27,23 @@ impl AddAssign for Relations {
     }
 }
 
-/// Something that cannot be.
+/// Violation in the times of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// The event is before the one before it.
     Decreasing(EventId),
-    /// The event was after the one before it, and is not any more.
+    /// The event was after the one before it, and is now at the same time.
     Merged(EventId),
-    /// An event does not leave a message enough time.
+    /// An event comes too early after one that it depends on.
     Early {
-        /// Where the message set out, or the enter that an exit waits for.
+        /// Send of the message, or the enter that an exit depends on.
         send: EventId,
-        /// Where it arrived.
+        /// Receive, or exit.
         receive: EventId,
-        /// How much later that should be at least.
+        /// Minimum amount by which it should be later.
         by: Duration,
-        /// Of what collective operation; `None` for a message.
+        /// Kind of the collective operation; `None` for a message.
         kind: Option<CollectiveKind>,
     },
 }
@@ -55,15 +55,16 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// The same as [`Display`](fmt::Display), with other words for events: names of locations, say.
-    pub fn describe(&self, words: impl Fn(EventId) -> String) -> String {
+    /// Describes the violation like [`Display`](fmt::Display), with a custom description of events,
+    /// such as the names of locations.
+    pub fn describe(&self, event_name: impl Fn(EventId) -> String) -> String {
         match self {
             Self::Decreasing(event) => {
-                format!("{} is earlier than the event before it", words(*event))
+                format!("{} is earlier than the event before it", event_name(*event))
             }
             Self::Merged(event) => format!(
                 "{} is no longer later than the event before it",
-                words(*event)
+                event_name(*event)
             ),
             Self::Early {
                 send,
@@ -74,8 +75,8 @@ impl Fault {
                 let what = kind.map_or_else(|| "a message".to_owned(), |kind| format!("{kind:?}"));
                 format!(
                     "{} is {by} too early for {}, {what}",
-                    words(*receive),
-                    words(*send)
+                    event_name(*receive),
+                    event_name(*send)
                 )
             }
         }

@@ -1,32 +1,40 @@
-//! Whether two traces differ in more than time.
+//! Comparison of two traces apart from times.
 
 use core::fmt;
 
 use super::super::{EventId, LocationId, Trace};
 
-/// The first thing in which two traces differ, besides their times.
+/// First difference between two traces, apart from their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// They have not as many locations.
+    /// Different numbers of locations.
     Locations,
-    /// A location is somewhere else.
+    /// A location is on another node or in another process.
     Place(LocationId),
-    /// A location has not as many events.
+    /// A location has a different number of events.
     Events(LocationId),
-    /// An event receives another message, or only one of them receives any.
+    /// An event receives another message, or only one of the two receives any.
     Message(EventId),
-    /// They have not as many collective operations, or what was one, counted from 0, is another.
+    /// Different numbers of collective operations, or the operation with this index differs.
     Collective(usize),
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Locations => f.write_str("the traces have not as many locations"),
-            Self::Place(location) => write!(f, "location {} is somewhere else", location.index()),
+            Self::Locations => f.write_str("the traces have different numbers of locations"),
+            Self::Place(location) => write!(
+                f,
+                "location {} is on another node or in another process",
+                location.index()
+            ),
             Self::Events(location) => {
-                write!(f, "location {} has not as many events", location.index())
+                write!(
+                    f,
+                    "location {} has a different number of events",
+                    location.index()
+                )
             }
             Self::Message(event) => write!(f, "{event} does not receive the same message"),
             Self::Collective(number) => write!(f, "collective operation {number} is not the same"),
@@ -35,7 +43,8 @@ impl fmt::Display for Difference {
 }
 
 impl Trace {
-    /// In what this trace differs from another one, besides times; `None` if in nothing.
+    /// Returns the first difference between this trace and another one, apart from times; `None` if
+    /// there is none.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
         if self.locations().len() != other.locations().len() {
             return Some(Difference::Locations);
@@ -56,8 +65,9 @@ impl Trace {
                 .map(|message| message.receive);
             return receives.min().map(Difference::Message);
         }
-        let collectives =
-            |trace| Trace::collectives(trace).map(|of| (of.kind(), of.root(), of.members()));
+        let collectives = |trace| {
+            Trace::collectives(trace).map(|found| (found.kind(), found.root(), found.members()))
+        };
         first_difference(
             collectives(self)
                 .map(|(kind, root, members)| (kind, root, members.collect::<Vec<_>>())),
@@ -67,7 +77,7 @@ impl Trace {
     }
 }
 
-/// The number of the first items that differ, and these.
+/// Returns the index of the first items that differ, and these.
 fn first_difference<T: PartialEq>(
     ours: impl IntoIterator<Item = T>,
     theirs: impl IntoIterator<Item = T>,

@@ -1,4 +1,4 @@
-//! The same of a stream, of which only what is under way is held.
+//! Verdict on the times of a stream, which holds only pending messages and operations.
 
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
@@ -9,42 +9,42 @@ use super::super::{CollectiveKind, EventId, Latencies, Message};
 use super::late::{LateCounter, Party};
 use super::{Fault, Verdict};
 
-/// [`Verdict::new`], of a stream: it counts the same, and names the same.
+/// [`Verdict::new`] for a stream, with the same counts and violations.
 #[derive(Debug)]
 pub struct StreamedVerdict<'a> {
     census: &'a Census,
     latencies: Latencies,
     verdict: Verdict,
-    /// When the last event of every location was, before and after.
+    /// Times of the last event of every location, before and after.
     last: Vec<Option<[Timestamp<Global>; 2]>>,
     sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
     ongoing: FxHashMap<u64, OngoingCheck>,
     counter: LateCounter,
-    /// Faults of the order of events, of messages, and of collective operations.
+    /// Violations of the order of events, of messages, and of collective operations.
     first: [FirstFaults; 3],
 }
 
-/// A collective operation that is not over.
+/// Collective operation that is not complete.
 #[derive(Debug)]
 struct OngoingCheck {
     parties: Vec<Party>,
-    told: Option<(CollectiveKind, u32)>,
-    /// Ranks that gave nothing.
-    silent: Vec<u32>,
+    kind_and_root: Option<(CollectiveKind, u32)>,
+    /// Ranks that sent no data.
+    without_data: Vec<u32>,
 }
 
-/// The first faults in the order in which a trace in memory has them.
+/// First violations, in the order in which a trace in memory lists them.
 #[derive(Debug, Default)]
 struct FirstFaults(Vec<((u64, u32), Fault)>);
 
 impl FirstFaults {
-    /// Whether one that comes there would be among the first.
-    fn has_room(&self, at: (u64, u32)) -> bool {
+    /// Returns true if a violation at this position would be among the first.
+    fn would_keep(&self, at: (u64, u32)) -> bool {
         self.0.len() < Verdict::MOST_FAULTS || self.0.last().is_some_and(|(last, _)| at < *last)
     }
 
     fn add(&mut self, at: (u64, u32), fault: Option<Fault>) {
-        let Some(fault) = fault.filter(|_| self.has_room(at)) else {
+        let Some(fault) = fault.filter(|_| self.would_keep(at)) else {
             return;
         };
         let place = self.0.partition_point(|(other, _)| *other < at);
@@ -54,7 +54,7 @@ impl FirstFaults {
 }
 
 impl<'a> StreamedVerdict<'a> {
-    /// Of no events yet.
+    /// Creates a verdict on no events.
     pub fn new(census: &'a Census, latencies: Latencies) -> Self {
         Self {
             census,
@@ -68,7 +68,7 @@ impl<'a> StreamedVerdict<'a> {
         }
     }
 
-    /// The next event: when it was before a correction, and when it is said to be.
+    /// Takes the next event: its time before a correction, and the time to check.
     pub fn take(&mut self, event: Linked, before: Timestamp<Global>, time: Timestamp<Global>) {
         let Linked { id, link } = event;
         let of_event = (id.location.index() as u64, id.event);
@@ -95,35 +95,37 @@ impl<'a> StreamedVerdict<'a> {
                 );
                 self.first[1].add(of_event, fault);
             }
-            Link::Enter { of } => {
-                let party = self.party(of, id);
+            Link::Enter { of: operation } => {
+                let party = self.party(operation, id);
                 party.enter = Some((id, time.as_nanos()));
-                self.end(of);
+                self.end(operation);
             }
             Link::Exit {
-                of,
+                of: operation,
                 kind,
                 root,
                 sends,
                 receives,
             } => {
-                let party = self.party(of, id);
+                let party = self.party(operation, id);
                 party.exit = receives.then_some((id, time.as_nanos()));
-                if let Some(ongoing) = self.ongoing.get_mut(&of.number) {
-                    ongoing.told = Some((kind, root));
-                    ongoing.silent.extend((!sends).then_some(of.rank));
+                if let Some(ongoing) = self.ongoing.get_mut(&operation.number) {
+                    ongoing.kind_and_root = Some((kind, root));
+                    ongoing
+                        .without_data
+                        .extend((!sends).then_some(operation.rank));
                 }
-                self.end(of);
+                self.end(operation);
             }
         }
     }
 
-    /// A member of an operation, which was seen now.
-    fn party(&mut self, of: Operation, id: EventId) -> &mut Party {
+    /// Returns the member of an operation to which an event belongs.
+    fn party(&mut self, operation: Operation, id: EventId) -> &mut Party {
         let place = self.census.site(id.location.0).place;
         let ongoing = self
             .ongoing
-            .entry(of.number)
+            .entry(operation.number)
             .or_insert_with(|| OngoingCheck {
                 parties: vec![
                     Party {
@@ -131,46 +133,49 @@ impl<'a> StreamedVerdict<'a> {
                         enter: None,
                         exit: None
                     };
-                    of.members as usize
+                    operation.members as usize
                 ],
-                told: None,
-                silent: vec![],
+                kind_and_root: None,
+                without_data: vec![],
             });
-        let party = &mut ongoing.parties[of.rank as usize];
+        let party = &mut ongoing.parties[operation.rank as usize];
         party.place = place;
         party
     }
 
-    /// After its last event, an operation can be looked at.
-    fn end(&mut self, of: Operation) {
-        let Some(mut ongoing) = of
+    /// Checks an operation after its last event.
+    fn end(&mut self, operation: Operation) {
+        let Some(mut ongoing) = operation
             .is_last
-            .then(|| self.ongoing.remove(&of.number))
+            .then(|| self.ongoing.remove(&operation.number))
             .flatten()
         else {
             return;
         };
-        let Some((kind, root)) = ongoing.told else {
+        let Some((kind, root)) = ongoing.kind_and_root else {
             return;
         };
-        for rank in ongoing.silent {
+        for rank in ongoing.without_data {
             ongoing.parties[rank as usize].enter = None;
         }
         for (rank, party) in (0..).zip(&mut ongoing.parties) {
             party.enter = party.enter.filter(|_| sends(kind, root, rank));
         }
-        let late = self
-            .verdict
-            .look_at(kind, &ongoing.parties, &mut self.counter, &self.latencies);
+        let late = self.verdict.count_collective(
+            kind,
+            &ongoing.parties,
+            &mut self.counter,
+            &self.latencies,
+        );
         for (rank, fault) in late {
-            let at = (of.number, rank as u32);
-            if self.first[2].has_room(at) {
+            let at = (operation.number, rank as u32);
+            if self.first[2].would_keep(at) {
                 self.first[2].add(at, fault());
             }
         }
     }
 
-    /// Of all events.
+    /// Returns the verdict on all events.
     pub fn finish(mut self) -> Verdict {
         let all = self.first.into_iter().flat_map(|first| first.0);
         self.verdict.faults = all

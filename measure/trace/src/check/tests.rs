@@ -6,12 +6,12 @@ fn at(nanos: i64) -> Timestamp<Global> {
     Timestamp::from_nanos(nanos)
 }
 
-fn latencies(of: [i64; 3]) -> Latencies {
-    let [process, node, beyond] = of.map(Duration::from_nanos);
+fn latencies(nanos: [i64; 3]) -> Latencies {
+    let [process, node, beyond] = nanos.map(Duration::from_nanos);
     Latencies::new(process, node, beyond).unwrap()
 }
 
-/// Locations at these places, which are all members of one communicator.
+/// Builder with locations at these places, which are all members of one communicator.
 fn builder(places: &[(u32, u32)]) -> (TraceBuilder, Vec<LocationId>, crate::CommunicatorId) {
     let mut builder = TraceBuilder::new(Matching::default());
     let ids: Vec<_> = places
@@ -30,7 +30,7 @@ fn builder(places: &[(u32, u32)]) -> (TraceBuilder, Vec<LocationId>, crate::Comm
 }
 
 #[test]
-fn messages_are_counted_by_what_is_wrong_with_them() {
+fn messages_are_counted_by_kind_of_violation() {
     let (mut builder, ids, communicator) = builder(&[(0, 0), (0, 1), (1, 2)]);
     let mut message = |from: usize, to: usize, sent, received| {
         let send = Action::Send {
@@ -51,7 +51,7 @@ fn messages_are_counted_by_what_is_wrong_with_them() {
             )
             .unwrap();
     };
-    // Within a node it takes 10, between nodes 100.
+    // The latency is 10 within a node, and 100 between nodes.
     message(0, 1, 0, 10);
     message(0, 1, 20, 29);
     message(0, 2, 30, 130);
@@ -144,7 +144,7 @@ fn times_must_not_decrease_nor_merge() {
 }
 
 #[test]
-fn of_a_thousand_members_a_million_pairs_count() {
+fn a_thousand_members_have_a_million_pairs() {
     let places: Vec<_> = (0..1_000).map(|i| (i / 10, i)).collect();
     let (mut builder, ids, communicator) = builder(&places);
     for (i, id) in ids.iter().enumerate() {
@@ -162,7 +162,7 @@ fn of_a_thousand_members_a_million_pairs_count() {
     }
     let trace = builder.finish().unwrap();
     let found = Verdict::new(&trace, &trace.times(), &Latencies::ZERO).unwrap();
-    // Everyone leaves before all who come after him enter.
+    // Every member leaves before those with higher ranks enter.
     assert_eq!(
         found.collectives,
         Relations {
@@ -174,10 +174,11 @@ fn of_a_thousand_members_a_million_pairs_count() {
     assert_eq!(found.faults.len(), Verdict::MOST_FAULTS);
 }
 
-/// A member of a collective operation: where it is, when it enters, how long it stays, and whether it has data.
-type Stay = ((u32, u32), i64, i64, bool, bool);
+/// Member of a collective operation: place, time of enter, duration, and whether it sends and
+/// receives data.
+type MemberStay = ((u32, u32), i64, i64, bool, bool);
 
-fn stays() -> impl Strategy<Value = Vec<Stay>> {
+fn stays() -> impl Strategy<Value = Vec<MemberStay>> {
     let place = (0_u32..3, 0_u32..3).prop_map(|(node, process)| (node, 10 * node + process));
     prop::collection::vec(
         (
@@ -204,9 +205,9 @@ fn kind() -> impl Strategy<Value = CollectiveKind> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
-    /// Every pair, one after the other.
+    /// Compares the counts with a check of every pair.
     #[test]
-    fn pairs_are_counted_truly(
+    fn pair_counts_match_a_check_of_every_pair(
         stays in stays(), kind in kind(), root in 0_usize..10, steps in (0_i64..10, 0_i64..20, 0_i64..30), zero: bool,
     ) {
         let places: Vec<_> = stays.iter().map(|stay| stay.0).collect();
@@ -334,12 +335,15 @@ fn traces_may_differ_in_time_only() {
         differs(build(&[(0, 0), (0, 1), (0, 2)][..2], 3, true, 0).unwrap()),
         said(
             Difference::Events(location),
-            "location 1 has not as many events"
+            "location 1 has a different number of events"
         )
     );
     assert_eq!(
         differs(build(&[(0, 0), (1, 1)], 3, false, 0).unwrap()),
-        said(Difference::Place(location), "location 1 is somewhere else")
+        said(
+            Difference::Place(location),
+            "location 1 is on another node or in another process"
+        )
     );
     assert_eq!(
         differs(build(&near, 3, false, 1).unwrap()),
@@ -353,7 +357,7 @@ fn traces_may_differ_in_time_only() {
         differs(single),
         said(
             Difference::Locations,
-            "the traces have not as many locations"
+            "the traces have different numbers of locations"
         )
     );
 

@@ -6,7 +6,7 @@ fn at(nanos: i64) -> Timestamp<Global> {
     Timestamp::from_nanos(nanos)
 }
 
-/// A trace with these times, and what is made of it.
+/// Deviation of a trace with these times.
 fn deviation(before: &[&[i64]], after: &[&[i64]]) -> Deviation {
     let mut builder = TraceBuilder::new(Matching::default());
     for (number, times) in before.iter().enumerate() {
@@ -27,14 +27,15 @@ fn deviation(before: &[&[i64]], after: &[&[i64]]) -> Deviation {
     Deviation::between(&trace, &after).unwrap()
 }
 
-fn above(of: &Intervals) -> Vec<(u64, u128)> {
-    of.above
+fn above(found: &Intervals) -> Vec<(u64, u128)> {
+    found
+        .above
         .iter()
         .map(|above| (above.intervals, above.length))
         .collect()
 }
 
-/// Every number worked out by hand.
+/// All numbers were computed by hand.
 #[test]
 fn tables_are_filled_as_in_the_paper() {
     // Intervals before: 1,000, 10,000, 0; 20,000. After: 1,001, 10,000, 3; 50,000.
@@ -75,7 +76,7 @@ fn tables_are_filled_as_in_the_paper() {
         (distance.mean(), distance.mean_share()),
         (7_501.0, 30_004.0 / 31_000.0)
     );
-    // 1 of 1,000 is 0.1 % and not more; 3 of 0 is more than anything, and takes no time.
+    // 1 of 1,000 is not above 0.1 %; 3 of 0 is above every threshold, and takes no time.
     let by_share = [
         (3, 21_000),
         (3, 21_000),
@@ -115,7 +116,7 @@ fn tables_are_filled_as_in_the_paper() {
 }
 
 #[test]
-fn nothing_is_changed_by_nothing() {
+fn an_empty_trace_has_no_deviation() {
     let found = deviation(&[&[1, 2, 4], &[7]], &[&[1, 2, 4], &[7]]);
     assert_eq!(
         (found.displacement.events, found.displacement.moved),
@@ -137,7 +138,7 @@ fn nothing_is_changed_by_nothing() {
     );
 }
 
-/// `mean(e)`, `sqrt(mean((e - mean(e))^2))` and `max(abs(e - mean(e)))` of R 4.
+/// Computed as `mean(e)`, `sqrt(mean((e - mean(e))^2))` and `max(abs(e - mean(e)))` of R 4.
 #[test]
 fn errors_against_the_truth_are_those_of_r() {
     for far in [0, 1 << 40] {
@@ -161,10 +162,10 @@ fn errors_against_the_truth_are_those_of_r() {
 }
 
 proptest! {
-    /// By floating-point numbers, as one would write it down.
+    /// Compares with floating-point numbers computed by definition.
     #[test]
-    fn shares_are_those_of_the_definition(steps in prop::collection::vec((0_i64..2_000, 0_i64..2_000), 2..40)) {
-        let sum = |of: &[i64]| of.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect::<Vec<_>>();
+    fn shares_follow_the_definition(steps in prop::collection::vec((0_i64..2_000, 0_i64..2_000), 2..40)) {
+        let sum = |steps: &[i64]| steps.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect::<Vec<_>>();
         let [before, after] = [sum(&steps.iter().map(|step| step.0).collect::<Vec<_>>()),
             sum(&steps.iter().map(|step| step.1).collect::<Vec<_>>())];
         let found = deviation(&[&before], &[&after]);

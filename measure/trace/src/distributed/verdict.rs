@@ -51,7 +51,7 @@ impl Verdict {
         for (message, ends) in messages(part, times, &sent) {
             let latency = latencies.between(trace, message.send.location, message.receive.location);
             let fault = all.message(message, ends, latency);
-            all.say(fault);
+            all.add_fault(fault);
         }
         faults.extend(placed(all.faults.drain(..), 0));
         let mut judge = Judge {

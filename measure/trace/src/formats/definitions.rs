@@ -1,35 +1,47 @@
-//! What a trace has named so far.
+//! Definitions of a trace that were read or written so far.
 
 use super::item::{Item, What, kind_number};
 
-/// No name and no note is longer, in bytes.
+/// Maximum length of names and notes in bytes.
 pub(super) const LONGEST_NAME: usize = 1 << 16;
 
-/// How many of each kind there are, and what is to be kept in mind to know whether what comes next can come.
+/// Numbers of definitions of each kind, and the state needed to validate the next item.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The number of the last session of each location.
+    /// Number of the last session of each location.
     sessions: Vec<Option<u32>>,
-    communicators: u32,
-    regions: u32,
+    known: Known,
     has_master: bool,
     pub(super) events: u64,
 }
 
+/// Numbers of locations, communicators and regions that events can refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    locations: u32,
+    communicators: u32,
+    regions: u32,
+}
+
 impl Definitions {
     pub(super) fn locations(&self) -> u32 {
-        self.sessions.len() as u32
+        self.known.locations
     }
 
     pub(super) fn communicators(&self) -> u32 {
-        self.communicators
+        self.known.communicators
     }
 
     pub(super) fn regions(&self) -> u32 {
-        self.regions
+        self.known.regions
     }
 
-    /// Whether this can come next, or why not.
+    /// What events can refer to from here on.
+    pub(super) fn known(&self) -> Known {
+        self.known
+    }
+
+    /// Checks that this item may come next, and counts it.
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {
             Item::Location { name, .. } => self.add_location(name),
@@ -41,7 +53,8 @@ impl Definitions {
                 members
                     .iter()
                     .try_for_each(|member| self.location(*member))?;
-                self.communicators = self
+                self.known.communicators = self
+                    .known
                     .communicators
                     .checked_add(1)
                     .ok_or("there are more than 2^32 communicators")?;
@@ -49,7 +62,8 @@ impl Definitions {
             }
             Item::Region { name } => {
                 check_name(name)?;
-                self.regions = self
+                self.known.regions = self
+                    .known
                     .regions
                     .checked_add(1)
                     .ok_or("there are more than 2^32 regions")?;
@@ -58,7 +72,7 @@ impl Definitions {
             Item::Master { location } => {
                 self.location(location)?;
                 if core::mem::replace(&mut self.has_master, true) {
-                    return Err("there is a second master".to_owned());
+                    return Err("a second master is defined".to_owned());
                 }
                 Ok(())
             }
@@ -66,9 +80,9 @@ impl Definitions {
                 location, session, ..
             } => self.sample(location, session),
             Item::Event { location, what, .. } => {
-                self.location(location)?;
+                self.known.event(location, what)?;
                 self.events += 1;
-                self.event(what)
+                Ok(())
             }
         }
     }
@@ -79,6 +93,7 @@ impl Definitions {
             return Err("there are more than 2^32 locations".to_owned());
         }
         self.sessions.push(None);
+        self.known.locations += 1;
         Ok(())
     }
 
@@ -92,7 +107,7 @@ impl Definitions {
                     format!("session {session} of location {location} comes after session {last}")
                 }
                 None => format!(
-                    "session {session} of location {location} is its first, which has the number 0"
+                    "session {session} of location {location} is its first, which must have number 0"
                 ),
             });
         }
@@ -100,10 +115,19 @@ impl Definitions {
         Ok(())
     }
 
-    fn event(&self, what: What<'_>) -> Result<(), String> {
+    fn location(&self, location: u32) -> Result<(), String> {
+        self.known.location(location)
+    }
+}
+
+impl Known {
+    /// Checks that an event of a location refers to what is known.
+    #[inline]
+    pub(super) fn event(&self, location: u32, what: What<'_>) -> Result<(), String> {
+        self.location(location)?;
         match what {
             What::Enter { region } | What::Leave { region } => {
-                known("region", region, self.regions)
+                check_defined("region", region, self.regions)
             }
             What::Note(text) => check_name(text),
             What::Send {
@@ -120,7 +144,7 @@ impl Definitions {
                 self.communicator(communicator)
             }
             What::CollectiveEnd { kind, .. } if kind_number(kind).is_none() => {
-                Err("a fork or join is no collective operation".to_owned())
+                Err("a fork or join is not a collective operation".to_owned())
             }
             What::Collective { communicator }
             | What::CollectiveEnd { communicator, .. }
@@ -132,23 +156,23 @@ impl Definitions {
     }
 
     fn location(&self, location: u32) -> Result<(), String> {
-        known("location", location, self.locations())
+        check_defined("location", location, self.locations)
     }
 
     fn communicator(&self, communicator: u32) -> Result<(), String> {
-        known("communicator", communicator, self.communicators)
+        check_defined("communicator", communicator, self.communicators)
     }
 }
 
-fn known(what: &str, number: u32, count: u32) -> Result<(), String> {
+fn check_defined(what: &str, number: u32, count: u32) -> Result<(), String> {
     if number < count {
         Ok(())
     } else {
-        Err(format!("there is no {what} {number} before this"))
+        Err(format!("{what} {number} is not defined before this"))
     }
 }
 
-/// A name must be read again as it was written, and not spoil what it is shown in.
+/// Checks that a name can be read back as it was written, and does not corrupt text output.
 fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("there is no name".to_owned());

@@ -1,4 +1,4 @@
-//! In what two traces differ, besides their times.
+//! Comparison of two trace files apart from times.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use downbeat_clock_core::Timestamp;
 use super::{Item, TraceReader};
 use downbeat_files::FileError;
 
-/// The first thing that a trace says otherwise than another one, in one line; `None` if they differ in nothing but
-/// times of events and local times of samples. They may be in different formats.
+/// Returns the first difference of `other` from `one` as one line; `None` if they differ in nothing
+/// but times of events and local times of samples. They may be in different formats.
 ///
 /// # Errors
-/// When one of them cannot be read, or is no trace.
+/// When one of them cannot be read, or is not a trace.
 pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, FileError> {
     let (mut ours, mut theirs) = (TraceReader::open(one)?, TraceReader::open(other)?);
     let ended = loop {
@@ -28,7 +28,7 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, File
         format!("{}: it ends before {} does", other.display(), one.display())
     } else {
         theirs
-            .error(format!("this is not what comes here in {}", one.display()))
+            .error(format!("differs from {} here", one.display()))
             .to_string()
     }))
 }
@@ -84,12 +84,7 @@ mod tests {
             ),
             None
         );
-        let here = |at: &str| {
-            Some(format!(
-                "{at}: this is not what comes here in {}",
-                one.display()
-            ))
-        };
+        let here = |at: &str| Some(format!("{at}: differs from {} here", one.display()));
         assert_eq!(
             difference(TEXT.replace("rank 0", "rank O").as_bytes()),
             here("line 2")

@@ -1,18 +1,18 @@
-//! The two ways to write a trace.
+//! The two formats of trace files.
 
 use std::path::Path;
 
-/// How a trace is written. When one is read, its first bytes say it.
+/// Format of a trace file. When a file is read, its first bytes tell its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceFormat {
-    /// As lines of text, `*.dbt`.
+    /// Lines of text, `*.dbt`.
     Text,
-    /// As bytes, a third as many, `*.dbtb`.
+    /// Binary, a third of the size, `*.dbtb`.
     Binary,
 }
 
 impl TraceFormat {
-    /// The one that the name of a file stands for; `None`, if it ends in neither way.
+    /// Returns the format that the extension of a file names; `None` for other extensions.
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "dbt" => Some(Self::Text),

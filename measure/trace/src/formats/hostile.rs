@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::{Matching, Place};
 use proptest::prelude::*;
 
-use super::tests::{BINARY, TEXT};
+use super::tests::{BINARY, FLAT, TEXT};
 use super::*;
 use downbeat_files::testing::Folder;
 
@@ -81,7 +81,7 @@ fn lines() {
             format!("\"{time}\" is not a time in nanoseconds")
         );
     }
-    assert_eq!(line("2 0 note x"), "there is no location 2 before this");
+    assert_eq!(line("2 0 note x"), "location 2 is not defined before this");
     assert_eq!(
         line("99999999999999999999 0 note x"),
         "\"99999999999999999999\" is not the number of a location"
@@ -94,14 +94,17 @@ fn lines() {
         line("0 0 note a\tb"),
         "a name has a control character, '\\t'"
     );
-    assert_eq!(line("0 0 enter 1"), "there is no region 1 before this");
+    assert_eq!(line("0 0 enter 1"), "region 1 is not defined before this");
     assert_eq!(line("0 0 enter 0 0"), "\"0\" is too much");
     assert_eq!(line("0 0 enter 0 "), "\"\" is too much");
     assert_eq!(line("0  0 enter 0"), "\"\" is not a time in nanoseconds");
-    assert_eq!(line("0 0 send 2 0 0"), "there is no location 2 before this");
+    assert_eq!(
+        line("0 0 send 2 0 0"),
+        "location 2 is not defined before this"
+    );
     assert_eq!(
         line("0 0 send 1 1 0"),
-        "there is no communicator 1 before this"
+        "communicator 1 is not defined before this"
     );
     assert_eq!(
         line("0 0 send 1 0 2147483648"),
@@ -127,14 +130,17 @@ fn lines() {
         "\"4294967296\" is not the number of a process"
     );
     assert_eq!(line("location 2 0 0 "), "there is no name");
-    assert_eq!(line("thread 2 2 c"), "there is no location 2 before this");
+    assert_eq!(
+        line("thread 2 2 c"),
+        "location 2 is not defined before this"
+    );
     assert_eq!(
         line("communicator 1 0 0"),
         "location 0 is in one communicator twice"
     );
     assert_eq!(
         line("communicator 1 0 2"),
-        "there is no location 2 before this"
+        "location 2 is not defined before this"
     );
     assert_eq!(
         line("region 3000000000 g"),
@@ -142,7 +148,7 @@ fn lines() {
     );
     assert_eq!(
         line("sample 1 1 0 0"),
-        "session 1 of location 1 is its first, which has the number 0"
+        "session 1 of location 1 is its first, which must have number 0"
     );
     assert_eq!(line("sample 1 0 0"), "a time in nanoseconds is missing");
     let other = "is neither the number of a location, nor anything else that a line begins with";
@@ -179,7 +185,7 @@ fn what_does_not_go_together() {
     );
     assert_eq!(
         body("0 5 send 1 0 0\nend 1\n"),
-        "event 0 of location 0 sends a message that nobody receives"
+        "event 0 of location 0 sends a message that is never received"
     );
     assert_eq!(
         body("0 5 note x\nend 2\n"),
@@ -197,7 +203,7 @@ fn what_does_not_go_together() {
     assert_eq!(body("end 0"), "line 6: the file is cut off here");
     assert_eq!(
         body("master 0\nmaster 0\n"),
-        "line 7: there is a second master"
+        "line 7: a second master is defined"
     );
     assert_eq!(
         body("sample 1 0 0 0\nsample 1 2 0 0\n"),
@@ -210,11 +216,13 @@ fn what_is_cut_off_is_noticed_wherever_that_is() {
     for end in 0..TEXT.len() {
         assert!(read(&TEXT.as_bytes()[..end]).is_err(), "{end}");
     }
-    for end in 1..BINARY.len() {
-        assert_eq!(
-            read(&BINARY[..end]).unwrap_err(),
-            format!("byte {end}: the file is cut off here")
-        );
+    for bytes in [BINARY, FLAT] {
+        for end in 1..bytes.len() {
+            assert_eq!(
+                read(&bytes[..end]).unwrap_err(),
+                format!("byte {end}: the file is cut off here")
+            );
+        }
     }
 }
 
@@ -224,8 +232,8 @@ fn bytes() {
         read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
     };
     assert_eq!(
-        read(b"\x89dbt\r\n\x1a\n\x02").unwrap_err(),
-        "byte 8: version 2 is not known here"
+        read(b"\x89dbt\r\n\x1a\n\x03").unwrap_err(),
+        "byte 8: version 3 is not known here"
     );
     let changed = "byte 0: this is no trace, or was changed as if it were text";
     assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);
@@ -261,9 +269,9 @@ fn bytes() {
     );
     assert_eq!(
         binary(b"\x07\x01\x12\x00\x01x"),
-        "byte 14: there is no location 1 before this"
+        "byte 14: location 1 is not defined before this"
     );
-    assert_eq!(binary(b"\x04\x01\xff"), "byte 15: a text is no UTF-8");
+    assert_eq!(binary(b"\x04\x01\xff"), "byte 15: a text is not UTF-8");
     assert_eq!(
         binary(b"\x04\x01\n"),
         "byte 14: a name has a control character, '\\n'"
@@ -308,7 +316,7 @@ fn an_error_of_the_disk_is_told() {
             Err(io::ErrorKind::StorageFull.into())
         }
     }
-    for bytes in [TEXT.as_bytes(), BINARY] {
+    for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
         let mut reader =
             TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
         let why = loop {
@@ -339,7 +347,7 @@ fn a_place_where_no_file_can_be_is_named() {
     let nowhere = Item::Master { location: 0 };
     assert_eq!(
         writer.write(&nowhere).unwrap_err().to_string(),
-        "there is no location 0 before this"
+        "location 0 is not defined before this"
     );
     let broken = Item::Location {
         place: Place {
@@ -365,7 +373,7 @@ proptest! {
     /// Whatever happens to a file, it is read as something, or an error in one line.
     #[test]
     fn a_byte_that_is_wrong_is_no_reason_to_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        for bytes in [TEXT.as_bytes(), BINARY] {
+        for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
             let mut bytes = bytes.to_vec();
             let at = at.index(bytes.len());
             bytes[at] = byte;

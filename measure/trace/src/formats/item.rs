@@ -1,143 +1,143 @@
-//! What a trace says, one thing at a time.
+//! Items of a trace file: definitions, samples and events.
 
 use crate::{Action, CollectiveKind, CommunicatorId, Place};
 use downbeat_clock_core::{Global, Local, Timestamp};
 
-/// One thing that a trace says.
+/// One item of a trace file.
 ///
-/// Locations, communicators and regions are counted from 0, each in the order in which they are in the file; what
-/// names one comes later than what it names. Events of a location are in their order; those of several may be mixed.
+/// Locations, communicators and regions are counted from 0, each in the order of the file. A
+/// definition comes before the items that refer to it. Events of a location are in order; those of
+/// several locations may be mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// A location: a process with one thread, or a thread that messages are addressed to.
+    /// Location: a process with one thread, or a thread that messages are addressed to.
     Location {
-        /// Where it is.
+        /// Node and process.
         place: Place,
-        /// What it is called.
+        /// Name of the location.
         name: &'a str,
     },
     /// Another thread of a process.
     Thread {
-        /// The location that stands for the process.
+        /// Location that represents the process.
         rank: u32,
-        /// What it is called.
+        /// Name of the thread.
         name: &'a str,
     },
-    /// A communicator, or a team of threads.
+    /// Communicator or team of threads.
     Communicator {
-        /// Its locations, in the order of their ranks.
+        /// Locations in the order of their ranks.
         members: &'a [u32],
     },
-    /// A part of the program that events enter and leave.
+    /// Part of the program that events enter and leave.
     Region {
-        /// What it is called.
+        /// Name of the region.
         name: &'a str,
     },
-    /// Whose clock others were compared with; location 0, if nothing is said.
+    /// Location whose clock the others were compared with; location 0 if there is no such item.
     Master {
-        /// Which location.
+        /// Location of the master clock.
         location: u32,
     },
-    /// What the clock of a location and the master's showed at one instant.
+    /// Readings of the clock of a location and of the master's at one instant.
     Sample {
-        /// Whose clock.
+        /// Location of the clock.
         location: u32,
-        /// In which of the location's sessions, counted from 0.
+        /// Session of the location, counted from 0.
         session: u32,
-        /// What it showed.
+        /// Time of the location's clock.
         local: Timestamp<Local>,
-        /// What the master's showed.
+        /// Time of the master's clock.
         master: Timestamp<Global>,
     },
-    /// An event.
+    /// Event.
     Event {
-        /// Whose.
+        /// Location of the event.
         location: u32,
-        /// When, by that location's clock, or by one that all share after a correction.
+        /// Time by the location's clock, or by the common clock after a correction.
         time: Timestamp<Global>,
-        /// What it is.
+        /// Type of the event.
         what: What<'a>,
     },
 }
 
-/// What an event is: the [`Action`]s of a trace, and what is nothing to other
-/// locations.
+/// Type of an event: the [`Action`]s of a trace, and types without meaning for other locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
     /// A region is entered.
     Enter {
-        /// Which.
+        /// Number of the region.
         region: u32,
     },
     /// A region is left.
     Leave {
-        /// Which.
+        /// Number of the region.
         region: u32,
     },
-    /// Anything else, which is carried along.
+    /// Any other event, which is preserved.
     Note(&'a str),
-    /// A message sets out.
+    /// A message is sent.
     Send {
-        /// Who receives it.
+        /// Receiver.
         to: u32,
-        /// In which communicator.
+        /// Communicator of the message.
         communicator: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
     },
-    /// A message is there.
+    /// A message is received.
     Receive {
-        /// Who sent it.
+        /// Sender.
         from: u32,
-        /// In which communicator.
+        /// Communicator of the message.
         communicator: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
     },
     /// A collective operation is entered.
     Collective {
-        /// Of these members.
+        /// Communicator of the operation.
         communicator: u32,
     },
     /// A collective operation is left.
     CollectiveEnd {
-        /// Of these members.
+        /// Communicator of the operation.
         communicator: u32,
-        /// Which operation it was; neither a fork nor a join.
+        /// Kind of operation; neither a fork nor a join.
         kind: CollectiveKind,
-        /// The root's rank in the communicator; any number, where the operation has none.
+        /// Rank of the root in the communicator; ignored if the operation has none.
         root: u32,
-        /// Whether this member gave data.
+        /// True if this member contributed data.
         sent: bool,
-        /// Whether this member was given data.
+        /// True if this member received data.
         received: bool,
     },
     /// Threads are started.
     Fork {
-        /// All of them, and the one that starts them.
+        /// Team of the new threads and of the one that starts them.
         team: u32,
     },
     /// A thread begins.
     ThreadBegin {
-        /// Whose member it is.
+        /// Team of the thread.
         team: u32,
     },
     /// A thread ends.
     ThreadEnd {
-        /// Whose member it is.
+        /// Team of the thread.
         team: u32,
     },
     /// All threads have ended.
     Join {
-        /// All of them, and the one that started them.
+        /// Team of the threads and of the one that started them.
         team: u32,
     },
 }
 
 impl What<'_> {
-    /// What an action is in a file; `None` for what is nothing to other locations.
+    /// Converts an action; `None` if it has no meaning for other locations.
     pub fn from_action(action: Action) -> Option<Self> {
-        let number = |of: CommunicatorId| of.index() as u32;
+        let number = |communicator: CommunicatorId| communicator.index() as u32;
         Some(match action {
             Action::Internal => return None,
             Action::Send {
@@ -182,7 +182,7 @@ impl What<'_> {
     }
 }
 
-/// Collective operations, by the numbers that they have in binary files.
+/// Collective operations, in the order of their numbers in binary files.
 pub(super) const KINDS: [(CollectiveKind, &str); 12] = [
     (CollectiveKind::Barrier, "barrier"),
     (CollectiveKind::Broadcast, "broadcast"),
@@ -198,12 +198,14 @@ pub(super) const KINDS: [(CollectiveKind, &str); 12] = [
     (CollectiveKind::Exscan, "exscan"),
 ];
 
-/// Where a kind is among [`KINDS`]; forks and joins have events of their own.
+/// Returns the index of a kind in [`KINDS`]; `None` for forks and joins, which have their own
+/// events.
 pub(super) fn kind_number(kind: CollectiveKind) -> Option<usize> {
     KINDS.iter().position(|(known, _)| *known == kind)
 }
 
-/// Which data a member of a collective operation had, `[sent, received]`, by the numbers in binary files.
+/// Data of a member of a collective operation, `[sent, received]`, in the order of their numbers in
+/// binary files.
 pub(super) const DATA: [([bool; 2], &str); 4] = [
     ([false, false], "none"),
     ([true, false], "sent"),

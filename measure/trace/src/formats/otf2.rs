@@ -1,10 +1,10 @@
-//! OTF2 archives: the traces of Score-P, and of all that read and write theirs.
+//! OTF2 archives: traces of Score-P and compatible tools.
 //!
-//! Definitions are read with OTF2's own library, events byte by byte, location by location. Communicators, messages,
-//! collective operations and threads become those of a [`Trace`](crate::Trace); ticks of the clock
-//! become nanoseconds.
-//! A corrected trace is written as a copy of the archive, in which only clock offsets differ: readers of OTF2 add these to
-//! the times that they read, interpolated. Where that cannot be done, events are rewritten with other times.
+//! Definitions are read with the OTF2 library; events are decoded directly, location by location.
+//! Communicators, messages, collective operations and threads become those of a
+//! [`Trace`](crate::Trace); ticks of the clock become nanoseconds. A corrected trace is written as
+//! a copy of the archive in which only clock offsets differ: readers of OTF2 interpolate these and
+//! add them to the times. Where offsets do not suffice, events are rewritten with new times.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -25,25 +25,27 @@
 //! # }
 //! ```
 //!
-//! # What becomes of events
+//! # Mapping of events
 //! | of the archive | in the trace |
 //! |---|---|
-//! | `MPI_Send`, `MPI_Isend` | a send, when it was posted |
-//! | `MPI_Recv`, `MPI_Irecv` | a receive, when it was complete |
+//! | `MPI_Send`, `MPI_Isend` | send, at the time it was posted |
+//! | `MPI_Recv`, `MPI_Irecv` | receive, at the time it completed |
 //! | collective operations | their enter and exit; a member without data neither sends nor receives |
 //! | `MPI_Init`, `MPI_Finalize` | barriers of all ranks, by the names of the regions |
 //! | fork, join and teams of threads, OpenMP's barriers | the same |
-//! | non-blocking collective operations, those that make or free something, on intercommunicators | internal events |
+//! | non-blocking collective operations, operations that create or free objects, operations on intercommunicators | internal events |
 //! | enter and leave, requests | internal events |
-//! | everything else | none, but it is moved as what is around it |
+//! | everything else | none; times are moved with those of neighbouring events |
 //!
-//! [`Archive::for_each_item`] hands over the same as a file would say it: what is internal is an enter, a leave or a note,
-//! and everything else is left out and counted. Where a region is a barrier, too, it is entered before that, and left after
-//! it. How long messages are is in no such file.
+//! [`Archive::for_each_item`] returns the same events as items of a trace file: internal events
+//! become enters, leaves or notes, and everything else is left out and counted. A region that is
+//! also a barrier is entered before the barrier, and left after it. Message lengths are not part of
+//! such files.
 //!
-//! Messages of one sender, receiver, communicator and tag are matched in the order in which their receives were complete,
-//! which need not be that in which they were posted. What follows from that is true nevertheless, as messages do not
-//! overtake each other; it may be less than what could be known.
+//! Messages of one sender, receiver, communicator and tag are matched in the order in which their
+//! receives completed, which may differ from that in which they were posted. The resulting
+//! dependences are valid nevertheless, as messages do not overtake each other, but may be weaker
+//! than the actual ones.
 
 mod anchor;
 mod archive;
@@ -58,7 +60,6 @@ mod failures;
 mod ffi;
 mod files;
 mod globals;
-mod handover;
 mod items;
 mod offsets;
 mod part;

@@ -1,4 +1,4 @@
-//! Traces for [Perfetto](https://ui.perfetto.dev), which shows them: files in its own format, `*.pftrace`.
+//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format, `*.pftrace`.
 //!
 //! | of the trace | in Perfetto |
 //! |---|---|
@@ -13,18 +13,20 @@
 //!
 //! Events are of the categories `region`, `collective`, `message`, `thread` and `note`.
 //!
-//! Times are those of the trace, in nanoseconds, unless some are negative: then all are later by so much that none is. A
-//! message goes from its earlier end to its later one; where clocks are wrong, that is back from the receive. The
-//! first send to a location from another one, in one communicator and with one tag, and the first receive there are of
-//! one message, the second ones of another, and so on; one that has no other end has no arrow.
+//! Times are those of the trace in nanoseconds; if some are negative, all are shifted so that none
+//! is. The arrow of a message goes from its earlier end to its later one; if clocks are wrong, that
+//! may be from the receive to the send. For each sender, receiver, communicator and tag, the first
+//! send and the first receive belong to one message, the second ones to the next, and so on. A
+//! message with one end only has no arrow.
 //!
-//! Slices are nested, so that of what began and has not ended always the last one ends first. Where something else ends,
-//! everything that began since ends with it. The end of what has not begun, or has already ended so, is an instant that
-//! says `not begun`; what has no end has none in Perfetto, either. What is nested more than 500 deep is left out. All of
-//! these are counted. Where very much happens inside of a collective operation, it is called `collective`.
+//! Slices are nested: the last open one always ends first. If another one ends, all slices inside
+//! of it end with it. An end without a beginning, or whose slice has already been ended so, is an
+//! instant marked `not begun`; a slice without an end has none in Perfetto, either. Slices nested
+//! more than 500 deep are left out. All of these are counted. A collective operation with very many
+//! events inside is shown under the name `collective`.
 //!
-//! A file is written in two steps, each of which has in memory what is open, and not the trace: a [`PerfettoSurvey`] has
-//! to see all that the trace says before a [`PerfettoWriter`] does.
+//! A file is written in two passes, which keep only open slices and pending messages in memory: all
+//! items must pass through a [`PerfettoSurvey`], and then through a [`PerfettoWriter`].
 //!
 //! ```
 //! use std::path::Path;

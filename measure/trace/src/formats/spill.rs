@@ -1,4 +1,5 @@
-//! Numbers that do not fit into memory: in files without a name, which are gone with whoever holds them.
+//! Numbers that do not fit in memory, in temporary files without a name, which are deleted when
+//! they are closed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -7,22 +8,22 @@ use std::path::{Path, PathBuf};
 use downbeat_files::FileError;
 use downbeat_files::create_beside;
 
-/// So many numbers are written, or read, at once.
+/// Number of values that are written or read at once.
 const CHUNK: usize = 32 << 10;
 
-/// A file of numbers.
+/// Temporary file of numbers.
 #[derive(Debug)]
 struct Spill {
     file: File,
-    /// Where it will be what it is for, to say so if it cannot be written.
+    /// Path of the output that the file is needed for, for error messages.
     path: PathBuf,
-    /// Its own name, where it could not be taken away while the file is in use.
+    /// Name of the file, if it could not be removed while the file is open.
     named: Option<PathBuf>,
     bytes: Vec<u8>,
 }
 
 impl Spill {
-    /// In the folder of `path`.
+    /// Creates the file in the folder of `path`.
     fn new(path: &Path) -> Result<Self, FileError> {
         let open = |beside: &Path| {
             OpenOptions::new()
@@ -41,7 +42,7 @@ impl Spill {
         })
     }
 
-    /// Writes numbers at the place of the `at`-th one.
+    /// Writes numbers from index `at` on.
     fn write(&mut self, at: u64, numbers: &[u64]) -> Result<(), FileError> {
         self.bytes.clear();
         self.bytes
@@ -51,7 +52,7 @@ impl Spill {
             .map_err(FileError::io(&self.path))
     }
 
-    /// Reads so many from there.
+    /// Reads `count` numbers from index `at` on.
     fn read(&mut self, at: u64, count: usize, to: &mut Vec<u64>) -> Result<(), FileError> {
         self.bytes.resize(8 * count, 0);
         let read = self
@@ -75,23 +76,23 @@ impl Spill {
 impl Drop for Spill {
     fn drop(&mut self) {
         if let Some(name) = &self.named {
-            // There is nobody to tell.
+            // Errors cannot be reported here.
             let _ = fs::remove_file(name);
         }
     }
 }
 
-/// Numbers, of which the last comes back first.
+/// Stack of numbers: the last one comes back first.
 #[derive(Debug)]
 pub(super) struct Stack {
     spill: Spill,
-    /// How many are in the file: whole chunks.
+    /// Number of values in the file: whole chunks.
     stored: u64,
     top: Vec<u64>,
 }
 
 impl Stack {
-    /// In the folder of `path`.
+    /// Creates a stack in the folder of `path`.
     pub(super) fn new(path: &Path) -> Result<Self, FileError> {
         Ok(Self {
             spill: Spill::new(path)?,
@@ -124,17 +125,17 @@ impl Stack {
     }
 }
 
-/// A list of numbers that is filled from its end to its beginning, more or less.
+/// List of numbers that is filled roughly from its end to its beginning.
 #[derive(Debug)]
 pub(super) struct List {
     spill: Spill,
-    /// Two chunks, which begin with this one of the numbers.
+    /// Two chunks of the list, and the index of their first number.
     window: Vec<u64>,
     first: u64,
 }
 
 impl List {
-    /// Of so many numbers, in the folder of `path`.
+    /// Creates a list of `len` numbers in the folder of `path`.
     pub(super) fn new(path: &Path, len: u64) -> Result<Self, FileError> {
         let chunk = CHUNK as u64;
         let first = (len / chunk).saturating_sub(1) * chunk;
@@ -155,13 +156,13 @@ impl List {
         }
         match self.window.get_mut((index - self.first) as usize) {
             Some(place) => *place = number,
-            // It comes late.
+            // Behind the window: written directly.
             None => self.spill.write(index, &[number])?,
         }
         Ok(())
     }
 
-    /// To be read from its beginning.
+    /// Ends writing; the list is then read from its beginning.
     pub(super) fn finish(mut self) -> Result<Listed, FileError> {
         self.spill.write(self.first, &self.window)?;
         Ok(Listed {
@@ -172,7 +173,7 @@ impl List {
     }
 }
 
-/// A list that is read once.
+/// List that is read once.
 #[derive(Debug)]
 pub(super) struct Listed {
     spill: Spill,
@@ -181,7 +182,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// The next number.
+    /// Returns the next number.
     pub(super) fn next(&mut self) -> Result<u64, FileError> {
         let within = (self.next % CHUNK as u64) as usize;
         if within == 0 {
@@ -198,7 +199,7 @@ mod tests {
     use downbeat_files::testing::Folder;
 
     #[test]
-    fn what_was_put_away_comes_back_and_leaves_nothing_behind() {
+    fn spilled_numbers_come_back_and_leave_no_files() {
         let (folder, path) = Folder::with("a", b"");
         let mut stack = Stack::new(&path).unwrap();
         let many = 3 * CHUNK as u64 + 5;
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(stack.pop().unwrap(), None);
         for len in [0, 1, CHUNK as u64, many] {
             let mut list = List::new(&path, len).unwrap();
-            // Every seventh is late.
+            // Every seventh number is late.
             let (late, others): (Vec<u64>, Vec<u64>) =
                 (0..len).rev().partition(|index| index % 7 == 3);
             others
@@ -222,7 +223,7 @@ mod tests {
             let mut listed = list.finish().unwrap();
             assert!((0..len).all(|index| listed.next().unwrap() == index * 3));
         }
-        // Also if nobody gets around to removing anything.
+        // The files have no name, so that nothing remains after a crash.
         let names = || fs::read_dir(&folder.0).unwrap().count();
         assert_eq!(names(), if cfg!(unix) { 1 } else { 2 });
         drop(stack);

@@ -1,13 +1,13 @@
-//! What processes, and threads, do together in a synthetic program.
+//! Collective operations and teams of threads of a synthetic program.
 
 use super::program::SyntheticEvent;
 use super::replay::{ProgramRun, WORLD};
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId, Pattern};
 
-/// All processes, in the opposite order.
+/// All processes in reverse order.
 const REVERSED: CommunicatorId = CommunicatorId(1);
 
-/// Where members may have no data.
+/// Returns true for operations in which members may have no data.
 const fn may_be_empty(kind: CollectiveKind) -> bool {
     use CollectiveKind::{Allgather, Alltoallv, Gather, ReduceScatter, Scatter};
     matches!(
@@ -17,14 +17,14 @@ const fn may_be_empty(kind: CollectiveKind) -> bool {
 }
 
 impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
-    /// One collective operation of all processes: the `number`-th one.
+    /// Runs the collective operation of all processes with this index.
     pub(super) fn collective(&mut self, number: u32) -> Result<(), E> {
         let ranks = self.program.ranks();
         if ranks < 2 {
             return Ok(());
         }
-        let turns = CollectiveKind::OF_MPI.len() as u32;
-        let kind = CollectiveKind::OF_MPI[(number % turns) as usize];
+        let turns = CollectiveKind::MPI_KINDS.len() as u32;
+        let kind = CollectiveKind::MPI_KINDS[(number % turns) as usize];
         let communicator = if (number / turns).is_multiple_of(2) {
             WORLD
         } else {
@@ -35,11 +35,12 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
             _ => (0..ranks).rev().map(LocationId).collect(),
         };
         let root = self.random.u32(..ranks);
-        self.together(&members, communicator, kind, root, self.latencies[2])
+        self.run_collective(&members, communicator, kind, root, self.latencies[2])
     }
 
-    /// All members enter, and leave when they can: as if the latest had been a certain latency away from everyone.
-    fn together(
+    /// Lets all members enter, and leave as early as possible, with the given latency between any
+    /// two.
+    fn run_collective(
         &mut self,
         members: &[LocationId],
         communicator: CommunicatorId,
@@ -53,16 +54,16 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
             entered.push(self.event(*member, at, Action::Enter { communicator })?);
         }
         let latest = entered.iter().copied().max().unwrap_or(0);
-        let mut so_far = i64::MIN / 2;
+        let mut latest_before = i64::MIN / 2;
         for ((rank, member), enter) in (0..).zip(members).zip(&entered) {
             let waits_for = match kind.pattern() {
                 Pattern::FromRoot if rank != root => entered[root as usize],
                 Pattern::ToRoot if rank == root => latest,
                 Pattern::AllToAll => latest,
-                Pattern::ToLater => so_far,
+                Pattern::ToLater => latest_before,
                 Pattern::FromRoot | Pattern::ToRoot => i64::MIN / 2,
             };
-            so_far = so_far.max(*enter);
+            latest_before = latest_before.max(*enter);
             let at = self
                 .shortly(*member)
                 .max(waits_for + latency + self.jitter());
@@ -82,7 +83,7 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         Ok(())
     }
 
-    /// Every process starts its threads, which do something, meet with it at a barrier, and end.
+    /// Starts the threads of every process, which work, meet at a barrier, and end.
     pub(super) fn fork(&mut self) -> Result<(), E> {
         if self.program.threads < 2 {
             return Ok(());
@@ -104,7 +105,7 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
                 .into_iter()
                 .chain(self.program.threads_of(rank))
                 .collect();
-            self.together(&members, team, CollectiveKind::Barrier, 0, latency)?;
+            self.run_collective(&members, team, CollectiveKind::Barrier, 0, latency)?;
             let mut ended = i64::MIN / 2;
             for thread in self.program.threads_of(rank) {
                 let at = self.shortly(thread);

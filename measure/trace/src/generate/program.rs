@@ -1,4 +1,4 @@
-//! The parameters of a synthetic program, and what follows from them without running it.
+//! Parameters of a synthetic program, and properties that follow from them without running it.
 
 use downbeat_clock_core::{Duration, Global, Local, Timestamp};
 use downbeat_sync::internal::{require, require_non_negative};
@@ -6,14 +6,16 @@ use downbeat_sync::{Clocks, ClusterError, Drift, DriftWalk};
 
 use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 
-/// A program that exchanges messages round after round, on a cluster with clocks that are wrong in a known way.
+/// Program that exchanges messages in rounds, on a simulated cluster with clocks of known errors.
 ///
-/// It happens in true time, where every message takes at least its latency; each location sees it by the clock of its
-/// node. The clock of the first node is right. In a round, every process does a few things of its own, sends messages,
-/// waits for those to it in any order, as non-blocking receives do, and now and then there is a collective operation, or
-/// threads are started.
+/// It runs in true time, in which every message takes at least its latency; each location records
+/// its events by the clock of its node. The clock of the first node is correct. In a round, every
+/// process has a few local events, sends messages, and waits for those to it in any order, as
+/// non-blocking receives do. In some rounds there is a collective operation, or threads are
+/// started.
 ///
-/// Equal programs make equal traces. Nothing of them is kept: they happen again whenever they are asked for.
+/// Equal programs give equal traces. No events are stored: the program is run again for every
+/// result.
 ///
 /// ```
 /// use downbeat_trace::{ControlledLogicalClock, Matching, PreSynchronization, SyntheticProgram, Verdict};
@@ -32,76 +34,81 @@ use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticProgram {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many processes there are on each of them.
+    /// Number of processes per node.
     pub processes: u32,
-    /// How many threads a process has, one of which sends and receives.
+    /// Number of threads per process, one of which sends and receives.
     pub threads: u32,
-    /// How many rounds there are.
+    /// Number of rounds.
     pub rounds: u32,
-    /// How long the program runs; if that is too short for its rounds, they are behind at the end.
+    /// Duration of the program. If it is too short for the rounds, later rounds are delayed.
     pub duration: Duration,
-    /// How many things a process does in a round that are nobody else's business.
+    /// Number of local events of a process in a round.
     pub internal: u32,
-    /// Who sends messages to whom.
+    /// Communication pattern.
     pub traffic: SyntheticTraffic,
-    /// Every so many rounds there is a collective operation, of every kind in turn; never, if 0.
+    /// Number of rounds between collective operations, which cycle through all kinds; 0 for none.
     pub collective_every: u32,
-    /// Every so many rounds all processes start their threads, which meet at a barrier and end; never, if 0.
+    /// Number of rounds between starts of threads, which meet at a barrier and end; 0 for none.
     pub fork_every: u32,
-    /// How long messages take at least.
+    /// Minimum latencies of messages.
     pub latencies: Latencies,
-    /// How much longer they take on average; exponentially distributed.
+    /// Mean additional latency of messages, exponentially distributed.
     pub jitter: Duration,
-    /// How wrong clocks are. Drifts change as long as the program runs, and readings take no time.
+    /// Errors of the clocks. Drifts wander for the whole program; reading a clock takes no time.
     pub clocks: Clocks,
-    /// How many sessions there are in which clocks are compared: one at the start, then one at the end, then in between.
+    /// Number of sessions in which clocks are compared: first one at the start, then one at the
+    /// end, then others in between.
     pub sessions: u32,
-    /// How many samples there are of each location in a session, 50 us apart.
+    /// Number of samples per location and session, 50 us apart.
     pub samples: u32,
-    /// How wrong samples are: the mean of either of two delays, which should be equal and are exponentially distributed.
+    /// Error of samples: mean of either of two delays, which should be equal and are exponentially
+    /// distributed.
     pub noise: Duration,
-    /// Messages that arrive before they can, by clocks that were made one by linear interpolation from the first to the
-    /// last session, or as they are if there is none: this share of all messages, if clocks are wrong enough. As soon as
-    /// there are more, receivers are late. At most about half can be: what arrives too early one way is late the other
-    /// way.
+    /// Maximum share of messages that violate their latency, by clocks that were interpolated
+    /// linearly between the first and the last session, or by the clocks as they are if there are
+    /// no sessions. The share is reached if clocks are wrong enough; further receives are delayed.
+    /// About half is the limit, as a clock offset that makes messages of one direction too early
+    /// makes those of the other late.
     pub violated: f64,
-    /// Another seed makes other chances.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Who sends messages to whom in a round.
+/// Communication pattern of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyntheticTraffic {
-    /// Every process to the next one.
+    /// Every process sends to the next one.
     Ring,
-    /// Processes, two and two by lot, to each other.
+    /// Processes send to each other in random pairs.
     Pairs,
-    /// Every process to its neighbours in a grid, whose edges meet: four, unless they are few.
+    /// Every process sends to its neighbours in a periodic grid: four, unless there are too few
+    /// processes.
     Stencil,
 }
 
-/// What happens in a [`SyntheticProgram`].
+/// Event of a [`SyntheticProgram`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntheticEvent {
-    /// Where.
+    /// Location of the event.
     pub location: LocationId,
-    /// When in truth, which is also what the master shows.
+    /// True time, which is also the master's.
     pub truth: Timestamp<Global>,
-    /// When by the location's clock.
+    /// Time of the location's own clock.
     pub local: Timestamp<Local>,
-    /// What.
+    /// Meaning for other locations.
     pub action: Action,
 }
 
-/// How far apart the samples of a session are, in nanoseconds.
+/// Distance between the samples of a session in nanoseconds.
 pub(super) const SAMPLE_SPACING: i64 = 50_000;
 
 impl SyntheticProgram {
-    /// Nodes with one process each, which exchange messages two and two, a few million times slower than they could: some
-    /// 20 minutes, in which clocks like those of [`Clocks::typical`] come to be off by tens of microseconds. The number of
-    /// events is nearly reached.
+    /// Creates a program on nodes with one process each, which exchange messages in pairs, a few
+    /// million times slower than they could: it runs for 20 minutes, in which clocks like those of
+    /// [`Clocks::typical`] become wrong by tens of microseconds. It has slightly fewer than
+    /// `events` events.
     pub fn new(nodes: u32, events: u64) -> Self {
         let [process, node, beyond] = [200, 500, 2_000].map(Duration::from_nanos);
         let wander = DriftWalk {
@@ -135,7 +142,7 @@ impl SyntheticProgram {
         .with_events(events)
     }
 
-    /// The program with as many rounds as make about so many events, at least one.
+    /// Sets the number of rounds so that there are about `events` events, in at least one round.
     #[must_use]
     pub fn with_events(self, events: u64) -> Self {
         let round = Self {
@@ -152,16 +159,16 @@ impl SyntheticProgram {
         }
     }
 
-    /// How many events there are at most, over all locations.
+    /// Maximum number of events over all locations.
     fn most_events(&self) -> f64 {
         let [process, thread] = self.reserved().map(|(events, _)| events as f64);
         f64::from(self.ranks()) * (process + thread * f64::from(self.threads.saturating_sub(1)))
     }
 
-    /// Looks for a parameter that makes no sense.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// With its name.
+    /// Names the first invalid parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
         let name = |name: &str| name.to_owned();
         let positive = "positive";
@@ -174,7 +181,7 @@ impl SyntheticProgram {
         require(
             locations.is_some_and(|all| all < 1 << 28),
             || name("nodes"),
-            "so few that there are 2^28 threads",
+            "so few that there are less than 2^28 threads",
         )?;
         require(
             self.duration > Duration::ZERO,
@@ -206,17 +213,18 @@ impl SyntheticProgram {
         self.lasting_clocks().validate()
     }
 
-    /// Whose clock is right.
+    /// Returns the location whose clock is correct.
     pub fn master(&self) -> LocationId {
         LocationId(0)
     }
 
-    /// How many processes there are.
+    /// Number of processes.
     pub(super) fn ranks(&self) -> u32 {
         self.nodes * self.processes
     }
 
-    /// Where all locations are: first processes, then the other threads of each of them.
+    /// Returns the places of all locations: first the processes, then the other threads of each
+    /// process.
     pub fn places(&self) -> Vec<Place> {
         let place = |process: u32| Place {
             node: process / self.processes,
@@ -226,7 +234,8 @@ impl SyntheticProgram {
         (0..self.ranks()).chain(others).map(place).collect()
     }
 
-    /// The members of all communicators: all processes, these the other way round, and the threads of each process.
+    /// Returns the members of all communicators: all processes, all processes in reverse order, and
+    /// the threads of each process.
     pub fn communicators(&self) -> Vec<Vec<LocationId>> {
         let world = (0..self.ranks()).map(LocationId);
         let mut all = vec![world.clone().collect(), world.clone().rev().collect()];
@@ -236,7 +245,7 @@ impl SyntheticProgram {
         all
     }
 
-    /// The other threads of a process.
+    /// Returns the other threads of a process.
     pub(super) fn threads_of(&self, rank: LocationId) -> impl Iterator<Item = LocationId> + use<> {
         let others = self.threads - 1;
         let first = self.ranks() + rank.0 * others;
@@ -247,7 +256,7 @@ impl SyntheticProgram {
         CommunicatorId(2 + rank.0)
     }
 
-    /// The walks of the clocks' drifts last as long as the program does.
+    /// Returns the clocks, with drifts that wander for the whole program.
     pub(super) fn lasting_clocks(&self) -> Clocks {
         let wander = self.clocks.wander.map(|wander| DriftWalk {
             lasting: self.end() + Duration::from_secs(1),
@@ -259,7 +268,7 @@ impl SyntheticProgram {
         }
     }
 
-    /// How long a session takes.
+    /// Duration of a session.
     pub(super) fn session(&self) -> Duration {
         Duration::from_nanos(if self.sessions > 0 {
             i64::from(self.samples) * SAMPLE_SPACING
@@ -268,19 +277,20 @@ impl SyntheticProgram {
         })
     }
 
-    /// When the program ends, if it is not late: it begins after the first session.
+    /// Scheduled end of the program, which begins after the first session.
     pub(super) fn end(&self) -> Duration {
         self.session() + self.duration
     }
 
-    /// When sessions begin.
+    /// Start times of the sessions.
     pub(super) fn session_starts(&self) -> impl Iterator<Item = i64> + use<> {
         let (gaps, end) = (i64::from(self.sessions.max(2) - 1), self.end().as_nanos());
         (0..i64::from(self.sessions))
             .map(move |session| end / gaps * session + end % gaps * session / gaps)
     }
 
-    /// How many events, and how many that are not internal, a process and another thread have at most.
+    /// Maximum numbers of events, and of events that are not internal, for a process and for
+    /// another thread.
     pub(super) fn reserved(&self) -> [(usize, usize); 2] {
         let every = |rounds: u32| self.rounds.checked_div(rounds).unwrap_or(0) as usize;
         let (rounds, internal) = (self.rounds as usize, self.internal as usize);
@@ -302,7 +312,7 @@ impl SyntheticProgram {
         ]
     }
 
-    /// How many messages a process sends and receives in a round at most.
+    /// Maximum number of messages that a process sends and receives in a round.
     fn most_messages(&self) -> usize {
         match (self.ranks(), self.traffic) {
             (1, _) => 0,
@@ -312,7 +322,7 @@ impl SyntheticProgram {
     }
 }
 
-/// The other processes that are next to one in a grid that is as square as it can be.
+/// Returns the neighbours of a process in a grid that is as square as possible.
 pub(super) fn neighbours(rank: u32, ranks: u32) -> Vec<u32> {
     let width = (1..=ranks.isqrt())
         .rev()

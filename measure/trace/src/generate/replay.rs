@@ -1,4 +1,4 @@
-//! What happens in a synthetic program, round after round, in true time.
+//! Simulation of a synthetic program in true time, round after round.
 
 use downbeat_clock_core::{Duration, Timestamp};
 use fastrand::Rng;
@@ -10,7 +10,7 @@ use crate::{Action, CommunicatorId, LocationId};
 use downbeat_sync::internal::{NodeClock, exponential};
 use downbeat_sync::{Clocks, SimClock};
 
-/// The clocks of all nodes, of which the first is right.
+/// Clocks of all nodes, of which the first is correct.
 #[derive(Debug)]
 pub(super) struct WrongClocks {
     clocks: Clocks,
@@ -26,7 +26,7 @@ impl WrongClocks {
         Self { clocks, nodes }
     }
 
-    /// What the clock of a node shows.
+    /// Returns the reading of a node's clock at a true time.
     pub(super) fn show(&mut self, node: u32, truth: i64) -> i64 {
         if node == 0 {
             return truth;
@@ -36,7 +36,7 @@ impl WrongClocks {
     }
 }
 
-/// What interpolation from the first to the last session takes for a clock's offset.
+/// Offset and drift of a clock by interpolation between the first and the last session.
 #[derive(Clone, Copy, Debug)]
 struct InterpolatedClock {
     from: f64,
@@ -44,31 +44,31 @@ struct InterpolatedClock {
     drift: f64,
 }
 
-/// A message under way.
+/// Message that was sent and not yet received.
 #[derive(Clone, Copy, Debug)]
 struct MessageInFlight {
     from: u32,
     to: u32,
     tag: i32,
-    /// When it set out in truth, and by clocks that were interpolated.
+    /// True time of the send, and its time by interpolated clocks.
     truth: i64,
     shown: f64,
 }
 
-/// A program that happens.
+/// State of a running program.
 pub(super) struct ProgramRun<'a, F> {
     pub(super) program: &'a SyntheticProgram,
     see: F,
     clocks: WrongClocks,
     expected: Vec<InterpolatedClock>,
     pub(super) random: Rng,
-    /// How long it is between two nodes, between two processes, and between two threads.
+    /// Latencies between threads, between processes of a node, and between nodes.
     pub(super) latencies: [i64; 3],
-    /// Of every location, the node, and when its last event was.
+    /// Node of every location, and the time of its last event.
     nodes: Vec<u32>,
     pub(super) now: Vec<i64>,
     messages: Vec<MessageInFlight>,
-    /// Receivers of every process, where they are always the same.
+    /// Receivers of every process, if they are the same in every round.
     fixed: Vec<Vec<u32>>,
     violated: u64,
     received: u64,
@@ -141,7 +141,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         Ok(())
     }
 
-    /// Something happens at a location at a true time, or right after what happened before it.
+    /// Adds an event at a location at a true time, or right after its last event if that is later.
     pub(super) fn event(
         &mut self,
         location: LocationId,
@@ -161,18 +161,19 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         Ok(truth)
     }
 
-    /// A while that is not long.
+    /// Returns a random time shortly after the last event of a location.
     pub(super) fn shortly(&mut self, location: LocationId) -> i64 {
         self.now[location.index()] + self.random.i64(20..200)
     }
 
-    /// How much longer than necessary a message takes.
+    /// Returns the random additional latency of a message.
     pub(super) fn jitter(&mut self) -> i64 {
         (self.program.jitter.as_nanos() as f64 * exponential(&mut self.random)) as i64
     }
 
-    /// All processes do something of their own, within the first quarter of the round if there is time, and are done with it
-    /// at the same time: receivers wait for messages, not messages for receivers.
+    /// Adds the local events of all processes, within the first quarter of the round if there is
+    /// time. All processes finish them at the same time, so that receivers wait for messages, and
+    /// not messages for receivers.
     fn compute(&mut self, start: i64, period: i64) -> Result<(), E> {
         let step = (period / 4 / i64::from(self.program.internal + 1)).max(2);
         for rank in (0..self.program.ranks()).map(LocationId) {
@@ -232,7 +233,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         Ok(())
     }
 
-    /// All messages are received, those of a receiver in any order.
+    /// Receives all messages, those of a receiver in random order.
     fn receive(&mut self) -> Result<(), E> {
         let mut messages = std::mem::take(&mut self.messages);
         self.random.shuffle(&mut messages);
@@ -254,7 +255,8 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         Ok(())
     }
 
-    /// When a message is received that could be at `at`: later, if too many have seemed to come too early.
+    /// Returns when a message is received that could be received at `at`: later, if too many
+    /// messages have violated their latencies.
     fn when_received(&mut self, message: &MessageInFlight, latency: i64, at: i64) -> i64 {
         let error = self.error(self.nodes[message.to as usize], at);
         let early = message.shown + latency as f64 - (at as f64 + error);
@@ -266,7 +268,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             self.violated += 1;
             return at;
         }
-        // What is rounded, and what the clock loses in the meantime.
+        // Margin for rounding, and for the drift of the clock in the meantime.
         at + (early * 1.001) as i64 + 5
     }
 
@@ -278,7 +280,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         }]
     }
 
-    /// How wrong a clock is when it has been interpolated.
+    /// Error of a clock after interpolation.
     fn error(&mut self, node: u32, truth: i64) -> f64 {
         let InterpolatedClock {
             from,
@@ -290,7 +292,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
     }
 }
 
-/// What the line through the middles of the first and of the last session says.
+/// Fits the line through the middles of the first and the last session.
 fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> InterpolatedClock {
     let middle = i64::from(program.samples.saturating_sub(1)) * SAMPLE_SPACING / 2;
     let mut sessions = program.session_starts();

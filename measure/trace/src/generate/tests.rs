@@ -6,7 +6,7 @@ use crate::{
     CollectiveKind, ControlledLogicalClock, Interpolation, LocationId, PreSynchronization, Verdict,
 };
 
-/// Some of everything.
+/// Program with all features.
 fn varied(seed: u64) -> SyntheticProgram {
     let program = SyntheticProgram {
         processes: 3,
@@ -25,7 +25,7 @@ fn varied(seed: u64) -> SyntheticProgram {
     program.with_events(20_000)
 }
 
-/// With its clocks made one.
+/// Pre-synchronized trace of a program.
 fn synchronized(program: &SyntheticProgram, interpolation: Interpolation) -> Trace {
     let mut trace = program.trace(Matching::default()).unwrap();
     let with = PreSynchronization {
@@ -40,7 +40,7 @@ fn synchronized(program: &SyntheticProgram, interpolation: Interpolation) -> Tra
 }
 
 #[test]
-fn what_happens_is_possible_in_true_time() {
+fn true_times_violate_no_latency() {
     for seed in 0..15 {
         let program = varied(seed);
         let trace = program.trace(Matching::default()).unwrap();
@@ -52,7 +52,10 @@ fn what_happens_is_possible_in_true_time() {
             (0.8..1.1).contains(&(events / 20_000.0)),
             "{seed}: {events} events"
         );
-        let kinds: std::collections::HashSet<_> = trace.collectives().map(|of| of.kind()).collect();
+        let kinds: std::collections::HashSet<_> = trace
+            .collectives()
+            .map(|collective| collective.kind())
+            .collect();
         assert_eq!(
             kinds.len(),
             if program.nodes * program.processes > 1 {
@@ -70,7 +73,7 @@ fn what_happens_is_possible_in_true_time() {
         for (location, [events, marks]) in trace
             .locations()
             .iter()
-            .map(|of| [of.times.len(), of.marks.len()])
+            .map(|location| [location.times.len(), location.marks.len()])
             .enumerate()
         {
             let most = program.reserved()[usize::from(location >= program.ranks() as usize)];
@@ -103,7 +106,7 @@ fn clocks_without_noise_are_known_at_the_sessions() {
         (sessions[0].len(), sessions[1].len(), sessions[1][3].len()),
         (0, 4, 20)
     );
-    // Every session begins in true time: the first, the last, and two between them.
+    // Sessions are at the start, at the end, and two in between.
     let end = program.end().as_nanos();
     for (number, session) in (0..).zip(&sessions[4]) {
         assert!((session[0].image.as_nanos() - end * number / 3).abs() <= 3);
@@ -112,7 +115,7 @@ fn clocks_without_noise_are_known_at_the_sessions() {
             19 * SAMPLE_SPACING
         );
     }
-    // The first node is the master's, and right.
+    // The first node is the master, and its clock is correct.
     assert!(
         sessions[1]
             .iter()
@@ -126,7 +129,7 @@ fn clocks_without_noise_are_known_at_the_sessions() {
             .all(|sample| sample.at.as_nanos() != sample.image.as_nanos())
     );
 
-    // The more is known, the better; and what is known of clocks that only drift is all.
+    // More sessions give smaller errors, and clocks that only drift are known exactly.
     let error = |program: &SyntheticProgram, interpolation| {
         program
             .error(&synchronized(program, interpolation).times())
@@ -151,9 +154,9 @@ fn clocks_without_noise_are_known_at_the_sessions() {
     assert!(error(&steady, Interpolation::Unchanged) > 1e6);
 }
 
-/// Of the messages between nodes.
+/// Counts the messages between nodes.
 #[test]
-fn as_many_messages_are_violated_as_are_to_be() {
+fn the_share_of_violated_messages_is_reached() {
     for traffic in [
         SyntheticTraffic::Pairs,
         SyntheticTraffic::Stencil,
@@ -178,7 +181,7 @@ fn as_many_messages_are_violated_as_are_to_be() {
             );
         }
     }
-    // Without sessions it is the clocks themselves that count.
+    // Without sessions, the clocks themselves count.
     let program = SyntheticProgram {
         sessions: 0,
         violated: 0.25,
@@ -211,7 +214,7 @@ fn a_correction_leaves_nothing_violated() {
 }
 
 #[test]
-fn senseless_parameters_are_named() {
+fn invalid_parameters_are_named() {
     let base = || SyntheticProgram::new(2, 100);
     let refused =
         |program: SyntheticProgram| program.trace(Matching::default()).unwrap_err().to_string();
@@ -266,9 +269,9 @@ fn neighbours_of(rank: u32, ranks: u32) -> Vec<u32> {
     program::neighbours(rank, ranks)
 }
 
-/// Every pair of every operation, and every message, one after the other.
+/// Compares the verdict with a check of every pair of every operation and of every message.
 #[test]
-fn verdicts_on_whole_programs_count_truly() {
+fn verdicts_on_programs_match_a_check_of_every_pair() {
     use crate::{Pattern, Relations};
     for seed in 0..8 {
         let program = varied(seed).with_events(4_000);
@@ -314,7 +317,7 @@ fn verdicts_on_whole_programs_count_truly() {
             program.nodes == 1
                 || wanted
                     .iter()
-                    .all(|of| of.violated >= of.reversed && of.reversed > 0),
+                    .all(|found| found.violated >= found.reversed && found.reversed > 0),
             "{wanted:?}"
         );
     }

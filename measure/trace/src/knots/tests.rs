@@ -1,10 +1,11 @@
-//! Few knots, against OTF2's arithmetic written down a second time, and the fewest of all.
+//! Tests of knots against a second implementation of OTF2's arithmetic and against the minimum
+//! number of knots.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// As `OTF2_EvtReader.c` (3.0) does it: intervals are tried from the first one on.
+/// Interpolates as `OTF2_EvtReader.c` (3.0) does: tries intervals from the first one on.
 fn read(knots: &[OffsetKnot], time: u64) -> u64 {
     if knots.len() < 2 {
         return time;
@@ -40,7 +41,8 @@ fn through(windows: Vec<TimeWindow>) -> Result<Knots, ClockOffsetError> {
     Knots::through(windows, usize::MAX)
 }
 
-/// As few knots as there can be at these events, by all ways to get from the first to the last.
+/// Minimum number of knots at these events, by dynamic programming over all paths from the first to
+/// the last.
 fn fewest(windows: &[TimeWindow]) -> usize {
     let values = |window: &TimeWindow| window.earliest..=window.latest;
     let mut best: Vec<Vec<(i64, usize)>> = vec![values(&windows[0]).map(|to| (to, 1)).collect()];
@@ -86,7 +88,7 @@ fn a_straight_line_is_two_knots_and_a_bend_is_one_more() {
 }
 
 #[test]
-fn rounding_alone_makes_few_knots_where_there_is_room_for_it() {
+fn rounding_adds_few_knots_if_windows_allow_for_it() {
     let mut random = fastrand::Rng::with_seed(6);
     let mut at = 1_000_000;
     let mut events = vec![];
@@ -95,14 +97,14 @@ fn rounding_alone_makes_few_knots_where_there_is_room_for_it() {
         events.push((at, (at as f64 * 0.990_123_4 + 7e9).round() as i64));
     }
     assert_eq!(through(windows(&events, 1)).unwrap().knots().len(), 2);
-    // Exactly, every event that was rounded the other way takes knots of its own.
+    // Without tolerance, every event that was rounded the other way needs its own knots.
     let exact = through(windows(&events, 0)).unwrap();
     assert!(exact.knots().len() > 1_000);
     assert!(events.iter().all(|&(at, to)| exact.apply(at) == to));
 }
 
 #[test]
-fn one_time_has_two_knots_and_no_time_none() {
+fn one_time_gives_two_knots_and_no_time_none() {
     let one = through(windows(&[(7, 9), (7, 9)], 0)).unwrap();
     assert_eq!(
         one.knots(),
@@ -112,7 +114,7 @@ fn one_time_has_two_knots_and_no_time_none() {
         ]
     );
     assert_eq!(through(vec![]).unwrap(), Knots::default());
-    // As OTF2: one knot is ignored.
+    // OTF2 ignores a single knot.
     assert_eq!(
         Knots::new(vec![OffsetKnot { at: 7, offset: 2 }])
             .unwrap()
@@ -122,7 +124,7 @@ fn one_time_has_two_knots_and_no_time_none() {
 }
 
 #[test]
-fn what_offsets_cannot_do_is_said() {
+fn impossible_windows_are_errors() {
     let error = |events: &[(i64, i64)], slack| through(windows(events, slack)).unwrap_err();
     assert_eq!(
         error(&[(1, 1), (5, 7), (5, 9)], 0),
@@ -149,13 +151,13 @@ fn what_offsets_cannot_do_is_said() {
 }
 
 #[test]
-fn where_there_would_be_too_many_the_others_are_not_looked_at() {
+fn the_search_stops_at_the_maximum_number_of_knots() {
     let mut taken = 0;
     let zigzag = (0..1_000).map(|i| (100 * i, 100 * i + i % 2));
     let windows = windows(&zigzag.collect::<Vec<_>>(), 0)
         .into_iter()
         .inspect(|_| taken += 1);
-    // Every one is a knot.
+    // Every event is a knot.
     assert_eq!(
         Knots::through(windows, 13),
         Err(ClockOffsetError::TooMany(13))
@@ -217,7 +219,7 @@ proptest! {
         let windows = windows(&events, slack);
         let found = through(windows.clone()).unwrap().knots().len();
         let least = fewest(&windows);
-        // Margins for errors of floating-point numbers cost a knot now and then.
+        // Margins for errors of floating-point numbers cost an additional knot now and then.
         prop_assert!(found <= least + 1 + least / 2, "{} knots, not {}", found, least);
     }
 }

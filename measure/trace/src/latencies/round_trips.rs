@@ -1,5 +1,5 @@
-//! How long messages take, from messages there and back: by as much as clocks make the one seem longer, they make the
-//! other seem shorter.
+//! Latencies of messages from round trips, in which the clock offset that lengthens one direction
+//! shortens the other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,26 +12,26 @@ use super::{Latencies, Site};
 use crate::trace::Role;
 use crate::{LocationId, Trace};
 
-/// A round trip may be interrupted for so many times as long as it takes.
+/// Maximum interruption of a round trip, as a multiple of its duration.
 const NEAR: i64 = 10_000;
 
-/// A message that was received.
+/// Message that was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) sent: Timestamp<Global>,
     pub(crate) received: Timestamp<Global>,
-    /// Since when the receiver had done nothing else.
+    /// Time that the receiver had been idle.
     pub(crate) waited: Duration,
 }
 
-/// What messages of a level took at least.
+/// Minimum durations of the messages of a level.
 #[derive(Clone, Copy, Debug, Default)]
 struct LevelTimes {
     one_way: Option<Duration>,
     round_trip: Option<Duration>,
 }
 
-/// What the messages of a pair took at least, either way, within a while.
+/// Minimum durations of the messages of a pair in either direction, within a window of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct TripWindow {
     number: i64,
@@ -39,28 +39,32 @@ struct TripWindow {
 }
 
 impl Latencies {
-    /// The smallest latencies that the messages of a trace seem to have, a level at a time.
+    /// Estimates the minimum latency of each level from the messages of a trace.
     ///
-    /// Where every message seems to take some time, the least that one takes. Otherwise clocks are wrong, and what one way
-    /// seems to take says nothing. Then it is half of the quickest round trip, a message and one back, less a tenth: what
-    /// one clock is ahead of the other cancels. A round trip counts if each receiver had waited for a quarter of it, with
-    /// no event in between, and if it was not interrupted for more than 10,000 times as long as it took: so clocks that
-    /// gain 10 ppm on each other do not make more of it than that tenth. The quickest message there and the quickest one
-    /// back within as long a time count as one, too.
+    /// If every message of a level seems to take a positive time, the shortest one is taken.
+    /// Otherwise clocks are wrong, and one-way durations are meaningless. In that case the estimate
+    /// is half of the shortest round trip, less a tenth: a round trip is a message and one back, so
+    /// that clock offsets cancel. A round trip counts if each receiver had waited, without another
+    /// event, for at least a quarter of its duration, and if it was not interrupted for more than
+    /// 10,000 times its duration: so clocks that gain 10 ppm on each other do not lengthen the
+    /// estimate by more than that tenth. The shortest messages in both directions within as long a
+    /// time count as a round trip, too.
     ///
-    /// This is less than what messages take in truth, as long as they take as long one way as the other, and some of
-    /// either way were waited for. It is more, and does harm, where clocks or receivers are late in a way that no message
-    /// gives away: in every pair of processes, all messages one way. And a single message can be quicker, where few others
-    /// are nearly as quick, as on crowded cores.
+    /// The estimate is below the true latency if messages take the same time in both directions,
+    /// and if some in either direction were waited for. It is too large, which does harm, if in
+    /// every pair of processes all messages of one direction are delayed in a way that no message
+    /// reveals. A single message may also be faster if few others are nearly as fast, as on
+    /// overloaded cores.
     ///
-    /// Collective operations do not count. A level without messages, or without round trips where clocks are wrong, has no
-    /// time, or the latency of the level below. What seems longer on one level than on the next is cut to that.
+    /// Collective operations are ignored. A level without messages, or without round trips if
+    /// clocks are wrong, has no latency, or that of the level below. A latency that is longer than
+    /// that of the next level is reduced to it.
     pub fn measured(trace: &Trace) -> Self {
         let mut trips = RoundTrips::default();
         loop {
             in_order(trace, |from, to, arrival| {
                 if let Some((pair, way)) = EndpointPair::between(from, to) {
-                    trips.see(pair, way, arrival);
+                    trips.add(pair, way, arrival);
                 }
             });
             if !trips.has_another_pass() {
@@ -70,7 +74,7 @@ impl Latencies {
     }
 }
 
-/// Who sends messages to each other: the level, and two processes, or two threads of one.
+/// Pair of communicating endpoints: the level, and two processes, or two threads of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EndpointPair {
     pub(crate) level: usize,
@@ -78,18 +82,18 @@ pub(crate) struct EndpointPair {
 }
 
 impl EndpointPair {
-    /// And which way; `None` for messages to oneself, which take no time.
+    /// Returns the pair and the direction; `None` for messages to oneself, which take no time.
     pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
         let level = to.level(from)?;
-        // Threads of a process talk as such.
-        let of = |site: Site| {
+        // Threads of a process are separate endpoints, processes are one each.
+        let endpoint = |site: Site| {
             if level == 0 {
                 site.location
             } else {
                 site.place.process
             }
         };
-        let (from, to) = (of(from), of(to));
+        let (from, to) = (endpoint(from), endpoint(to));
         Some((
             Self {
                 level,
@@ -100,20 +104,21 @@ impl EndpointPair {
     }
 }
 
-/// What is found out of messages, which come in the order of each pair, twice.
+/// Search for the shortest messages and round trips. The messages of each pair must come in order,
+/// in up to two passes.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrips {
     levels: [LevelTimes; Latencies::LEVELS],
-    /// Of each pair, the last message either way.
+    /// Last message of each pair in either direction.
     last: FxHashMap<EndpointPair, [Option<Arrival>; 2]>,
-    /// The second time, how long windows are.
+    /// Length of windows by level, in the second pass.
     lengths: Option<[Option<i64>; Latencies::LEVELS]>,
     windows: FxHashMap<EndpointPair, TripWindow>,
 }
 
 impl RoundTrips {
-    /// The next message of a pair.
-    pub(crate) fn see(&mut self, pair: EndpointPair, way: usize, arrival: Arrival) {
+    /// Takes the next message of a pair.
+    pub(crate) fn add(&mut self, pair: EndpointPair, way: usize, arrival: Arrival) {
         let level = &mut self.levels[pair.level];
         let Some(lengths) = self.lengths else {
             let last = self.last.entry(pair).or_default();
@@ -140,8 +145,8 @@ impl RoundTrips {
         }
     }
 
-    /// When all messages came: whether they are to come again. The quickest one there and the quickest one back can be
-    /// quicker than any two that follow each other.
+    /// Ends a pass. Returns true if all messages have to be passed again, as the shortest messages
+    /// of both directions may be faster than any two that follow each other.
     pub(crate) fn has_another_pass(&mut self) -> bool {
         let lengths = self.levels.map(LevelTimes::window);
         if self.lengths.is_some() || lengths.iter().all(Option::is_none) {
@@ -152,7 +157,8 @@ impl RoundTrips {
         true
     }
 
-    /// What is known so far of each level, one way and both ways; [`Duration::MAX`], where it is nothing.
+    /// Returns the shortest messages and round trips of each level so far; [`Duration::MAX`] if
+    /// there are none.
     pub(crate) fn known(&self) -> [Duration; 2 * Latencies::LEVELS] {
         let [process, node, beyond] = self.levels;
         let both = [process, process, node, node, beyond, beyond]
@@ -160,7 +166,7 @@ impl RoundTrips {
         std::array::from_fn(|i| both[i][i % 2].unwrap_or(Duration::MAX))
     }
 
-    /// What others know, too.
+    /// Adopts the combined results of several searches.
     pub(crate) fn learn(&mut self, known: [Duration; 2 * Latencies::LEVELS]) {
         let known = known.map(|took| Some(took).filter(|took| *took < Duration::MAX));
         for (level, [one_way, round_trip]) in self.levels.iter_mut().zip(known.as_chunks().0) {
@@ -182,7 +188,7 @@ impl Arrival {
         self.received - self.sent
     }
 
-    /// How long both messages took, if they are a round trip.
+    /// Returns the duration of both messages, if they are a round trip.
     fn after(&self, back: &Self) -> Option<Duration> {
         let both = self.took() + back.took();
         let interrupted = (self.sent - back.received).abs().as_nanos();
@@ -193,7 +199,7 @@ impl Arrival {
 }
 
 impl LevelTimes {
-    /// A message, and the last one before it that went back.
+    /// Takes a message, and the last one before it in the other direction.
     fn add(&mut self, arrival: Arrival, back: Option<Arrival>) {
         lower(&mut self.one_way, arrival.took());
         if let Some(both) = back.and_then(|back| arrival.after(&back)) {
@@ -201,12 +207,12 @@ impl LevelTimes {
         }
     }
 
-    /// Whether no message seems to take no time.
+    /// Returns true if all messages seem to take a positive time.
     fn is_plain(self) -> bool {
         self.one_way.is_some_and(|took| took > Duration::ZERO)
     }
 
-    /// Within how many nanoseconds messages are a round trip, where that matters.
+    /// Returns the length of windows in nanoseconds, if round trips are needed.
     fn window(self) -> Option<i64> {
         self.round_trip
             .filter(|_| !self.is_plain())
@@ -214,7 +220,7 @@ impl LevelTimes {
     }
 
     fn latency(self) -> Option<Duration> {
-        // Half of it, less a tenth.
+        // Half of the round trip, less a tenth.
         let round_trip = self
             .round_trip
             .map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9));
@@ -226,7 +232,7 @@ impl LevelTimes {
     }
 }
 
-/// All messages in the order in which clocks say that they were received.
+/// Passes all messages in the order in which they were received according to the clocks.
 fn in_order(trace: &Trace, mut see: impl FnMut(Site, Site, Arrival)) {
     let time = |location: u32, event: u32| trace.locations[location as usize].times[event as usize];
     let marks = trace.locations.iter().map(|location| location.marks.iter());

@@ -1,4 +1,4 @@
-//! What times of a clock mean on another one.
+//! Mapping of a location's clock to the master's clock.
 
 use core::cmp::Ordering;
 
@@ -9,10 +9,10 @@ use downbeat_clock_core::{
 use super::super::trace::check_time;
 use super::super::{Census, EventId, LocationId, Trace, TraceError};
 
-/// What the clock of a location and that of the master showed at one instant.
+/// Readings of a location's clock and of the master's at one instant.
 pub type ClockSample = Knot<Local, Global>;
 
-/// What a clock's times mean on the master's.
+/// Mapping of one clock to the master's.
 #[derive(Clone, Debug)]
 pub struct ClockMap {
     pub(super) shape: MapShape,
@@ -21,38 +21,40 @@ pub struct ClockMap {
 #[derive(Clone, Debug)]
 pub(super) enum MapShape {
     Line(ClockModel<Local, Global>),
-    /// The knots of a spline.
+    /// Knots of a spline.
     Curve(Vec<ClockSample>),
 }
 
-/// What the times of all locations mean on the master's clock.
+/// Mappings of the clocks of all locations to the master's clock.
 #[derive(Clone, Debug)]
 pub struct ClockMaps {
     pub(super) maps: Vec<ClockMap>,
-    /// Of every location, its map.
-    pub(super) of: Vec<usize>,
-    /// How many locations a lenient pre-synchronization took as right, for want of samples.
+    /// Index of each location's map.
+    pub(super) map_indices: Vec<usize>,
+    /// Number of locations that a lenient pre-synchronization took as correct for lack of samples.
     pub unknown: usize,
-    /// How many sessions it left out.
+    /// Number of sessions that a lenient pre-synchronization left out.
     pub left_out: usize,
 }
 
 impl ClockMap {
-    /// Of a clock that is right.
+    /// Map of a correct clock.
     pub(super) const SAME: Self = Self {
         shape: MapShape::Line(ClockModel::IDENTITY),
     };
 
-    /// What the master shows when this clock shows `at`, to the nearest nanosecond. It never decreases.
+    /// Returns the master's time when this clock shows `at`, to the nearest nanosecond. It never
+    /// decreases.
     pub fn apply(&self, at: Timestamp<Local>) -> Timestamp<Global> {
         self.prepared()(at)
     }
 
-    /// A spline looks at its knots before it is asked for anything, and most times are on one piece with those before them.
+    /// Returns a function that applies the map. A spline is prepared once, and the current piece is
+    /// kept, as most times are on the same piece as their predecessor.
     fn prepared(&self) -> impl FnMut(Timestamp<Local>) -> Timestamp<Global> + '_ {
         let (line, curve) = match &self.shape {
             MapShape::Line(line) => (*line, None),
-            // Its knots are in order, or they would not have been taken.
+            // The knots were checked for order when the map was made.
             MapShape::Curve(knots) => (ClockModel::IDENTITY, ConstrainedSpline::new(knots).ok()),
         };
         let mut curve = curve.map(|curve| (curve, curve.piece_at(Timestamp::ORIGIN)));
@@ -67,8 +69,9 @@ impl ClockMap {
         }
     }
 
-    /// As [`apply`](Self::apply), for the times of one location in their order: where they increase, so does what is made
-    /// of them. Two that are a nanosecond apart and would be rounded to one are kept that nanosecond apart.
+    /// As [`apply`](Self::apply), for the times of one location in order: where they increase, so
+    /// do the results. Two times a nanosecond apart that would be rounded to the same result stay a
+    /// nanosecond apart.
     pub fn in_order(&self) -> impl FnMut(Timestamp<Local>) -> Timestamp<Global> + '_ {
         let mut apply = self.prepared();
         let mut last = None;
@@ -88,15 +91,16 @@ impl ClockMap {
 }
 
 impl ClockMaps {
-    /// That of a location; of one that there is not, that of a clock that is right.
+    /// Returns the map of a location; for an unknown location, the map of a correct clock.
     pub fn for_location(&self, location: LocationId) -> &ClockMap {
-        &self.maps[self.of.get(location.index()).copied().unwrap_or(0)]
+        &self.maps[self.map_indices.get(location.index()).copied().unwrap_or(0)]
     }
 
-    /// Corrects all times of a trace, which are those of its locations' own clocks, [in order](ClockMap::in_order).
+    /// Corrects all times of a trace, which must be those of its locations' own clocks, [in
+    /// order](ClockMap::in_order).
     ///
     /// # Errors
-    /// When a time is more than 146 years from the origin; the trace is then of no use any more.
+    /// When a time is more than 146 years from the origin; the trace is unusable after that.
     pub fn correct(&self, trace: &mut Trace) -> Result<(), TraceError> {
         for location in trace.ids() {
             let mut map = self.for_location(location).in_order();
@@ -105,7 +109,7 @@ impl ClockMaps {
         Ok(())
     }
 
-    /// The same of the times of a stream, of so many locations.
+    /// Prepares the correction of the times of a stream.
     pub fn streamed(&self, census: &Census) -> StreamedMaps<'_> {
         let map = |location| {
             let mut map = self.for_location(location).in_order();
@@ -120,9 +124,9 @@ impl ClockMaps {
 
 type MapFunction<'a> = Box<dyn FnMut(Timestamp<Global>) -> Timestamp<Global> + 'a>;
 
-/// Corrects times of a stream, which are those of locations' own clocks.
+/// Correction of the times of a stream, which must be those of the locations' own clocks.
 pub struct StreamedMaps<'a> {
-    /// Of all locations, with the last time.
+    /// Map of each location, with its last time.
     maps: Vec<(MapFunction<'a>, Option<Timestamp<Global>>)>,
 }
 
@@ -135,10 +139,10 @@ impl core::fmt::Debug for StreamedMaps<'_> {
 }
 
 impl StreamedMaps<'_> {
-    /// The time of the next event.
+    /// Corrects the time of the next event.
     ///
     /// # Errors
-    /// As of [`ClockMaps::correct`].
+    /// As for [`ClockMaps::correct`].
     #[inline]
     pub fn apply(
         &mut self,

@@ -12,7 +12,7 @@ fn sample(at: i64, image: i64) -> ClockSample {
     }
 }
 
-/// Locations that are each on a node of their own.
+/// Locations, each on its own node.
 fn places(count: u32) -> Vec<Place> {
     (0..count)
         .map(|number| Place {
@@ -33,7 +33,7 @@ fn with(interpolation: Interpolation) -> PreSynchronization {
     }
 }
 
-/// The map of location 1, the master being location 0.
+/// Map of location 1 if location 0 is the master.
 fn map(
     with: PreSynchronization,
     sessions: &[&[ClockSample]],
@@ -71,7 +71,8 @@ fn the_line_goes_through_the_means_of_the_first_and_the_last_session() {
         error.to_string(),
         "the clock of location 1 was set before session 1"
     );
-    // The one in between does not count. The clock is 1,010 ns behind at 100 ns and 2,010 ns behind 2 s later.
+    // The session in between is ignored. The clock is 1,010 ns behind at 100 ns and 2,010 ns behind
+    // 2 s later.
     let sessions = [sessions[0], &[sample(SECOND, SECOND)], sessions[2]];
     let line = map(with(Interpolation::Linear), &sessions).unwrap();
     let wanted = [
@@ -125,7 +126,8 @@ fn least_squares_are_those_of_r() {
         3_600_809_845.380,
     ];
     for (found, wanted) in shown(&line, &asked).into_iter().zip(wanted) {
-        // A line is rounded to the nearest nanosecond where it is anchored, and its times are rounded again.
+        // A line is rounded to the nearest nanosecond at its anchor, and its times are rounded
+        // again.
         assert!(
             (found as f64 - wanted).abs() <= 1.0,
             "{found} instead of {wanted}"
@@ -138,7 +140,7 @@ fn least_squares_are_those_of_r() {
     assert_eq!(shown(&line, &asked), shown(&spline, &asked));
 }
 
-/// The cubic of the method in one segment, from the slopes at its ends: a Hermite polynomial.
+/// Evaluates one segment of the cubic spline from the slopes at its ends: a Hermite polynomial.
 #[test]
 fn the_spline_goes_through_the_means_and_is_the_constrained_one() {
     let points = [
@@ -185,7 +187,7 @@ fn the_spline_goes_through_the_means_and_is_the_constrained_one() {
 }
 
 #[test]
-fn of_one_session_only_the_mean_counts() {
+fn a_single_session_is_reduced_to_its_mean() {
     let session = [sample(0, 1_000), sample(1_000, 1_990), sample(2_000, 3_020)];
     for kind in [
         Interpolation::Linear,
@@ -207,7 +209,7 @@ fn of_one_session_only_the_mean_counts() {
 }
 
 #[test]
-fn a_session_counts_as_far_as_its_limits_say() {
+fn samples_beyond_the_limits_of_a_session_are_ignored() {
     let session = [
         sample(0, 100),
         sample(50, 170),
@@ -254,7 +256,7 @@ fn a_session_counts_as_far_as_its_limits_say() {
 }
 
 #[test]
-fn who_shares_a_clock_shares_its_samples() {
+fn locations_that_share_a_clock_share_its_samples() {
     let place = |node, process| Place { node, process };
     let places = [
         place(0, 0),
@@ -356,13 +358,13 @@ fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
         ),
         (1, vec![SECOND + 50])
     );
-    // What 1 % allows.
+    // A drift of 1 % is just accepted.
     assert!(map(with(Interpolation::Spline), &[&start, &[sample(100, 101)]]).is_ok());
     assert!(map(with(Interpolation::Spline), &[&start, &[sample(100, 102)]]).is_err());
 }
 
 #[test]
-fn times_that_increase_still_do() {
+fn increasing_times_stay_increasing() {
     let mut builder = TraceBuilder::new(Matching::default());
     let ids = places(2)
         .into_iter()
@@ -395,7 +397,7 @@ fn times_that_increase_still_do() {
 }
 
 #[test]
-fn a_spline_in_order_is_the_spline() {
+fn a_spline_applied_in_order_is_the_same_spline() {
     let session = |number: i64| {
         vec![sample(
             number * SECOND,

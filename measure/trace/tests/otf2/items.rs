@@ -1,4 +1,4 @@
-//! Archives as what the file of a trace says.
+//! Tests of the conversion of archives to trace files.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, TraceFile, TraceFormat, TraceWriter};
 use downbeat_trace::{CollectiveKind, EventId, Matching, Trace};
 
-use super::support::{Folder, NANOS, shown};
+use super::support::{ArchiveFolder, NANOS, shown};
 
-/// An archive as a file of text, and how many events were left out.
+/// Converts an archive to a text file; also returns the number of events that were left out.
 fn converted(anchor: &Path, reading: &ReadOptions) -> (TraceFile, String, u64) {
     let to = anchor.with_extension("dbt");
     let mut writer = TraceWriter::create(&to, TraceFormat::Text).unwrap();
@@ -27,13 +27,14 @@ fn converted(anchor: &Path, reading: &ReadOptions) -> (TraceFile, String, u64) {
     )
 }
 
-/// Messages and collective operations, by locations and times: there may be other events in between.
-type Matched = (
+/// Messages and collective operations by locations and times, regardless of other events in
+/// between.
+type MatchedEvents = (
     Vec<[(usize, i64); 2]>,
     Vec<(CollectiveKind, u32, Vec<(usize, i64, i64)>)>,
 );
 
-fn matched(trace: &Trace) -> Matched {
+fn matched(trace: &Trace) -> MatchedEvents {
     let when = |event: EventId| {
         (
             event.location.index(),
@@ -72,7 +73,7 @@ fn matched(trace: &Trace) -> Matched {
 
 #[test]
 fn an_archive_and_its_conversion_are_one_trace() {
-    let folder = Folder::new();
+    let folder = ArchiveFolder::new();
     for (ticks, variant) in [
         (NANOS, "plain"),
         (NANOS, "corrected"),
@@ -105,8 +106,8 @@ fn an_archive_and_its_conversion_are_one_trace() {
     }
 }
 
-/// What OTF2's own program shows, in words of this library; `None` for what no trace has.
-fn in_our_words((time, what, rest): &(i64, String, String)) -> Option<String> {
+/// Converts an event of `otf2-print` to a line of a text file; `None` for kinds that no trace has.
+fn expected_line((time, what, rest): &(i64, String, String)) -> Option<String> {
     let region = || rest.split('"').nth(1).unwrap().to_owned();
     let word = match &what[..] {
         "ENTER" => format!("enter {}", region()),
@@ -126,7 +127,7 @@ fn in_our_words((time, what, rest): &(i64, String, String)) -> Option<String> {
 
 #[test]
 fn every_event_is_what_otf2_shows() {
-    let folder = Folder::new();
+    let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 20, "corrected");
     let (_, text, left_out) = converted(&anchor, &ReadOptions::default());
     let names: Vec<String> = text
@@ -173,7 +174,7 @@ fn every_event_is_what_otf2_shows() {
                     _ => format!("{time} {word}"),
                 }
             });
-        let expected: Vec<String> = shown[&id].iter().filter_map(in_our_words).collect();
+        let expected: Vec<String> = shown[&id].iter().filter_map(expected_line).collect();
         assert_eq!(words.collect::<Vec<_>>(), expected, "{name}");
         compared += expected.len();
         other += shown[&id]
@@ -185,8 +186,8 @@ fn every_event_is_what_otf2_shows() {
 }
 
 #[test]
-fn whoever_takes_what_an_archive_says_may_have_enough() {
-    let folder = Folder::new();
+fn errors_of_the_receiver_end_the_conversion() {
+    let folder = ArchiveFolder::new();
     let archive = Archive::open(&folder.archive(NANOS, 1, "unended")).unwrap();
     let mut taken = 0;
     let enough = |item: &Item<'_>| {
@@ -206,7 +207,7 @@ fn whoever_takes_what_an_archive_says_may_have_enough() {
         .unwrap_err()
         .to_string();
     assert!(why.starts_with("enough: ") && taken > 5, "{why}");
-    // What never ends is handed over as it is.
+    // Incomplete operations are passed on unchanged.
     archive
         .for_each_item::<Otf2Error>(&ReadOptions::default(), |_| Ok(()))
         .unwrap();

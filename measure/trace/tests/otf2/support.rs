@@ -1,4 +1,4 @@
-//! Archives that OTF2 itself writes, and what its own program shows of them.
+//! Archives that OTF2 itself writes, and the output of its own program for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) fn words(program: &str, arguments: &[&str]) -> String {
     out.into_owned()
 }
 
-/// What writes archives, compiled once.
+/// Program that writes archives, compiled once.
 pub(crate) fn writer() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -44,10 +44,10 @@ pub(crate) fn writer() -> &'static Path {
     })
 }
 
-/// A folder of its own, which goes away with it.
-pub(crate) struct Folder(pub(crate) PathBuf);
+/// Temporary folder, which is deleted when it is dropped.
+pub(crate) struct ArchiveFolder(pub(crate) PathBuf);
 
-impl Folder {
+impl ArchiveFolder {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Folder {
         Self(path)
     }
 
-    /// An archive inside of it; its anchor file.
+    /// Writes an archive in the folder. Returns its anchor file.
     pub(crate) fn archive(&self, ticks: u64, rounds: u32, variant: &str) -> PathBuf {
         let folder = self.0.join(variant);
         let (ticks, rounds) = (ticks.to_string(), rounds.to_string());
@@ -69,18 +69,18 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ArchiveFolder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
-/// An event as OTF2's own program shows it: when it was, in ticks, what, and the rest.
-pub(crate) type Shown = (i64, String, String);
+/// Event in the output of `otf2-print`: time in ticks, kind, and the rest.
+pub(crate) type PrintedEvent = (i64, String, String);
 
-/// What that shows of each location.
-pub(crate) fn shown(anchor: &Path) -> BTreeMap<u64, Vec<Shown>> {
-    let mut events: BTreeMap<u64, Vec<Shown>> = BTreeMap::new();
+/// Output of `otf2-print` for each location.
+pub(crate) fn shown(anchor: &Path) -> BTreeMap<u64, Vec<PrintedEvent>> {
+    let mut events: BTreeMap<u64, Vec<PrintedEvent>> = BTreeMap::new();
     for line in words("otf2-print", &[anchor.to_str().unwrap()]).lines() {
         let mut columns = line.split_whitespace();
         let (Some(what), Some(location), Some(time)) =
@@ -99,8 +99,8 @@ pub(crate) fn shown(anchor: &Path) -> BTreeMap<u64, Vec<Shown>> {
     events
 }
 
-/// Which of the events are in a trace.
-pub(crate) fn in_trace(event: &&Shown) -> bool {
+/// Returns true for events that belong to a trace.
+pub(crate) fn in_trace(event: &&PrintedEvent) -> bool {
     event.1 != "PARAMETER_INT64"
 }
 

@@ -1,1 +1,1 @@
-//! A crate that is not `no_std`.
+//! A crate that needs std.

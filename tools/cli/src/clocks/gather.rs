@@ -1,4 +1,4 @@
-//! Finding out about every source.
+//! Measurements of all time sources.
 
 use downbeat_clock_core::{Clock, ReadOrdering};
 use downbeat_common::{CalibrationOptions, Failure, UsedCalibration};
@@ -13,25 +13,25 @@ use super::report::{
     OrderingReport, SourceProperties, SourceReport, TscFactsReport, TscReport,
 };
 
-/// How long the time stamp counter is calibrated.
+/// Duration of the calibration of the time stamp counter.
 const CALIBRATION: Duration = Duration::from_millis(100);
-/// Batches of reads that are timed to find a cost.
+/// Number of batches of reads that are timed to find the read cost.
 const BATCHES: usize = 1_000;
-/// Readings in a row to find the resolution.
+/// Number of consecutive readings to find the resolution.
 const READINGS: u32 = 20_000;
-/// Exchanges between two cores to compare them.
+/// Number of exchanges between two cores to compare them.
 const EXCHANGES: u32 = 2_000;
 
-/// The names of the sources that the report speaks of elsewhere.
+/// Name of the source to which doubts about the time stamp counter apply.
 const TSC_ORDERED: &str = "TSC, rdtscp";
 
-/// A clock, and how long its ticks last.
+/// A clock and its tick rate.
 struct Rated<C> {
     clock: C,
     rate: TickRate,
 }
 
-/// Reads a clock the way that opens an interval.
+/// Reads a clock as at the start of an interval.
 struct Opening<C>(C);
 
 impl<C: Clock> Clock for Opening<C> {
@@ -40,7 +40,7 @@ impl<C: Clock> Clock for Opening<C> {
     }
 }
 
-/// Reads a clock the way that closes an interval.
+/// Reads a clock as at the end of an interval.
 struct Closing<C>(C);
 
 impl<C: Clock> Clock for Closing<C> {
@@ -66,7 +66,7 @@ pub(crate) fn gather(
             rate: known.calibration.rate(),
         }),
         (Err(why), _) => Err(why.to_string()),
-        (Ok(_), None) => Err("it is not calibrated".to_owned()),
+        (Ok(_), None) => Err("not calibrated".to_owned()),
     };
     let sources = sources(&rated_tsc, &raw, &cores);
     let recommended = recommend(&sources, |name| {
@@ -103,7 +103,7 @@ fn chosen_cores(chosen: Option<&[u32]>) -> Result<Vec<CoreId>, Failure> {
         if !allowed.contains(&core) {
             return Err(Failure::option(
                 "--cores",
-                format!("this process may not run on core {core}, or there is none"),
+                format!("core {core} does not exist, or this process may not run on it"),
             ));
         }
         if !cores.contains(&core) {
@@ -113,9 +113,9 @@ fn chosen_cores(chosen: Option<&[u32]>) -> Result<Vec<CoreId>, Failure> {
     Ok(cores)
 }
 
-/// What speaks so much against the time stamp counter that another source is recommended.
+/// Returns the first doubt about the time stamp counter that excludes it from the recommendation.
 ///
-/// A virtual machine is no such thing: its kernel, who knows the hypervisor, has decided whether to trust the counter.
+/// A virtual machine is no reason: its kernel, which knows the hypervisor, has decided whether to trust the counter.
 fn grave_doubt(facts: &Result<TscFacts, impl Sized>) -> Result<(), String> {
     let grave = |doubt: &TscDoubt| !matches!(doubt, TscDoubt::VirtualMachine(_));
     match facts
@@ -155,7 +155,7 @@ fn sources(
     }
 }
 
-/// Examines clocks, timing their reads by the best clock there is.
+/// Examines clocks, and times their reads by the best clock available.
 struct Examiner<'a, Y> {
     yardstick: &'a Rated<Y>,
     cores: &'a [CoreId],
@@ -202,8 +202,8 @@ impl<Y: Clock> Examiner<'_, Y> {
         sources
     }
 
-    /// The ways to read the time stamp counter. It is one counter, so its cores are compared once, and in order: unordered
-    /// readings contradict each other whether or not the cores agree.
+    /// Examines the ways to read the time stamp counter. All read the same counter, so cores are compared once, with ordered
+    /// readings: unordered ones contradict each other whether or not the cores agree.
     fn tsc_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<SourceReport> {
         let names = [
             "TSC, rdtsc",
@@ -270,7 +270,7 @@ impl<Y: Clock> Examiner<'_, Y> {
         let Some(cost) =
             ReadCost::measure(clock, &self.yardstick.clock, self.yardstick.rate, BATCHES)
         else {
-            return unavailable(name, "its reads could not be timed".to_owned());
+            return unavailable(name, "reads could not be timed".to_owned());
         };
         let resolution = Resolution::measure(clock, READINGS);
         let nanos = |ticks: u64| ticks as f64 * rate.nanos_per_tick();

@@ -1,11 +1,11 @@
-//! Which source to use.
+//! Recommendation of a time source.
 
 use super::report::{CoreAgreement, OrderingReport, Recommendation, SourceReport};
 
-/// The cheapest source that is read in order, never steps and shows the same on all cores.
+/// Recommends the cheapest source that has ordered reads, never steps and agrees on all cores.
 ///
-/// A source whose rate is adjusted is taken only where no other is left. `trusted` says of a source by name whether
-/// nothing grave speaks against it.
+/// A source whose rate is adjusted is only recommended if there is no other. `trusted` returns an error for a source, given
+/// by name, that must not be recommended.
 pub(crate) fn recommend(
     sources: &[SourceReport],
     trusted: impl Fn(&str) -> Result<(), String>,
@@ -42,13 +42,13 @@ pub(crate) fn recommend(
             why,
         };
     };
-    let mut why = "the cheapest that is read in order, never steps, ".to_owned();
+    let mut why = "cheapest source that has ordered reads, never steps, ".to_owned();
     why += if *slewed {
-        "(though its rate is adjusted) "
+        "(although its rate is adjusted) "
     } else {
-        "runs at its own rate "
+        "runs at a rate of its own "
     };
-    why += "and shows the same on all cores";
+    why += "and agrees on all cores";
     for objection in objections {
         why += &format!("; not {objection}");
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_sound_source_wins() {
+    fn the_cheapest_suitable_source_is_recommended() {
         let raw = || source("raw", 20.0, |_| {});
         assert_eq!(chosen(&[source("tsc", 15.0, |_| {}), raw()]), "tsc");
         assert_eq!(
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_under_grave_doubt_is_passed_over_and_named() {
+    fn a_source_that_is_not_trusted_is_named_and_not_recommended() {
         let sources = [source("tsc", 15.0, |_| {}), source("raw", 20.0, |_| {})];
         let found = recommend(&sources, |name| {
             if name == "tsc" {

@@ -1,8 +1,8 @@
-//! What `downbeat clocks` found: printed as JSON as it stands, and as text by `text.rs`.
+//! Report of `downbeat clocks`, printed as JSON, or as text by `text.rs`.
 
 use serde::Serialize;
 
-/// The whole report.
+/// Report on all time sources of a machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClocksReport {
     pub(crate) schema: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct MachineReport {
     pub(crate) sockets: usize,
 }
 
-/// What is known about the time stamp counter besides its readings.
+/// Properties of the time stamp counter besides its readings.
 #[derive(Debug, Serialize)]
 pub(crate) struct TscReport {
     pub(crate) facts: Option<TscFactsReport>,
@@ -53,34 +53,34 @@ pub(crate) struct CalibrationReport {
     pub(crate) frequency_hz: f64,
     pub(crate) uncertainty_ppm: f64,
     pub(crate) against: &'static str,
-    /// The file it was loaded from, if it was not made now.
+    /// File that it was loaded from; `None` if it was measured.
     pub(crate) loaded_from: Option<String>,
 }
 
-/// One way to read the time.
+/// A way to read the time.
 #[derive(Debug, Serialize)]
 pub(crate) struct SourceReport {
     pub(crate) name: String,
-    /// Why it cannot be used; then there is nothing else.
+    /// Reason why the source cannot be used; then `found` is `None`.
     pub(crate) unavailable: Option<String>,
     pub(crate) found: Option<SourceProperties>,
 }
 
-/// What was found out about a source that can be used.
+/// Measured properties of a usable source.
 #[derive(Debug, Serialize)]
 pub(crate) struct SourceProperties {
     pub(crate) ordering: OrderingReport,
     pub(crate) read_cost_median_ns: f64,
     pub(crate) read_cost_p99_ns: f64,
-    /// The smallest step between two readings in a row that differ; `None` if it never moved.
+    /// Smallest step between consecutive readings that differ; `None` if all are equal.
     pub(crate) resolution_ns: Option<f64>,
-    /// What all steps are multiples of.
+    /// Greatest common divisor of all steps.
     pub(crate) grain_ns: Option<f64>,
-    /// Readings smaller than the one before, on one thread.
+    /// Number of readings on one thread that are smaller than the one before.
     pub(crate) backwards: u64,
-    /// Can be set to another time while it is in use.
+    /// True if the clock can be set while in use.
     pub(crate) can_step: bool,
-    /// Its rate is adjusted to keep time with the world.
+    /// True if the rate is adjusted by NTP.
     pub(crate) slewed: bool,
     pub(crate) cores: CoreAgreement,
 }
@@ -93,11 +93,11 @@ pub(crate) enum OrderingReport {
     Fenced,
 }
 
-/// Whether a source shows the same on all cores.
+/// Result of the comparison of a source between cores.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub(crate) enum CoreAgreement {
-    /// No pair of cores was found to differ; none can differ by more than this.
+    /// No pair of cores differs significantly; none can differ by more than `within_ns`.
     Same { within_ns: i64, pairs: usize },
     /// A pair certainly differs.
     Differ {
@@ -106,13 +106,13 @@ pub(crate) enum CoreAgreement {
         offset_ns: i64,
         half_width_ns: i64,
     },
-    /// There is but one core.
+    /// There is only one core.
     OneCore,
     /// The comparison failed.
     Unknown { why: String },
 }
 
-/// Which source to use.
+/// Source to use, with the reason.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Recommendation {
     pub(crate) source: String,

@@ -1,4 +1,4 @@
-//! The report as a person reads it.
+//! Report of `downbeat clocks` as text.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::report::{
 /// Width of the longest bar, in characters.
 const BAR: usize = 10;
 
-/// The report as text; with little bars for the costs where it goes to a terminal.
+/// Renders the report as text, with bars for the read costs if `bars` is true.
 pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
     let machine = &report.machine;
     let mut text = format!(
@@ -33,8 +33,8 @@ pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
             let _ = writeln!(text, "{}: not available: {why}", source.name);
         }
     }
-    text += "\nread, 99 %: what half and 99 of 100 reads cost at most. step: the smallest between two readings in a row.\n\
-             grain: what all steps are multiples of. cores: by how much two cores can differ at most.\n\n";
+    text += "\nread, 99 %: median and 99th percentile of the read cost. step: smallest step between consecutive readings.\n\
+             grain: greatest common divisor of all steps. cores: upper limit of the difference between two cores.\n\n";
     text += &tsc(&report.tsc);
     let _ = writeln!(
         text,
@@ -49,7 +49,7 @@ fn sources(sources: &[SourceReport], bars: bool) -> String {
         .iter()
         .filter_map(|source| Some((source, source.found.as_ref()?)))
         .collect();
-    let dearest = all
+    let highest = all
         .iter()
         .map(|(_, found)| found.read_cost_median_ns)
         .fold(0.0, f64::max);
@@ -61,7 +61,7 @@ fn sources(sources: &[SourceReport], bars: bool) -> String {
         table.row([
             source.name.clone(),
             if bars {
-                format!("{} {cost}", bar(found.read_cost_median_ns / dearest))
+                format!("{} {cost}", bar(found.read_cost_median_ns / highest))
             } else {
                 cost
             },
@@ -86,7 +86,7 @@ fn nanos(value: Option<f64>) -> String {
     }
 }
 
-/// A bar in eighths of a character, filled up with blanks.
+/// Draws a bar in eighths of a character, padded with blanks.
 fn bar(share: f64) -> String {
     let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
     let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
@@ -102,7 +102,7 @@ fn order(ordering: OrderingReport) -> &'static str {
 }
 
 fn steadiness(found: &SourceProperties) -> String {
-    // What can be set is adjusted, too.
+    // A clock that can be set is adjusted, too.
     let mut words = match (found.can_step, found.slewed) {
         (true, _) => "can step",
         (false, true) => "adjusted",
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_long_as_their_share() {
+    fn the_length_of_a_bar_is_its_share() {
         assert_eq!(bar(1.0), "█".repeat(BAR));
         assert_eq!(bar(0.0), " ".repeat(BAR));
         assert_eq!(bar(1.0 / 96.0).trim_end(), "▏");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_keep_as_many_digits_as_mean_something() {
+    fn nanoseconds_keep_their_significant_digits() {
         assert_eq!(nanos(Some(9.53)), "9.5 ns");
         assert_eq!(nanos(Some(1_000.4)), "1000 ns");
         assert_eq!(nanos(Some(4e6)), "4000 us");

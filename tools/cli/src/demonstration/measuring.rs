@@ -1,5 +1,4 @@
-//! The second part of the demonstration: the same threads, with the same wrong clocks, measure how long it takes them to
-//! talk.
+//! Second part of the demonstration: measurements between the same threads, with the same skewed clocks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ use downbeat_timers::allowed_cores;
 
 use crate::{bench, report};
 
-/// The usual way, and the one that a global clock makes possible. What else each needs: a clock that is good enough for a
-/// tenth of a second.
+/// The usual scheme, and the one that a global clock makes possible, with its further options: a synchronization that is
+/// accurate enough for a tenth of a second.
 const SCHEMES: [(&str, &[&str]); 2] = [
     ("ms1", &[]),
     ("round-time", &["--sync", "hca3/500/skampi/50/weighted"]),
@@ -24,17 +23,20 @@ const SCHEMES: [(&str, &[&str]); 2] = [
 
 const OPERATIONS: [&str; 4] = ["ping-pong", "barrier", "bcast", "allreduce"];
 
-/// So many can differ by more than chance; three could not.
+/// Number of launches of each scheme: with five, a difference can be significant; with three, it cannot.
 const LAUNCHES: usize = 5;
 
-/// Of each operation in each launch.
+/// Time slice of each operation in each launch.
 const TIME_SLICE: &str = "25ms";
 
-/// Measures, and tells what was found and where it is kept.
+/// Measures; returns a text with the results and the folder that holds them.
 pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
     let cores = allowed_cores().len();
     if cores < ranks as usize {
-        return Ok(too_crowded(&format!("there is {}", count(cores, "core"))));
+        return Ok(too_crowded(&format!(
+            "there is only {}",
+            count(cores, "core")
+        )));
     }
     let folder = new_folder()?;
     for number in 1..=LAUNCHES {
@@ -43,7 +45,7 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
             match retry(|| bench::measure(&options)) {
                 Ok(_) => {}
                 Err(Failure::Run(why)) => {
-                    // Nothing in it is whole.
+                    // No record is complete.
                     let _ = fs::remove_dir_all(&folder);
                     return Ok(too_crowded(&why));
                 }
@@ -59,7 +61,7 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
     let page = write_page(&folder)?;
     let [(a, _), (b, _)] = SCHEMES;
     Ok(format!(
-        "{}\nAll observations are kept. A page with pictures of them, and a comparison of the two ways:\n\n  {}\n  \
+        "{}\nAll observations are kept. A page with plots of them, and a comparison of the two schemes:\n\n  {}\n  \
          cd {} && downbeat compare {a} {b}\n",
         render(ranks, &found),
         page.display(),
@@ -93,7 +95,7 @@ fn write_page(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(page)
 }
 
-/// What a user would type.
+/// Parses options as if a user had typed them.
 fn from_words<O: Args>(words: impl IntoIterator<Item = OsString>) -> Result<O, Failure> {
     #[derive(Parser)]
     struct ParsedOptions<O: Args> {
@@ -105,7 +107,7 @@ fn from_words<O: Args>(words: impl IntoIterator<Item = OsString>) -> Result<O, F
         .map_err(Failure::run)
 }
 
-/// Of another name each time: nothing that anybody has is overwritten, and the system clears away what lies there.
+/// Makes a temporary folder with a unique name, so that nothing is overwritten.
 fn new_folder() -> Result<PathBuf, Failure> {
     let name = format!(
         "downbeat-{}-{}",
@@ -114,11 +116,11 @@ fn new_folder() -> Result<PathBuf, Failure> {
     );
     let folder = env::temp_dir().join(name);
     fs::create_dir(&folder)
-        .map_err(|why| Failure::Run(format!("cannot make {}: {why}", folder.display())))?;
+        .map_err(|why| Failure::Run(format!("cannot create {}: {why}", folder.display())))?;
     Ok(folder)
 }
 
-/// One launch of `downbeat bench`.
+/// Options of one launch of `downbeat bench`.
 fn options(
     folder: &Path,
     ranks: u32,
@@ -153,24 +155,24 @@ fn options(
 fn render(ranks: u32, found: &[Experiment]) -> String {
     let mut table = Table::new(["operation", "by ms1", "by round-time"]);
     for operation in OPERATIONS {
-        let of = |experiment| medians(experiment, operation, ranks).unwrap_or_default();
+        let cell = |experiment| medians(experiment, operation, ranks).unwrap_or_default();
         table.row(
             [operation.to_owned()]
                 .into_iter()
-                .chain(found.iter().map(of))
+                .chain(found.iter().map(cell))
                 .collect::<Vec<_>>(),
         );
     }
     format!(
-        "\nNow the threads, with these clocks, measure how long it takes them to talk: {LAUNCHES} launches each way.\n\
-         ms1 has them leave a barrier, one after the other, and takes the longest that one of them was busy.\n\
-         round-time has them start at one moment by the global clock, and takes the time from the first start to the last end.\n\n\
-         {}\nMedian of the launches' medians [least, greatest].\n",
+        "\nThe same threads, with these clocks, now measure operations: {LAUNCHES} launches with each scheme.\n\
+         ms1 starts the ranks by a barrier, which they leave at different times, and takes the longest time of any rank.\n\
+         round-time starts all ranks at one time of the global clock, and takes the time from the first start to the last end.\n\n\
+         {}\nMedian of the launches' medians [minimum, maximum].\n",
         table.render()
     )
 }
 
-/// The median of what the launches report, and how far they are apart.
+/// Median and range of the launches' medians.
 fn medians(experiment: &Experiment, operation: &str, ranks: u32) -> Option<String> {
     let of_operation = |key: &GroupKey| key.operation == operation && key.ranks == ranks;
     let groups = experiment
@@ -188,9 +190,7 @@ fn medians(experiment: &Experiment, operation: &str, ranks: u32) -> Option<Strin
     ))
 }
 
-/// Threads that share a core are late for every common start.
+/// Explains why nothing is measured: threads that share a core miss every common start.
 fn too_crowded(why: &str) -> String {
-    format!(
-        "\nTo measure how long it takes them to talk, each of them needs a core of its own: {why}.\n"
-    )
+    format!("\nTo measure operations, each thread needs a core of its own: {why}.\n")
 }

@@ -1,4 +1,4 @@
-//! `downbeat analyze`: what the launches of an experiment say, as algorithm 3 of the 2016 paper has it.
+//! `downbeat analyze`: averages over the launches of an experiment, by algorithm 3 of the 2016 paper.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ use super::{or_dash, outliers_line};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A folder holds one experiment, a record for each launch, as `downbeat run` makes it; a folder of such \
-                  folders stands for all of them. Each launch comes to one median and one mean, and these are what the \
-                  table is about.\n\n\
+    after_help = "A folder holds one experiment, with a record for each launch, as `downbeat run` writes them; a folder without \
+                  launches stands for all experiments in it. Each launch contributes one median and one mean; the table \
+                  shows statistics of these.\n\n\
                   Example:\n  downbeat run -n 10 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat analyze results --interval 2%"
 )]
@@ -32,7 +32,7 @@ pub(crate) struct AnalyzeOptions {
     /// Folders of experiments
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// To what share of itself, either way, a mean is to be known: says how many launches that needs
+    /// Half width of the confidence interval of a mean, relative to the mean, for which to estimate the launches needed
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, allow_hyphen_values = true)]
     interval: f64,
     #[command(flatten)]
@@ -70,10 +70,10 @@ fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> String 
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        "Median: that of the launches' medians, with its {confidence} interval by the sign test. Mean: that of their means.\n\
-         Spread: by how much the largest of these medians is above the smallest.\n\
-         Between: the share of the observations' variance that launches add; the rest is there within each.\n\
-         Needed: launches like these, for a mean that is known to {} either way with {confidence} confidence.\n",
+        "Median: median of the launches' medians, with its {confidence} interval by the sign test. Mean: mean of their means.\n\
+         Spread: relative difference between the largest and the smallest of these medians.\n\
+         Between: share of the observations' variance between launches; the rest is within launches.\n\
+         Needed: number of such launches for a mean within +-{} at {confidence} confidence.\n",
         percentage(settings.interval)
     );
     text
@@ -86,7 +86,7 @@ fn experiment(folder: &Path, analysis: &Analysis) -> String {
         folder.display(),
         super::launches(analysis.launches.len())
     );
-    let of_reported = groups
+    let has_reported = groups
         .iter()
         .any(|group| group.averages(Average::Reported).is_some());
     let mut table = Table::new([
@@ -102,7 +102,7 @@ fn experiment(folder: &Path, analysis: &Analysis) -> String {
         "spread",
         "between",
         "needed",
-        if of_reported { "reported" } else { "" },
+        if has_reported { "reported" } else { "" },
     ]);
     for group in groups {
         table.row(row(group, analysis));
@@ -116,15 +116,15 @@ fn experiment(folder: &Path, analysis: &Analysis) -> String {
 
 fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
     let [operation, bytes, ranks] = key_cells(&group.key);
-    let median = |which| {
-        group.averages(which).map(|of| {
-            // Of one launch there is no interval.
-            match of.median_interval(analysis.settings.confidence) {
+    let median = |average| {
+        group.averages(average).map(|averages| {
+            // A single launch has no interval.
+            match averages.median_interval(analysis.settings.confidence) {
                 Some(MedianInterval {
                     interval: Interval { low, high },
                     ..
-                }) => time_within(of.median(), [low, high]),
-                None => time(of.median()),
+                }) => time_within(averages.median(), [low, high]),
+                None => time(averages.median()),
             }
         })
     };
@@ -145,7 +145,11 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
         invalid(group),
         group.outliers().to_string(),
         or_dash(median(Average::Median)),
-        or_dash(group.averages(Average::Mean).map(|of| time(of.mean()))),
+        or_dash(
+            group
+                .averages(Average::Mean)
+                .map(|means| time(means.mean())),
+        ),
         or_dash(
             group
                 .spread(Average::Median)
@@ -158,7 +162,7 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
     ]
 }
 
-/// In how many launches it was measured.
+/// Number of launches that measured the group.
 fn launches(group: &GroupAnalysis) -> String {
     let (measured, missing) = (group.launches.len(), group.missing.len());
     if missing == 0 {
@@ -168,7 +172,7 @@ fn launches(group: &GroupAnalysis) -> String {
     }
 }
 
-/// How many, for each reason.
+/// Number of invalid observations, for each reason.
 fn invalid(group: &GroupAnalysis) -> String {
     let causes = [ObservationState::Late, ObservationState::Long]
         .map(|state| (group.count(state), state.name()));
@@ -184,18 +188,18 @@ fn invalid(group: &GroupAnalysis) -> String {
     }
 }
 
-/// What the table cannot say.
+/// Notes below the table.
 fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks = Vec::new();
     if !analysis.incomplete.is_empty() {
         let names = analysis.incomplete.join(", ");
         remarks.push(format!(
-            "not measured to the end, so that only whole groups count: {names}"
+            "incomplete launches, of which only complete groups are used: {names}"
         ));
     }
     if analysis.launches.len() == 1 {
         remarks.push(
-            "of one launch nobody knows how the next one would differ: there are no intervals"
+            "one launch does not show the variation between launches: there are no intervals"
                 .to_owned(),
         );
     }
@@ -203,15 +207,15 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
         let key = &group.key;
         if !group.missing.is_empty() {
             remarks.push(format!(
-                "{key}: not measured by {}",
+                "{key}: not measured in {}",
                 group.missing.join(", ")
             ));
         }
         let without: Vec<&str> = group
             .launches
             .iter()
-            .filter(|of| of.median.is_none())
-            .map(|of| of.launch.as_str())
+            .filter(|launch| launch.median.is_none())
+            .map(|launch| launch.launch.as_str())
             .collect();
         if !without.is_empty() {
             remarks.push(format!(
@@ -226,7 +230,7 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
         .filter(|group| group.variance == Err(StatsError::NoRepetition))
     {
         remarks.push(format!(
-            "{}: no launch has two observations, so that its variance cannot be divided",
+            "{}: no launch has two observations, so the variance cannot be split",
             group.key
         ));
     }
@@ -234,18 +238,20 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
     remarks
 }
 
-/// Where there are too few launches for the confidence that was asked for.
+/// Note on too few launches for the requested confidence.
 fn uncertain(analysis: &Analysis) -> Option<String> {
     let wanted = analysis.settings.confidence;
     let medians = analysis
         .groups
         .iter()
         .filter_map(|group| group.averages(Average::Median));
-    let fewest = medians.filter(|of| of.len() > 1).min_by_key(Sample::len)?;
+    let fewest = medians
+        .filter(|medians| medians.len() > 1)
+        .min_by_key(Sample::len)?;
     let reached = fewest.median_interval(wanted)?.confidence;
     (reached < wanted.share()).then(|| {
         format!(
-            "{} launches are too few for an interval of {}: all of their range has {}",
+            "{} launches are too few for an interval of {}: their whole range has {}",
             fewest.len(),
             percentage(wanted.share()),
             percentage(reached)
@@ -253,14 +259,14 @@ fn uncertain(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// Everything, as one JSON document.
+/// Report of `downbeat analyze` in JSON.
 #[derive(Debug, Serialize)]
 struct AnalyzeReport<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
     method: JsonMethod,
-    /// To what share of itself a mean is to be known.
+    /// Half width of the interval of a mean for which launches are needed, relative to the mean.
     interval: f64,
     experiments: Vec<AnalyzeExperimentReport<'a>>,
 }
@@ -285,15 +291,15 @@ struct AnalyzeGroupReport<'a> {
     reported: Option<AnalyzeAverages>,
     variance_between_ns2: Option<f64>,
     variance_within_ns2: Option<f64>,
-    /// The share of the whole variance that launches add.
+    /// Share of the variance that is between launches.
     between_share: Option<f64>,
     launches_needed: Option<u64>,
     launches: Vec<AnalyzeLaunchReport<'a>>,
-    /// Those launches that did not measure it.
+    /// Launches that did not measure the group.
     missing: &'a [String],
 }
 
-/// Of all launches' averages.
+/// Statistics of the launches' averages.
 #[derive(Debug, Serialize)]
 struct AnalyzeAverages {
     launches: usize,
@@ -301,7 +307,7 @@ struct AnalyzeAverages {
     median_interval: Option<AnalyzeInterval>,
     mean_ns: f64,
     mean_interval: Option<AnalyzeInterval>,
-    /// By which share the largest is above the smallest.
+    /// Relative difference between the largest and the smallest.
     spread: Option<f64>,
 }
 
@@ -371,24 +377,24 @@ fn group_report<'a>(
 
 fn averages(
     group: &GroupAnalysis,
-    which: Average,
+    average: Average,
     settings: &AnalysisSettings,
 ) -> Option<AnalyzeAverages> {
-    let of = group.averages(which)?;
+    let averages = group.averages(average)?;
     let interval = |Interval { low, high }, confidence| AnalyzeInterval {
         low_ns: low,
         high_ns: high,
         confidence,
     };
-    let median = of.median_interval(settings.confidence);
-    let mean = of.mean_interval(settings.confidence);
+    let median = averages.median_interval(settings.confidence);
+    let mean = averages.mean_interval(settings.confidence);
     Some(AnalyzeAverages {
-        launches: of.len(),
-        median_ns: of.median(),
+        launches: averages.len(),
+        median_ns: averages.median(),
         median_interval: median.map(|median| interval(median.interval, median.confidence)),
-        mean_ns: of.mean(),
+        mean_ns: averages.mean(),
         mean_interval: mean.map(|mean| interval(mean, settings.confidence.share())),
-        spread: group.spread(which),
+        spread: group.spread(average),
     })
 }
 

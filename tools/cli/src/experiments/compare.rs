@@ -1,4 +1,4 @@
-//! `downbeat compare`: whether two experiments differ, and by how much, as section 5.2 of the 2016 paper has it.
+//! `downbeat compare`: tests whether two experiments differ, and by how much, by section 5.2 of the 2016 paper.
 
 mod compared;
 mod document;
@@ -18,25 +18,25 @@ use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Every launch comes to one median. Wilcoxon, Mann and Whitney's test says whether those of A and B differ, \
-                  Hodges and Lehmann's shift by how much.\n\n\
+    after_help = "Every launch contributes one median. The Wilcoxon-Mann-Whitney test decides whether the medians of A and B \
+                  differ; the Hodges-Lehmann shift is the size of the difference.\n\n\
                   Examples:\n  downbeat compare results/openmpi results/mpich\n  \
                   downbeat compare results/before results/after --alternative greater"
 )]
 pub(crate) struct CompareOptions {
-    /// The folder of the first experiment
+    /// Folder of the first experiment
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The folder of the second one
+    /// Folder of the second experiment
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// What is to be shown: that A and B differ, that A takes less time, or that A takes more
+    /// Alternative hypothesis: A and B differ, A takes less time than B, or A takes more time than B
     #[arg(long, value_enum, default_value_t = Alternative::TwoSided)]
     alternative: Alternative,
-    /// Which average of each launch is compared
+    /// Average of each launch to compare
     #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
     of: AverageOption,
-    /// Show the values of the factors that differ, too
+    /// Also print the values of the factors that differ
     #[arg(long)]
     factor_differences: bool,
     #[command(flatten)]
@@ -203,20 +203,20 @@ fn row(alternative: Alternative, group: &ComparedGroup) -> [String; 13] {
 fn remarks(compared: &ComparedExperiments) -> Vec<String> {
     let found = &compared.comparison;
     let mut remarks = Vec::new();
-    for (who, missing) in ["A", "B"].into_iter().zip(&found.missing) {
+    for (letter, missing) in ["A", "B"].into_iter().zip(&found.missing) {
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
             remarks.push(format!(
-                "{who} has no {} of {}",
+                "{letter} has no {} of {}",
                 plural(found.average),
                 names.join("; ")
             ));
         }
     }
-    for (who, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
+    for (letter, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
         if !analysis.incomplete.is_empty() {
             remarks.push(format!(
-                "{who}: not measured to the end: {}",
+                "{letter}: incomplete launches: {}",
                 analysis.incomplete.join(", ")
             ));
         }
@@ -227,11 +227,11 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
         .iter()
         .map(|group| group.comparison.shift.confidence)
         .fold(1.0, f64::min);
-    // An interval that counts on the normal distribution has just what was asked for, but for rounding.
+    // An interval by the normal approximation has the requested confidence, up to rounding.
     if least < wanted * (1.0 - 1e-9) {
         let (wanted, least) = (percentage(wanted), percentage(least));
         remarks.push(format!(
-            "there are too few launches for intervals of {wanted}: the least confident has {least}"
+            "too few launches for intervals of {wanted}: the lowest confidence is {least}"
         ));
     }
     if found
@@ -243,7 +243,7 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
             .groups
             .iter()
             .find_map(|group| group.comparison.welch.err());
-        remarks.extend(why.map(|why| format!("where there is no t-test: {why}")));
+        remarks.extend(why.map(|why| format!("t-test missing: {why}")));
     }
     if found
         .groups
@@ -251,7 +251,7 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
         .any(|group| group.comparison.means_are_doubtful(NORMALITY))
     {
         remarks.push(
-            "doubtful t-tests: the launches' means are not normal, or too few to tell".to_owned(),
+            "doubtful t-test: the launches' means are not normally distributed, or too few to test that".to_owned(),
         );
     }
     remarks
@@ -263,10 +263,10 @@ fn explanation(compared: &ComparedExperiments) -> String {
         compared.comparison.average,
     );
     format!(
-        "A - B: Hodges and Lehmann's shift, with its {confidence} interval; negative where A takes less time.\n\
-         p: how likely such {} of launches are by chance alone, against \"{}\"; Wilcoxon, Mann and Whitney's test.\n\
-         Holm's counts how many groups were asked, and has the stars: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
-         t-test: Welch's, of the launches' {}.\n",
+        "A - B: Hodges-Lehmann shift with its {confidence} interval; negative if A takes less time.\n\
+         p: Wilcoxon-Mann-Whitney test of the launches' {}, alternative \"{}\"; p, Holm: adjusted for the number of groups.\n\
+         Stars, by the adjusted p: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
+         t-test: Welch's t-test of the launches' {}.\n",
         plural(of),
         compared.alternative.statement(),
         plural(if of == Average::Reported {

@@ -1,4 +1,4 @@
-//! `downbeat reproducibility`: how far repetitions of an experiment are apart, as figure 12 of the 2016 paper has it.
+//! `downbeat reproducibility`: spread between repetitions of an experiment, as in figure 12 of the 2016 paper.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,17 +19,17 @@ use super::{or_dash, outliers_line, plural};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Each folder is one trial: an experiment of several launches. A folder without launches of its own stands \
-                  for the folders in it. Each trial comes to the mean of its launches' medians; divided by the smallest of \
-                  all trials, these are the figure of merit of a method of measuring.\n\n\
+                  for the folders in it. The value of a trial is the mean of its launches' medians; the ratios of these \
+                  values to the smallest are the figure of merit of a measurement method.\n\n\
                   Example:\n  \
                   for i in 1 2 3; do downbeat run -n 5 --out trials/$i -- mpirun -np 2 downbeat-mpi bench; done\n  \
                   downbeat reproducibility trials"
 )]
 pub(crate) struct ReproducibilityOptions {
-    /// Folders of trials, or of folders of them
+    /// Folders of trials, or folders that contain such folders
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Which average of each launch a trial is the mean of
+    /// Average of each launch that the value of a trial is the mean of
     #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
     of: AverageOption,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     if let [only] = &folders[..] {
         let only = only.display();
         return Err(Failure::Input(format!(
-            "{only}: it takes two trials to see how far they are apart"
+            "{only}: only one trial; at least two are needed"
         )));
     }
     let mut trials = Vec::new();
@@ -97,15 +97,15 @@ fn render(
     text += &outliers_line(settings);
     let _ = write!(
         text,
-        "Smallest, largest: of the trials' means of their launches' {}. Ratio: of a trial's mean to the smallest.\n\
-         Spread: the largest ratio less 1.\n",
+        "Smallest, largest: means of the launches' {} of a trial. Ratio: mean of a trial divided by the smallest.\n\
+         Spread: the largest ratio minus 1.\n",
         plural(of)
     );
     text
 }
 
 fn names(trials: &[(String, Analysis)]) -> String {
-    /// How many are named.
+    /// Maximum number of trials listed by name.
     const SHOWN: usize = 4;
     let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
     match &names[..] {
@@ -150,12 +150,12 @@ fn row(group: &Reproducibility) -> [String; 9] {
     ]
 }
 
-/// What the table cannot say.
+/// Notes below the table.
 fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some((name, factor)) = differing(trials) {
         remarks.push(format!(
-            "these are no repetitions: the factor \"{factor}\" of {name} is not that of the first"
+            "these are not repetitions: the factor \"{factor}\" of {name} differs from that of the first trial"
         ));
     }
     for (name, trial) in trials
@@ -163,13 +163,13 @@ fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<Stri
         .filter(|(_, trial)| !trial.incomplete.is_empty())
     {
         remarks.push(format!(
-            "{name}: not measured to the end: {}",
+            "{name}: incomplete launches: {}",
             trial.incomplete.join(", ")
         ));
     }
     for group in found.iter().filter(|group| !group.missing.is_empty()) {
         remarks.push(format!(
-            "{}: not in {}",
+            "{}: not measured in {}",
             group.key,
             group.missing.join(", ")
         ));
@@ -177,7 +177,7 @@ fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<Stri
     remarks
 }
 
-/// The first trial that differs from the first one in a factor, and which.
+/// Name of the first trial that differs from the first one in a factor, with the factor.
 fn differing(trials: &[(String, Analysis)]) -> Option<(&str, &str)> {
     let (_, first) = trials.first()?;
     trials
@@ -185,17 +185,17 @@ fn differing(trials: &[(String, Analysis)]) -> Option<(&str, &str)> {
         .find_map(|(name, trial)| Some((name.as_str(), first.factors.differing(&trial.factors)?)))
 }
 
-/// Everything, as one JSON document.
+/// Report of `downbeat reproducibility` in JSON.
 #[derive(Debug, Serialize)]
 struct ReproducibilityReport<'a> {
     schema: &'static str,
     version: u32,
     #[serde(flatten)]
     method: JsonMethod,
-    /// Which average of each launch a trial is the mean of.
+    /// Average of each launch that a trial is the mean of.
     of: &'static str,
     trials: Vec<ReproducibilityTrialReport<'a>>,
-    /// The first factor that is not the same in all trials.
+    /// First factor that differs between trials.
     differing_factor: Option<&'a str>,
     groups: Vec<ReproducibilityGroupReport<'a>>,
 }
@@ -213,7 +213,7 @@ struct ReproducibilityTrialReport<'a> {
 struct ReproducibilityGroupReport<'a> {
     #[serde(flatten)]
     key: JsonKey<'a>,
-    /// The largest ratio less 1.
+    /// Largest ratio minus 1.
     spread: Option<f64>,
     trials: Vec<ReproducibilityMeanReport<'a>>,
     missing: &'a [String],
@@ -224,7 +224,7 @@ struct ReproducibilityMeanReport<'a> {
     trial: &'a str,
     launches: usize,
     mean_ns: f64,
-    /// Of this mean to the smallest.
+    /// Ratio of this mean to the smallest.
     ratio: Option<f64>,
 }
 
@@ -239,11 +239,11 @@ fn report<'a>(
         launches: &analysis.launches,
         incomplete: &analysis.incomplete,
     };
-    let mean = |of: &'a TrialMean| ReproducibilityMeanReport {
-        trial: &of.trial,
-        launches: of.launches,
-        mean_ns: of.mean,
-        ratio: of.ratio,
+    let mean = |trial: &'a TrialMean| ReproducibilityMeanReport {
+        trial: &trial.trial,
+        launches: trial.launches,
+        mean_ns: trial.mean,
+        ratio: trial.ratio,
     };
     let group = |group: &'a Reproducibility| ReproducibilityGroupReport {
         key: (&group.key).into(),

@@ -1,5 +1,5 @@
-//! `downbeat samplesize`: how many observations a launch needs for a mean that is normal, as figure 2 of the 2016 paper
-//! asks.
+//! `downbeat samplesize`: number of observations per launch from which means are normally distributed, as in figure 2 of
+//! the 2016 paper.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,29 +20,29 @@ use super::{JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "From the observations of each launch, samples of growing size are drawn at random. The first size whose \
-                  means pass a test of normality is the number of observations that a mean, its interval and a t-test \
-                  need; textbooks say 30.\n\n\
+    after_help = "Random samples of increasing size are drawn from the observations of each launch. The first size whose \
+                  means pass a normality test is the number of observations that a mean, its interval and a t-test need; \
+                  textbooks say 30.\n\n\
                   Example:\n  downbeat run -n 3 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat samplesize results"
 )]
 pub(crate) struct SampleSizeOptions {
-    /// The folder of an experiment
+    /// Folder of an experiment
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Which numbers of observations to try, in this order [default: 10, 20, 30, ... 500]
+    /// Sample sizes to test, in this order [default: 10, 20, 30, ... 500]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=10_000_000), allow_hyphen_values = true)]
     sizes: Vec<u32>,
-    /// How many means of each size are tested
+    /// Number of samples of each size, whose means are tested
     #[arg(long, value_name = "NUMBER", default_value_t = 500, value_parser = clap::value_parser!(u32).range(3..=5_000), allow_hyphen_values = true)]
     means: u32,
-    /// The level of the test: also the chance that normal means fail it
+    /// Significance level of the normality test: the probability that normally distributed means fail
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
     level: f64,
-    /// For the samples
+    /// Seed of the random samples
     #[arg(long, default_value_t = 1, allow_hyphen_values = true)]
     seed: u64,
-    /// What becomes of outliers: Tukey's filter sets them aside, in each launch by itself
+    /// Treatment of outliers: remove them by Tukey's filter, for each launch separately, or keep them
     #[arg(long, value_enum, default_value_t = OutliersOption::Tukey)]
     outliers: OutliersOption,
     /// Print one JSON document
@@ -67,17 +67,15 @@ impl SampleSizeOptions {
     }
 }
 
-/// For each group, what its launches need, with their names.
+/// Results of each group: names of launches, and the observations that they need.
 type NeededByGroup<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
 
 pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
     let (experiment, check) = (read(&options.folder)?, options.check());
-    let found = look(options, &experiment, &check)?;
+    let found = test_launches(options, &experiment, &check)?;
     if found.is_empty() {
         let folder = options.folder.display();
-        return Err(Failure::Input(format!(
-            "{folder}: no group was measured to its end"
-        )));
+        return Err(Failure::Input(format!("{folder}: no group is complete")));
     }
     if options.json {
         output::print_json(&report(options, &check, &experiment, &found))
@@ -86,7 +84,7 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
     }
 }
 
-fn look<'a>(
+fn test_launches<'a>(
     options: &SampleSizeOptions,
     experiment: &'a Experiment,
     check: &SampleSizeCheck,
@@ -109,7 +107,7 @@ fn look<'a>(
     Ok(found)
 }
 
-/// The sizes that pass, ascending.
+/// Returns the first sizes that pass, ascending.
 fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
     let size = |needed: &ObservationsNeeded| Some(needed.smallest.as_ref().ok()?.as_ref()?.size());
     let mut sizes: Vec<usize> = launches
@@ -155,9 +153,9 @@ fn render(
     let outliers = Outliers::from(options.outliers);
     let _ = write!(
         text,
-        "Observations: the fewest of any launch. That pass: in how many launches the means of some size look normal.\n\
-         From: the first such size in these launches: the least, the median and the most.\n\
-         Tried: {}; {} means of each, drawn with seed {}; Shapiro and Wilk's test at {}.\n\
+        "Observations: minimum over launches. That pass: number of launches in which the means of some size pass the test.\n\
+         From: the first such size in these launches: minimum, median and maximum.\n\
+         Tested: {}; {} means of each, drawn with seed {}; Shapiro-Wilk test at level {}.\n\
          Outliers: {}.\n",
         sizes(&check.sizes),
         check.means,
@@ -169,7 +167,7 @@ fn render(
 }
 
 fn sizes(sizes: &[usize]) -> String {
-    /// How many are named.
+    /// Maximum number of sizes listed in full.
     const SHOWN: usize = 8;
     let names: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     match &names[..] {
@@ -188,8 +186,8 @@ fn row(key: &GroupKey, launches: &[(&str, ObservationsNeeded)]) -> [String; 9] {
         .map(|(_, needed)| needed.observations)
         .min()
         .unwrap_or(0);
-    // One that was tried, hence the upper one of two in the middle.
-    let at = |place: usize| or_dash(passing.get(place).map(ToString::to_string));
+    // The median is a size that was tested, hence the upper one of two in the middle.
+    let at = |index: usize| or_dash(passing.get(index).map(ToString::to_string));
     [
         operation,
         bytes,
@@ -203,7 +201,7 @@ fn row(key: &GroupKey, launches: &[(&str, ObservationsNeeded)]) -> [String; 9] {
     ]
 }
 
-/// Everything, as one JSON document.
+/// Report of `downbeat samplesize` in JSON.
 #[derive(Debug, Serialize)]
 struct SampleSizeReport<'a> {
     schema: &'static str,
@@ -231,11 +229,11 @@ struct SampleSizeGroupReport<'a> {
 struct SampleSizeLaunchReport<'a> {
     launch: &'a str,
     observations: usize,
-    /// The first size whose means look normal.
+    /// First size whose means pass the normality test.
     smallest: Option<usize>,
-    /// What the test says of them.
+    /// P-value of the normality test at that size.
     normality_p: Option<f64>,
-    /// Why there can be no test.
+    /// Reason why the launch cannot be tested.
     untested: Option<String>,
 }
 
@@ -251,7 +249,7 @@ fn report<'a>(
             launch: name,
             observations: needed.observations,
             smallest: passes.map(MeansOfSize::size),
-            normality_p: passes.map(|of| of.normality().p),
+            normality_p: passes.map(|means| means.normality().p),
             untested: needed.smallest.as_ref().err().map(ToString::to_string),
         }
     };

@@ -1,4 +1,4 @@
-//! `downbeat regions diff`: which regions of a program grew or shrank from one run to another, and on which ranks.
+//! `downbeat regions diff`: changes of the regions of a program between two runs, and the ranks concerned.
 
 mod document;
 
@@ -12,28 +12,28 @@ use downbeat_common::output::{Table, count, percent, print, print_json, time};
 use downbeat_regions::{EventReport, ProfileReport, RankSet, RegionDiff, ReportDiff};
 
 use super::show::load;
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The regions whose greatest total of a rank changed the most come first. What moved is the share of the \
-                  events that would have to change their bin to make one histogram of the other: 0 if both are the same, \
-                  100 % if they have no bin in common.\n\nExample:\n  downbeat regions diff before.json after.json"
+    after_help = "Regions are sorted by the change of the maximum total of a rank. The column \"moved\" is the share of events \
+                  that would have to change their bin to turn one histogram into the other: 0 if both are equal, 100 % if \
+                  they have no bin in common.\n\nExample:\n  downbeat regions diff before.json after.json"
 )]
 pub(crate) struct RegionsDiffOptions {
-    /// The report of the first run
+    /// Report of the first run
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The report of the second run
+    /// Report of the second run
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// Says of so many regions which ranks changed, those that changed the most; 0 for the table alone
+    /// Maximum number of regions, in the order of the table, to show in detail; 0 for the table only [default: all]
     #[arg(long, value_name = "NUMBER")]
     details: Option<usize>,
-    /// Lists so many runs of ranks, such as 0-15 or 0-60:4, before the rest is counted
+    /// Maximum number of rank ranges, such as 0-15 or 0-60:4, to list for each group of ranks; others are counted
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     runs: usize,
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -102,7 +102,7 @@ fn render(
     text
 }
 
-/// In what the runs differ as a whole.
+/// Notes on differences between the runs as a whole.
 fn remarks(reports: &[ProfileReport; 2]) -> Vec<String> {
     let mut remarks = vec![];
     let [first, second] = reports;
@@ -110,20 +110,20 @@ fn remarks(reports: &[ProfileReport; 2]) -> Vec<String> {
         let both = first.ranks.min(second.ranks);
         let last = both.saturating_sub(1);
         remarks.push(format!(
-            "the numbers of ranks differ: only of 0-{last}, which both have, is it said which moved"
+            "the numbers of ranks differ: moves are only listed for the common ranks 0-{last}"
         ));
     }
     if first.clock != second.clock {
         remarks.push(format!(
-            "A was timed by {}, and B by {}",
+            "A was timed by {}, B by {}",
             first.clock, second.clock
         ));
     }
     let subtracted = [first, second].map(|report| report.overhead.subtracted);
     if subtracted[0] != subtracted[1] {
-        let which = if subtracted[0] { "A" } else { "B" };
+        let letter = if subtracted[0] { "A" } else { "B" };
         remarks.push(format!(
-            "what timing costs itself is subtracted in {which} only"
+            "the timing overhead is only subtracted in {letter}"
         ));
     }
     remarks
@@ -155,7 +155,7 @@ fn table(changed: &[&RegionDiff<'_>], diff: &ReportDiff<'_>) -> String {
 fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
     let nanos = |ticks: f64| ticks * diff.tick.as_nanos() as f64;
     let events = region.events();
-    let each = |of: fn(&EventReport) -> f64| events.map(|events| events.map(of));
+    let each = |value: fn(&EventReport) -> f64| events.map(|events| events.map(value));
     let shown = |value: Option<f64>| value.map_or_else(none, |ticks| time(nanos(ticks)));
     let change = |[first, second]: [Option<f64>; 2]| match (first, second) {
         (Some(first), Some(second)) if first > 0.0 => {
@@ -193,7 +193,7 @@ fn none() -> String {
     "-".to_owned()
 }
 
-/// With a sign also where it grew.
+/// Adds a sign to a positive change.
 fn signed(change: f64, text: String) -> String {
     if change > 0.0 {
         format!("+{text}")
@@ -202,19 +202,19 @@ fn signed(change: f64, text: String) -> String {
     }
 }
 
-/// On which ranks a region changed.
+/// Describes the changes of a region, and the ranks concerned.
 fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &RegionsDiffOptions) -> String {
     let mut lines = vec![];
     match region.events() {
         [Some(first), Some(second)] => both(region, [first, second], diff, options, &mut lines),
         [Some(only), None] => lines.push(format!(
             "{} A, on {}",
-            why_only(region, 1),
+            only_in(region, 1),
             listed(&only.ranks, options)
         )),
         [None, Some(only)] => lines.push(format!(
             "{} B, on {}",
-            why_only(region, 0),
+            only_in(region, 0),
             listed(&only.ranks, options)
         )),
         [None, None] => {}
@@ -237,8 +237,8 @@ fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &RegionsDiffO
     text
 }
 
-/// How the other report has it not.
-fn why_only(region: &RegionDiff<'_>, other: usize) -> &'static str {
+/// Describes why a region has events in one report only.
+fn only_in(region: &RegionDiff<'_>, other: usize) -> &'static str {
     if region.found[other].is_some() {
         "has events only in"
     } else {
@@ -262,12 +262,12 @@ fn both(
     let ranks = events.map(|found| found.ranks.len());
     if ranks[0] != ranks[1] {
         lines.push(format!(
-            "ran through by {} in A, by {} in B",
+            "executed by {} in A, by {} in B",
             count(ranks[0] as usize, "rank"),
             ranks[1]
         ));
     }
-    let unit = TickUnit::new(diff.tick);
+    let unit = BinUnit::new(diff.tick);
     let named = |bin: DecimalBin| unit.plain_span(bin);
     if let Some(moved) = region.histogram {
         let [from, to] = moved.fullest.map(named);
@@ -285,23 +285,23 @@ fn both(
         ));
     }
     for moved in &region.moves {
-        let place = |bin: Option<DecimalBin>| bin.map_or_else(|| "not in it".to_owned(), named);
+        let group = |bin: Option<DecimalBin>| bin.map_or_else(|| "no events".to_owned(), named);
         let ranks = listed(&moved.ranks, options);
         lines.push(format!(
             "{} -> {}: {ranks}",
-            place(moved.from),
-            place(moved.to)
+            group(moved.from),
+            group(moved.to)
         ));
     }
     if region.undetermined > 0 {
         let ranks = count(region.undetermined as usize, "rank");
         lines.push(format!(
-            "of {ranks} it is not known whether they moved, as lists of ranks are bounded"
+            "{ranks}: moves unknown, since the lists of ranks were truncated"
         ));
     }
 }
 
-/// `3 ranks (0-1,7)`.
+/// Formats ranks: `3 ranks (0-1,7)`.
 fn listed(ranks: &RankSet, options: &RegionsDiffOptions) -> String {
     let (runs, more) = ranks.shown(options.runs);
     let runs = runs.collect::<Vec<_>>().join(",");
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_as_a_whole_is_noted() {
+    fn differences_between_the_runs_are_noted() {
         let one = report("TSC", Overhead::default(), 1);
         let text = shown(&[one.clone(), one.clone()]);
         assert_eq!(
@@ -369,8 +369,8 @@ mod tests {
         );
         let text = shown(&[one.clone(), one.merge(other).unwrap()]);
         for line in [
-            "Note: the numbers of ranks differ: only of 0-0, which both have, is it said which moved\n",
-            "Note: what timing costs itself is subtracted in B only\n",
+            "Note: the numbers of ranks differ: moves are only listed for the common ranks 0-0\n",
+            "Note: the timing overhead is only subtracted in B\n",
             "\n*** step\n  still running: 1 time(s) in A, 3 in B\n",
         ] {
             assert!(text.contains(line), "{text}");
@@ -378,7 +378,7 @@ mod tests {
         let other = report("CLOCK_MONOTONIC", Overhead::default(), 1);
         let text = shown(&[report("TSC", Overhead::default(), 1), other]);
         assert!(
-            text.contains("Note: A was timed by TSC, and B by CLOCK_MONOTONIC\n"),
+            text.contains("Note: A was timed by TSC, B by CLOCK_MONOTONIC\n"),
             "{text}"
         );
     }

@@ -1,4 +1,4 @@
-//! `downbeat regions show -o`: reports on one page with pictures.
+//! `downbeat regions show -o`: reports as one HTML page with plots.
 
 mod detail;
 mod histogram;
@@ -8,10 +8,10 @@ mod summary;
 use downbeat_regions::{ProfileReport, TextOptions};
 
 use downbeat_common::page::Page;
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 
-/// The page of reports that have names of their own; of a single one, it is not said again and again.
-pub(super) fn of(reports: &[(String, ProfileReport)], options: &TextOptions) -> Page {
+/// Builds the page of named reports; headings contain the names if there are several.
+pub(super) fn build(reports: &[(String, ProfileReport)], options: &TextOptions) -> Page {
     let mut page = Page::default();
     let several = reports.len() > 1;
     let id = |number: usize| format!("report-{number}");
@@ -25,7 +25,7 @@ pub(super) fn of(reports: &[(String, ProfileReport)], options: &TextOptions) -> 
         page.links(&links);
     }
     for (number, (name, report)) in (1..).zip(reports) {
-        let unit = TickUnit::new(report.tick);
+        let unit = BinUnit::new(report.tick);
         if several {
             page.section(&id(number), name);
         }
@@ -47,7 +47,7 @@ pub(super) fn of(reports: &[(String, ProfileReport)], options: &TextOptions) -> 
     page
 }
 
-/// What the page is called.
+/// Title of the page.
 pub(super) fn title(reports: &[(String, ProfileReport)]) -> String {
     match reports {
         [(name, _)] => format!("Regions of {name}"),

@@ -1,4 +1,4 @@
-//! `downbeat regions show`: saved reports as text, or as a page.
+//! `downbeat regions show`: saved reports as text, or as an HTML page.
 
 use std::path::{Path, PathBuf};
 
@@ -15,25 +15,25 @@ use super::page;
                   downbeat regions show --merge atmosphere.json ocean.json"
 )]
 pub(crate) struct RegionsShowOptions {
-    /// Reports that programs saved
+    /// Saved reports
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Writes a page with pictures to this file instead, or to standard output for -
+    /// File for an HTML page with plots instead of the text, or - for standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// Write every picture of the page to this folder, too, as a file of its own
+    /// Folder for a separate SVG file of every plot of the page
     #[arg(long, value_name = "DIR", requires = "output")]
     svg: Option<PathBuf>,
-    /// Makes one report of all: the ranks of each program are counted on from those of the one before
+    /// Merge all reports into one: the ranks of each program follow those of the one before
     #[arg(long)]
     merge: bool,
-    /// Shows so many regions in detail, those that take the longest; 0 for the summary alone
+    /// Maximum number of regions, longest first, to show in detail; 0 for the summary only [default: all]
     #[arg(long, value_name = "NUMBER")]
     details: Option<usize>,
-    /// Lists so many runs of ranks, such as 0-15 or 0-60:4, before the rest is counted
+    /// Maximum number of rank ranges, such as 0-15 or 0-60:4, to list for each group of ranks; others are counted
     #[arg(long, value_name = "NUMBER", default_value_t = TextOptions::default().most_runs)]
     runs: usize,
-    /// Prints JSON instead: the report, or a list if there are several
+    /// Print JSON: the report, or a list of reports
     #[arg(long)]
     json: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
     };
     if let Some(output) = &options.output {
         let named: Vec<_> = options.names().into_iter().zip(reports).collect();
-        return page::of(&named, &options.text()).write(
+        return page::build(&named, &options.text()).write(
             &page::title(&named),
             "-o",
             output,
@@ -62,16 +62,12 @@ pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
         [one] if options.json => print_json(one),
         several if options.json => print_json(&several),
         [one] => print(&one.text(&options.text())),
-        several => print(&one_after_the_other(
-            &options.files,
-            several,
-            &options.text(),
-        )),
+        several => print(&joined_text(&options.files, several, &options.text())),
     }
 }
 
 impl RegionsShowOptions {
-    /// What the reports are called: after their files.
+    /// Names of the reports: the paths of their files.
     fn names(&self) -> Vec<String> {
         let names: Vec<String> = self
             .files
@@ -101,7 +97,7 @@ fn merged(files: &[PathBuf], reports: Vec<ProfileReport>) -> Result<ProfileRepor
     let mut named = files.iter().zip(reports);
     let (first, report) = named
         .next()
-        .ok_or_else(|| Failure::Input("there is no report".to_owned()))?;
+        .ok_or_else(|| Failure::Input("no report given".to_owned()))?;
     named.try_fold(report, |all, (file, report)| {
         let failed =
             |why| Failure::Input(format!("{} and {}: {why}", first.display(), file.display()));
@@ -109,11 +105,7 @@ fn merged(files: &[PathBuf], reports: Vec<ProfileReport>) -> Result<ProfileRepor
     })
 }
 
-fn one_after_the_other(
-    files: &[PathBuf],
-    reports: &[ProfileReport],
-    options: &TextOptions,
-) -> String {
+fn joined_text(files: &[PathBuf], reports: &[ProfileReport], options: &TextOptions) -> String {
     let shown = files
         .iter()
         .zip(reports)
@@ -145,9 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn several_reports_are_named_and_merged_ones_are_one() {
+    fn reports_are_named_and_can_be_merged() {
         let files = [PathBuf::from("a.json"), PathBuf::from("b.json")];
-        let text = one_after_the_other(&files, &[report(1), report(1)], &TextOptions::default());
+        let text = joined_text(&files, &[report(1), report(1)], &TextOptions::default());
         assert!(
             text.starts_with("a.json\n\n*** profile for 1 task ***\n"),
             "{text}"

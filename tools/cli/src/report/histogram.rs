@@ -1,4 +1,4 @@
-//! The observations of all launches together: bins, and a density over them, for each experiment.
+//! Histograms and densities of the observations of all launches of each experiment.
 
 use downbeat_records::stats::{Density, Histogram, Sample};
 
@@ -9,36 +9,36 @@ use downbeat_common::page::style;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units::{self, TimeUnit};
 
-/// As many bins as can be told apart.
+/// Maximum number of bins that can be distinguished.
 const MOST_BINS: usize = 60;
-/// At how many places the density is drawn.
+/// Number of points of a density.
 const PLACES: usize = 160;
-/// With more experiments than these, bins would hide each other: there are densities only.
+/// Maximum number of experiments with bins: those of more would hide each other.
 const MOST_WITH_BINS: usize = 2;
 
 /// The observations of all launches of an experiment.
 #[derive(Debug)]
 pub(crate) struct PooledSample<'a> {
-    /// Those that are no outliers.
+    /// Observations without outliers.
     pub(crate) kept: Sample<'a>,
-    /// As [`smooth::steps`] says of the launches.
+    /// Bandwidth that hides the steps of the clock, from [`smooth::step_bandwidth`].
     pub(crate) steps: f64,
 }
 
 struct HistogramShape {
     histogram: Histogram,
     density: Option<Density>,
-    /// How many observations a bin of height 1 has.
+    /// Number of observations in a bin of height 1.
     unit: f64,
 }
 
-/// `None` if there are no observations. Of each experiment all that are no outliers, or none.
+/// Draws the observations of each experiment without outliers; `None` if there are none.
 pub(crate) fn picture(
     title: String,
     names: &[String],
     experiments: &[Option<PooledSample<'_>>],
 ) -> Option<Picture> {
-    let samples = || experiments.iter().flatten().map(|together| &together.kept);
+    let samples = || experiments.iter().flatten().map(|pooled| &pooled.kept);
     let low = samples()
         .map(|sample| sample.quantile(0.0))
         .reduce(f64::min)?;
@@ -47,7 +47,7 @@ pub(crate) fn picture(
         .reduce(f64::max)?;
     let shapes: Vec<Option<HistogramShape>> = experiments
         .iter()
-        .map(|together| together.as_ref().map(shape))
+        .map(|pooled| pooled.as_ref().map(shape))
         .collect();
     let with_bins = shapes.len() <= MOST_WITH_BINS;
     let highest = shapes
@@ -59,7 +59,7 @@ pub(crate) fn picture(
     let mut x = Axis::linear_times("run-time", low, high, 6);
     let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
     x.label = format!("run-time, {} (all launches, without outliers)", unit.name);
-    // Of no unit are there more than all observations.
+    // The unit is chosen so that no value exceeds 100 %.
     let per = if highest * unit.nanos > 1.0 {
         TimeUnit::for_nanos(unit.nanos / 1e3)
     } else {
@@ -81,14 +81,14 @@ pub(crate) fn picture(
     if with_bins {
         each().for_each(|(series, shape)| draw_bins(&mut frame, series, shape));
     }
-    // Lines over the bins of all.
+    // Lines are drawn over all bins.
     each().for_each(|(series, shape)| draw_density(&mut frame, series, shape));
     Some(frame.finish(title, describe(names, experiments)))
 }
 
-fn shape(together: &PooledSample<'_>) -> HistogramShape {
-    let (sample, steps) = (&together.kept, together.steps);
-    // Where the steps of a clock ask for wider kernels, they ask for wider bins.
+fn shape(pooled: &PooledSample<'_>) -> HistogramShape {
+    let (sample, steps) = (&pooled.kept, pooled.steps);
+    // Steps of a clock that need wider kernels also need wider bins.
     let most = if steps > 0.0 {
         (sample.quantile(1.0) - sample.quantile(0.0)) / (2.2 * steps)
     } else {
@@ -97,7 +97,7 @@ fn shape(together: &PooledSample<'_>) -> HistogramShape {
     let histogram = sample.histogram((most as usize).clamp(1, MOST_BINS));
     HistogramShape {
         unit: sample.len() as f64 * histogram.width,
-        density: smooth::with(sample, PLACES, steps),
+        density: smooth::density(sample, PLACES, steps),
         histogram,
     }
 }
@@ -141,7 +141,7 @@ fn draw_bins(frame: &mut Frame, series: usize, shape: &HistogramShape) {
 
 fn draw_density(frame: &mut Frame, series: usize, shape: &HistogramShape) {
     let Some(density) = &shape.density else {
-        // All are the same: a line as high as there is room.
+        // All observations are equal: a line over the full height.
         let x = frame.at_x(shape.histogram.start);
         frame
             .canvas
@@ -151,15 +151,15 @@ fn draw_density(frame: &mut Frame, series: usize, shape: &HistogramShape) {
     let on_axis = density.points().filter(|(at, _)| frame.x.contains(*at));
     let places: Vec<_> = on_axis.map(|point| frame.at(point)).collect();
     frame.canvas.path(&style::line(series), &places);
-    // What tells the series apart without colours and dashes, at its peak.
+    // A marker at the peak distinguishes the series without colours and dashes.
     if let Some(peak) = places.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)) {
         frame.canvas.marker(series, peak);
     }
 }
 
 fn describe(names: &[String], experiments: &[Option<PooledSample<'_>>]) -> String {
-    let of = |(name, together): (&String, &Option<PooledSample<'_>>)| {
-        let sample = &together.as_ref()?.kept;
+    let describe_one = |(name, pooled): (&String, &Option<PooledSample<'_>>)| {
+        let sample = &pooled.as_ref()?.kept;
         let [low, first, median, third, high] =
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
         let count = units::counted(sample.len(), "observation", "observations");
@@ -170,7 +170,7 @@ fn describe(names: &[String], experiments: &[Option<PooledSample<'_>>]) -> Strin
     names
         .iter()
         .zip(experiments)
-        .filter_map(of)
+        .filter_map(describe_one)
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn two_have_bins_and_densities_and_more_densities_only() {
+    fn only_two_experiments_have_bins() {
         let two = drawn(&mut [spread(4_000.0), spread(4_100.0)]);
         assert_eq!(two.matches("class=\"area ").count(), 2);
         assert!(
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn there_may_be_none_and_all_may_be_the_same() {
+    fn no_observations_and_equal_observations_are_drawn() {
         assert_eq!(drawn(&mut [vec![], vec![]]), "");
         let same = drawn(&mut [vec![5.0; 4], vec![]]);
         assert!(

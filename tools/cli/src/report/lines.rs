@@ -1,4 +1,4 @@
-//! Averages over the sizes of messages, a line for each experiment, with intervals.
+//! Averages over message sizes, one line for each experiment, with intervals.
 
 use downbeat_records::stats::Interval;
 
@@ -8,11 +8,11 @@ use downbeat_common::page::style;
 use downbeat_common::page::svg::{Picture, text_width};
 use downbeat_common::page::units;
 
-/// One experiment.
+/// Line of one experiment.
 #[derive(Debug)]
 pub(crate) struct AverageLine {
     pub(crate) name: String,
-    /// By size.
+    /// Points, sorted by size.
     pub(crate) points: Vec<AveragePoint>,
 }
 
@@ -20,12 +20,12 @@ pub(crate) struct AverageLine {
 pub(crate) struct AveragePoint {
     pub(crate) bytes: u64,
     pub(crate) nanos: f64,
-    /// Where the truth may be, if anybody can tell.
+    /// Confidence interval, if known.
     pub(crate) interval: Option<Interval>,
 }
 
 impl AveragePoint {
-    /// What is drawn of it.
+    /// Vertical range of the point with its interval.
     fn span(&self) -> Interval {
         self.interval.unwrap_or(Interval {
             low: self.nanos,
@@ -34,10 +34,10 @@ impl AveragePoint {
     }
 }
 
-/// By how much the lines of two experiments are apart, so that their intervals do not hide each other.
-const APART: f64 = 5.0;
+/// Horizontal distance between experiments, so that their intervals do not hide each other.
+const DISTANCE: f64 = 5.0;
 
-/// `None` if there is not a single point.
+/// Draws the lines; `None` if there are no points.
 pub(crate) fn picture(title: String, average: &str, lines: &[AverageLine]) -> Option<Picture> {
     let points = || lines.iter().flat_map(|line| &line.points);
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
@@ -58,16 +58,16 @@ pub(crate) fn picture(title: String, average: &str, lines: &[AverageLine]) -> Op
             &mut frame,
             series,
             line,
-            APART * (series as f64 - 0.5 * (lines.len() - 1) as f64),
+            DISTANCE * (series as f64 - 0.5 * (lines.len() - 1) as f64),
         );
     }
     Some(frame.finish(title, describe(lines)))
 }
 
-fn draw(frame: &mut Frame, series: usize, line: &AverageLine, aside: f64) {
+fn draw(frame: &mut Frame, series: usize, line: &AverageLine, offset: f64) {
     let place = |frame: &Frame, point: &AveragePoint, nanos: f64| {
         let (x, y) = frame.at((size_place(point.bytes), nanos));
-        (x + aside, y)
+        (x + offset, y)
     };
     let places: Vec<_> = line
         .points
@@ -92,7 +92,7 @@ fn draw(frame: &mut Frame, series: usize, line: &AverageLine, aside: f64) {
 }
 
 fn describe(lines: &[AverageLine]) -> String {
-    let of = |line: &AverageLine| {
+    let describe_one = |line: &AverageLine| {
         let point = |point: &AveragePoint| {
             format!(
                 "{} at {}",
@@ -106,7 +106,7 @@ fn describe(lines: &[AverageLine]) -> String {
             line.points.iter().map(point).collect::<Vec<_>>().join(", ")
         )
     };
-    lines.iter().map(of).collect::<Vec<_>>().join(" ")
+    lines.iter().map(describe_one).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn every_point_of_every_experiment_is_drawn_and_told() {
+    fn every_point_of_every_experiment_is_drawn_and_described() {
         let lines = [
             line("one", &[(8, 400.0), (1_024, 900.0)]),
             line("two", &[(8, 500.0), (65_536, 30_000.0)]),
         ];
         let picture = picture("medians".into(), "median", &lines).unwrap();
         let drawn = picture.inline(1);
-        // Each of the four points has its mark, and each experiment another one in the legend.
+        // Each of the four points has a marker, and each experiment another one in the legend.
         assert_eq!(drawn.matches("class=\"m c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"m c1\"").count(), 3);
         assert!(drawn.contains(

@@ -1,4 +1,4 @@
-//! The experiments of a report, and what is common to several of them.
+//! Experiments of a report, and their common operations.
 
 use std::path::{Path, PathBuf};
 
@@ -6,37 +6,37 @@ use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnaly
 use downbeat_records::stats::{MedianInterval, Sample};
 use downbeat_records::{GroupKey, Launch};
 
-/// One experiment.
+/// An experiment with its launches and analysis.
 #[derive(Debug)]
 pub(crate) struct MeasuredExperiment {
-    /// As short as it can be without being that of another.
+    /// Shortest unique name.
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
     pub(crate) launches: Vec<(String, Launch)>,
     pub(crate) analysis: Analysis,
 }
 
-/// Everything a report is about.
+/// All experiments of a report, with the settings of their analysis.
 #[derive(Debug)]
 pub(crate) struct Experiments {
-    /// At least one.
+    /// Experiments, at least one.
     pub(crate) all: Vec<MeasuredExperiment>,
     pub(crate) settings: AnalysisSettings,
-    /// To what a launch comes.
+    /// Average of each launch.
     pub(crate) average: Average,
 }
 
-/// An operation among so many ranks, in any of the experiments.
+/// An operation with a number of ranks that any of the experiments measured.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredOperation {
     pub(crate) operation: String,
     pub(crate) ranks: u32,
-    /// Ascending.
+    /// Message sizes, ascending.
     pub(crate) sizes: Vec<u64>,
 }
 
 impl MeasuredOperation {
-    /// What a title says of it.
+    /// Title of plots of this operation.
     pub(crate) fn title(&self) -> String {
         format!(
             "{}, {}",
@@ -53,15 +53,15 @@ impl MeasuredOperation {
         }
     }
 
-    /// At most so many of its sizes: the least, the greatest, and what is between.
+    /// Returns at most `most` sizes: the smallest, the largest, and some between.
     pub(crate) fn some_sizes(&self, most: usize) -> Vec<u64> {
         let count = self.sizes.len();
         if count <= most {
             return self.sizes.clone();
         }
-        let place = |i: usize| i * (count - 1) / (most - 1).max(1);
+        let index = |i: usize| i * (count - 1) / (most - 1).max(1);
         (0..most)
-            .filter_map(|i| self.sizes.get(place(i)).copied())
+            .filter_map(|i| self.sizes.get(index(i)).copied())
             .collect()
     }
 }
@@ -74,13 +74,13 @@ impl Experiments {
             .collect()
     }
 
-    /// Where the median of the launches is.
+    /// Confidence interval of the median of the launches.
     pub(crate) fn interval(&self, averages: &Sample<'_>) -> Option<MedianInterval> {
         averages.median_interval(self.settings.confidence)
     }
 
-    /// All kinds, by operation and ranks.
-    pub(crate) fn kinds(&self) -> Vec<MeasuredOperation> {
+    /// Returns all operations, sorted by name and ranks.
+    pub(crate) fn operations(&self) -> Vec<MeasuredOperation> {
         let groups = self
             .all
             .iter()
@@ -88,21 +88,21 @@ impl Experiments {
         let mut keys: Vec<&GroupKey> = groups.map(|group| &group.key).collect();
         keys.sort_unstable_by_key(|key| (&key.operation, key.ranks, key.bytes));
         keys.dedup();
-        let mut kinds: Vec<MeasuredOperation> = Vec::new();
+        let mut operations: Vec<MeasuredOperation> = Vec::new();
         for key in keys {
-            match kinds
+            match operations
                 .last_mut()
-                .filter(|kind| kind.operation == key.operation && kind.ranks == key.ranks)
+                .filter(|last| last.operation == key.operation && last.ranks == key.ranks)
             {
-                Some(kind) => kind.sizes.push(key.bytes),
-                None => kinds.push(MeasuredOperation {
+                Some(last) => last.sizes.push(key.bytes),
+                None => operations.push(MeasuredOperation {
                     operation: key.operation.clone(),
                     ranks: key.ranks,
                     sizes: vec![key.bytes],
                 }),
             }
         }
-        kinds
+        operations
     }
 }
 
@@ -111,19 +111,19 @@ impl MeasuredExperiment {
         self.analysis.group(key)
     }
 
-    /// For every launch, what it observed of a group, in the order of the observations; empty if it did not measure it.
+    /// Returns the observations of a group for every launch, in their order; empty if the launch did not measure it.
     pub(crate) fn observations(&self, key: &GroupKey) -> Vec<&[f64]> {
         let group = |launch: &'_ Launch| launch.groups.iter().position(|group| group.key == *key);
         let nanos = self.launches.iter().map(|(_, launch)| match group(launch) {
-            Some(place) => &launch.groups[place].nanos[..],
+            Some(index) => &launch.groups[index].nanos[..],
             None => &[],
         });
         nanos.collect()
     }
 }
 
-/// The observations of one launch without its outliers, sorted; nothing if there are none.
-pub(crate) fn kept(nanos: &[f64]) -> Vec<f64> {
+/// Returns the observations of one launch without outliers, sorted.
+pub(crate) fn without_outliers(nanos: &[f64]) -> Vec<f64> {
     let mut nanos = nanos.to_vec();
     Sample::new(&mut nanos)
         .map(|all| all.without_outliers().values().to_vec())
@@ -140,7 +140,7 @@ pub(crate) fn shown_sizes(operations: usize) -> usize {
     }
 }
 
-/// A name for each folder: its last part, with those before it where that is not enough to tell it from the others.
+/// Returns a unique name for each folder: its last component, with preceding ones where that is not unique.
 pub(crate) fn short_names(folders: &[PathBuf]) -> Vec<String> {
     let parts: Vec<Vec<String>> = folders.iter().map(|folder| parts(folder)).collect();
     let last =
@@ -148,23 +148,23 @@ pub(crate) fn short_names(folders: &[PathBuf]) -> Vec<String> {
     let longest = parts.iter().map(Vec::len).max().unwrap_or(1);
     (0..parts.len())
         .map(|i| {
-            let is_own = |count: &usize| {
+            let is_unique = |count: &usize| {
                 let others = parts.iter().enumerate().filter(|(other, _)| *other != i);
                 others
                     .into_iter()
                     .all(|(_, other)| last(other, *count) != last(&parts[i], *count))
             };
             let name = (1..=longest)
-                .find(is_own)
+                .find(is_unique)
                 .map(|count| last(&parts[i], count));
-            // The same folder again.
+            // The same folder is given twice.
             name.unwrap_or_else(|| format!("{} ({})", last(&parts[i], 1), i + 1))
         })
         .collect()
 }
 
 fn parts(folder: &Path) -> Vec<String> {
-    // `.` and `a/..` have no name of their own.
+    // Resolve `.` and `a/..`, which are not names.
     let full = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let parts: Vec<String> = full
         .iter()
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_short_as_they_can_be() {
+    fn names_are_as_short_as_possible() {
         let names =
             |folders: &[&str]| short_names(&folders.iter().map(PathBuf::from).collect::<Vec<_>>());
         assert_eq!(names(&["/x/a", "/x/b"]), ["a", "b"]);
@@ -193,15 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn some_sizes_are_the_ends_and_what_is_between() {
-        let kind = |sizes: &[u64]| MeasuredOperation {
+    fn some_sizes_are_the_ends_and_some_between() {
+        let operation = |sizes: &[u64]| MeasuredOperation {
             operation: "x".into(),
             ranks: 2,
             sizes: sizes.to_vec(),
         };
-        assert_eq!(kind(&[1, 2, 4, 8, 16, 32]).some_sizes(3), [1, 4, 32]);
-        assert_eq!(kind(&[1, 2]).some_sizes(3), [1, 2]);
-        assert_eq!(kind(&[1, 2, 4]).some_sizes(2), [1, 4]);
-        assert_eq!(kind(&[1, 2, 4]).some_sizes(1), [1]);
+        assert_eq!(operation(&[1, 2, 4, 8, 16, 32]).some_sizes(3), [1, 4, 32]);
+        assert_eq!(operation(&[1, 2]).some_sizes(3), [1, 2]);
+        assert_eq!(operation(&[1, 2, 4]).some_sizes(2), [1, 4]);
+        assert_eq!(operation(&[1, 2, 4]).some_sizes(1), [1]);
     }
 }

@@ -1,4 +1,4 @@
-//! All observations in the order in which they were made: shows drift inside a launch, and from launch to launch.
+//! All observations in order of measurement: shows drift within a launch and between launches.
 
 use downbeat_records::stats::Sample;
 
@@ -7,29 +7,30 @@ use downbeat_common::page::frame::Frame;
 use downbeat_common::page::svg::{Picture, TextAnchor, number};
 use downbeat_common::page::{style, units};
 
-/// What stands in one column of the picture: however many observations there are, none of the extremes is lost.
+/// Ranges of the observations in one column of the plot: extremes are kept for any number of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct OrderColumn {
-    /// The least and greatest of what is not above the limit.
+    /// Minimum and maximum of the observations up to the limit.
     usual: Option<(f64, f64)>,
-    /// And of what is.
+    /// Minimum and maximum of the observations above the limit.
     above: Option<(f64, f64)>,
 }
 
-/// How many observations at least have a median together, and how many such medians a launch has at most.
+/// Minimum number of observations of a median.
 const BLOCK: usize = 12;
+/// Maximum number of medians of a launch.
 const MOST_BLOCKS: usize = 24;
 
-/// What the vertical axis spans: the same for all experiments, so that their pictures can be compared.
+/// Range of the vertical axis: equal for all experiments, so that their plots can be compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OrderSpan {
     pub(crate) least: f64,
-    /// The greatest of those that are no outliers.
+    /// Largest observation that is not an outlier.
     pub(crate) usual: f64,
     pub(crate) greatest: f64,
 }
 
-/// The launches of one experiment. `None` if there is no observation.
+/// Draws the launches of one experiment; `None` if there are no observations.
 pub(crate) fn picture(
     title: String,
     series: usize,
@@ -64,12 +65,12 @@ pub(crate) fn picture(
             (frame.at_x(count as f64), y),
         );
     }
-    draw_course(&mut frame, series, launches);
-    name_launches(&mut frame, launches);
+    draw_medians(&mut frame, series, launches);
+    label_launches(&mut frame, launches);
     Some(frame.finish(title, describe(launches)))
 }
 
-/// Sorts values into columns, from left to right.
+/// Distributes values over columns, from left to right.
 fn columns(
     values: impl Iterator<Item = f64>,
     count: usize,
@@ -121,7 +122,7 @@ fn draw_columns(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
             usual += &stroke(x, frame.at_y(low) + 0.5, frame.at_y(high) - 0.5);
         }
         if let Some((low, high)) = column.above {
-            // A full bar would look like many of them, where there may be but two.
+            // A full bar would suggest many observations, where there may be only two.
             let y = frame.at_y(high);
             above += &stroke(x, frame.at_y(low), y);
             greatest += &stroke(x, y + 1.2, y - 1.2);
@@ -137,8 +138,8 @@ fn stroke(x: f64, from: f64, to: f64) -> String {
     format!("M{} {}V{}", number(x), number(from), number(to))
 }
 
-/// The course of each launch: medians of as many observations in a row, and between which quartiles half of them are.
-fn draw_course(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
+/// Draws medians and quartiles of consecutive blocks of each launch.
+fn draw_medians(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let mut before = 0;
     for launch in launches {
         let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
@@ -166,8 +167,8 @@ fn draw_course(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     }
 }
 
-/// The numbers of the launches, where there is room, and borders between them.
-fn name_launches(frame: &mut Frame, launches: &[&[f64]]) {
+/// Draws the numbers of launches where they fit, and borders between launches.
+fn label_launches(frame: &mut Frame, launches: &[&[f64]]) {
     let (mut before, mut free) = (0, f64::NEG_INFINITY);
     for (i, launch) in launches.iter().enumerate() {
         let name = (i + 1).to_string();
@@ -189,7 +190,7 @@ fn name_launches(frame: &mut Frame, launches: &[&[f64]]) {
 }
 
 fn describe(launches: &[&[f64]]) -> String {
-    let of = |(i, launch): (usize, &&[f64])| {
+    let describe_one = |(i, launch): (usize, &&[f64])| {
         let median = |part: &[f64]| {
             Sample::new(&mut part.to_vec())
                 .map(|part| units::time(part.median()))
@@ -205,7 +206,7 @@ fn describe(launches: &[&[f64]]) -> String {
     launches
         .iter()
         .enumerate()
-        .filter_map(of)
+        .filter_map(describe_one)
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -225,7 +226,7 @@ mod tests {
             });
             prop_assert!(kept(values.iter().copied().fold(f64::MAX, f64::min)));
             prop_assert!(kept(values.iter().copied().fold(f64::MIN, f64::max)));
-            // Every column has something in it, and what is above the limit is where it belongs.
+            // No column is empty, and values above the limit are in the right range.
             prop_assert!(found.iter().all(|column| column.usual.is_some() || column.above.is_some()));
             prop_assert!(found.iter().filter_map(|column| column.usual).all(|(_, high)| high <= 90.0));
             let above = values.iter().filter(|value| **value > 90.0).count();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_in_a_million_is_seen() {
+    fn one_outlier_in_a_million_is_drawn() {
         let mut launch: Vec<f64> = (0..1_000_000).map(|i| 400.0 + f64::from(i % 10)).collect();
         launch[777_777] = 1e6;
         let span = OrderSpan {

@@ -1,4 +1,4 @@
-//! The parts of the page, one per file, in the order in which they are read.
+//! Sections of the page, one per file.
 
 mod comparison;
 mod conditions;
@@ -11,28 +11,26 @@ mod tables;
 use super::measured::Experiments;
 use downbeat_common::page::Page;
 
-/// The title of the page and all that is on it.
+/// Writes all sections; returns the title of the page.
 pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
-    let kinds = experiments.kinds();
+    let operations = experiments.operations();
     let compared = comparison::compare(experiments);
-    headline::write(page, experiments, &kinds, &compared);
+    headline::write(page, experiments, &operations, &compared);
     let mut sections = vec![
         ("medians", "Run-times"),
         ("comparison", "Comparison"),
         ("distributions", "Distributions"),
-    ];
-    sections.extend([
         ("order", "Order"),
         ("conditions", "Conditions"),
         ("tables", "Tables"),
-    ]);
+    ];
     sections.retain(|(id, _)| *id != "comparison" || !compared.is_empty());
     page.links(&sections);
-    medians::write(page, experiments, &kinds);
-    comparison::write(page, experiments, &kinds, &compared);
-    distributions::write(page, experiments, &kinds);
-    orders::write(page, experiments, &kinds);
+    medians::write(page, experiments, &operations);
+    comparison::write(page, experiments, &operations, &compared);
+    distributions::write(page, experiments, &operations);
+    orders::write(page, experiments, &operations);
     conditions::write(page, experiments);
-    tables::write(page, experiments, &kinds);
+    tables::write(page, experiments, &operations);
     headline::title(experiments)
 }

@@ -1,4 +1,4 @@
-//! By how much other experiments differ from the first, size by size, with intervals and asterisks.
+//! Shifts of the other experiments relative to the first, by message size, with intervals and asterisks.
 
 use downbeat_records::stats::Interval;
 
@@ -7,22 +7,22 @@ use downbeat_common::page::frame::Frame;
 use downbeat_common::page::svg::{Picture, TextAnchor, fitting};
 use downbeat_common::page::{style, units};
 
-/// One size in one of the other experiments.
+/// Shift of one message size in one of the other experiments.
 #[derive(Clone, Debug)]
 pub(crate) struct RelativeShift {
     pub(crate) bytes: u64,
-    /// Which experiment; the first, with which it is compared, is 0.
+    /// Index of the experiment; 0 is the first, with which the others are compared.
     pub(crate) series: usize,
-    /// The shift as a share of the first one's median.
+    /// Shift divided by the median of the first experiment.
     pub(crate) share: f64,
     pub(crate) interval: Interval,
     pub(crate) stars: &'static str,
 }
 
-/// The height of one shift.
+/// Height of one shift.
 const ROW: f64 = 17.0;
 
-/// `None` if there are no shifts. They are by size, and for each size by experiment.
+/// Draws shifts, which must be sorted by size and experiment; `None` if there are none.
 pub(crate) fn picture(
     title: String,
     names: &[String],
@@ -37,12 +37,12 @@ pub(crate) fn picture(
         .map(|shift| shift.interval.high.max(shift.share))
         .reduce(f64::max)?
         .max(0.0);
-    // The asterisks have a column of their own on the right.
-    let room = 0.12 * (high - low.min(0.0));
+    // The asterisks have a separate column on the right.
+    let margin = 0.12 * (high - low.min(0.0));
     let first = names
         .first()
         .map_or(String::new(), |name| fitting(name, 250.0));
-    let x = Axis::shares(&format!("slower than {first} by, %"), low, high + room, 6);
+    let x = Axis::shares(&format!("slower than {first} by, %"), low, high + margin, 6);
     let row = |i: usize| -(i as f64 + 0.5);
     let mut ticks: Vec<(f64, String)> = Vec::new();
     for (i, shift) in shifts.iter().enumerate() {
@@ -64,11 +64,11 @@ pub(crate) fn picture(
         ticks,
     );
     let height = ROW * (shifts.len() as f64).max(3.0);
-    // Only those that are compared are in the legend, and only if they are several.
+    // A legend is only needed for several compared experiments.
     let names = if names.len() > 2 { names } else { &[] };
     let mut frame = Frame::new(x, y, names, height);
     if names.len() > 2 {
-        part_sizes(&mut frame, shifts);
+        separate_sizes(&mut frame, shifts);
     }
     let zero = frame.at_x(0.0);
     frame
@@ -80,8 +80,8 @@ pub(crate) fn picture(
     Some(frame.finish(title, describe(names, shifts)))
 }
 
-/// Borders between sizes, where each has several rows.
-fn part_sizes(frame: &mut Frame, shifts: &[RelativeShift]) {
+/// Draws borders between sizes that have several rows.
+fn separate_sizes(frame: &mut Frame, shifts: &[RelativeShift]) {
     let (left, right) = (0.0, downbeat_common::page::svg::WIDTH - 12.0);
     for (i, pair) in shifts.windows(2).enumerate() {
         if pair[0].bytes != pair[1].bytes {
@@ -110,7 +110,7 @@ fn draw(frame: &mut Frame, row: f64, shift: &RelativeShift) {
 }
 
 fn describe(names: &[String], shifts: &[RelativeShift]) -> String {
-    let of = |shift: &RelativeShift| {
+    let describe_one = |shift: &RelativeShift| {
         let name = names
             .get(shift.series)
             .map_or("second experiment", String::as_str);
@@ -124,7 +124,7 @@ fn describe(names: &[String], shifts: &[RelativeShift]) -> String {
     };
     shifts
         .iter()
-        .map(|shift| of(shift).trim_end().to_owned() + ".")
+        .map(|shift| describe_one(shift).trim_end().to_owned() + ".")
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shift_has_its_row_and_stars() {
+    fn every_shift_has_a_row_and_stars() {
         let shift = |bytes, series, share: f64, stars| RelativeShift {
             bytes,
             series,

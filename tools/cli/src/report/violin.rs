@@ -1,4 +1,4 @@
-//! The observations of every launch side by side: a violin is as wide as they are dense, and in it is the box of Tukey.
+//! Violin plots of the observations of every launch, with Tukey's box in each.
 
 use downbeat_records::stats::Sample;
 
@@ -8,23 +8,24 @@ use downbeat_common::page::frame::Frame;
 use downbeat_common::page::svg::{Picture, TextAnchor};
 use downbeat_common::page::{style, units};
 
-/// One launch.
+/// Violin of one launch.
 #[derive(Debug)]
 pub(crate) struct Violin<'a> {
-    /// Of which experiment.
+    /// Index of the experiment.
     pub(crate) series: usize,
-    /// Which one it is, counted from 1.
+    /// Number of the launch, from 1.
     pub(crate) launch: usize,
-    /// The observations without outliers.
+    /// Observations without outliers.
     pub(crate) kept: Sample<'a>,
 }
 
-/// At how many places a violin is drawn.
-const PLACES: usize = 64;
-/// What is narrower has no shape that anybody could see; there are boxes only.
+/// Number of points of the outline of a violin.
+const POINTS: usize = 64;
+/// Minimum width of a violin; launches with less space have boxes only.
 const NARROWEST: f64 = 5.0;
 
-/// `None` if there is no launch. The outliers are those that are not shown; a word on them is part of the picture.
+/// Draws the launches; `None` if there are none. `outliers` is the number of observations that are not drawn, which the plot
+/// names.
 pub(crate) fn picture(
     title: String,
     names: &[String],
@@ -58,7 +59,7 @@ pub(crate) fn picture(
     for (place, violin) in violins.iter().enumerate() {
         draw(&mut frame, place as f64 + 0.5, slot, violin);
     }
-    name_launches(&mut frame, violins, slot);
+    label_launches(&mut frame, violins, slot);
     mark_experiments(&mut frame, violins);
     Some(frame.finish(title, describe(names, violins)))
 }
@@ -69,7 +70,7 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
     let density = if slot < NARROWEST {
         None
     } else {
-        smooth::of_launch(kept, PLACES)
+        smooth::launch_density(kept, POINTS)
     };
     if let Some(density) = density {
         let widest = density.heights.iter().copied().fold(0.0, f64::max);
@@ -97,9 +98,9 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
         .line("median", (x - half, median), (x + half, median));
 }
 
-/// The numbers of the launches below them, and a border between experiments.
-fn name_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
-    // Every launch, every second, every fifth...
+/// Draws the numbers of launches, and borders between experiments.
+fn label_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
+    // Label every launch, every second, every fifth...
     let every = [1, 2, 5, 10, 20, 50, 100, 200, 500]
         .into_iter()
         .find(|every| slot * *every as f64 >= 20.0)
@@ -122,19 +123,19 @@ fn name_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
     }
 }
 
-/// The mark of each experiment above the middle of its violins.
+/// Draws the marker of each experiment above the middle of its violins.
 fn mark_experiments(frame: &mut Frame, violins: &[Violin<'_>]) {
     let mut before = 0;
-    for of_one in violins.chunk_by(|one, two| one.series == two.series) {
-        let x = frame.at_x(before as f64 + 0.5 * of_one.len() as f64);
+    for experiment in violins.chunk_by(|one, two| one.series == two.series) {
+        let x = frame.at_x(before as f64 + 0.5 * experiment.len() as f64);
         let y = frame.top() - 8.0;
-        frame.canvas.marker(of_one[0].series, (x, y));
-        before += of_one.len();
+        frame.canvas.marker(experiment[0].series, (x, y));
+        before += experiment.len();
     }
 }
 
 fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
-    let of = |violin: &Violin<'_>| {
+    let describe_one = |violin: &Violin<'_>| {
         let name = names.get(violin.series).map_or("", String::as_str);
         let [first, median, third] =
             [0.25, 0.5, 0.75].map(|share| units::time(violin.kept.quantile(share)));
@@ -143,7 +144,11 @@ fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
             violin.launch
         )
     };
-    violins.iter().map(of).collect::<Vec<_>>().join(" ")
+    violins
+        .iter()
+        .map(describe_one)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -151,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_launch_has_its_violin_box_and_number() {
+    fn every_launch_has_a_violin_a_box_and_a_number() {
         let mut data: Vec<Vec<f64>> = (0..6)
             .map(|launch| {
                 (0..50)

@@ -1,4 +1,4 @@
-//! Launches of one folder have equal factors: one that has others is not left among them.
+//! Records of one folder must have equal factors: a record that differs is moved aside.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,19 +10,19 @@ use downbeat_files::FileError;
 use downbeat_records::Factors;
 use downbeat_records::{RecordError, is_complete, launch_files, read_header};
 
-/// The launches that a folder holds.
+/// The records of a folder.
 #[derive(Debug)]
 pub(super) struct LaunchRecords {
     folder: PathBuf,
-    /// What all launches must have, and whose that is.
+    /// Factors that all records must have, with the record that they are from.
     standard: Option<(PathBuf, Factors)>,
 }
 
 impl LaunchRecords {
-    /// Those that are there already.
+    /// Checks the existing records. Those of `planned` launches come first, in their order.
     ///
     /// # Errors
-    /// When they differ. Those of the plan that come later are the odd ones, and what is not of the plan comes last.
+    /// If a record differs from the first one: it is then moved aside.
     pub(super) fn check(folder: &Path, planned: &[&str]) -> Result<Self, Failure> {
         let mut records = Self {
             folder: folder.to_owned(),
@@ -36,7 +36,7 @@ impl LaunchRecords {
                 .unwrap_or(planned.len())
         });
         for (_, file) in &files {
-            // One that has no head yet has nothing that differs; its program goes on with it, or begins anew.
+            // A record without a complete header is ignored: its program will continue or overwrite it.
             if let Ok((factors, _)) = read_header(file) {
                 records.admit(file, factors)?;
             }
@@ -44,10 +44,10 @@ impl LaunchRecords {
         Ok(records)
     }
 
-    /// Takes a launch that is now complete among the others.
+    /// Adds the record of a launch that is now complete.
     ///
     /// # Errors
-    /// When it differs from them: it is then moved aside.
+    /// If it differs from the others: it is then moved aside.
     pub(super) fn add(&mut self, name: &str) -> Result<(), Failure> {
         let file = file(&self.folder, name)?;
         file.map_or(Ok(()), |file| {
@@ -74,23 +74,23 @@ impl LaunchRecords {
                 "{differ}: moved to {}; the same command line launches it again",
                 aside.display()
             ),
-            Err(why) => format!("{differ}; it is to be moved away by hand: {why}"),
+            Err(why) => format!("{differ}; it could not be moved aside, so move it by hand: {why}"),
         }))
     }
 }
 
-/// Whether the launch of this name is complete in this folder.
+/// Returns true if the record of this launch is complete.
 ///
 /// # Errors
-/// When that cannot be read.
+/// If it cannot be read.
 pub(super) fn complete(folder: &Path, name: &str) -> Result<bool, Failure> {
     file(folder, name)?.map_or(Ok(false), |file| is_complete(&file).map_err(Failure::run))
 }
 
-/// The names of all launches that are complete in this folder.
+/// Returns the names of all complete launches of a folder.
 ///
 /// # Errors
-/// When that cannot be read.
+/// If a record cannot be read.
 pub(super) fn all_complete(folder: &Path) -> Result<HashSet<String>, Failure> {
     let mut names = HashSet::new();
     for (name, file) in files(folder)? {
@@ -101,10 +101,10 @@ pub(super) fn all_complete(folder: &Path) -> Result<HashSet<String>, Failure> {
     Ok(names)
 }
 
-/// The record of the launch of this name, if it has one.
+/// Returns the record of this launch, if it has one.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub(super) fn file(folder: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
     Ok(files(folder)?
         .into_iter()
@@ -112,13 +112,13 @@ pub(super) fn file(folder: &Path, name: &str) -> Result<Option<PathBuf>, Failure
         .map(|(_, file)| file))
 }
 
-/// The records of a folder: names of launches, and files.
+/// Returns the records of a folder: names of launches, and files.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub(super) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     match launch_files(folder) {
-        // What is said of the folder itself is that it has none, or is not there yet.
+        // An error about the folder itself means that it has no records or does not exist yet.
         Err(RecordError::File(FileError::Content { path, .. })) if path == folder => Ok(Vec::new()),
         Err(RecordError::File(FileError::Io { why, .. }))
             if why.kind() == io::ErrorKind::NotFound =>
@@ -129,7 +129,7 @@ pub(super) fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
     }
 }
 
-/// Renames a record, and its raw one, so that nobody takes it for a launch; nothing that is there is overwritten.
+/// Renames a record and its raw record, so that they no longer count as a launch; overwrites nothing.
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let with = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
     let suffixes = (1..).map(|i| {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_odd_one_is_moved_aside_and_named() {
+    fn a_record_that_differs_is_moved_aside_and_named() {
         let folder = std::env::temp_dir().join(format!("downbeat-alike-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = |name: &str| folder.join(name);

@@ -1,4 +1,4 @@
-//! One attempt to launch a program: it ends by itself, or is ended.
+//! One attempt at a launch.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -13,32 +13,32 @@ use super::events::{RunEvent, RunEvents};
 use super::log::LogFollower;
 use super::orphans;
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttemptEnd {
-    /// By itself, or by somebody else's signal.
+    /// The program ended by itself, or by a signal of another process.
     Itself(ExitStatus),
-    /// It took too long.
+    /// The program took too long.
     Late,
-    /// This program was told to end.
+    /// This process received a signal to end.
     Signal(i32),
 }
 
-/// What is launched, and how.
+/// A command to launch, with its log and options.
 #[derive(Debug)]
 pub(super) struct LaunchAttempt<'a> {
     pub(super) words: &'a [String],
-    /// Where its log is,
+    /// Path of the log.
     pub(super) path: &'a Path,
-    /// and the log itself, which is the program's own.
+    /// Log file, which becomes the output of the program.
     pub(super) log: File,
     pub(super) timeout: Option<Duration>,
     pub(super) verbose: bool,
 }
 
 impl LaunchAttempt<'_> {
-    /// Launches the program in a process group of its own, so that all of it can be ended, and waits for its end.
-    /// `show` is called now and then, when there is somebody who can see it.
+    /// Launches the program in a process group of its own, so that all its processes can be ended, and waits for its end.
+    /// Calls `show` repeatedly if standard error is a terminal or the output is copied to it.
     pub(super) fn run(self, events: &RunEvents, show: impl Fn(Duration)) -> io::Result<AttemptEnd> {
         let mut follower = if self.verbose {
             Some(LogFollower::new(self.path)?)
@@ -54,7 +54,7 @@ impl LaunchAttempt<'_> {
             .stdout(self.log.try_clone()?)
             .stderr(self.log)
             .spawn()?;
-        // Or this process would hold its log, and the lock on it.
+        // Otherwise this process would keep the log, and the lock on it.
         drop(command);
         let began = Instant::now();
         let group = Pid::from_child(&child);
@@ -67,16 +67,16 @@ impl LaunchAttempt<'_> {
         let deadline = self.timeout.and_then(|timeout| began.checked_add(timeout));
         let mut ending = Termination {
             group,
-            why: None,
+            outcome: None,
             kill_at: deadline,
         };
         loop {
             let next_look = tick.map(|tick| Instant::now() + tick);
             match events.next([next_look, ending.kill_at].into_iter().flatten().min()) {
                 Some(RunEvent::Ended) => break,
-                Some(RunEvent::Signal(signal)) => ending.hurry(AttemptEnd::Signal(signal)),
+                Some(RunEvent::Signal(signal)) => ending.escalate(AttemptEnd::Signal(signal)),
                 None if ending.kill_at.is_some_and(|at| at <= Instant::now()) => {
-                    ending.hurry(AttemptEnd::Late)
+                    ending.escalate(AttemptEnd::Late)
                 }
                 None => {}
             }
@@ -85,42 +85,42 @@ impl LaunchAttempt<'_> {
                 follower.show();
             }
         }
-        // What it left behind would disturb the next launch, and may write to its record.
+        // Processes that are left would disturb the next launch, and may write to the record.
         ending.signal(Signal::KILL);
         let status = child.wait()?;
         orphans::end();
         if let Some(follower) = &mut follower {
             follower.show();
         }
-        Ok(ending.why.unwrap_or(AttemptEnd::Itself(status)))
+        Ok(ending.outcome.unwrap_or(AttemptEnd::Itself(status)))
     }
 }
 
-/// How a program is ended: first it is asked to, then it is not asked.
+/// Ends a program: first by SIGTERM, then by SIGKILL.
 struct Termination {
     group: Pid,
-    why: Option<AttemptEnd>,
-    /// When the next step is due.
+    outcome: Option<AttemptEnd>,
+    /// Time of the next step.
     kill_at: Option<Instant>,
 }
 
 impl Termination {
-    /// A launcher has to end its ranks, of which some are on other nodes.
+    /// Time between the signals: an MPI launcher has to end its ranks, some of them on other nodes.
     const GRACE: Duration = Duration::from_secs(10);
 
-    /// The next step. Who presses ^C twice does not want to wait.
-    fn hurry(&mut self, why: AttemptEnd) {
-        let first = self.why.is_none();
-        // That the user wants to end is more than that it took too long.
-        if first || matches!(why, AttemptEnd::Signal(_)) {
-            self.why = Some(why);
+    /// Takes the next step: pressing ^C twice kills at once.
+    fn escalate(&mut self, outcome: AttemptEnd) {
+        let first = self.outcome.is_none();
+        // A signal of the user takes precedence over a timeout.
+        if first || matches!(outcome, AttemptEnd::Signal(_)) {
+            self.outcome = Some(outcome);
         }
         self.signal(if first { Signal::TERM } else { Signal::KILL });
         self.kill_at = first.then(|| Instant::now() + Self::GRACE);
     }
 
     fn signal(&self, signal: Signal) {
-        // It fails when nobody is left.
+        // This fails if no process is left.
         let _ = kill_process_group(self.group, signal);
     }
 }

@@ -1,4 +1,4 @@
-//! What is to be launched: one command, or several variants of it.
+//! Commands to launch: one, or several named variants.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use downbeat_common::Failure;
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 
-/// A command, and the name that tells it from the others where there are several.
+/// A command, with a name if there are several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Variant {
@@ -21,10 +21,10 @@ pub(super) const PLAN_FILE: &str = "plan.json";
 const OPTION: &str = "--variant";
 
 impl Variant {
-    /// From what stands behind the first `--`, and the name that stands before it.
+    /// Splits the words after the first `--` into commands; `first` is the name before it.
     ///
-    /// Once there is a name, each further `--variant NAME --` begins the next command, so that no command can have a word
-    /// `--variant` of its own: a `--` that was forgotten is noticed, and does not make one command of two.
+    /// If there is a name, each further `--variant NAME --` begins the next command, and no command can have a word `--variant`
+    /// of its own: otherwise a forgotten `--` would join two commands.
     pub(super) fn split(first: Option<&str>, words: &[String]) -> Result<Vec<Self>, Failure> {
         let mut variants = vec![Self {
             name: first.map(str::to_owned),
@@ -40,17 +40,17 @@ impl Variant {
             };
             let separated = name.as_ref().is_some_and(|name| name.separated);
             match name {
-                // It may have an option of that name.
+                // The command may have an option of that name.
                 _ if first.is_none() && !separated => variants[0].command.push(word.clone()),
                 Some(name) if first.is_none() => {
                     let why = format!(
-                        "the command before {} has no name: begin with {OPTION} NAME --",
+                        "the command before {} has no name; begin with {OPTION} NAME --",
                         name.text
                     );
                     return Err(Failure::option(OPTION, why));
                 }
                 Some(name) if separated => {
-                    // The name, unless it is part of the word, and `--`.
+                    // Skip the name, unless it is part of this word, and `--`.
                     words.nth(name.words);
                     variants.push(Self {
                         name: Some(name.text),
@@ -60,7 +60,7 @@ impl Variant {
                 _ => {
                     return Err(Failure::option(
                         OPTION,
-                        "a name, -- and a command have to follow",
+                        "must be followed by a name, -- and a command",
                     ));
                 }
             }
@@ -77,17 +77,17 @@ impl Variant {
             None => Err(Failure::option("COMMAND", why)),
         };
         if let Some(name) = &self.name {
-            // It is the name of a folder, and is not to be taken for an option or for the plan.
+            // The name becomes that of a folder, and must not look like an option or be that of the plan.
             let plain = |c: char| c.is_ascii_alphanumeric() || "._+=@-".contains(c);
             if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(plain) {
                 return bad(
-                    "a name begins with a letter or digit, and has only those and . _ + = @ -",
+                    "a name must begin with a letter or digit, and contain only those and . _ + = @ -",
                 );
             }
             if name.eq_ignore_ascii_case(PLAN_FILE) {
-                return bad("there is a file of this name");
+                return bad("this name is reserved for a file");
             }
-            // Some file systems take both for the same.
+            // Some file systems ignore case.
             let same = |other: &Self| {
                 other
                     .name
@@ -99,31 +99,31 @@ impl Variant {
             }
         }
         match self.command.first().map(String::as_str) {
-            None | Some("") => return bad("there is no command behind --"),
+            None | Some("") => return bad("no command after --"),
             Some(program) if find(program).is_none() => {
-                return bad(&format!("{program}: there is no such program"));
+                return bad(&format!("{program}: program not found"));
             }
             Some(_) => {}
         }
         let has = |what: &str| self.command.iter().any(|word| word.contains(what));
         if has(OUT) && !has(LAUNCH) {
-            return bad("it has {out}, but not {launch}: every launch needs a record of its own");
+            return bad("contains {out} but not {launch}: every launch needs a record of its own");
         }
         Ok(())
     }
 
-    /// The folder of its records.
+    /// Returns the folder of the records.
     pub(super) fn folder(&self, out: &Path) -> PathBuf {
         self.name
             .as_ref()
             .map_or_else(|| out.to_owned(), |name| out.join(name))
     }
 
-    /// The words of the command that makes the record of this name.
+    /// Returns the words of the command for the launch of this name.
     pub(super) fn words(&self, out: &Path, launch: &str) -> Vec<String> {
         let folder = self.folder(out).display().to_string();
         if self.command.iter().any(|word| word.contains(LAUNCH)) {
-            // One pass, since a folder may be called {launch}.
+            // One pass, since the name of a folder may contain {launch}.
             let parts = |word: &String| {
                 word.split(LAUNCH)
                     .map(|part| part.replace(OUT, &folder))
@@ -140,14 +140,16 @@ impl Variant {
 const OUT: &str = "{out}";
 const LAUNCH: &str = "{launch}";
 
-/// A name that follows, in how many words, and whether `--` is behind it.
+/// Name of a variant after `--variant`.
 struct VariantName {
     text: String,
+    /// Number of words after `--variant` that it takes.
     words: usize,
+    /// True if `--` follows.
     separated: bool,
 }
 
-/// `None` if the word is not `--variant`; `Some(None)` if nothing follows it.
+/// Reads the name after `--variant`. `None` if the word is not `--variant`; `Some(None)` if nothing follows it.
 fn next_name<'a>(
     word: &str,
     rest: &mut impl Iterator<Item = &'a String>,
@@ -166,7 +168,7 @@ fn next_name<'a>(
     }))
 }
 
-/// Where a program is that a shell would find.
+/// Finds a program as a shell does.
 fn find(program: &str) -> Option<PathBuf> {
     let runs = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if program.contains('/') {
@@ -177,7 +179,7 @@ fn find(program: &str) -> Option<PathBuf> {
         .find(runs)
 }
 
-/// As one would type it.
+/// Quotes words for a shell.
 pub(super) fn quoted(words: &[String]) -> String {
     let quoter = shlex::Quoter::new().allow_nul(true);
     quoter
@@ -193,7 +195,7 @@ mod tests {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// As in `a: ls -l; b: sh`, or what is wrong.
+    /// Returns the commands as in `a: ls -l; b: sh`, or the error.
     fn split(first: Option<&str>, text: &str) -> String {
         let shown = |variant: Variant| {
             variant.name.map(|name| name + ": ").unwrap_or_default() + &variant.command.join(" ")
@@ -220,7 +222,7 @@ mod tests {
             split(Some("a"), "ls --variant=b -- sh --variant c-1.0 -- cat"),
             "a: ls; b: sh; c-1.0: cat"
         );
-        // It is a command's own option while nothing else speaks for a variant.
+        // Without a first name, `--variant` may be an option of the command.
         assert_eq!(
             split(None, "ls --variant x --variant"),
             "ls --variant x --variant"
@@ -229,33 +231,33 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_split_is_refused() {
+    fn invalid_variants_are_refused() {
         for (first, text, why) in [
-            (None, "", "COMMAND: there is no command behind --"),
+            (None, "", "COMMAND: no command after --"),
             (
                 None,
                 "ls --variant b -- sh",
-                "--variant: the command before b has no name: begin with --variant NAME --",
+                "--variant: the command before b has no name; begin with --variant NAME --",
             ),
             (
                 Some("a"),
                 "ls --variant b sh",
-                "--variant: a name, -- and a command have to follow",
+                "--variant: must be followed by a name, -- and a command",
             ),
             (
                 Some("a"),
                 "ls --variant",
-                "--variant: a name, -- and a command have to follow",
+                "--variant: must be followed by a name, -- and a command",
             ),
             (
                 Some("a"),
                 "ls --variant b --",
-                "--variant: b: there is no command behind --",
+                "--variant: b: no command after --",
             ),
             (
                 Some("a"),
                 "--variant b -- ls",
-                "--variant: a: there is no command behind --",
+                "--variant: a: no command after --",
             ),
             (
                 Some("a"),
@@ -265,32 +267,32 @@ mod tests {
             (
                 Some("Plan.json"),
                 "ls",
-                "--variant: Plan.json: there is a file of this name",
+                "--variant: Plan.json: this name is reserved for a file",
             ),
             (
                 None,
                 "no-such-program x",
-                "COMMAND: no-such-program: there is no such program",
+                "COMMAND: no-such-program: program not found",
             ),
-            (None, "/ x", "COMMAND: /: there is no such program"),
+            (None, "/ x", "COMMAND: /: program not found"),
             (
                 None,
                 "ls {out}/x",
-                "COMMAND: it has {out}, but not {launch}: every launch needs a record of its own",
+                "COMMAND: contains {out} but not {launch}: every launch needs a record of its own",
             ),
         ] {
             assert_eq!(split(first, text), why);
         }
         for name in ["", "a/b", "..", ".a", "-a", "a b", "é", "a\n"] {
             assert!(
-                split(Some(name), "ls").contains("begins with a letter or digit"),
+                split(Some(name), "ls").contains("begin with a letter or digit"),
                 "{name}"
             );
         }
     }
 
     #[test]
-    fn a_command_is_told_where_its_record_goes() {
+    fn a_command_receives_the_path_of_its_record() {
         let of = |name: Option<&str>, text: &str, out: &str| {
             let variant = Variant {
                 name: name.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! What a run waits for: the end of a launched program, a signal, or that time passes.
+//! Events that a run waits for: the end of a launched program, a signal, or a timeout.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -10,16 +10,16 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Something happened.
+/// An event that a run waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunEvent {
-    /// The program that is watched has ended, but is not yet waited for.
+    /// The watched program has ended, and must still be waited for.
     Ended,
-    /// The user, or the batch system, wants this program to end.
+    /// The user or the batch system sent a signal to end.
     Signal(i32),
 }
 
-/// Signals, and the ends of programs. Nobody polls for them: a run leaves the machine to what it launched.
+/// Receives signals and the ends of programs, without polling, which would disturb the launched program.
 #[derive(Debug)]
 pub(super) struct RunEvents {
     sender: Sender<RunEvent>,
@@ -27,12 +27,12 @@ pub(super) struct RunEvents {
 }
 
 impl RunEvents {
-    /// From now on signals do not end this program.
+    /// Begins to catch signals, which then no longer end this program.
     pub(super) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::channel();
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::run)?;
         let mine = sender.clone();
-        // It ends when nobody listens any more, or with this program.
+        // The thread ends when the receiver is gone, or with this program.
         thread::spawn(move || {
             signals
                 .forever()
@@ -41,7 +41,7 @@ impl RunEvents {
         Ok(Self { sender, receiver })
     }
 
-    /// Tells of the end of this child. Until it is waited for, its number is nobody else's.
+    /// Sends an event when this child ends. Its process id stays valid until it is waited for.
     pub(super) fn watch(&self, child: Pid) {
         let sender = self.sender.clone();
         thread::spawn(move || {
@@ -51,14 +51,14 @@ impl RunEvents {
                     WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
                 )
             };
-            // Any other error says that there is no such child: it has ended, too.
+            // Any other error means that there is no such child: it has ended, too.
             while ended().is_err_and(|why| why == Errno::INTR) {}
-            // Nobody may listen any more.
+            // The receiver may be gone.
             let _ = sender.send(RunEvent::Ended);
         });
     }
 
-    /// The next event, if there is one until then.
+    /// Waits for the next event, at most until the given time.
     pub(super) fn next(&self, until: Option<Instant>) -> Option<RunEvent> {
         let Some(until) = until else {
             return self.receiver.recv().ok();

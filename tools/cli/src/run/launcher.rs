@@ -1,4 +1,4 @@
-//! Launches what a plan has, one after the other.
+//! Launches the commands of a plan sequentially.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,46 +15,46 @@ use super::events::{RunEvent, RunEvents};
 use super::log::{self, say};
 use super::plan::{LaunchPlan, PlannedLaunch};
 
-/// What does not depend on the launch.
+/// Settings common to all launches.
 #[derive(Debug)]
 pub(super) struct Launcher<'a> {
     pub(super) out: &'a Path,
     pub(super) plan: &'a LaunchPlan,
     pub(super) events: &'a RunEvents,
-    /// How often a launch may fail before that is the end.
+    /// Number of times to repeat a failed launch.
     pub(super) retries: u32,
     pub(super) timeout: Option<Duration>,
     pub(super) verbose: bool,
 }
 
-/// How far it is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     total: usize,
     complete: usize,
-    /// How many of the complete ones were launched by this run, and how long they took.
+    /// Number of the complete launches that this run made, and their total duration.
     launched: u32,
     took: Duration,
 }
 
 impl Launcher<'_> {
-    /// Launches what is not complete.
+    /// Launches all that is not complete.
     ///
     /// # Errors
-    /// When a launch fails too often or has other factors, or when a signal comes.
+    /// If a launch fails too often or has other factors, or on a signal.
     pub(super) fn run(&self) -> Result<(), Failure> {
         let launches = self.plan.launches();
-        self.await_quiet(&launches)?;
+        self.await_earlier_runs(&launches)?;
         let mut records = self.records(&launches)?;
-        let todo = self.plan.todo(self.out)?;
+        let remaining = self.plan.remaining(self.out)?;
         let total = launches.len();
         let mut pace = Pace {
             total,
-            complete: total - todo.len(),
+            complete: total - remaining.len(),
             launched: 0,
             took: Duration::ZERO,
         };
-        for launch in &todo {
+        for launch in &remaining {
             let began = Instant::now();
             self.launch(launch, &pace)?;
             records[launch.variant].add(&launch.name)?;
@@ -75,8 +75,8 @@ impl Launcher<'_> {
         output::print(&format!("{launches} complete, in {}\n", self.out.display()))
     }
 
-    /// Waits until nothing is left of an earlier run.
-    fn await_quiet(&self, launches: &[PlannedLaunch]) -> Result<(), Failure> {
+    /// Waits until no program of an earlier run is left.
+    fn await_earlier_runs(&self, launches: &[PlannedLaunch]) -> Result<(), Failure> {
         for path in launches
             .iter()
             .map(|launch| self.log(launch))
@@ -88,7 +88,7 @@ impl Launcher<'_> {
     }
 
     fn records(&self, launches: &[PlannedLaunch]) -> Result<Vec<LaunchRecords>, Failure> {
-        let of = |(i, folder): (usize, PathBuf)| {
+        let check = |(i, folder): (usize, PathBuf)| {
             let names: Vec<&str> = launches
                 .iter()
                 .filter(|launch| launch.variant == i)
@@ -100,7 +100,7 @@ impl Launcher<'_> {
             .folders(self.out)
             .into_iter()
             .enumerate()
-            .map(of)
+            .map(check)
             .collect()
     }
 
@@ -125,7 +125,7 @@ impl Launcher<'_> {
         unlocked.map_err(|signal| self.stopped_by(signal))
     }
 
-    /// Until it is complete.
+    /// Launches a command until its record is complete.
     fn launch(&self, launch: &PlannedLaunch, pace: &Pace) -> Result<(), Failure> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
@@ -148,25 +148,25 @@ impl Launcher<'_> {
             };
             let why = format!("{label}: {why}; see {}", path.display());
             if complete {
-                // It was only afterwards that it failed, and it would find nothing to do.
+                // It failed after the measurement, and would find nothing to do.
                 say(&format!("{tail}downbeat: {why}; its record is complete"));
                 return Ok(());
             }
             if failed > self.retries {
                 say(&tail);
                 return Err(Failure::Run(format!(
-                    "{why}; the same command line goes on with it"
+                    "{why}; the same command line continues with it"
                 )));
             }
             say(&format!(
-                "{tail}downbeat: {why}; again ({failed} of {})",
+                "{tail}downbeat: {why}; repeating ({failed} of {})",
                 self.retries
             ));
         }
         Ok(())
     }
 
-    /// How it ended, and the last that it said.
+    /// Launches once; returns the outcome and the last lines of the output.
     fn attempt(
         &self,
         label: &str,
@@ -182,7 +182,7 @@ impl Launcher<'_> {
             begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
         let progress = ProgressBar::new(0.0);
         let show = |passed| {
-            // It would draw over what is shown.
+            // The progress line would overwrite the output.
             if !self.verbose {
                 progress.say(&pace.line(label, passed));
             }
@@ -197,7 +197,7 @@ impl Launcher<'_> {
         };
         let ended = attempt.run(self.events, show);
         let ended = ended.map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))?;
-        // What it said is on the terminal already where everything is shown.
+        // With `verbose` the output is on the terminal already.
         Ok((
             ended,
             if self.verbose {
@@ -216,14 +216,14 @@ impl Launcher<'_> {
         };
         let out = self.out.display();
         let line = format!(
-            "stopped by {name}; what was measured is in {out}, the same command line goes on from there"
+            "stopped by {name}; the results so far are in {out}, and the same command line continues from there"
         );
         Failure::Signal(u8::try_from(signal).unwrap_or(0), line)
     }
 }
 
 impl Pace {
-    /// Where it is, and how long the rest will take, if one can know.
+    /// Returns a progress line, with an estimate of the time left if a launch is complete.
     fn line(&self, label: &str, passed: Duration) -> String {
         let Self {
             total, complete, ..
@@ -248,7 +248,7 @@ fn begin(mut log: &File, words: &[String]) -> io::Result<u64> {
     Ok(log.metadata()?.len())
 }
 
-/// A time as one says it.
+/// Formats a duration in whole units.
 fn about(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_follows_from_the_launches_before() {
+    fn the_time_left_is_estimated_from_complete_launches() {
         let seconds = Duration::from_secs;
         let pace = Pace {
             total: 30,
@@ -284,7 +284,7 @@ mod tests {
             pace.line("launch-013", seconds(5)),
             "12 of 30 complete, 5 min left; launch-013 for 5 s"
         );
-        // It takes longer than the others.
+        // A launch that takes longer than the mean.
         let pace = Pace {
             complete: 29,
             ..pace

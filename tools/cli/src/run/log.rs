@@ -1,4 +1,4 @@
-//! What a launched program says, in a file.
+//! Logs of launched programs, and locks on files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use super::events::{RunEvent, RunEvents};
 
-/// Opens the log of a launch, to add to it, once nobody writes to it any more; or says which signal came meanwhile.
+/// Opens the log of a launch for appending, once no other program writes to it; or returns the signal that came meanwhile.
 ///
-/// The log is locked, and the program that is launched holds the lock with it, as does whatever it launches. So a program
-/// that outlived the run that launched it is not joined by another one that writes the same record.
+/// The log is locked, and the launched program inherits the lock, as do its children. So no second program can write the
+/// same record while one that outlived its run still does.
 pub(super) fn open(path: &Path, events: &RunEvents) -> io::Result<Result<File, i32>> {
     locked(
         OpenOptions::new().create(true).append(true).open(path)?,
@@ -22,41 +22,41 @@ pub(super) fn open(path: &Path, events: &RunEvents) -> io::Result<Result<File, i
     )
 }
 
-/// Waits until nobody writes to a record any more, who would have locked it: ranks can outlive their launcher, and do not
-/// hold its log.
+/// Waits until a record is not locked: its writer locks it, and ranks can outlive their launcher without holding its log.
 pub(super) fn await_unlocked(record: &Path, events: &RunEvents) -> io::Result<Result<(), i32>> {
     let file = OpenOptions::new().append(true).open(record)?;
     Ok(locked(file, record, events)?.map(drop))
 }
 
 fn locked(file: File, path: &Path, events: &RunEvents) -> io::Result<Result<File, i32>> {
-    let mut told = false;
+    let mut is_announced = false;
     while lock(&file)? == LockState::Taken {
-        if !told {
+        if !is_announced {
             let path = path.display();
             say(&format!(
-                "downbeat: a program that was launched before still writes to {path}: waiting for its end"
+                "downbeat: a program of an earlier launch still writes to {path}: waiting for its end"
             ));
-            told = true;
+            is_announced = true;
         }
-        if let Some(RunEvent::Signal(signal)) = events.next(Some(Instant::now() + PATIENCE)) {
+        if let Some(RunEvent::Signal(signal)) = events.next(Some(Instant::now() + LOCK_INTERVAL)) {
             return Ok(Err(signal));
         }
     }
     Ok(Ok(file))
 }
 
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Interval between attempts to lock a file.
+const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What came of locking a file.
+/// Result of locking a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockState {
-    /// It is this program's own, or that of what it hands it to.
+    /// Held by this process, or a child that inherits it.
     Mine,
-    /// It is somebody else's.
+    /// Held by another process.
     Taken,
-    /// Some file systems of clusters cannot lock files.
-    Unknown,
+    /// The file system cannot lock files.
+    Unsupported,
 }
 
 /// Locks a file, without waiting.
@@ -64,12 +64,12 @@ pub(super) fn lock(file: &File) -> io::Result<LockState> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(LockState::Mine),
         Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(LockState::Taken),
-        Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(LockState::Unknown),
+        Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK) => Ok(LockState::Unsupported),
         Err(why) => Err(why.into()),
     }
 }
 
-/// The last lines of what was written since it had this length, each after a bar.
+/// Returns the last lines that were written after the first `since` bytes, each after a bar.
 pub(super) fn tail(path: &Path, since: u64) -> String {
     const LINES: usize = 20;
     const BYTES: u64 = 8192;
@@ -81,7 +81,7 @@ pub(super) fn tail(path: &Path, since: u64) -> String {
         file.take(BYTES).read_to_end(&mut bytes)?;
         io::Result::Ok(bytes)
     };
-    // What cannot be read now can be read later, by whoever wants to know.
+    // A log that cannot be read now can be read later.
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text
@@ -89,7 +89,7 @@ pub(super) fn tail(path: &Path, since: u64) -> String {
         .filter(|line| !line.trim().is_empty())
         .collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
-    // A program that fails does not get to draw on the terminal.
+    // Control characters of a failed program must not reach the terminal.
     let plain = |line: &str| {
         line.chars()
             .filter(|c| !c.is_control() || *c == '\t')
@@ -100,31 +100,31 @@ pub(super) fn tail(path: &Path, since: u64) -> String {
         .collect()
 }
 
-/// What was written to the log, as far as it was not shown yet.
+/// Copies new output of a log to standard error.
 #[derive(Debug)]
 pub(super) struct LogFollower {
     file: File,
 }
 
 impl LogFollower {
-    /// From the end of what is there now.
+    /// Starts at the current end of the log.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::End(0))?;
         Ok(Self { file })
     }
 
-    /// Shows it on standard error.
+    /// Copies the output since the last call.
     pub(super) fn show(&mut self) {
-        // What cannot be shown is still in the log.
+        // On an error, the output is still in the log.
         let _ = io::copy(&mut self.file, &mut io::stderr());
     }
 }
 
-/// Says a line, or some, on standard error.
+/// Prints lines on standard error.
 pub(super) fn say(lines: &str) {
     if !lines.is_empty() {
-        // Nobody can be told that nobody can be told.
+        // If standard error cannot be written, the error cannot be reported either.
         let _ = writeln!(io::stderr(), "{}", lines.trim_end());
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_is_that_of_the_last_attempt() {
+    fn the_tail_is_from_the_last_attempt() {
         let path = std::env::temp_dir().join(format!("downbeat-log-{}", std::process::id()));
         let lines = |from: u32, to: u32| {
             (from..=to)

@@ -1,4 +1,4 @@
-//! What is to be launched, in which order: written down before anything is, so that it can be gone on with.
+//! Plan of an experiment: all launches in their order, stored before the first one, so that a run can be continued.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -13,35 +13,35 @@ use super::command::{PLAN_FILE, Variant, quoted};
 const SCHEMA: &str = "downbeat.run";
 const VERSION: u32 = 1;
 
-/// What is to be launched. Equal plans have equal orders, as far as the shorter one goes.
+/// All launches of an experiment. The order of a plan with fewer launches is the beginning of that with more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchPlan {
     schema: String,
     version: u32,
-    /// How often each variant is launched.
+    /// Number of launches of each variant.
     n: u32,
-    /// Of the order.
+    /// Seed of the order.
     seed: u64,
     variants: Vec<Variant>,
     /// Names of launches, which are also their paths in the folder: `launch-001`, or `VARIANT/launch-001`.
     order: Vec<String>,
 }
 
-/// One of the launches of a plan.
+/// A launch of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlannedLaunch {
-    /// Which of the variants.
+    /// Index of the variant.
     pub(super) variant: usize,
-    /// The name of its record.
+    /// Name of the record.
     pub(super) name: String,
-    /// The name, with that of the variant.
+    /// Name of the record, with that of the variant.
     pub(super) label: String,
 }
 
 impl LaunchPlan {
-    /// Blocks in which every variant is launched once, each in an order of its own: what drifts during the experiment
-    /// hits all variants alike.
+    /// Makes a plan of blocks in which every variant is launched once, each block in a random order, so that drift during
+    /// the experiment affects all variants equally.
     pub(super) fn new(n: u32, seed: u64, variants: Vec<Variant>) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut order = Vec::new();
@@ -62,13 +62,13 @@ impl LaunchPlan {
         }
     }
 
-    /// The plan of a folder; `None` if there is none.
+    /// Loads the plan of a folder; `None` if there is none.
     ///
     /// # Errors
-    /// When there is a file that is no plan.
+    /// If the file cannot be read or is not a valid plan.
     pub(super) fn load(folder: &Path) -> Result<Option<Self>, Failure> {
         let path = folder.join(PLAN_FILE);
-        let bad = |why: &dyn std::fmt::Display| {
+        let invalid = |why: &dyn std::fmt::Display| {
             Err(Failure::option(
                 "--out",
                 format!("{}: {why}", path.display()),
@@ -84,15 +84,15 @@ impl LaunchPlan {
             {
                 return Ok(None);
             }
-            Err(why) => return bad(&why),
+            Err(why) => return invalid(&why),
         };
         let plan: Self = match serde_json::from_str(&text) {
             Ok(plan) => plan,
-            Err(why) => return bad(&why),
+            Err(why) => return invalid(&why),
         };
         if plan.schema != SCHEMA || plan.version != VERSION {
-            return bad(&format!(
-                "this is {} {}, not {SCHEMA} {VERSION}",
+            return invalid(&format!(
+                "schema {} {}, expected {SCHEMA} {VERSION}",
                 plan.schema, plan.version
             ));
         }
@@ -100,21 +100,21 @@ impl LaunchPlan {
             labels.sort();
             labels
         };
-        // No more is computed than stands there.
-        let whole = plan.order.len() as u64 == u64::from(plan.n) * plan.variants.len() as u64
+        // The length is compared first, so that a huge `n` costs nothing.
+        let is_complete = plan.order.len() as u64 == u64::from(plan.n) * plan.variants.len() as u64
             && sorted(plan.order.clone())
                 == sorted(Self::new(plan.n, 0, plan.variants.clone()).order);
-        if whole {
+        if is_complete {
             Ok(Some(plan))
         } else {
-            bad(&"its order does not have every launch once")
+            invalid(&"the order does not contain every launch once")
         }
     }
 
-    /// What is there and what is wanted: the same, or longer.
+    /// Extends the plan to `n` launches of each variant.
     ///
     /// # Errors
-    /// When that is another experiment; names what differs.
+    /// If these options belong to another experiment; the message names the first difference.
     pub(super) fn extended(
         mut self,
         n: u32,
@@ -125,25 +125,28 @@ impl LaunchPlan {
             return Err(difference);
         }
         if let Some(seed) = seed.filter(|seed| *seed != self.seed) {
-            return Err(format!("--seed is {} there and {seed} here", self.seed));
+            return Err(format!(
+                "--seed is {} in the plan and {seed} here",
+                self.seed
+            ));
         }
         if n < self.n {
             return Err(format!(
-                "-n is {} there and {n} here, but can only grow",
+                "-n is {} in the plan and {n} here, but can only grow",
                 self.n
             ));
         }
-        // What is written down stands, also if another version of this program would have found another order.
+        // The stored order is kept, even if another version of this program would have made another.
         let longer = Self::new(n, self.seed, self.variants.clone());
         self.order
             .extend_from_slice(&longer.order[self.order.len()..]);
         Ok(Self { n, ..self })
     }
 
-    /// Writes the plan into the folder, unless it is there: all of it, or nothing.
+    /// Writes the plan into the folder atomically, unless it is there.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn save(&self, folder: &Path) -> Result<(), Failure> {
         if Self::load(folder)?.as_ref() == Some(self) {
             return Ok(());
@@ -160,34 +163,34 @@ impl LaunchPlan {
         write().map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))
     }
 
-    /// All launches, in their order.
+    /// Returns all launches in their order.
     pub(super) fn launches(&self) -> Vec<PlannedLaunch> {
-        let of = |label: &String| {
-            let (name, launch) = label
+        let launch = |label: &String| {
+            let (variant, name) = label
                 .rsplit_once('/')
-                .map_or((None, label.as_str()), |(name, launch)| {
-                    (Some(name), launch)
+                .map_or((None, label.as_str()), |(variant, name)| {
+                    (Some(variant), name)
                 });
-            // Every label is that of a variant.
+            // Every label contains a known variant.
             let variant = self
                 .variants
                 .iter()
-                .position(|variant| variant.name.as_deref() == name)
+                .position(|known| known.name.as_deref() == variant)
                 .unwrap_or(0);
             PlannedLaunch {
                 variant,
-                name: launch.to_owned(),
+                name: name.to_owned(),
                 label: label.clone(),
             }
         };
-        self.order.iter().map(of).collect()
+        self.order.iter().map(launch).collect()
     }
 
-    /// Those that are not complete, in their order.
+    /// Returns the launches that are not complete, in their order.
     ///
     /// # Errors
-    /// When the records cannot be read.
-    pub(super) fn todo(&self, out: &Path) -> Result<Vec<PlannedLaunch>, Failure> {
+    /// If the records cannot be read.
+    pub(super) fn remaining(&self, out: &Path) -> Result<Vec<PlannedLaunch>, Failure> {
         let complete = self
             .folders(out)
             .iter()
@@ -198,10 +201,10 @@ impl LaunchPlan {
         Ok(launches)
     }
 
-    /// Whether a launch has a record, complete or not.
+    /// Returns true if any launch has a record, complete or not.
     ///
     /// # Errors
-    /// When a folder cannot be read.
+    /// If a folder cannot be read.
     pub(super) fn has_records(&self, out: &Path) -> Result<bool, Failure> {
         let found = self
             .folders(out)
@@ -211,12 +214,12 @@ impl LaunchPlan {
         Ok(found.iter().any(|files| !files.is_empty()))
     }
 
-    /// What is launched.
+    /// Returns the variants.
     pub(super) fn variants(&self) -> &[Variant] {
         &self.variants
     }
 
-    /// The folders that hold the records.
+    /// Returns the folders that hold the records, one for each variant.
     pub(super) fn folders(&self, out: &Path) -> Vec<PathBuf> {
         self.variants
             .iter()
@@ -238,8 +241,8 @@ fn planned(variants: &[Variant], variant: usize, number: u32) -> PlannedLaunch {
     }
 }
 
-/// What differs first between the variants there and those here.
-fn difference(there: &[Variant], here: &[Variant]) -> Option<String> {
+/// Describes the first difference between the variants of the plan and the given ones.
+fn difference(planned: &[Variant], given: &[Variant]) -> Option<String> {
     let names = |variants: &[Variant]| {
         let names = variants.iter().map(|variant| {
             variant
@@ -249,31 +252,31 @@ fn difference(there: &[Variant], here: &[Variant]) -> Option<String> {
         });
         names.collect::<Vec<_>>().join(", ")
     };
-    if names(there) != names(here) {
+    if names(planned) != names(given) {
         return Some(format!(
-            "the variants are {} there and {} here",
-            names(there),
-            names(here)
+            "the variants are {} in the plan and {} here",
+            names(planned),
+            names(given)
         ));
     }
-    let (there, here) = there
+    let (planned, given) = planned
         .iter()
-        .zip(here)
-        .find(|(there, here)| there.command != here.command)?;
-    let of = there
+        .zip(given)
+        .find(|(planned, given)| planned.command != given.command)?;
+    let of_variant = planned
         .name
         .as_ref()
         .map_or_else(String::new, |name| format!(" of {name}"));
-    let longest = there.command.len().max(here.command.len());
+    let longest = planned.command.len().max(given.command.len());
     let word = |variant: &Variant, i: usize| variant.command.get(i).cloned();
-    let i = (0..longest).find(|i| word(there, *i) != word(here, *i))?;
+    let i = (0..longest).find(|i| word(planned, *i) != word(given, *i))?;
     let shown =
         |word: Option<String>| word.map_or_else(|| "missing".to_owned(), |word| quoted(&[word]));
     Some(format!(
-        "word {} of the command{of} is {} there and {} here",
+        "word {} of the command{of_variant} is {} in the plan and {} here",
         i + 1,
-        shown(word(there, i)),
-        shown(word(here, i))
+        shown(word(planned, i)),
+        shown(word(given, i))
     ))
 }
 
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_has_every_variant_once_and_the_order_is_the_seeds() {
+    fn every_block_has_every_variant_once_in_the_order_of_the_seed() {
         let names = ["a", "b", "c"];
         let plan = LaunchPlan::new(50, 7, variants(&names));
         let mut first = std::collections::BTreeSet::new();
@@ -308,7 +311,7 @@ mod tests {
         assert_eq!(first.len(), 3);
         assert_eq!(plan, LaunchPlan::new(50, 7, variants(&names)));
         assert_ne!(plan.order, LaunchPlan::new(50, 8, variants(&names)).order);
-        // A longer one goes on where this one ends, whatever stands there.
+        // A longer plan continues this one, even if its order was edited.
         let longer = LaunchPlan::new(80, 7, variants(&names));
         assert_eq!(
             plan.clone().extended(80, None, &variants(&names)).unwrap(),
@@ -347,13 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn another_experiment_is_told_by_what_differs() {
+    fn another_experiment_is_refused_with_the_difference() {
         let plan = LaunchPlan::new(3, 1, variants(&["a", "b"]));
         let differs =
             |n, seed, variants: &[Variant]| plan.clone().extended(n, seed, variants).unwrap_err();
         assert_eq!(
             differs(3, None, &variants(&["b", "a"])),
-            "the variants are a, b there and b, a here"
+            "the variants are a, b in the plan and b, a here"
         );
         let unnamed = [Variant {
             name: None,
@@ -361,26 +364,26 @@ mod tests {
         }];
         assert_eq!(
             differs(3, None, &unnamed),
-            "the variants are a, b there and one command here"
+            "the variants are a, b in the plan and one command here"
         );
         assert_eq!(
             differs(2, None, &variants(&["a", "b"])),
-            "-n is 3 there and 2 here, but can only grow"
+            "-n is 3 in the plan and 2 here, but can only grow"
         );
         assert_eq!(
             differs(3, Some(2), &variants(&["a", "b"])),
-            "--seed is 1 there and 2 here"
+            "--seed is 1 in the plan and 2 here"
         );
         let mut other = variants(&["a", "b"]);
         other[1].command.push("x y".to_owned());
         assert_eq!(
             differs(3, None, &other),
-            "word 3 of the command of b is missing there and 'x y' here"
+            "word 3 of the command of b is missing in the plan and 'x y' here"
         );
     }
 
     #[test]
-    fn a_plan_is_read_as_it_was_written_and_a_damaged_one_is_refused() {
+    fn a_saved_plan_is_loaded_and_a_damaged_one_is_refused() {
         let folder = std::env::temp_dir().join(format!("downbeat-plan-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         assert_eq!(LaunchPlan::load(&folder).unwrap(), None);

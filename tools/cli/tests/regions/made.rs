@@ -1,4 +1,4 @@
-//! Reports as programs might have saved them: an ocean on a grid of ranks, some of which have nothing but land.
+//! Synthetic reports: an ocean model on a grid of ranks, some of which have only land.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use downbeat_timers::Duration;
 
 /// A program run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Made {
-    /// On how many ranks.
+pub(crate) struct MadeRegions {
+    /// Number of ranks.
     pub(crate) ranks: u32,
-    /// How many of them are in a row of the grid.
+    /// Number of ranks in a row of the grid.
     pub(crate) columns: u32,
-    /// How many steps the program does.
+    /// Number of time steps.
     pub(crate) steps: u64,
-    /// Whether those with land have as much to do as the others.
+    /// True if ranks with land have as much work as the others.
     pub(crate) balanced: bool,
-    /// What the region is called that the ocean is worked out in.
+    /// Name of the region that computes the ocean.
     pub(crate) name: &'static str,
-    /// How long a tick is.
+    /// Duration of a tick.
     pub(crate) tick: Duration,
 }
 
-impl Made {
+impl MadeRegions {
     pub(crate) const fn on(ranks: u32, columns: u32) -> Self {
         let tick = Duration::from_nanos(1);
         Self {
@@ -41,9 +41,9 @@ impl Made {
     }
 
     pub(crate) fn report(&self) -> ProfileReport {
-        let of_rank = |rank| ProfileReport::new(&self.profile(rank));
-        // Neighbours first: whoever adds one rank after another copies the lists of ranks once for each.
-        let mut parts: Vec<ProfileReport> = (0..self.ranks).map(of_rank).collect();
+        let report_of_rank = |rank| ProfileReport::new(&self.profile(rank));
+        // Merge in pairs: adding one rank after another would copy the lists of ranks each time.
+        let mut parts: Vec<ProfileReport> = (0..self.ranks).map(report_of_rank).collect();
         while parts.len() > 1 {
             let mut pairs = parts.into_iter();
             parts = Vec::new();
@@ -102,7 +102,7 @@ impl Made {
         Profile::new("TSC, rdtsc", self.tick, overhead, regions)
     }
 
-    /// How long the ocean of a rank takes: on land nothing, at coasts less.
+    /// Duration of the ocean region of a rank: almost nothing on land, less at coasts.
     fn ocean(&self, rank: u32) -> u64 {
         let rows = self.ranks.div_ceil(self.columns);
         let (x, y) = (
@@ -123,7 +123,7 @@ impl Made {
     }
 }
 
-/// A region of which a rank has seen events of these lengths.
+/// Makes a region with events of these lengths.
 pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
     let mut ordered: Vec<ThreadEvent> = (1..)
         .zip(lengths)
@@ -155,9 +155,9 @@ pub(crate) fn region(name: &str, lengths: &[u64]) -> RegionProfile {
     }
 }
 
-/// A program whose ranks are all in groups of their own.
+/// Makes a report in which every rank is a group of its own.
 pub(crate) fn many_groups(ranks: usize) -> ProfileReport {
-    let of_rank = |rank: usize| {
+    let report_of_rank = |rank: usize| {
         let length = DecimalBin::from_index(20 + rank).map_or(0, DecimalBin::low);
         let regions = vec![region("solve", &[length, length, length + 1, 5])];
         ProfileReport::new(&Profile::new(
@@ -167,8 +167,8 @@ pub(crate) fn many_groups(ranks: usize) -> ProfileReport {
             regions,
         ))
     };
-    let more = (1..ranks).map(of_rank);
-    more.fold(of_rank(0), |all, rank| {
+    let more = (1..ranks).map(report_of_rank);
+    more.fold(report_of_rank(0), |all, rank| {
         all.merge(rank).expect("they count in the same ticks")
     })
 }

@@ -1,16 +1,16 @@
-//! Experiments as they might have been measured, with everything that a report is to show.
+//! Synthetic experiments with everything that a report shows.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// What an experiment is like.
-pub(crate) struct Made {
+/// Properties of a synthetic experiment.
+pub(crate) struct MadeExperiment {
     pub(crate) launches: usize,
     pub(crate) observations: usize,
-    /// By how much everything takes longer.
+    /// Factor of all run-times.
     pub(crate) slower: f64,
-    /// A factor that is its own.
+    /// Factor "mpi" of the experiment.
     pub(crate) library: &'static str,
 }
 
@@ -21,8 +21,8 @@ pub(crate) const OPERATIONS: [(&str, &[u64]); 3] = [
     ("bcast", &[0, 8, 64, 1_024, 32_768, 1_048_576]),
 ];
 
-impl Made {
-    /// Writes the launches to a folder, which is a new one.
+impl MadeExperiment {
+    /// Writes the launches to a new folder.
     pub(crate) fn write(&self, folder: &Path) {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).expect("a test may write here");
@@ -60,8 +60,8 @@ impl Made {
         bytes: u64,
     ) {
         let base = if operation == "barrier" { 250.0 } else { 400.0 } + bytes as f64 * 0.18;
-        // Launches differ by some percent; some of them drift.
-        let of_launch = 1.0 + 0.03 * random.f64() + 0.004 * launch as f64;
+        // Launches differ by some percent, and some drift.
+        let launch_factor = 1.0 + 0.03 * random.f64() + 0.004 * launch as f64;
         let drift = if launch % 3 == 2 { 0.15 } else { 0.0 };
         let mut sum = 0.0;
         for call in 0..self.observations {
@@ -73,7 +73,8 @@ impl Made {
                 1.0
             };
             let nanos =
-                (base * self.slower * of_launch * (1.0 + noise + drift * passed) * outlier).round();
+                (base * self.slower * launch_factor * (1.0 + noise + drift * passed) * outlier)
+                    .round();
             sum += nanos;
             let _ = writeln!(text, "{operation},{bytes},4,{call},valid,{nanos}");
         }

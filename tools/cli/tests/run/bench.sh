@@ -1,10 +1,10 @@
 #!/bin/sh
-# Stands in for a benchmark: writes the record of a launch, and goes on with it where an earlier one ended.
-# It does as the environment says, so that its command line stays the same:
-#   RANKS  a factor; PAUSE  seconds in each group; HOLD  a file: goes on when it is gone; FAIL  a file: fails while it exists, and takes it away;
-#   DIE    a file: is killed in the middle of a group while it exists, and takes it away;
-#   LEAVE  a file: leaves a process behind, and says there which one;
-#   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  does not end when it is asked to.
+# Replaces a benchmark: writes the record of a launch, or continues it. The environment controls its behaviour, so that the
+# command line stays the same:
+#   RANKS  a factor; PAUSE  seconds in each group; HOLD  a file: continues once it is removed;
+#   FAIL   a file: removes it and fails; DIE  a file: removes it and is killed in the middle of a group;
+#   LEAVE  a file: leaves a process behind, and writes its id there;
+#   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  ignores SIGTERM.
 while [ $# -gt 0 ]; do
     case $1 in
     --out) out=$2; shift 2 ;;
@@ -27,7 +27,7 @@ if grep -qs "^$columns" "$record"; then
         exit 1
     fi
     [ "$(tail -n 1 "$record")" != "# complete" ] || exit 0
-    # What was not finished is cut off.
+    # Cut off the incomplete group.
     last=$(grep -n "^# end\|^$columns" "$record" | tail -n 1)
     head -n "${last%%:*}" "$record" >"$out/cut" && mv "$out/cut" "$record"
 else

@@ -1,4 +1,4 @@
-//! An experiment in a folder of its own, and what is said of it.
+//! An experiment in a folder of its own, and the output of runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +12,11 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 pub(crate) const BENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run/bench.sh");
 
 /// An experiment in a folder of its own.
-pub(crate) struct Experiment {
+pub(crate) struct RunExperiment {
     pub(crate) out: PathBuf,
 }
 
-impl Experiment {
+impl RunExperiment {
     pub(crate) fn new(name: &str) -> Self {
         let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("run-{name}-{}", std::process::id()));
@@ -24,7 +24,7 @@ impl Experiment {
         Self { out }
     }
 
-    /// Options, then what is launched.
+    /// Command line of a run: options, then the launched command.
     pub(crate) fn command(&self, options: &[&str], launched: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
         command
@@ -40,10 +40,10 @@ impl Experiment {
         command
     }
 
-    /// Runs to its end, with this environment for the script.
-    pub(crate) fn run(&self, options: &[&str], environment: &[(&str, &str)]) -> Said {
+    /// Runs to the end, with this environment for the script.
+    pub(crate) fn run(&self, options: &[&str], environment: &[(&str, &str)]) -> RunOutput {
         let mut command = self.command(options, &["--", BENCH]);
-        Said::of(
+        RunOutput::of(
             &command
                 .envs(environment.iter().copied())
                 .output()
@@ -63,25 +63,25 @@ impl Experiment {
         fs::read_to_string(self.out.join(path)).unwrap_or_default()
     }
 
-    /// A file beside the folder, for the script to look at.
+    /// Makes a file next to the folder that the script checks.
     pub(crate) fn file(&self, name: &str) -> String {
         let path = self.out.with_extension(name);
-        fs::write(&path, "").expect("it can be written");
+        fs::write(&path, "").expect("the file can be written");
         path.to_str().expect("a name in UTF-8").to_owned()
     }
 
-    /// The process of the script, once there is one whose record has a head.
+    /// Returns the process of the script, once its record has a header.
     pub(crate) fn launched(&self) -> Pid {
-        let at_work = || {
+        let process = || {
             self.read("launch-001.csv")
                 .contains("operation")
                 .then(|| self.read("pid").trim().parse().ok())
                 .flatten()
         };
-        Pid::from_raw(eventually(at_work)).expect("a process has a number")
+        Pid::from_raw(eventually(process)).expect("a valid process id")
     }
 
-    /// Each record, and what it has up to the end of its last whole group.
+    /// Returns each record, up to the end of its last complete group.
     pub(crate) fn records(&self) -> BTreeMap<PathBuf, String> {
         let whole = |text: String| {
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -106,7 +106,7 @@ impl Experiment {
             .collect()
     }
 
-    /// That so many launches are there, each group of each of them once, and the partial ones gone.
+    /// Asserts that there are this many launches, each with each group once, and no partial group.
     pub(crate) fn is_complete(&self, launches: usize) {
         assert_eq!(self.records().len(), launches);
         for i in 1..=launches {
@@ -130,7 +130,7 @@ impl Experiment {
     }
 }
 
-impl Drop for Experiment {
+impl Drop for RunExperiment {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.out);
         for name in ["fail", "die", "hold", "err", "leave"] {
@@ -140,13 +140,13 @@ impl Drop for Experiment {
 }
 
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct RunOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Said {
+impl RunOutput {
     pub(crate) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self {
@@ -157,15 +157,19 @@ impl Said {
     }
 
     pub(crate) fn end_of(child: Child) -> Self {
-        Self::of(&child.wait_with_output().expect("it can be waited for"))
+        Self::of(
+            &child
+                .wait_with_output()
+                .expect("the process can be waited for"),
+        )
     }
 
-    /// The exit code, and that the last line says this.
-    pub(crate) fn ends(self, code: i32, says: &str) -> Self {
+    /// Asserts the exit code, and that the last line contains `text`.
+    pub(crate) fn ends(self, code: i32, text: &str) -> Self {
         let last = self.err.lines().last().unwrap_or_default();
         assert!(
-            self.code == Some(code) && last.contains(says),
-            "{says}: {self:?}"
+            self.code == Some(code) && last.contains(text),
+            "{text}: {self:?}"
         );
         self
     }
@@ -176,24 +180,24 @@ impl Said {
     }
 }
 
-/// Waits for what is sure to come.
+/// Waits until `look` returns a value.
 pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "it never came");
+        assert!(began.elapsed() < Duration::from_secs(60), "timeout");
         sleep(Duration::from_millis(5));
     }
 }
 
 pub(crate) fn send(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).expect("it is there");
+    kill_process(Pid::from_child(child), signal).expect("the process exists");
 }
 
 pub(crate) fn is_gone(process: Pid) -> bool {
-    // Or it is a zombie, which nobody in a container may wait for.
+    // It may be a zombie, if no process of the container waits for it.
     let stat =
         fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
     test_kill_process(process).is_err() || stat.contains(") Z ")

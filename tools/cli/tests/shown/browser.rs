@@ -1,4 +1,4 @@
-//! A browser without a window, to see pages as their readers do.
+//! A headless browser, which renders pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Who has no Chromium says so here, and is spared the tests that need one.
+/// Environment variable that skips the tests that need Chromium.
 const WITHOUT: &str = "DOWNBEAT_WITHOUT_CHROMIUM";
 
-/// Longer than a browser takes on a busy machine.
+/// Timeout, longer than a browser takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A browser, with a folder of its own for what it writes.
+/// A browser, with a folder for its files.
 pub(crate) struct Browser {
     program: &'static str,
     folder: PathBuf,
 }
 
 impl Browser {
-    /// `None` if this machine is said to have none.
+    /// Finds the browser; `None` if the environment says that there is none.
     pub(crate) fn find(folder: &Path) -> Option<Self> {
         if std::env::var_os(WITHOUT).is_some() {
             return None;
@@ -35,8 +35,8 @@ impl Browser {
         let program = ["chromium", "chromium-browser", "google-chrome"]
             .into_iter()
             .find(runs);
-        let program = program
-            .unwrap_or_else(|| panic!("there is no chromium; install it, or set {WITHOUT}=1"));
+        let program =
+            program.unwrap_or_else(|| panic!("chromium not found; install it, or set {WITHOUT}=1"));
         Some(Self {
             program,
             folder: folder.to_owned(),
@@ -73,7 +73,7 @@ impl Browser {
             .args(arguments)
             .arg(format!("file://{}", page.display()))
             .stdin(Stdio::null())
-            // A file, as a pipe might fill up.
+            // A file, since a pipe might fill up.
             .stdout(fs::File::create(&out).expect("a test may write here"))
             .stderr(Stdio::null())
             .spawn()
@@ -85,7 +85,7 @@ impl Browser {
                 None if begin.elapsed() > LIMIT => {
                     let _ = browser.kill();
                     let _ = browser.wait();
-                    panic!("{} did not come to an end with {arguments:?}", self.program);
+                    panic!("{} did not end with {arguments:?}", self.program);
                 }
                 None => std::thread::sleep(Duration::from_millis(50)),
             }
@@ -95,7 +95,7 @@ impl Browser {
         fs::read_to_string(out).expect("it was written")
     }
 
-    /// What the page looks like in a window of this size: width, height, and red, green and blue of every pixel.
+    /// Renders the page in a window of this size.
     pub(crate) fn screenshot(&self, page: &Path, (width, height): (u32, u32)) -> Screenshot {
         let file = page.with_extension(format!("{width}.png"));
         let _ = fs::remove_file(&file);
@@ -135,7 +135,7 @@ impl Browser {
         fs::read(file).expect("it was printed")
     }
 
-    /// What a page is like in a window of this width, with everything unfolded: see `look.js`.
+    /// Examines a page in a window of this width, with everything unfolded: see `look.js`.
     pub(crate) fn look(&self, page: &Path, width: u32) -> Value {
         let html = fs::read_to_string(page)
             .expect("the page is there")
@@ -165,17 +165,17 @@ impl Browser {
             .replace("&gt;", ">")
             .replace("&amp;", "&");
         serde_json::from_str(&found)
-            .unwrap_or_else(|why| panic!("the page was not looked at: {why}: {found}"))
+            .unwrap_or_else(|why| panic!("the page was not examined: {why}: {found}"))
     }
 }
 
-/// A picture of a page.
+/// Pixels of a rendered page: red, green and blue.
 pub(crate) struct Screenshot {
     pixels: Vec<[u8; 3]>,
 }
 
 impl Screenshot {
-    /// How many pixels have about this colour: edges are smoothed.
+    /// Counts the pixels of about this colour; edges are smoothed.
     pub(crate) fn count(&self, colour: [u8; 3]) -> usize {
         let near = |pixel: &[u8; 3]| {
             pixel
@@ -186,7 +186,7 @@ impl Screenshot {
         self.pixels.iter().filter(|pixel| near(pixel)).count()
     }
 
-    /// Which share of the pixels is not white.
+    /// Share of pixels that are not white.
     pub(crate) fn inked(&self) -> f64 {
         1.0 - self
             .pixels

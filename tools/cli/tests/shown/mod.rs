@@ -1,4 +1,4 @@
-//! What a page is like for those who read it, and how the tests make one.
+//! Tests of pages in a browser, and commands that write them.
 
 mod browser;
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 pub(crate) use browser::Browser;
 use serde_json::Value;
 
-/// A folder of this test's own, which is a new one.
+/// Makes a new folder for this test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
@@ -36,7 +36,7 @@ pub(crate) fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("the program writes UTF-8")
 }
 
-/// That bad input gives one line which names `culprit`, exit code 2 and nothing else.
+/// Asserts that bad input gives one line that names `culprit`, exit code 2 and no output.
 pub(crate) fn refuses(folder: &Path, arguments: &[&str], culprit: &str) {
     let output = downbeat(folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -49,7 +49,7 @@ pub(crate) fn refuses(folder: &Path, arguments: &[&str], culprit: &str) {
     assert!(output.stdout.is_empty(), "{arguments:?}");
 }
 
-/// That nothing is wrong with a page in a window of this width; returns what was found out about it.
+/// Asserts that a page has no defects in a window of this width; returns its properties.
 pub(crate) fn looks_well(browser: &Browser, page: &Path, width: u32) -> Value {
     let found = browser.look(page, width);
     let none = serde_json::json!([]);
@@ -72,7 +72,7 @@ pub(crate) fn looks_well(browser: &Browser, page: &Path, width: u32) -> Value {
     found
 }
 
-/// The same, with so many pictures and these texts.
+/// Asserts that a page has no defects, and contains this number of pictures and these texts.
 pub(crate) fn shows(browser: &Browser, page: &Path, width: u32, figures: usize, texts: &[&str]) {
     let found = looks_well(browser, page, width);
     for what in ["figures", "svgs", "named"] {

@@ -1,4 +1,4 @@
-//! What the clocks of ranks show while operations are measured.
+//! Global time of the ranks while operations are measured.
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Local, Timestamp};
@@ -11,14 +11,14 @@ use downbeat_sync::{
 use crate::cli::not_negative;
 use crate::{Failure, agree_blocking};
 
-/// How the ranks get one clock, and how often.
+/// Options for the global clock.
 #[derive(Args, Clone, Debug)]
 pub struct GlobalClockOptions {
-    /// How the ranks get one clock, where the scheme needs one: a LABEL of the command sync [default:
+    /// Synchronization algorithm, used if the scheme needs a global clock: a LABEL of the command sync [default:
     /// h2hca(hca3/1000/skampi/100,prop)]
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
-    /// Get it anew when it is older than this
+    /// Synchronize again when the global clock is older than this
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = not_negative, allow_hyphen_values = true)]
     resync: Duration,
 }
@@ -26,18 +26,18 @@ pub struct GlobalClockOptions {
 const DEFAULT: &str = "h2hca(hca3/1000/skampi/100,prop)";
 
 impl GlobalClockOptions {
-    /// How the ranks get one clock; nothing if they need none, and nobody asked for one.
+    /// Returns the synchronization algorithm; `None` if no global clock is needed or wanted.
     ///
     /// # Errors
-    /// None in fact: the default is a label.
+    /// Never: the default is a valid label.
     pub fn algorithm(&self, method: &Method) -> Result<Option<Algorithm>, Failure> {
         match self.sync {
             None if method.needs_global_time() => DEFAULT.parse().map(Some).map_err(Failure::run),
-            asked_for => Ok(asked_for),
+            given => Ok(given),
         }
     }
 
-    /// What the results depend on.
+    /// Adds the factors on which the results depend.
     ///
     /// # Errors
     /// As [`algorithm`](Self::algorithm).
@@ -51,19 +51,19 @@ impl GlobalClockOptions {
     }
 }
 
-/// What the clock of this rank shows: time of all ranks, if that is needed, and then not too old.
+/// Time of a rank during measurements: global time that is not too old if it is needed, otherwise local time.
 #[derive(Debug)]
 pub struct GlobalTime<'a, M, K> {
     comm: &'a M,
     me: LocalClock<'a, K>,
     algorithm: Option<Algorithm>,
     resync: Duration,
-    /// And since when, by the rank's own clock.
+    /// The last synchronization, and its local time.
     model: Option<(Synchronized, Timestamp<Local>)>,
 }
 
 impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
-    /// For measurements by this method. No rank has learned anything yet.
+    /// Prepares measurements by this method, before any synchronization.
     ///
     /// # Errors
     /// As [`GlobalClockOptions::algorithm`].
@@ -82,10 +82,10 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
         })
     }
 
-    /// Which time the rank goes by now. All ranks call this: they get it anew when it is older than wanted.
+    /// Returns the time to use now; synchronizes again if it is too old. All ranks call this.
     ///
     /// # Errors
-    /// When a rank cannot learn it, on all of them.
+    /// When the synchronization fails, on all ranks.
     pub fn time(&mut self) -> Result<ClockBasis, Failure> {
         let Some(algorithm) = self.algorithm else {
             return Ok(ClockBasis::Local(self.me.base()));
@@ -94,26 +94,26 @@ impl<'a, M: Comm, K: Clock> GlobalTime<'a, M, K> {
             .model
             .as_ref()
             .is_none_or(|(_, since)| self.me.now() - *since > self.resync);
-        // Only rank 0 knows when that is.
+        // Rank 0 decides for all.
         let old = block_on_ready(collective::broadcast(self.comm, u64::from(old)))
             .map_err(Failure::run)?
             != 0;
-        if let (Some((known, _)), false) = (&self.model, old) {
-            return Ok(ClockBasis::Global(known.model));
+        if let (Some((synchronized, _)), false) = (&self.model, old) {
+            return Ok(ClockBasis::Global(synchronized.model));
         }
-        let mine = match algorithm.synchronize_blocking(&self.me, self.comm) {
+        let result = match algorithm.synchronize_blocking(&self.me, self.comm) {
             Ok(synchronized) => Ok(Some(synchronized)),
-            // The rank that failed itself has something to say.
+            // The rank that failed by itself reports the failure.
             Err(SyncError::OtherRank(_)) => Ok(None),
             Err(why) => Err(Failure::Run(format!(
                 "rank {}: {algorithm}: {why}",
                 self.comm.rank()
             ))),
         };
-        let mine = agree_blocking(self.comm, mine)?;
-        let mine = mine.ok_or_else(|| Failure::run(format!("{algorithm} failed")))?;
-        let model = mine.model;
-        self.model = Some((mine, self.me.now()));
+        let synchronized = agree_blocking(self.comm, result)?
+            .ok_or_else(|| Failure::run(format!("{algorithm} failed")))?;
+        let model = synchronized.model;
+        self.model = Some((synchronized, self.me.now()));
         Ok(ClockBasis::Global(model))
     }
 }

@@ -1,4 +1,4 @@
-//! The options that say how operations are measured.
+//! Options for the method with which operations are measured.
 
 use std::fmt::Display;
 
@@ -12,50 +12,49 @@ use downbeat_records::Factors;
 use crate::Failure;
 use crate::cli::positive;
 
-/// How operations are measured: as a suite does, or in a way of one's own.
+/// Options for the method of a measurement: that of a benchmark suite, or one of the user.
 #[derive(Args, Clone, Debug)]
 pub struct MethodOptions {
-    /// Measure as a suite of benchmarks does: osu, imb, phloem, skampi, nbcbench, mpibench, mpiblib, mpicroscope, mpptest or
-    /// reprompi; the options below change its method
+    /// Use the method of a benchmark suite: osu, imb, phloem, skampi, nbcbench, mpibench, mpiblib, mpicroscope, mpptest or
+    /// reprompi; the options below change it
     #[arg(long = "as", value_name = "SUITE")]
     preset: Option<Preset>,
-    /// How observations are made: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with
-    /// a barrier after each), ms4 (calls begin one window after the other, by the global clock) or round-time (each
-    /// call has a start that was agreed on) [default: round-time]
+    /// Measurement scheme: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with a barrier
+    /// after each call), ms4 (each call starts in its own window of the global clock) or round-time (ranks agree on the start
+    /// of each call) [default: round-time]
     #[arg(long, value_name = "SCHEME", value_parser = ["ms1", "ms2", "ms3", "ms4", "round-time"], ignore_case = true)]
     scheme: Option<String>,
-    /// The barrier of ms1, ms2 and ms3: library, double, dissemination or tree [default: library]
+    /// Barrier of ms1, ms2 and ms3: library, double, dissemination or tree [default: library]
     #[arg(long, value_name = "BARRIER")]
     barrier: Option<Barrier>,
-    /// How many calls ms2 and ms3 time together [default: 1000]
+    /// Number of calls that ms2 and ms3 time together [default: 1000]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     calls: Option<u32>,
-    /// How long the windows of ms4 are [default: found by trying]
+    /// Length of the windows of ms4 [default: found by trials]
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
     window: Option<Duration>,
-    /// How much later than a broadcast takes a round begins, as a multiple of that, and at most 100ms; fixed, if
-    /// given [default: follows the rate
-    /// of late starts]
+    /// Delay of the start of a round, as a multiple of the latency of a broadcast, at most 100ms; fixed if given [default:
+    /// adapts to the rate of late starts]
     #[arg(long, value_name = "FACTOR", value_parser = slack, allow_hyphen_values = true)]
     slack: Option<f64>,
-    /// So many observations, valid or not
+    /// Number of observations, valid or not
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "time_slice"])]
     reps: Option<u32>,
-    /// As many observations as there is time for [default: 500ms]
+    /// Duration of a measurement, which makes as many observations as fit into it [default: 500ms]
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true, conflicts_with = "stop")]
     time_slice: Option<Duration>,
-    /// But at most so many, valid or not [default: 10000]
+    /// Maximum number of observations within that duration, valid or not [default: 10000]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "reps"])]
     max_reps: Option<u32>,
-    /// When there are enough: count/MOST, time/SLICE/MOST, rse/BOUND/LEAST/MOST (relative standard error),
+    /// Stopping rule: count/MOST, time/SLICE/MOST, rse/BOUND/LEAST/MOST (relative standard error),
     /// interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
-    /// minimum), near/BOUND/TIMES/LEAST/MOST (the minimum nearly met again)
+    /// minimum), near/BOUND/TIMES/LEAST/MOST (values near the minimum)
     #[arg(long, value_name = "RULE", conflicts_with_all = ["reps", "time_slice", "max_reps"])]
     stop: Option<Stopping>,
-    /// How many calls are made before, and thrown away [default: 16]
+    /// Number of warm-up calls, which are not recorded [default: 16]
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     warm_up: Option<u32>,
-    /// What is made of the observations: median, or as suites do: skampi, extremes, extremes/root, osu,
+    /// Processing of the observations: median, or that of a suite: skampi, extremes, extremes/root, osu,
     /// global, mpibench/FACTOR, nbcbench/mean (median, min, max), rank-averages, root-best; or ps1 to ps8
     /// [default: median]
     #[arg(long, value_name = "PROCESSING")]
@@ -63,7 +62,7 @@ pub struct MethodOptions {
 }
 
 fn slack(text: &str) -> Result<f64, String> {
-    let factor: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let factor: f64 = text.parse().map_err(|_| "must be a number".to_owned())?;
     if factor.is_finite() && factor >= 0.0 {
         Ok(factor)
     } else {
@@ -77,12 +76,12 @@ const TIME_SLICE: Duration = Duration::from_millis(500);
 const MOST: u32 = 10_000;
 
 impl MethodOptions {
-    /// The method for messages of a size.
+    /// Returns the method for messages of this size.
     ///
     /// # Errors
     /// When the options contradict each other.
     pub fn method(&self, bytes: u64) -> Result<Method, Failure> {
-        let own = Method {
+        let default = Method {
             warm_up: WARM_UP,
             scheme: Scheme::RoundTime(RoundTime::default()),
             stopping: Stopping::TimeSlice {
@@ -92,30 +91,30 @@ impl MethodOptions {
             processing: Processing::default(),
             root: 0,
         };
-        let mut method = self.preset.map_or(own, |preset| preset.method(bytes));
+        let mut method = self.preset.map_or(default, |preset| preset.method(bytes));
         method.scheme = self.scheme(method.scheme)?;
         method.warm_up = self.warm_up.unwrap_or(method.warm_up);
         method.processing = self.processing.unwrap_or(method.processing);
         method.stopping = self.stopping().unwrap_or(method.stopping);
-        let of_scheme = |why| Failure::Input(format!("--processing and --scheme: {why}"));
-        method.check().map_err(of_scheme)?;
+        let unsuitable = |why| Failure::Input(format!("--processing and --scheme: {why}"));
+        method.check().map_err(unsuitable)?;
         Ok(method)
     }
 
-    /// Whether every call has another root, unless something else was asked for.
+    /// Returns true if every call has another root by default.
     pub fn rotates_root(&self) -> bool {
         self.preset.is_some_and(Preset::rotates_root)
     }
 
-    /// What the results depend on: the suite and what differs from its method; or all of one's own method.
+    /// Adds the factors on which the results depend: the suite and the differences from its method, or the whole method.
     ///
     /// # Errors
     /// As [`method`](Self::method).
     pub fn factors(&self, factors: Factors) -> Result<Factors, Failure> {
         let method = self.method(0)?;
-        let of_suite = self.preset.is_some();
-        let named = |factors: Factors, name: &str, value: &dyn Display, asked_for: bool| {
-            if asked_for || !of_suite {
+        let is_suite = self.preset.is_some();
+        let named = |factors: Factors, name: &str, value: &dyn Display, given: bool| {
+            if given || !is_suite {
                 factors.with(name, value)
             } else {
                 factors
@@ -125,8 +124,8 @@ impl MethodOptions {
             .preset
             .map_or(factors.clone(), |preset| factors.with("as", &preset));
         factors = named(factors, "scheme", &method.scheme, self.scheme.is_some());
-        for (name, value, asked_for) in self.details(&method.scheme) {
-            factors = named(factors, name, &value, asked_for);
+        for (name, value, given) in self.details(&method.scheme) {
+            factors = named(factors, name, &value, given);
         }
         factors = named(factors, "stop", &method.stopping, self.stopping().is_some());
         factors = named(
@@ -143,7 +142,7 @@ impl MethodOptions {
         ))
     }
 
-    /// The parameters of a scheme, and whether each was asked for.
+    /// Returns the parameters of a scheme, and for each true if it was given.
     fn details(&self, scheme: &Scheme) -> Vec<(&'static str, String, bool)> {
         let barrier = |barrier: Barrier| ("barrier", barrier.to_string(), self.barrier.is_some());
         match scheme {
@@ -170,10 +169,10 @@ impl MethodOptions {
         }
     }
 
-    fn scheme(&self, of_preset: Scheme) -> Result<Scheme, Failure> {
+    fn scheme(&self, default: Scheme) -> Result<Scheme, Failure> {
         let series = Series::new(CALLS);
         let mut scheme = match self.scheme.as_deref() {
-            None => of_preset,
+            None => default,
             Some("ms1") => Scheme::EachCall(EachCall::default()),
             Some("ms2") => Scheme::Series(series),
             Some("ms3") => Scheme::Series(Series {
@@ -187,16 +186,18 @@ impl MethodOptions {
         let unused = |option: &str| {
             Err(Failure::option(
                 option,
-                format!("has no meaning for the scheme {name}"),
+                format!("does not apply to the scheme {name}"),
             ))
         };
         match (self.barrier, &mut scheme) {
             (
                 Some(barrier),
-                Scheme::EachCall(EachCall { barrier: its })
-                | Scheme::Series(Series { barrier: its, .. }),
+                Scheme::EachCall(EachCall { barrier: current })
+                | Scheme::Series(Series {
+                    barrier: current, ..
+                }),
             ) => {
-                *its = barrier;
+                *current = barrier;
             }
             (Some(_), _) => return unused("--barrier"),
             (None, _) => {}

@@ -1,8 +1,8 @@
-//! Measuring only while ranks are near each other.
+//! Measurements only while the round trips between ranks are short.
 //!
-//! The host of virtual machines moves their cores about: for seconds on end, messages then take several times as long as
-//! before, between ranks that are pinned and never moved themselves. What was measured meanwhile says nothing of the
-//! library that was measured, and no number of repetitions mends it.
+//! The host of virtual machines moves their cores between physical ones: messages can then take several times as long for
+//! many seconds, even between pinned ranks. Measurements in this state do not describe the library, and repeating them there
+//! does not help.
 
 use std::time::Instant;
 
@@ -15,20 +15,20 @@ use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 use crate::Failure;
 use crate::cli::positive;
 
-/// How near ranks must be while they measure.
+/// Options that limit the round trips during a measurement.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct NearnessOptions {
-    /// Measure only while a word takes no longer than this from rank 0 to any other and back, and anew what it took longer
-    /// around: for virtual machines, whose cores their host moves about
+    /// Measure only while round trips from rank 0 stay below TIME; repeat the rest. For virtual machines, whose host moves
+    /// their cores
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
     within: Option<Duration>,
-    /// How long to wait for that, for each measurement
+    /// Maximum time to wait for that, for each measurement
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive, allow_hyphen_values = true, requires = "within")]
     patience: Duration,
 }
 
 impl NearnessOptions {
-    /// What the results depend on.
+    /// Adds the factors on which the results depend.
     pub fn factors(&self, factors: Factors) -> Factors {
         match self.within {
             Some(within) => factors.with("within", &within),
@@ -36,11 +36,11 @@ impl NearnessOptions {
         }
     }
 
-    /// Measures something while ranks are near each other before and after, as often as that takes. Beside what was found
-    /// then stands how far they were from each other, and how much time went by before. All ranks call this.
+    /// Repeats a measurement until the round trips are short enough before and after it. Adds the longest round trip and the
+    /// time waited to its figures. All ranks call this.
     ///
     /// # Errors
-    /// When measuring fails, and when the ranks are not near for too long.
+    /// When the measurement fails, or when the round trips stay too long for longer than the patience.
     pub fn while_near<M: Comm>(
         &self,
         comm: &M,
@@ -50,65 +50,66 @@ impl NearnessOptions {
             return measure();
         };
         let began = Instant::now();
-        let mut closest = Duration::MAX;
+        let mut shortest = Duration::MAX;
         loop {
-            let (before, waited) = look(comm, began)?;
-            closest = closest.min(before);
+            let (before, waited) = round_trip(comm, began)?;
+            shortest = shortest.min(before);
             if before <= within {
                 let measured = measure()?;
-                let (after, _) = look(comm, began)?;
+                let (after, _) = round_trip(comm, began)?;
                 if after <= within {
-                    let found = [("distance", before.max(after)), ("waited", waited)];
+                    let details = [("distance", before.max(after)), ("waited", waited)];
                     return Ok(measured.map(|mut measured| {
-                        measured.details.extend(found);
+                        measured.details.extend(details);
                         measured
                     }));
                 }
             }
             if waited > self.patience {
-                let why =
-                    format!("a word took {closest} to a rank and back at best, and not {within}");
-                return Err(Failure::Run(format!("--within: {why}, for {waited}")));
+                let why = format!(
+                    "round trips from rank 0 took at least {shortest}, not {within}, for {waited}"
+                );
+                return Err(Failure::Run(format!("--within: {why}")));
             }
         }
     }
 }
 
-/// How far the ranks are from each other, and how much time went by, as rank 0 sees it: all ranks must do the same.
-fn look<M: Comm>(comm: &M, began: Instant) -> Result<(Duration, Duration), Failure> {
-    let seen = block_on_ready(async {
-        let distance = distance(comm).await?;
-        collective::broadcast(comm, [distance, nanos_since(began)]).await
+/// Returns the longest round trip from rank 0 and the elapsed time, both as rank 0 measured them, on all ranks.
+fn round_trip<M: Comm>(comm: &M, began: Instant) -> Result<(Duration, Duration), Failure> {
+    let measured = block_on_ready(async {
+        let longest = longest_round_trip(comm).await?;
+        collective::broadcast(comm, [longest, nanos_since(began)]).await
     });
-    let [distance, waited] = seen
+    let [longest, waited] = measured
         .map_err(Failure::run)?
         .map(|nanos| Duration::from_nanos(nanos as i64));
-    Ok((distance, waited))
+    Ok((longest, waited))
 }
 
-/// How long a word usually takes from rank 0 to the farthest rank and back; rank 0 knows.
-async fn distance<M: Comm>(comm: &M) -> Result<u64, CommError> {
+/// Returns the longest of the median round trips from rank 0 to each other rank, on rank 0.
+async fn longest_round_trip<M: Comm>(comm: &M) -> Result<u64, CommError> {
     const TRIES: usize = 101;
-    const WORD: u64 = 0;
-    let mut farthest = 0;
+    const PAYLOAD: u64 = 0;
+    let mut longest = 0;
     let mut took = [0; TRIES];
     for rank in 1..comm.size() {
         for took in &mut took {
             if comm.rank() == 0 {
                 let sent = Instant::now();
-                comm.send(rank, WORD).await?;
+                comm.send(rank, PAYLOAD).await?;
                 let _: u64 = comm.recv(rank).await?;
                 *took = nanos_since(sent);
             } else if comm.rank() == rank {
-                let word: u64 = comm.recv(0).await?;
-                comm.send(0, word).await?;
+                let payload: u64 = comm.recv(0).await?;
+                comm.send(0, payload).await?;
             }
         }
-        // What delays one of many is no distance.
+        // A single delay does not count.
         took.sort_unstable();
-        farthest = farthest.max(took[TRIES / 2]);
+        longest = longest.max(took[TRIES / 2]);
     }
-    Ok(farthest)
+    Ok(longest)
 }
 
 fn nanos_since(instant: Instant) -> u64 {

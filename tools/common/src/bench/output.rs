@@ -1,4 +1,4 @@
-//! What was measured: in a record of the launch, in a table, or as JSON.
+//! Output of measurements: a record of the launch, a table, or JSON.
 
 use std::path::PathBuf;
 use std::process;
@@ -9,25 +9,25 @@ use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
-use super::{BenchPlan, group_of};
+use super::{BenchPlan, recorded_group};
 use crate::Failure;
 use crate::machine::now;
 use crate::output::{self, Table, count};
 use crate::records::serialize_factors;
 
-/// Where the results go.
+/// Options for the output of the results.
 #[derive(Args, Clone, Debug)]
 pub struct OutputOptions {
-    /// Keep all observations: a file for this launch in this folder, written as each group is done
+    /// Record all observations in a file for this launch in this directory, group by group
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The name of that file, without its ending; one that was begun is gone on with [default: by the time]
+    /// Name of that file without extension; an incomplete one is resumed [default: derived from the time]
     #[arg(long, value_name = "NAME", requires = "out", value_parser = launch_name)]
     launch: Option<String>,
-    /// How that file is written
+    /// Format of that file
     #[arg(long, value_name = "FORMAT", default_value = "csv", requires = "out")]
     format: RecordFormat,
-    /// Keep also observations that do not count, and in a second file the times of every rank
+    /// Also record invalid observations, and the times of every rank in a second file
     #[arg(long, requires = "out")]
     raw: bool,
     /// Print one JSON document
@@ -35,31 +35,31 @@ pub struct OutputOptions {
     json: bool,
 }
 
-/// A name of a file in a folder, and nothing else.
+/// Parses a file name without directories.
 fn launch_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match text {
         "" => Err("must not be empty".to_owned()),
         _ if text.starts_with('.') || !text.chars().all(plain) => {
-            Err("can have letters, digits and -_. and begins with none of these points".to_owned())
+            Err("may only contain letters, digits and -_. and must not begin with a dot".to_owned())
         }
         _ => Ok(text.to_owned()),
     }
 }
 
-/// What was found so far, on rank 0; on other ranks nothing.
+/// Results of a launch, on rank 0; empty on other ranks.
 #[derive(Debug, Default)]
 pub struct BenchResults {
     headline: String,
     factors: Factors,
     facts: Factors,
     journal: Option<Journal>,
-    /// Groups that an earlier process of this launch measured.
-    before: usize,
-    shown: Vec<GroupSummary>,
+    /// Number of groups that an earlier process of this launch measured.
+    resumed: usize,
+    groups: Vec<GroupSummary>,
 }
 
-/// One group as it is shown.
+/// Summary of one group.
 #[derive(Debug, Serialize)]
 struct GroupSummary {
     operation: String,
@@ -70,10 +70,10 @@ struct GroupSummary {
     long: usize,
     ended: String,
     elapsed_s: f64,
-    /// How many of the figures are the processing's; those that follow are of interest where something is wrong.
+    /// Number of figures of the processing; the others that follow help to find errors.
     #[serde(skip)]
     processed: usize,
-    /// The first is the one to report.
+    /// Figures; the first is the main result.
     #[serde(serialize_with = "as_object")]
     figures_ns: Vec<(String, f64)>,
 }
@@ -85,7 +85,7 @@ fn as_object<S: serde::Serializer>(
     serializer.collect_map(figures.iter().map(|(name, nanos)| (name, nanos)))
 }
 
-/// What a JSON document of a launch begins with.
+/// Header of a JSON document of a launch.
 #[derive(Debug, Serialize)]
 pub struct LaunchHeader<'a> {
     schema: &'static str,
@@ -96,7 +96,7 @@ pub struct LaunchHeader<'a> {
     facts: &'a Factors,
 }
 
-/// Everything, as one JSON document.
+/// Results as one JSON document.
 #[derive(Serialize)]
 struct BenchReport<'a> {
     #[serde(flatten)]
@@ -105,7 +105,7 @@ struct BenchReport<'a> {
 }
 
 impl OutputOptions {
-    /// Begins the record, if there is to be one. Only rank 0 does this.
+    /// Opens the record, if one is wanted. Only rank 0 calls this.
     pub(super) fn begin(&self, plan: BenchPlan, seed: u64) -> Result<BenchResults, Failure> {
         let BenchPlan {
             factors,
@@ -114,9 +114,9 @@ impl OutputOptions {
             ..
         } = plan;
         let facts = facts.with("started", &now()).with("seed", &seed);
-        let open = |folder: &PathBuf| {
+        let open = |directory: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
-            Journal::open(folder, &name, self.format, self.raw, &factors, &facts)
+            Journal::open(directory, &name, self.format, self.raw, &factors, &facts)
         };
         let journal = self
             .out
@@ -124,30 +124,30 @@ impl OutputOptions {
             .map(open)
             .transpose()
             .map_err(|why| Failure::option("--out", why))?;
-        let before = journal.as_ref().map_or(0, |journal| journal.groups().len());
+        let resumed = journal.as_ref().map_or(0, |journal| journal.groups().len());
         Ok(BenchResults {
             headline,
             factors,
             facts,
             journal,
-            before,
-            shown: Vec::new(),
+            resumed,
+            groups: Vec::new(),
         })
     }
 
-    /// Whether observations are kept in a file.
+    /// Returns true if observations are recorded in a file.
     pub fn keeps_record(&self) -> bool {
         self.out.is_some()
     }
 
-    /// Shows everything that was measured in this launch. Only rank 0 does this.
+    /// Shows the results of this launch. Only rank 0 calls this.
     ///
     /// # Errors
     /// When standard output cannot be written.
     pub fn show(&self, results: &BenchResults) -> Result<(), Failure> {
         let report = BenchReport {
             head: results.head("downbeat.bench", 1),
-            groups: &results.shown,
+            groups: &results.groups,
         };
         self.show_as(
             results,
@@ -156,15 +156,15 @@ impl OutputOptions {
         )
     }
 
-    /// Shows what was measured before a failure, which is what the program then speaks of: half a document would be none.
+    /// Shows the results before a failure as text. Nothing is shown as JSON, since the document would be incomplete.
     pub(super) fn show_before_failure(&self, results: &BenchResults) {
-        if !self.json && !results.shown.is_empty() {
-            // That it cannot be shown, too, is the lesser failure.
+        if !self.json && !results.groups.is_empty() {
+            // The first failure is more important than one of the output.
             let _ = self.show(results);
         }
     }
 
-    /// Shows what was measured in this launch as one document or as this text, as it was asked for. Only rank 0 does this.
+    /// Shows the results of this launch as this document or as this text, depending on the options. Only rank 0 calls this.
     ///
     /// # Errors
     /// When standard output cannot be written.
@@ -177,30 +177,30 @@ impl OutputOptions {
         if self.json {
             return output::print_json(report);
         }
-        let before = match results.before {
+        let resumed = match results.resumed {
             0 => String::new(),
             groups => format!(
-                "\n{} had been measured before, and {} left as they were.\n",
+                "\n{} had been measured before and {} kept.\n",
                 count(groups, "group"),
                 if groups == 1 { "was" } else { "were" }
             ),
         };
-        output::print(&format!("{text}{before}"))
+        output::print(&format!("{text}{resumed}"))
     }
 }
 
-/// As no other launch is named that begins in another second or is another process.
+/// Returns a name that differs from those of launches by other processes or in other seconds.
 fn name_by_time() -> String {
     format!("launch-{}-{}", now().replace([':', 'Z'], ""), process::id())
 }
 
 impl BenchResults {
-    /// What the results depend on.
+    /// Returns the factors on which the results depend.
     pub fn factors(&self) -> &Factors {
         &self.factors
     }
 
-    /// What a document with the results begins with.
+    /// Returns the header of a document with the results.
     pub fn head(&self, schema: &'static str, version: u32) -> LaunchHeader<'_> {
         LaunchHeader {
             schema,
@@ -210,46 +210,46 @@ impl BenchResults {
         }
     }
 
-    /// What is said above the results.
+    /// Returns the headline of the results.
     pub fn headline(&self) -> &str {
         &self.headline
     }
 
-    /// Whether an earlier process of this launch measured it.
+    /// Returns true if an earlier process of this launch measured the group.
     pub(super) fn has(&self, key: &GroupKey) -> bool {
         self.journal
             .as_ref()
             .is_some_and(|journal| journal.groups().contains(key))
     }
 
-    /// Nothing can be added to a launch that is complete.
-    pub(super) fn can_have(&self, groups: &[GroupKey]) -> Result<(), Failure> {
+    /// Checks that a complete launch misses none of the groups: nothing can be added to it.
+    pub(super) fn check_missing(&self, groups: &[GroupKey]) -> Result<(), Failure> {
         let complete = self.journal.as_ref().is_some_and(Journal::is_complete);
         match groups.iter().find(|key| complete && !self.has(key)) {
             Some(key) => Err(Failure::option(
                 "--launch",
-                format!("it is complete, without {key}"),
+                format!("the launch is complete, without {key}"),
             )),
             None => Ok(()),
         }
     }
 
-    /// Keeps what was measured.
+    /// Records a measurement.
     pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
-        let group = group_of(key, measured);
+        let group = recorded_group(key, measured);
         if let Some(journal) = &mut self.journal {
             journal
                 .append(&group, &measured.observations)
                 .map_err(Failure::run)?;
         }
-        let of = |state| measured.observations.count(state);
-        self.shown.push(GroupSummary {
+        let count = |state| measured.observations.count(state);
+        self.groups.push(GroupSummary {
             operation: key.operation.clone(),
             bytes: key.bytes,
             ranks: key.ranks,
-            valid: of(ObservationState::Valid),
-            late: of(ObservationState::Late),
-            long: of(ObservationState::Long),
+            valid: count(ObservationState::Valid),
+            late: count(ObservationState::Late),
+            long: count(ObservationState::Long),
             ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
@@ -258,19 +258,19 @@ impl BenchResults {
         Ok(())
     }
 
-    /// Everything was measured.
-    pub(super) fn end(&mut self) -> Result<(), Failure> {
+    /// Completes the record.
+    pub(super) fn complete(&mut self) -> Result<(), Failure> {
         self.journal
             .as_mut()
             .map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))
     }
 
-    /// A row for each group, with the figures of the processing.
+    /// Returns a table with a row for each group and the figures of the processing.
     fn table(&self) -> String {
-        let mut shown: Vec<&GroupSummary> = self.shown.iter().collect();
-        shown.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
+        let mut groups: Vec<&GroupSummary> = self.groups.iter().collect();
+        groups.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in shown
+        for (name, _) in groups
             .iter()
             .flat_map(|one| &one.figures_ns[..one.processed])
         {
@@ -283,10 +283,10 @@ impl BenchResults {
                 .into_iter()
                 .chain(names.iter().copied()),
         );
-        for one in shown {
+        for one in groups {
             let figure = |name: &&str| {
-                let found = one.figures_ns.iter().find(|(known, _)| known == name);
-                found.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
+                let figure = one.figures_ns.iter().find(|(other, _)| other == name);
+                figure.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
             };
             let all = one.valid + one.late + one.long;
             let valid = if one.valid == all {

@@ -1,40 +1,40 @@
-//! Axes: from values to places, with ticks at round numbers.
+//! Axes map values to positions, with ticks at round numbers.
 
 use super::svg::text_width;
-use super::units::{self, TimeUnit};
+use super::units::{self, TimeUnit, short};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AxisScale {
     Linear,
     Logarithmic,
-    /// By the ratios of one more than the value, so that 0 is on it.
+    /// Logarithmic in the value plus 1, so that it contains 0.
     Counts,
-    /// Evenly spaced up to a value, for most of the axis; what is above it by ratios.
+    /// Linear up to a value, on most of the axis, and logarithmic above it.
     Split {
         at: f64,
     },
 }
 
-/// How much of a split axis is evenly spaced, and where the rest begins.
+/// Share of a split axis that is linear, and position where the logarithmic part begins.
 const SPLIT: (f64, f64) = (0.76, 0.82);
 
-/// One axis.
+/// Axis of a picture.
 #[derive(Clone, Debug)]
 pub struct Axis {
     scale: AxisScale,
     low: f64,
     high: f64,
-    /// What it shows, and in which unit.
+    /// Quantity and unit.
     pub label: String,
-    /// Where there are ticks, and what stands there.
+    /// Values and texts of the ticks.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// Values that span this much are shown on a logarithmic axis.
+/// Ratio of the largest to the smallest value from which an axis is logarithmic.
 const WIDE: f64 = 10.0;
 
 impl Axis {
-    /// Times from low to high in nanoseconds, with some room around them; logarithmic where they span much.
+    /// Creates an axis of times from low to high in nanoseconds, with a margin; logarithmic if the range is wide.
     pub fn times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
         if low > 0.0 && high / low >= WIDE {
             Self::log_times(label, low, high, ticks)
@@ -43,9 +43,9 @@ impl Axis {
         }
     }
 
-    /// Times, evenly spaced.
+    /// Creates a linear axis of times.
     pub fn linear_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
-        let (low, high) = with_room(low, high);
+        let (low, high) = with_margin(low, high);
         let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
         let ticks = linear_ticks(low / unit.nanos, high / unit.nanos, ticks);
         let ticks = ticks
@@ -61,10 +61,10 @@ impl Axis {
         }
     }
 
-    /// Times above 0, spaced by their ratios.
+    /// Creates a logarithmic axis of times above 0.
     pub fn log_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
-        let room = (high / low).powf(0.04);
-        let (low, high) = (low / room, high * room);
+        let margin = (high / low).powf(0.04);
+        let (low, high) = (low / margin, high * margin);
         let name = |nanos: f64| {
             let unit = TimeUnit::for_nanos(nanos * 1.000_1);
             format!("{} {}", short(nanos / unit.nanos), unit.name)
@@ -82,7 +82,8 @@ impl Axis {
         }
     }
 
-    /// Times from low to a usual end, evenly spaced, and above them the few that are larger, up to high.
+    /// Creates an axis of times that is linear from low to the end of the usual times, and logarithmic for the few larger
+    /// ones up to high.
     pub fn split_times(label: &str, low: f64, usual: f64, high: f64) -> Self {
         let mut axis = Self::linear_times(label, low, usual, 5);
         let at = axis.high;
@@ -98,7 +99,7 @@ impl Axis {
         let mut free = SPLIT.1 + 0.02;
         for value in above {
             let share = axis.share(value);
-            // Far enough from the tick below it for both to be read.
+            // Far enough from the tick below for both texts.
             if share >= free {
                 free = share + 0.07;
                 axis.ticks.push((value, short(value / unit.nanos)));
@@ -107,7 +108,7 @@ impl Axis {
         axis
     }
 
-    /// Where the part of a split axis ends that is evenly spaced.
+    /// Returns the end of the linear part of a split axis.
     pub fn split(&self) -> Option<f64> {
         match self.scale {
             AxisScale::Split { at } => Some(at),
@@ -115,7 +116,7 @@ impl Axis {
         }
     }
 
-    /// Sizes of messages, spaced by their ratios; nothing at all stands one step before the smallest.
+    /// Creates a logarithmic axis of message sizes; size 0 is one step before the smallest.
     pub fn sizes(sizes: &[u64], width: f64) -> Self {
         let places: Vec<(f64, u64)> = sizes
             .iter()
@@ -130,11 +131,11 @@ impl Axis {
             .map(|(at, _)| *at)
             .fold(f64::NEG_INFINITY, f64::max);
         // Half a step on both sides.
-        let room = (0.05 * (high - low)).max(0.5);
+        let margin = (0.05 * (high - low)).max(0.5);
         let mut axis = Self {
             scale: AxisScale::Linear,
-            low: low - room,
-            high: high + room,
+            low: low - margin,
+            high: high + margin,
             label: "size of a message".to_owned(),
             ticks: Vec::new(),
         };
@@ -142,7 +143,7 @@ impl Axis {
         for (at, size) in places {
             let text = units::bytes(size);
             let (middle, half) = (axis.share(at) * width, 0.5 * text_width(&text));
-            // Where two would touch, the first one stands.
+            // Of two texts that would touch, the first is shown.
             if middle - half >= free {
                 free = middle + half + 8.0;
                 axis.ticks.push((at, text));
@@ -151,9 +152,9 @@ impl Axis {
         axis
     }
 
-    /// Shares, as percent, with zero among them.
+    /// Creates an axis of shares in percent that contains zero.
     pub fn shares(label: &str, low: f64, high: f64, ticks: usize) -> Self {
-        let (low, high) = with_room(low.min(0.0), high.max(0.0));
+        let (low, high) = with_margin(low.min(0.0), high.max(0.0));
         let ticks = linear_ticks(100.0 * low, 100.0 * high, ticks);
         let signed = |(at, text): (f64, String)| {
             let sign = if at > 0.0 && text.chars().any(|c| c.is_ascii_digit() && c != '0') {
@@ -176,7 +177,7 @@ impl Axis {
         }
     }
 
-    /// From zero to high, in such a unit.
+    /// Creates an axis from zero to high in a unit.
     pub fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
         let high = if high > 0.0 { 1.05 * high } else { unit };
         let ticks = linear_ticks(0.0, high / unit, ticks)
@@ -186,7 +187,7 @@ impl Axis {
         Self::exact(label, 0.0, high, ticks)
     }
 
-    /// Times from exactly 0 to exactly high, in nanoseconds.
+    /// Creates an axis of times from exactly 0 to exactly high, in nanoseconds.
     pub fn times_to(label: &str, high: f64, ticks: usize) -> Self {
         let unit = TimeUnit::for_nanos(high);
         let ticks = linear_ticks(0.0, high / unit.nanos, ticks);
@@ -197,8 +198,8 @@ impl Axis {
         Self::exact(&format!("{label}, {}", unit.name), 0.0, high, ticks)
     }
 
-    /// Counts from 0 to high, where 1 is seen beside 1 000 000: spaced by the ratios of one more than they are. There are
-    /// only ticks that can be read at this length of the axis.
+    /// Creates an axis of counts from 0 to high, logarithmic in the count plus 1, so that both 1 and 1 000 000 are visible.
+    /// It has only ticks whose texts fit at this length of the axis.
     pub fn counts(label: &str, high: f64, length: f64) -> Self {
         let mut axis = Self {
             scale: AxisScale::Counts,
@@ -226,7 +227,7 @@ impl Axis {
         axis
     }
 
-    /// Numbers from exactly low to exactly high.
+    /// Creates a linear axis from exactly low to exactly high.
     pub fn exact(label: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self {
             scale: AxisScale::Linear,
@@ -237,7 +238,7 @@ impl Axis {
         }
     }
 
-    /// Where a value is: 0 at the beginning of the axis, 1 at its end.
+    /// Returns the position of a value: 0 at the beginning of the axis, 1 at its end.
     pub fn share(&self, value: f64) -> f64 {
         match self.scale {
             AxisScale::Linear => (value - self.low) / (self.high - self.low),
@@ -252,12 +253,12 @@ impl Axis {
         }
     }
 
-    /// Whether a value is on the axis.
+    /// Returns true if a value is on the axis.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// How wide the widest text at a tick is.
+    /// Returns the width of the widest text of a tick.
     pub fn widest_tick(&self) -> f64 {
         self.ticks
             .iter()
@@ -266,7 +267,7 @@ impl Axis {
     }
 }
 
-/// Where a size stands on its axis.
+/// Returns the value of a message size on its axis.
 pub fn size_place(size: u64) -> f64 {
     if size == 0 {
         -1.0
@@ -275,18 +276,18 @@ pub fn size_place(size: u64) -> f64 {
     }
 }
 
-/// Some room around values, and a width for those that are all the same.
-fn with_room(low: f64, high: f64) -> (f64, f64) {
+/// Adds a margin to a range, which may be empty.
+fn with_margin(low: f64, high: f64) -> (f64, f64) {
     let width = high - low;
-    let room = if width > 1e-9 * high.abs().max(low.abs()) {
+    let margin = if width > 1e-9 * high.abs().max(low.abs()) {
         0.05 * width
     } else {
         (0.05 * high.abs()).max(1e-9)
     };
-    (low - room, high + room)
+    (low - margin, high + margin)
 }
 
-/// Round numbers between low and high, about so many, and how they are written.
+/// Returns round numbers between low and high, about as many as wanted, with their texts.
 pub fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let raw = (high - low) / wanted.max(1) as f64;
     if !(raw > 0.0 && raw.is_finite()) {
@@ -312,7 +313,8 @@ pub fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Round numbers between low and high on a logarithmic axis, at most about so many: powers of ten, or 1, 2, 5.
+/// Returns round numbers between low and high for a logarithmic axis, at most about as many as wanted: powers of ten, or 1,
+/// 2, 5.
 fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let between = |digits: &[f64], every: i32| -> Vec<f64> {
@@ -329,12 +331,6 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
         .map(|every| between(&[1.0], every))
         .find(|ticks| ticks.len() <= wanted + 2)
         .unwrap_or_default()
-}
-
-/// A round number without needless zeros.
-fn short(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -367,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_span_much_are_spaced_by_their_ratios() {
+    fn wide_ranges_of_times_are_logarithmic() {
         let near = Axis::times("run-time", 400.0, 600.0, 5);
         assert_eq!(
             (near.label.as_str(), texts(&near)),
@@ -387,7 +383,7 @@ mod tests {
             texts(&farther),
             ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]
         );
-        // What is below zero has no logarithm.
+        // Values below zero have no logarithm.
         assert_eq!(
             texts(&Axis::times("run-time", -10.0, 60_000.0, 5)),
             ["0", "20", "40", "60"]
@@ -395,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_above_the_usual_has_a_part_of_the_axis_of_its_own() {
+    fn outliers_have_their_own_part_of_a_split_axis() {
         let axis = Axis::split_times("run-time", 400.0, 500.0, 90_000.0);
         let at = axis.split().unwrap();
         assert!((500.0..510.0).contains(&at) && axis.contains(90_000.0));
@@ -429,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_begin_with_zero_and_show_one_beside_many() {
+    fn counts_begin_with_zero_and_show_one_next_to_many() {
         let few = Axis::counts("events", 3.0, 150.0);
         assert_eq!((texts(&few), few.share(0.0)), (vec!["0", "1", "2"], 0.0));
         let many = Axis::counts("events", 1_000_000.0, 150.0);

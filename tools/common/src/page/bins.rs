@@ -5,36 +5,36 @@ use downbeat_clock_core::{DecimalBin, Duration};
 use super::axis::Axis;
 use super::frame::Frame;
 use super::svg::text_width;
-use super::units::{self, TimeUnit};
+use super::units::{self, TimeUnit, short};
 
-/// With fewer bins than these, bars would be as wide as the picture.
-const LEAST_BINS: usize = 9;
+/// Minimum number of bins on an axis; with fewer, bars would be as wide as the picture.
+const MIN_BINS: usize = 9;
 
-/// What a report counts in.
+/// Unit in which a report counts time.
 #[derive(Clone, Copy, Debug)]
-pub struct TickUnit {
+pub struct BinUnit {
     nanos: f64,
 }
 
-impl TickUnit {
-    /// Reports that count in this.
+impl BinUnit {
+    /// Creates the unit of reports that count in this tick.
     pub fn new(tick: Duration) -> Self {
         Self {
             nanos: tick.as_nanos() as f64,
         }
     }
 
-    /// So many of it in nanoseconds.
+    /// Converts ticks to nanoseconds.
     pub fn nanos(self, ticks: u128) -> f64 {
         ticks as f64 * self.nanos
     }
 
-    /// `6.262 ms`.
+    /// Writes a time: `6.262 ms`.
     pub fn time(self, ticks: u128) -> String {
         units::time(self.nanos(ticks))
     }
 
-    /// Where a bin begins, as short as it can be said: `6 ms`.
+    /// Writes the lower limit of a bin, as short as possible: `6 ms`.
     pub fn begin(self, bin: DecimalBin) -> String {
         let nanos = self.nanos(bin.low().into());
         if nanos == 0.0 {
@@ -44,12 +44,12 @@ impl TickUnit {
         format!("{} {}", short(nanos / unit.nanos), unit.name)
     }
 
-    /// From where to where a bin is: `6 to 7 ms`.
+    /// Writes the limits of a bin: `6 to 7 ms`.
     pub fn span(self, bin: DecimalBin) -> String {
         self.span_by(bin, " to ")
     }
 
-    /// The same for terminals, which get ASCII: `6-7 ms`.
+    /// Writes the limits of a bin in ASCII, for terminals: `6-7 ms`.
     pub fn plain_span(self, bin: DecimalBin) -> String {
         self.span_by(bin, "-").replace('µ', "u")
     }
@@ -69,16 +69,16 @@ impl TickUnit {
     }
 }
 
-/// An axis with room for all of these bins: each is as wide as all others, and so is each power of ten.
+/// Creates an axis for these bins: all bins have the same width, and so do all powers of ten.
 pub fn axis(
     label: &str,
     bins: impl Iterator<Item = DecimalBin> + Clone,
     width: f64,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Axis {
     let first = bins.clone().map(DecimalBin::index).min().unwrap_or(0);
     let last = bins.map(DecimalBin::index).max().unwrap_or(0);
-    let more = LEAST_BINS.saturating_sub(last + 1 - first);
+    let more = MIN_BINS.saturating_sub(last + 1 - first);
     let first = first.saturating_sub(more / 2);
     let last = (last + more - more / 2).min(DecimalBin::COUNT - 1);
     Axis::exact(
@@ -89,10 +89,10 @@ pub fn axis(
     )
 }
 
-/// As many as there is room for. Where 0 is on the axis, it has one.
-fn ticks(first: usize, last: usize, width: f64, unit: TickUnit) -> Vec<(f64, String)> {
+/// Returns as many ticks as fit; 0 has one if it is on the axis.
+fn ticks(first: usize, last: usize, width: f64, unit: BinUnit) -> Vec<(f64, String)> {
     let slot = width / (last + 1 - first) as f64;
-    // The first digit of a bin is 1 at the beginning of its power of ten; there is none for 0.
+    // The first digit of a bin is 1 at the beginning of its power of ten; the bin of 0 has none.
     let digit = |bin: DecimalBin| bin.index().checked_sub(1).map_or(0, |index| index % 9 + 1);
     let with = |digits: &[usize]| -> Vec<(f64, String)> {
         let bins = (first..=last)
@@ -115,7 +115,7 @@ fn ticks(first: usize, last: usize, width: f64, unit: TickUnit) -> Vec<(f64, Str
         .map(with)
         .find(|ticks| fits(ticks))
         .unwrap_or_else(|| {
-            // Powers of ten that are too near to each other, or a single one.
+            // Powers of ten that are too close to each other, or a single one.
             let each = with(&[1]);
             let every = 1 + (each.len() as f64 * 80.0 / width) as usize;
             each.into_iter().step_by(every).collect()
@@ -126,7 +126,7 @@ fn ticks(first: usize, last: usize, width: f64, unit: TickUnit) -> Vec<(f64, Str
     ticks
 }
 
-/// Draws the bar of a bin; returns where the bin begins and ends.
+/// Draws the bar of a bin; returns its horizontal limits.
 pub fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64) -> [f64; 2] {
     let left = bin.index() as f64;
     let ((x, top), (end, bottom)) = (frame.at((left, height)), frame.at((left + 1.0, 0.0)));
@@ -137,20 +137,14 @@ pub fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64) -> [f6
     [x, end]
 }
 
-/// Without needless zeros.
-fn short(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bins_are_said_in_short() {
+    fn bins_have_short_limits() {
         let span = |nanos, length| {
-            TickUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::containing(length))
+            BinUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::containing(length))
         };
         assert_eq!(
             [span(1, 0), span(1, 7), span(1, 950)],
@@ -161,12 +155,12 @@ mod tests {
             ["6 to 7 s", "7.5 to 10 µs"]
         );
         assert_eq!(
-            TickUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::containing(3)),
+            BinUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::containing(3)),
             "7.5-10 us"
         );
         assert!(span(1, u64::MAX).ends_with(" s"));
         let begin =
-            |length| TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(length));
+            |length| BinUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(length));
         assert_eq!(
             [begin(0), begin(7), begin(1_000_000)],
             ["0", "7 ns", "1 ms"]
@@ -174,15 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_as_many_as_there_is_room_for() {
+    fn there_are_as_many_ticks_as_fit() {
         let ticks = |first: u64, last: u64| -> Vec<String> {
             let bins = [first, last].map(DecimalBin::containing).into_iter();
-            let axis = axis(
-                "length",
-                bins,
-                430.0,
-                TickUnit::new(Duration::from_nanos(1)),
-            );
+            let axis = axis("length", bins, 430.0, BinUnit::new(Duration::from_nanos(1)));
             axis.ticks.into_iter().map(|(_, text)| text).collect()
         };
         assert_eq!(
@@ -200,7 +189,7 @@ mod tests {
         assert!((3..=7).contains(&all.len()) && all[0] == "0", "{all:?}");
         assert_eq!(
             ticks(5, 5).len(),
-            LEAST_BINS,
+            MIN_BINS,
             "a single bar is no wider than others"
         );
     }

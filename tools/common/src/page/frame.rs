@@ -1,17 +1,17 @@
-//! What is around the data of a picture: axes, a grid, and a legend.
+//! Frame around the data of a picture: axes, a grid, and a legend.
 
 use super::axis::Axis;
 use super::style;
 use super::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, fitting, text_width};
 
-/// The place of the data in a picture, and what has been drawn.
+/// Picture with axes, and the position of the data in it.
 #[derive(Debug)]
 pub struct Frame {
-    /// What has been drawn.
+    /// Shapes drawn so far.
     pub canvas: Canvas,
-    /// From left to right.
+    /// Horizontal axis, from left to right.
     pub x: Axis,
-    /// From below.
+    /// Vertical axis, from bottom to top.
     pub y: Axis,
     left: f64,
     right: f64,
@@ -19,11 +19,11 @@ pub struct Frame {
     bottom: f64,
 }
 
-/// What is left of the axis, at least.
+/// Minimum width left of the vertical axis.
 const MARGIN: f64 = 30.0;
 
 impl Frame {
-    /// Draws the axes and the legend; there is one only if there are several names.
+    /// Draws the axes, and a legend if there are several names.
     pub fn new(x: Axis, y: Axis, names: &[String], height: f64) -> Self {
         let mut canvas = Canvas::default();
         let legend = if names.len() > 1 {
@@ -34,7 +34,7 @@ impl Frame {
         Self::below(canvas, legend, x, y, height)
     }
 
-    /// Draws the axes below a legend of that height.
+    /// Draws the axes below a legend of this height.
     pub fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
         let left = (y.widest_tick() + 12.0).max(MARGIN);
         let top = legend + LINE + 8.0;
@@ -82,32 +82,32 @@ impl Frame {
         );
     }
 
-    /// The horizontal place of a value.
+    /// Returns the horizontal position of a value.
     pub fn at_x(&self, value: f64) -> f64 {
         self.left + self.x.share(value) * (self.right - self.left)
     }
 
-    /// The vertical place of a value.
+    /// Returns the vertical position of a value.
     pub fn at_y(&self, value: f64) -> f64 {
         self.bottom - self.y.share(value) * (self.bottom - self.top)
     }
 
-    /// The place of both.
+    /// Returns the position of a pair of values.
     pub fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
         (self.at_x(x), self.at_y(y))
     }
 
-    /// Where the data begin.
+    /// Returns the upper end of the data.
     pub fn top(&self) -> f64 {
         self.top
     }
 
-    /// Where they end.
+    /// Returns the lower end of the data.
     pub fn bottom(&self) -> f64 {
         self.bottom
     }
 
-    /// The picture, with what it is called and what there is to be seen.
+    /// Returns the picture with its title and description.
     pub fn finish(self, title: String, description: String) -> Picture {
         let below = if self.x.label.is_empty() {
             22.0
@@ -118,12 +118,12 @@ impl Frame {
     }
 }
 
-/// How wide the data is if the texts at the ticks are this wide.
+/// Returns the width of the data if the texts of the ticks have this width.
 pub fn data_width(widest_tick: f64) -> f64 {
     WIDTH - 12.0 - (widest_tick + 12.0).max(MARGIN)
 }
 
-/// Draws what each series looks like, in as many rows as it takes; returns their height.
+/// Draws a legend of all series, in as many rows as necessary; returns its height.
 fn legend(canvas: &mut Canvas, names: &[String]) -> f64 {
     const SAMPLE: f64 = 30.0;
     let (mut x, mut y) = (2.0, LINE - 5.0);

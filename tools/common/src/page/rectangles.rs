@@ -1,22 +1,22 @@
-//! Cells that are alike, as few shapes, and what they stand for.
+//! Grids of cells drawn with few rectangles, and their legends.
 
 use std::collections::BTreeMap;
 
 use super::svg::{Canvas, LINE, TextAnchor, WIDTH, number, text_width};
 
-/// Cells that are alike, in a row, and in rows below each other.
+/// Rectangle of equal cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rectangle {
-    /// Column and row of the first.
+    /// Column and row of the first cell.
     pub at: (usize, usize),
-    /// How many columns and rows.
+    /// Numbers of columns and rows.
     pub size: (usize, usize),
 }
 
-/// As few rectangles as there are of neighbours in rows that are the same in the row below.
+/// Covers the cells with rectangles: runs of equal cells in a row, merged with the same run in the rows below.
 pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec<Rectangle>> {
     let mut found: BTreeMap<C, Vec<Rectangle>> = BTreeMap::new();
-    // Those that reach to the row above, by where they begin.
+    // Rectangles that reach to the row above, by their first column.
     let mut above: BTreeMap<usize, (C, usize)> = BTreeMap::new();
     for (row, cells) in cells.chunks(columns).enumerate() {
         let mut here = BTreeMap::new();
@@ -50,7 +50,7 @@ pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec
 }
 
 impl Rectangle {
-    /// Where it is drawn and how large, if the first cell is here and cells have this size.
+    /// Returns position and size of the rectangle if the grid begins here and cells have this size.
     pub fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
         let at = (
             left + self.at.0 as f64 * width,
@@ -63,13 +63,13 @@ impl Rectangle {
     }
 }
 
-/// A rectangle in SVG's own words.
+/// Returns the path of a rectangle in SVG.
 pub fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
     let [left, right, upper, lower] = [x, x + width, y, y + height].map(number);
     format!("M{left} {upper}H{right}V{lower}H{left}Z")
 }
 
-/// Says what classes stand for, in as many rows as it takes; returns their height.
+/// Draws a legend of classes, in as many rows as necessary; returns its height.
 pub fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, String)>) -> f64 {
     const SAMPLE: f64 = 12.0;
     let (mut x, mut y) = (6.0, LINE - 5.0);
@@ -88,13 +88,13 @@ pub fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, St
     y + 5.0
 }
 
-/// Lines that rise across a rectangle.
+/// Returns the path of diagonal lines across a rectangle.
 pub fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
-    const APART: f64 = 6.0;
-    let lines = ((width + height) / APART) as usize;
-    // Each begins on the left or lower side, so far around the corner, and ends on the upper or right side.
+    const DISTANCE: f64 = 6.0;
+    let lines = ((width + height) / DISTANCE) as usize;
+    // Each begins on the left or lower side and ends on the upper or right side.
     let line = |i: usize| {
-        let along = (i as f64 + 0.5) * APART;
+        let along = (i as f64 + 0.5) * DISTANCE;
         let (from, to) = ((along - height).max(0.0), along.min(width));
         let height_at = |at: f64| y + along - at;
         (from < to).then(|| {
@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every cell is in one rectangle, which has its kind.
+        /// Every cell is in exactly one rectangle, which has its kind.
         #[test]
         fn rectangles_cover_all_cells_once(kinds in prop::collection::vec(0_usize..3, 0..200), columns in 1_usize..20) {
 
@@ -131,7 +131,7 @@ mod tests {
         fn hatching_stays_inside(x in 0.0..9.0, y in 0.0..9.0, width in 0.1..99.0, height in 0.1..99.0) {
             for place in hatching((x, y), (width, height)).split(['M', 'L']).filter(|place| !place.is_empty()) {
                 let numbers: Vec<f64> = place.split(' ').map(|number| number.parse().unwrap()).collect();
-                // They are rounded to a tenth.
+                // Coordinates are rounded to a tenth.
                 prop_assert!((x - 0.06..=x + width + 0.06).contains(&numbers[0]), "{}", place);
                 prop_assert!((y - 0.06..=y + height + 0.06).contains(&numbers[1]), "{}", place);
             }

@@ -1,24 +1,24 @@
-//! Colours and lines. The colours are Okabe and Ito's, which the colour-blind tell apart; but nothing is said by colour
-//! alone: series differ in their marks and dashes, too.
+//! Colours and lines. The colours are those of Okabe and Ito, which the colour-blind can distinguish; series also differ in
+//! their marks and dashes.
 
-/// How many colours there are before they come again.
+/// Number of colours before they repeat.
 const COLOURS: usize = 6;
-/// How many shapes of marks.
+/// Number of shapes of marks.
 pub const MARKERS: usize = 5;
-/// How many kinds of dashes.
+/// Number of kinds of dashes.
 const DASHES: usize = 4;
 
-/// The class that gives a series its colour.
+/// Returns the class of the colour of a series.
 pub fn colour(series: usize) -> String {
     format!("c{}", series % COLOURS)
 }
 
-/// The class of a series' line.
+/// Returns the class of the line of a series.
 pub fn line(series: usize) -> String {
     format!("l k{} {}", series % DASHES, colour(series))
 }
 
-/// What a picture needs, in a page or alone. No variables: not all programs that read SVG know them.
+/// Style sheet of a picture, in a page or alone. Without variables, which not all programs that read SVG support.
 pub const PICTURE: &str = "\
 text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif;fill:#1b1b1b}\
 .title{font-weight:600;font-size:14px}.small{font-size:11px}.quiet{fill:#555}\
@@ -35,7 +35,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial
 .h4{fill:currentColor;fill-opacity:.78}.still{fill:#ebebeb}.tint{fill:currentColor;fill-opacity:.45}.rest{fill:#1b1b1b}.lack{fill:#d4d4d4}.cut{fill:none;stroke:#fff;stroke-width:.8}\
 .hatch{fill:none;stroke:#777;stroke-width:.7}";
 
-/// What the page needs beside it.
+/// Additional style sheet of a page.
 pub const PAGE: &str = "\
 *{box-sizing:border-box}html{-webkit-text-size-adjust:100%}\
 body{margin:0 auto;max-width:78rem;padding:1rem;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,\

@@ -1,16 +1,16 @@
-//! Pictures as scalable vector graphics: a few shapes, and text that is safe whatever it says.
+//! Pictures as scalable vector graphics: a few shapes, and escaped text.
 
 use std::fmt::Write as _;
 
 use super::style;
 
-/// How wide every picture is, in its own units: on a phone one unit is about three quarters of a pixel.
+/// Width of every picture in its own units; on a phone one unit is about three quarters of a pixel.
 pub const WIDTH: f64 = 480.0;
 
-/// The height of a line of text.
+/// Height of a line of text.
 pub const LINE: f64 = 18.0;
 
-/// The text with all that has a meaning in HTML and in XML taken out of it.
+/// Escapes a text for HTML and XML.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -20,7 +20,7 @@ pub fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // XML cannot hold these at all; marks of direction would turn what follows around.
+            // XML cannot contain control characters; marks of direction would reverse the text behind them.
             c if c.is_control()
                 || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}') =>
             {
@@ -32,34 +32,34 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// About how wide a text is: nobody knows the reader's font.
+/// Estimates the width of a text; the font of the reader is unknown.
 pub fn text_width(text: &str) -> f64 {
     7.2 * text.chars().count() as f64
 }
 
-/// The text, or as much of its beginning as fits.
+/// Returns the text, cut to the width if it is too long.
 pub fn fitting(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
-    let room = (width / text_width("x")) as usize;
+    let max = (width / text_width("x")) as usize;
     text.chars()
-        .take(room.saturating_sub(1))
+        .take(max.saturating_sub(1))
         .chain(['…'])
         .collect()
 }
 
-/// The text in lines that fit, broken at blanks; within words only where these do not fit.
+/// Breaks the text into lines that fit, at spaces; within words only if these do not fit.
 pub fn wrapped(text: &str, width: f64) -> Vec<String> {
-    let most = ((width / text_width("x")) as usize).max(1);
+    let max = ((width / text_width("x")) as usize).max(1);
     let letters: Vec<char> = text.chars().collect();
     let (mut rest, mut lines) = (&letters[..], vec![]);
-    while rest.len() > most {
-        let blank = rest[..=most]
+    while rest.len() > max {
+        let blank = rest[..=max]
             .iter()
             .rposition(|c| *c == ' ')
             .filter(|blank| *blank > 0);
-        let (line, others) = rest.split_at(blank.unwrap_or(most));
+        let (line, others) = rest.split_at(blank.unwrap_or(max));
         lines.push(line.iter().collect());
         rest = others.strip_prefix(&[' ']).unwrap_or(others);
     }
@@ -67,7 +67,7 @@ pub fn wrapped(text: &str, width: f64) -> Vec<String> {
     lines
 }
 
-/// A length or a place, to a tenth of a unit.
+/// Writes a length or a coordinate, rounded to a tenth of a unit.
 pub fn number(value: f64) -> String {
     let text = format!("{:.1}", if value.is_finite() { value } else { 0.0 });
     let text = text.strip_suffix(".0").unwrap_or(&text);
@@ -78,38 +78,38 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// On which side of its place a text stands.
+/// Alignment of a text to its position.
 #[derive(Clone, Copy, Debug)]
 pub enum TextAnchor {
-    /// It begins there.
+    /// The text begins there.
     Start,
-    /// Its middle is there.
+    /// The middle of the text is there.
     Middle,
-    /// It ends there.
+    /// The text ends there.
     End,
 }
 
-/// What is drawn, shape by shape.
+/// Shapes drawn so far.
 #[derive(Debug, Default)]
 pub struct Canvas(String);
 
 impl Canvas {
-    /// A straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         self.path(class, &[from, to]);
     }
 
-    /// Straight lines from one place to the next.
+    /// Draws straight lines from one position to the next.
     pub fn path(&mut self, class: &str, places: &[(f64, f64)]) {
         self.raw_path(class, &path(places));
     }
 
-    /// A path in SVG's own words.
+    /// Draws a path in the syntax of SVG.
     pub fn raw_path(&mut self, class: &str, path: &str) {
         let _ = write!(self.0, "<path class=\"{class}\" d=\"{path}\"/>");
     }
 
-    /// A rectangle: its upper left corner, and its size.
+    /// Draws a rectangle, given by its upper left corner and its size.
     pub fn rectangle(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let [x, y, width, height] = [x, y, width, height].map(number);
         let _ = write!(
@@ -118,7 +118,7 @@ impl Canvas {
         );
     }
 
-    /// Text whose baseline is at this height.
+    /// Draws a text with its baseline at this height.
     pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: TextAnchor, text: &str) {
         let anchor = match anchor {
             TextAnchor::Start => "",
@@ -132,7 +132,7 @@ impl Canvas {
         );
     }
 
-    /// The mark of the points of a series: another shape for each, as not everyone tells the colours apart.
+    /// Draws the mark of a point of a series; series differ in shape, not only in colour.
     pub fn marker(&mut self, series: usize, (x, y): (f64, f64)) {
         let corners: &[(f64, f64)] = match series % style::MARKERS {
             0 => {
@@ -157,34 +157,34 @@ impl Canvas {
     }
 }
 
-/// Places in SVG's own words.
+/// Returns the path through positions in the syntax of SVG.
 pub fn path(places: &[(f64, f64)]) -> String {
-    let mut words = String::new();
+    let mut text = String::new();
     for (i, (x, y)) in places.iter().enumerate() {
         let _ = write!(
-            words,
+            text,
             "{}{} {}",
             if i == 0 { "M" } else { "L" },
             number(*x),
             number(*y)
         );
     }
-    words
+    text
 }
 
 /// A finished picture.
 #[derive(Debug)]
 pub struct Picture {
-    /// What it shows, in one line.
+    /// Title in one line.
     pub title: String,
-    /// What there is to be seen, for those who cannot see it.
+    /// Description for readers who cannot see the picture.
     pub description: String,
     height: f64,
     body: String,
 }
 
 impl Picture {
-    /// What was drawn, and what is said of it.
+    /// Creates a picture from a title, a description and the drawn shapes.
     pub fn new(title: String, description: String, height: f64, canvas: Canvas) -> Self {
         Self {
             title,
@@ -194,7 +194,7 @@ impl Picture {
         }
     }
 
-    /// As a part of a page; numbers tell the pictures of a page apart.
+    /// Returns the picture as part of a page; its number must be unique there.
     pub fn inline(&self, id: usize) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
         let (width, height, body) = (number(WIDTH), number(self.height), &self.body);
@@ -204,10 +204,10 @@ impl Picture {
         )
     }
 
-    /// As a file of its own, with its title above it.
+    /// Returns the picture as a file, with its title above it.
     pub fn file(&self) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
-        // Its letters are larger than others.
+        // The letters of the title are larger.
         let lines = wrapped(&self.title, WIDTH * 0.85);
         let above = 10.0 + LINE * lines.len() as f64;
         let mut shown = Canvas::default();
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_become_anything_else() {
+    fn text_is_escaped() {
         assert_eq!(
             escape("<script>alert('\"&')"),
             "&lt;script&gt;alert(&#39;&quot;&amp;&#39;)"
@@ -272,12 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut() {
+    fn long_text_is_cut() {
         assert_eq!(fitting("short", 100.0), "short");
         assert_eq!(fitting("äöüß and so on", 36.0), "äöüß…");
     }
+
     #[test]
-    fn titles_are_whole_in_as_many_lines_as_they_take() {
+    fn long_titles_are_wrapped() {
         assert_eq!(wrapped("one two three", 36.0), ["one", "two", "three"]);
         assert_eq!(wrapped("one two", 7.0 * 7.2), ["one two"]);
         assert_eq!(wrapped("a äöüßäöüß b", 36.0), ["a", "äöüßä", "öüß b"]);

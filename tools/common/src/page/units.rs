@@ -1,21 +1,21 @@
-//! Numbers as people read them: nanoseconds with a unit, sizes with a binary one, shares as percent.
+//! Texts of numbers: times and sizes with a unit, shares in percent.
 
 use downbeat_records::GroupKey;
 
-/// Units of time, and how many nanoseconds each is.
+/// Units of time, and their lengths in nanoseconds.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {
-    /// Behind a number.
+    /// Name that follows a number.
     pub name: &'static str,
-    /// How many nanoseconds it is.
+    /// Length in nanoseconds.
     pub nanos: f64,
 }
 
 impl TimeUnit {
-    /// The one in which such a time has one to three digits before the point.
+    /// Returns the unit in which a time has one to three digits before the point.
     pub fn for_nanos(nanos: f64) -> Self {
         let fits = TIMES.iter().rev().find(|(_, unit)| nanos.abs() >= *unit);
         let (name, nanos) = fits.copied().unwrap_or(TIMES[0]);
@@ -23,24 +23,24 @@ impl TimeUnit {
     }
 }
 
-/// A time with four digits: `375.2 ns`, `1.024 µs`.
+/// Writes a time with four digits: `375.2 ns`, `1.024 µs`.
 pub fn time(nanos: f64) -> String {
     // 999.96 ns are 1.000 µs.
     let unit = TimeUnit::for_nanos(nanos * 1.000_05);
     format!("{} {}", digits(nanos / unit.nanos, 4), unit.name)
 }
 
-/// The number with so many digits in all, as far as they are behind the point.
-pub fn digits(value: f64, wanted: usize) -> String {
+/// Writes a number with this number of digits in total, or all digits before the point if these are more.
+pub fn digits(value: f64, total: usize) -> String {
     let before = if value.abs() < 1.0 {
         1
     } else {
         value.abs().log10().floor() as usize + 1
     };
-    grouped(&format!("{:.*}", wanted.saturating_sub(before), value))
+    grouped(&format!("{:.*}", total.saturating_sub(before), value))
 }
 
-/// A share as percent with its sign: `+1.3 %`.
+/// Writes a share in percent with its sign: `+1.3 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent.abs() < 9.995 {
@@ -56,7 +56,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A share as percent: `0.013 %`.
+/// Writes a share in percent: `0.013 %`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -66,7 +66,7 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// A size: `64 B`, `1 KiB`, `1.5 MiB`.
+/// Writes a size: `64 B`, `1 KiB`, `1.5 MiB`.
 pub fn bytes(size: u64) -> String {
     let (unit, name) = match size {
         0..1_024 => return format!("{size} B"),
@@ -81,7 +81,7 @@ pub fn bytes(size: u64) -> String {
     )
 }
 
-/// What was measured: `allreduce of 8 B among 4 ranks`.
+/// Writes a measured group: `allreduce of 8 B among 4 ranks`.
 pub fn group(key: &GroupKey) -> String {
     format!(
         "{} of {} among {}",
@@ -91,12 +91,18 @@ pub fn group(key: &GroupKey) -> String {
     )
 }
 
-/// A count: `1 234 567`, with narrow blanks.
+/// Writes a count with narrow spaces: `1 234 567`.
 pub fn count(number: u64) -> String {
     grouped(&number.to_string())
 }
 
-/// Digits before the point in groups of three, if there are more than four.
+/// Writes a number without trailing zeros, with at most three digits after the point.
+pub fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Groups the digits before the point by three, if there are more than four.
 fn grouped(number: &str) -> String {
     let end = number.find('.').unwrap_or(number.len());
     let start = usize::from(number.starts_with('-'));
@@ -113,12 +119,12 @@ fn grouped(number: &str) -> String {
     text + &number[end..]
 }
 
-/// So many of a thing: `1 rank`, `2 ranks`.
-pub fn counted(number: usize, what: &str, many: &str) -> String {
+/// Writes a number of things: `1 rank`, `2 ranks`.
+pub fn counted(number: usize, singular: &str, plural: &str) -> String {
     format!(
         "{} {}",
         count(number as u64),
-        if number == 1 { what } else { many }
+        if number == 1 { singular } else { plural }
     )
 }
 

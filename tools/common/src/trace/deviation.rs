@@ -1,4 +1,4 @@
-//! What became of times: tables 3 and 4 of Becker et al. (2009), and histograms.
+//! Report on the effect of a correction: tables 3 and 4 of Becker et al. (2009), and histograms.
 
 use downbeat_clock_core::DecimalBin;
 use downbeat_trace::{Bins, Deviation, Displacement, Intervals};
@@ -7,76 +7,76 @@ use serde::Serialize;
 use super::tables::percent;
 use crate::output::{Table, time};
 
-/// What became of times: tables 3 and 4 of Becker et al. (2009).
+/// Effect of a correction on times: tables 3 and 4 of Becker et al. (2009).
 #[derive(Debug, Serialize)]
 pub struct DeviationReport {
-    /// How far events are moved.
+    /// Distances by which events are moved.
     pub displacement: DisplacementReport,
-    /// What became of intervals from the first event of a location to each other one.
+    /// Changes of the intervals from the first event of a location to each other one.
     pub event_position: IntervalsReport,
-    /// What became of intervals from each event of a location to the next one.
+    /// Changes of the intervals from each event of a location to the next one.
     pub event_distance: IntervalsReport,
 }
 
-/// How far events are moved.
+/// Distances by which events are moved.
 #[derive(Debug, Serialize)]
 pub struct DisplacementReport {
-    /// All.
+    /// Number of events.
     pub events: u64,
-    /// Those that are moved.
+    /// Number of events that are moved.
     pub moved: u64,
-    /// How far on average, either way.
+    /// Mean distance in either direction.
     pub mean_nanos: f64,
-    /// How far forward on average.
+    /// Mean distance forward.
     pub bias_nanos: f64,
-    /// How far at most.
+    /// Largest distance.
     pub largest_nanos: i64,
-    /// How many are moved so far.
+    /// Histogram of distances.
     pub bins: Vec<BinReport>,
 }
 
-/// By how much intervals are longer or shorter.
+/// Changes of intervals.
 #[derive(Debug, Serialize)]
 pub struct IntervalsReport {
-    /// All.
+    /// Number of intervals.
     pub intervals: u64,
-    /// The sum of all changes over the sum of all lengths.
+    /// Sum of all changes over the sum of all lengths.
     pub mean_share: f64,
-    /// On average.
+    /// Mean change.
     pub mean_nanos: f64,
-    /// At most.
+    /// Largest change.
     pub largest_nanos: i64,
-    /// Nothing, if an interval of no length got one.
+    /// Largest change as a share of the interval; `None` if an interval of length 0 became longer.
     pub largest_share: Option<f64>,
-    /// More than such shares of themselves.
+    /// Intervals that changed by more than each threshold.
     pub above: Vec<AboveReport>,
-    /// How many are changed by so much.
+    /// Histogram of changes.
     pub bins: Vec<BinReport>,
 }
 
-/// Intervals that changed by more than a share of themselves.
+/// Intervals that changed by more than a share of their length.
 #[derive(Debug, Serialize)]
 pub struct AboveReport {
-    /// That share.
+    /// Threshold as a share of the interval.
     pub threshold: f64,
-    /// Which share of all intervals they are.
+    /// Share of all intervals.
     pub share_of_intervals: f64,
-    /// Which share of the time of all intervals they take.
+    /// Share of the total time of all intervals.
     pub share_of_time: f64,
 }
 
-/// One bin of a decimal histogram.
+/// Bin of a decimal histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BinReport {
-    /// The shortest time in it.
+    /// Shortest time in the bin.
     pub low_nanos: u64,
-    /// The longest.
+    /// Longest time in the bin.
     pub high_nanos: u64,
-    /// How many there are.
+    /// Number of entries.
     pub count: u64,
 }
 
-/// Those in which there is something, from the shortest.
+/// Converts the bins that are not empty, from the shortest.
 fn bins(found: &Bins) -> Vec<BinReport> {
     let report = |(bin, count): (DecimalBin, u64)| BinReport {
         low_nanos: bin.low(),
@@ -102,15 +102,18 @@ impl From<&Deviation> for DeviationReport {
             largest_nanos: largest.as_nanos(),
             bins: bins(&found.displacement.bins),
         };
-        let intervals = |of: &Intervals| IntervalsReport {
-            intervals: of.intervals,
-            mean_share: of.mean_share(),
-            mean_nanos: of.mean(),
-            largest_nanos: of.largest.as_nanos(),
-            largest_share: of.largest_share.is_finite().then_some(of.largest_share),
+        let intervals = |found: &Intervals| IntervalsReport {
+            intervals: found.intervals,
+            mean_share: found.mean_share(),
+            mean_nanos: found.mean(),
+            largest_nanos: found.largest.as_nanos(),
+            largest_share: found
+                .largest_share
+                .is_finite()
+                .then_some(found.largest_share),
             above: Intervals::THRESHOLDS
                 .iter()
-                .zip(of.shares())
+                .zip(found.shares())
                 .map(
                     |(threshold, (share_of_intervals, share_of_time))| AboveReport {
                         threshold: *threshold,
@@ -119,7 +122,7 @@ impl From<&Deviation> for DeviationReport {
                     },
                 )
                 .collect(),
-            bins: bins(&of.bins),
+            bins: bins(&found.bins),
         };
         let [event_position, event_distance] = [&found.position, &found.distance].map(intervals);
         Self {
@@ -131,7 +134,7 @@ impl From<&Deviation> for DeviationReport {
 }
 
 impl DeviationReport {
-    /// Both tables.
+    /// Formats both tables.
     pub fn text(&self) -> String {
         let Self {
             displacement,
@@ -156,12 +159,13 @@ impl DeviationReport {
             ("event position", event_position),
             ("event distance", event_distance),
         ];
-        for (name, of) in both {
+        for (name, found) in both {
             table.row([
                 name.to_owned(),
-                percent(of.mean_share),
-                time(of.largest_nanos as f64),
-                of.largest_share
+                percent(found.mean_share),
+                time(found.largest_nanos as f64),
+                found
+                    .largest_share
                     .map_or_else(|| "from 0".to_owned(), percent),
             ]);
         }
@@ -177,9 +181,9 @@ impl DeviationReport {
             "100 %",
         ];
         let mut table = Table::new(names);
-        for (name, of) in both {
+        for (name, found) in both {
             let row = |what: &str, share: fn(&AboveReport) -> f64| {
-                let cells = of.above.iter().map(|above| percent(share(above)));
+                let cells = found.above.iter().map(|above| percent(share(above)));
                 std::iter::once(format!("{name}, share of {what}"))
                     .chain(cells)
                     .collect::<Vec<_>>()
@@ -190,7 +194,8 @@ impl DeviationReport {
         text + &table.render()
     }
 
-    /// All three histograms, a row for every bin in which there is something, the longest times first.
+    /// Formats all three histograms, with a row for every bin that is not empty, the longest times
+    /// first.
     pub fn histograms(&self) -> String {
         let all = [
             &self.displacement.bins,

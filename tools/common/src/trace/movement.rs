@@ -1,4 +1,4 @@
-//! Which locations a correction moves when, and how far, in as much memory as a picture of it takes.
+//! Movement of events by location and time, in memory that is limited by the size of a picture.
 
 use std::cmp::Reverse;
 
@@ -8,62 +8,62 @@ use serde::Serialize;
 
 use super::tables::short_name;
 
-/// In so many slices time is cut at most.
+/// Maximum number of time slices.
 const MOST_SLICES: u64 = 96;
-/// Of more locations than these, neighbours are one row.
+/// Maximum number of rows; of more locations, neighbours share a row.
 const MOST_ROWS: usize = 64;
-/// So many locations are named at most.
+/// Maximum number of locations that are listed.
 const MOST_NAMED: usize = 10;
 
-/// Which locations are moved when, and how far.
+/// Movement of events by location and time.
 #[derive(Debug, Serialize)]
 pub struct Movement {
-    /// The time that a trace takes, in slices.
+    /// Time slices of the trace.
     #[serde(skip)]
     pub slices: Slices,
-    /// How many locations a row has.
+    /// Number of locations per row.
     #[serde(skip)]
     pub shared: usize,
-    /// Rows of slices: of all events of such locations in such a time, by how many nanoseconds the one is moved that is moved
-    /// the farthest, forward or back, and forward if both are as far; nothing where there is no event.
+    /// Rows of cells, one per slice: the largest movement in nanoseconds of an event of these
+    /// locations in this slice, forward if there is a tie; `None` without events.
     #[serde(skip)]
     pub cells: Vec<Option<i64>>,
-    /// The locations that are moved the farthest, in that order.
+    /// Locations that are moved the farthest, in descending order.
     pub farthest: Vec<LocationReport>,
 }
 
-/// How far the events of a location are moved.
+/// Movement of the events of a location.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LocationReport {
-    /// Its number.
+    /// Number of the location.
     pub location: usize,
-    /// What it is called, in short.
+    /// Shortened name.
     pub name: String,
-    /// How many it has.
+    /// Number of events.
     pub events: u64,
-    /// Those that are moved.
+    /// Number of events that are moved.
     pub moved: u64,
-    /// How far on average, either way.
+    /// Mean distance in either direction.
     pub mean_nanos: f64,
-    /// By how much the one is moved that is moved the farthest.
+    /// Largest movement, negative if back.
     pub farthest_nanos: i64,
-    /// When that was, counted from the first event of all.
+    /// Time of that event since the first event of the trace.
     pub at_nanos: u64,
 }
 
-/// A time in slices of the same length.
+/// Slices of equal length that cover a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slices {
-    /// When it begins.
+    /// Start of the first slice.
     pub begin: Timestamp<Global>,
-    /// The nanoseconds of a slice.
+    /// Length of a slice in nanoseconds.
     pub length: u64,
-    /// How many there are.
+    /// Number of slices.
     pub count: usize,
 }
 
 impl Slices {
-    /// The time of a trace.
+    /// Divides the time of a trace.
     pub fn new(trace: &Trace) -> Self {
         let ends =
             |location: &Location| Some([*location.times().first()?, *location.times().last()?]);
@@ -76,7 +76,7 @@ impl Slices {
         Self::between(begin, end)
     }
 
-    /// From the first event to the last.
+    /// Divides the time from the first event to the last.
     pub fn between(begin: Timestamp<Global>, end: Timestamp<Global>) -> Self {
         let whole = end.as_nanos().abs_diff(begin.as_nanos());
         let length = whole / MOST_SLICES + 1;
@@ -87,7 +87,7 @@ impl Slices {
         }
     }
 
-    /// In which slice a time is; what is later is in the last one.
+    /// Returns the slice of a time; later times are in the last one.
     pub fn slice(&self, time: Timestamp<Global>) -> usize {
         ((self.since(time) / self.length) as usize).min(self.count.saturating_sub(1))
     }
@@ -97,7 +97,7 @@ impl Slices {
     }
 }
 
-/// Takes event by event, in as much memory as there are cells and locations.
+/// Collects movements event by event, in memory proportional to cells and locations.
 #[derive(Debug)]
 pub struct MovementWalk {
     slices: Slices,
@@ -106,18 +106,18 @@ pub struct MovementWalk {
     locations: Vec<LocationWalk>,
 }
 
-/// How far a location has come.
+/// State of a location.
 #[derive(Debug)]
 struct LocationWalk {
     report: LocationReport,
     total: u128,
-    /// The slice of its last event, and when that ends.
+    /// Slice of its last event, and the end of that slice.
     slice: usize,
     end: u64,
 }
 
 impl MovementWalk {
-    /// Of locations with such names, and events within that time.
+    /// Creates an empty state for locations with these names, and events within these slices.
     pub fn new(slices: Slices, names: &[String]) -> Self {
         let walk = |(location, name): (usize, &String)| {
             let name = short_name(name);
@@ -148,7 +148,7 @@ impl MovementWalk {
         }
     }
 
-    /// The next event of a location: when it was, and when it is now.
+    /// Takes the next event of a location: its time before and after.
     pub fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
         let Some(LocationWalk {
             report,
@@ -178,8 +178,8 @@ impl MovementWalk {
         *total += u128::from(by.unsigned_abs());
     }
 
-    /// What was found, for another walk to [`learn`](Self::learn) that took events of other locations of the same trace.
-    /// These are as many words for either.
+    /// Returns the state, for another walk to [`learn`](Self::learn) that took events of other
+    /// locations of the same trace. Both have states of the same length.
     pub fn known(&self) -> Vec<u64> {
         let cells = self
             .cells
@@ -208,7 +208,7 @@ impl MovementWalk {
         cells.chain(locations).collect()
     }
 
-    /// What another walk found.
+    /// Merges the state of another walk.
     pub fn learn(&mut self, known: &[u64]) {
         let (cells, locations) = known
             .split_at_checked(2 * self.cells.len())
@@ -232,7 +232,7 @@ impl MovementWalk {
         }
     }
 
-    /// Of all events.
+    /// Returns the movement of all events.
     pub fn finish(self) -> Movement {
         let Self {
             slices,
@@ -252,7 +252,7 @@ impl MovementWalk {
             .map(mean)
             .filter(|location| location.moved > 0)
             .collect();
-        // The first of those that are moved as far comes first.
+        // Stable sort: of equal distances, the first location comes first.
         farthest.sort_by_key(|location| Reverse(location.farthest_nanos.unsigned_abs()));
         farthest.truncate(MOST_NAMED);
         Movement {
@@ -264,17 +264,17 @@ impl MovementWalk {
     }
 }
 
-/// Another event is in a cell; the order of events makes no difference.
+/// Adds an event to a cell; the result does not depend on the order of events.
 fn widen(cell: &mut Option<i64>, by: i64) {
     let far = |by: i64| (by.unsigned_abs(), by);
-    if cell.is_none_or(|so_far| far(by) > far(so_far)) {
+    if cell.is_none_or(|old| far(by) > far(old)) {
         *cell = Some(by);
     }
 }
 
 impl Movement {
-    /// What becomes of the times of `trace` when they are replaced by `times`, of all events of all locations. They have such
-    /// names.
+    /// Compares the times of `trace` with `times`, which replace them, for all events of all
+    /// locations.
     pub fn between<T: AsRef<[Timestamp<Global>]>>(
         trace: &Trace,
         times: &[T],
@@ -322,7 +322,7 @@ mod tests {
         Movement::between(&trace(before), &after, &names)
     }
 
-    /// The same by two walks.
+    /// Computes the movement by two walks that are merged.
     fn shared(before: &[Vec<i64>], after: &[Vec<i64>]) -> Movement {
         let names: Vec<String> = (0..before.len()).map(|i| format!("rank {i}")).collect();
         let mut walks = [(); 2].map(|()| MovementWalk::new(Slices::new(&trace(before)), &names));
@@ -337,9 +337,9 @@ mod tests {
         one.finish()
     }
 
-    /// Every cell by looking at all events.
+    /// Compares every cell with a search over all events.
     #[test]
-    fn cells_are_those_of_the_definition() {
+    fn cells_follow_the_definition() {
         let mut rng = fastrand::Rng::with_seed(5);
         for locations in [1_usize, 3, 64, 65, 200] {
             let mut times = |from: i64| {

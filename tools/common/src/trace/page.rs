@@ -1,4 +1,4 @@
-//! The page of a correction or of a check: what was wrong with times, what became of them, and when and where.
+//! HTML page of a correction or a check, with pictures of violations and of moved events.
 
 mod intervals;
 mod movement;
@@ -19,47 +19,48 @@ use crate::page::units::{count, counted, time};
 use crate::page::{HtmlTable, Page};
 use violations::ViolationStage;
 
-/// Where the page is to be.
+/// Output options of the page.
 #[derive(Args, Debug)]
 pub struct PageOptions {
-    /// Write a page with pictures to this file, too
+    /// Also write an HTML page with pictures to this file
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Write every picture of the page to this folder, too, as a file of its own
+    /// Also write every picture of the page to this folder, as a separate file
     #[arg(long, value_name = "DIR", requires = "page")]
     svg: Option<PathBuf>,
 }
 
-/// What is on the page.
+/// Contents of the page.
 #[derive(Debug)]
 pub struct PageContents<'a> {
-    /// What the trace consists of.
+    /// Number of items of each kind in the trace.
     pub contents: &'a Contents,
-    /// What else is to be known, in lines.
+    /// Further information, in lines.
     pub conditions: String,
-    /// How long messages take at least.
+    /// Minimum latencies of messages.
     pub latencies: &'a LatencyReport,
-    /// In their order.
+    /// Violations at each stage, in order.
     pub stages: Vec<ViolationStage<'a>>,
-    /// How many receives and exits were corrected explicitly.
+    /// Number of receives and exits that were corrected explicitly.
     pub corrected: Option<usize>,
-    /// In their order; the last one counts.
+    /// Passes of the correction, in order; the last one is the result.
     pub passes: &'a [PassReport],
-    /// Since when times were changed.
+    /// Stage to which deviations refer.
     pub since: String,
-    /// What became of times, where and when.
+    /// Changes of times, if they were changed.
     pub deviation: Option<(&'a DeviationReport, &'a Movement)>,
-    /// How far times are from the truth, if that is known.
+    /// Errors against the true times, if these are known.
     pub truth: Option<&'a TruthStages>,
-    /// What locations are called.
+    /// Names of locations.
     pub names: &'a [String],
 }
 
 impl PageOptions {
-    /// Says no, before hours of work, where no page can be written, or what is there is one of these files.
+    /// Checks, before hours of work, that the page can be written, and does not overwrite one of
+    /// these files.
     ///
     /// # Errors
-    /// Names the option, and why.
+    /// Names the option and the reason.
     pub fn check<'a>(&self, others: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
         let Some(page) = &self.page else {
             return Ok(());
@@ -71,7 +72,7 @@ impl PageOptions {
                 "standard output is for the text; the page needs a file",
             ));
         }
-        // Also if there is none yet.
+        // Also if the file does not exist yet.
         if let Some(other) = others
             .iter()
             .find(|other| path::absolute(other).ok() == path::absolute(page).ok())
@@ -90,10 +91,10 @@ impl PageOptions {
         files::check_output("--svg", &folder.join("violations.svg"), &others)
     }
 
-    /// Writes the page, if one is wanted.
+    /// Writes the page, if requested.
     ///
     /// # Errors
-    /// When there cannot be such files, by the option that named them; or when they cannot be filled.
+    /// When a file cannot be created or written, with the option that named it.
     pub fn write(&self, title: &str, shown: &PageContents<'_>) -> Result<(), Failure> {
         let Some(output) = &self.page else {
             return Ok(());
@@ -105,7 +106,7 @@ impl PageOptions {
 }
 
 impl<'a> PageContents<'a> {
-    /// The page of a correction of locations with such names.
+    /// Creates the contents for a correction, given the names of locations.
     pub fn correction(document: &'a Document, names: &'a [String]) -> Self {
         let archive = document.archive.as_ref().map(ArchiveReport::text);
         Self {
@@ -149,8 +150,8 @@ impl<'a> PageContents<'a> {
             page.pictures([("error-over-time".to_owned(), truth::picture(found))]);
             page.table(&truth::table(found));
             page.note(
-                "A correction only moves events forward, so all of them are ahead of the truth on average: that is the \
-                 bias, which does no harm within the trace. What is left of the error without it does.",
+                "A correction only moves events forward, so all of them are ahead of the truth on average: this is the \
+                 bias, which does no harm within the trace. The remaining error does.",
             );
         }
         page.section("settings", "Latencies and passes");
@@ -158,7 +159,7 @@ impl<'a> PageContents<'a> {
         page.table(&passes(self.passes));
     }
 
-    /// What a reader wants to know first.
+    /// Adds the main results.
     fn headlines(&self, page: &mut Page) {
         let Some((_, last)) = self.stages.last() else {
             return;
@@ -220,9 +221,9 @@ impl<'a> PageContents<'a> {
         let over_time = movement::picture(movement, self.names);
         page.pictures([(name("moved"), moved), (name("moved-over-time"), over_time)]);
         page.note(
-            "There are nine bins to every power of ten, and heights are spaced by ratios, so that a single event is seen \
-             beside a million. Over time, every cell shows the event in it that is moved the farthest, and a cell that is \
-             empty has none.",
+            "There are nine bins per power of ten, and heights are logarithmic, so that a single event is visible \
+             next to a million. Over time, every cell shows the event in it that is moved the farthest; empty cells \
+             have no events.",
         );
         page.table(&movement::table(movement));
         page.section("intervals", &format!("{}: changed intervals", self.since));
@@ -247,7 +248,7 @@ impl<'a> PageContents<'a> {
 }
 
 fn latencies(found: &LatencyReport) -> HtmlTable {
-    let caption = format!("How long messages take at least ({})", found.source);
+    let caption = format!("Minimum latencies of messages ({})", found.source);
     let mut table = HtmlTable::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
     let levels = [
         found.same_process_nanos,

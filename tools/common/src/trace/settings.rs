@@ -11,19 +11,19 @@ use serde::Deserialize;
 
 use crate::cli;
 
-/// How events are matched.
+/// Options for the matching of events.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MatchingOptions {
-    /// Count what does not go together, such as messages that nobody received, rather than give up
+    /// Count unmatched events, such as messages without a receive, instead of failing
     #[arg(long)]
     lenient: bool,
-    /// Take no member of an alltoallv as having waited for another: who gave data to whom is not in a trace
+    /// Ignore dependences within alltoallv: a trace does not tell which members exchanged data
     #[arg(long)]
     skip_alltoallv: bool,
 }
 
 impl MatchingOptions {
-    /// As the library wants it.
+    /// Converts to the library's options.
     pub fn matching(self) -> Matching {
         Matching {
             lenient: self.lenient,
@@ -32,23 +32,23 @@ impl MatchingOptions {
     }
 }
 
-/// Where the smallest latencies come from.
+/// Source of the minimum latencies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LatencyOption {
-    /// In the trace.
+    /// Measured in the trace.
     Measured,
-    /// As they are.
+    /// Given on the command line.
     Given(Latencies),
-    /// They were in a file.
+    /// Read from a file.
     Read(Latencies),
 }
 
-/// The latencies that count.
+/// Minimum latencies and their origin.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencySetting {
-    /// How long messages take at least.
+    /// Minimum latencies of messages.
     pub latencies: Latencies,
-    /// Where they come from, in a word or two.
+    /// Origin of the latencies, in one to three words.
     pub source: &'static str,
 }
 
@@ -59,7 +59,7 @@ impl FromStr for LatencyOption {
         if text == "measured" {
             return Ok(Self::Measured);
         }
-        // What begins like a time is one, or wrong.
+        // Text that begins like a time must be one; otherwise it is a path.
         if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\'])
         {
             let text_of_file = fs::read_to_string(text).map_err(|why| format!("{text}: {why}"))?;
@@ -75,7 +75,7 @@ impl FromStr for LatencyOption {
             [all] => in_order([all; 3]),
             [process, node, beyond] => in_order([process, node, beyond]),
             _ => Err(
-                "there is one for all, or three: in a process, on a node, and between nodes"
+                "expected one latency, or three: within a process, within a node, and between nodes"
                     .to_owned(),
             ),
         }
@@ -84,11 +84,11 @@ impl FromStr for LatencyOption {
 }
 
 fn in_order([process, node, beyond]: [Duration; 3]) -> Result<Latencies, String> {
-    let why = "latencies do not fall from a process to a node, and on to what is between nodes";
+    let why = "latencies must not decrease from within a process to within a node to between nodes";
     Latencies::new(process, node, beyond).ok_or_else(|| why.to_owned())
 }
 
-/// What a file of latencies says.
+/// Contents of a file of latencies.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct LatencyFile {
@@ -99,7 +99,7 @@ struct LatencyFile {
 
 impl LatencyFile {
     fn read(text: &str) -> Result<Latencies, String> {
-        // Of what the parser says, the line with the mistake is the first.
+        // The first line of the parser's message names the error.
         let first_line =
             |why: toml::de::Error| why.message().lines().next().unwrap_or_default().to_owned();
         let Self {
@@ -119,21 +119,21 @@ impl LatencyFile {
 }
 
 impl LatencyOption {
-    /// What the option says of itself.
-    pub const HELP: &str = "How long messages take at least: measured in the trace; one time for all; three, \
-                                   such as 200ns,500ns,2us, for those in a process, on a node, and between nodes; or a \
+    /// Help text of the option.
+    pub const HELP: &str = "Minimum latencies of messages: measured in the trace; one time for all; three, \
+                                   such as 200ns,500ns,2us, for messages within a process, within a node, and between nodes; or a \
                                    file with same-process = \"200ns\", same-node and other-node";
 
-    /// Of a trace whose clocks are as right as they become from outside.
+    /// Returns the latencies, which may be measured in a pre-synchronized trace.
     pub fn find(&self, trace: &Trace) -> LatencySetting {
         let Ok(found) = self.find_by(|| Ok::<_, Infallible>(Latencies::measured(trace)));
         found
     }
 
-    /// The same, if they have to be measured by this.
+    /// Returns the latencies, which may be measured by this function.
     ///
     /// # Errors
-    /// Those of measuring.
+    /// Those of the measurement.
     pub fn find_by<E>(
         &self,
         measure: impl FnOnce() -> Result<Latencies, E>,
@@ -193,6 +193,6 @@ mod tests {
             "missing field `same-node`"
         );
         assert!(error("other", "another").starts_with("unknown field `another-node`"));
-        assert!(error("1ns", "9ns").starts_with("latencies do not fall"));
+        assert!(error("1ns", "9ns").starts_with("latencies must not decrease"));
     }
 }

@@ -1,4 +1,4 @@
-//! What is found out about times, as tables and as JSON.
+//! Reports on traces, as tables and as JSON.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,36 +11,36 @@ use super::settings::LatencySetting;
 use crate::Failure;
 use crate::output::{self, Table, time};
 
-/// What a trace consists of.
+/// Number of items of each kind in a trace.
 #[derive(Debug, Serialize)]
 pub struct Contents {
-    /// Threads of processes.
+    /// Number of locations.
     pub locations: usize,
-    /// All of them.
+    /// Number of events.
     pub events: u64,
-    /// Those that were received.
+    /// Number of messages that were received.
     pub messages: usize,
-    /// Collective operations.
+    /// Number of collective operations.
     pub collectives: usize,
-    /// Receives, and exits of collective operations that wait for somebody.
+    /// Number of receives, and of exits of collective operations that depend on other members.
     pub arrivals: usize,
-    /// What a lenient reader left out.
+    /// Unmatched items that were left out.
     pub left_out: Missing,
 }
 
-/// What a lenient reader left out.
+/// Unmatched items that a lenient reader left out.
 #[derive(Debug, Serialize)]
 pub struct Missing {
-    /// Messages that nobody received.
+    /// Messages without a receive.
     pub sends: u64,
-    /// Messages that nobody sent.
+    /// Messages without a send.
     pub receives: u64,
     /// Collective operations without some members.
     pub collectives: u64,
 }
 
 impl Contents {
-    /// Counts.
+    /// Counts the items of a trace.
     pub fn new(trace: &Trace) -> Self {
         let LeftOut {
             sends,
@@ -49,8 +49,12 @@ impl Contents {
             ..
         } = trace.left_out();
         let messages = trace.messages().count();
-        let exits =
-            |of: Collective<'_>| of.members().filter(|member| member.exit.is_some()).count();
+        let exits = |operation: Collective<'_>| {
+            operation
+                .members()
+                .filter(|member| member.exit.is_some())
+                .count()
+        };
         Self {
             locations: trace.locations().len(),
             events: trace.events(),
@@ -65,7 +69,7 @@ impl Contents {
         }
     }
 
-    /// The same of a stream, with so many arrivals.
+    /// Takes the counts of a stream, with the given number of arrivals.
     pub fn from_census(census: &Census, arrivals: u64) -> Self {
         let LeftOut {
             sends,
@@ -109,7 +113,7 @@ impl Contents {
         }
     }
 
-    /// One line, or two.
+    /// Formats the counts in one line, or two if something was left out.
     pub fn text(&self) -> String {
         let Self {
             locations,
@@ -136,7 +140,7 @@ impl Contents {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "Left out: {} that nobody received, {} that nobody sent, {} without some members",
+                "Left out: {} without a receive, {} without a send, {} without some members",
                 count(*sends as usize, "message"),
                 count(*receives as usize, "message"),
                 count(*collectives as usize, "collective operation")
@@ -146,21 +150,21 @@ impl Contents {
     }
 }
 
-/// How long messages take at least.
+/// Minimum latencies of messages.
 #[derive(Debug, Serialize)]
 pub struct LatencyReport {
-    /// Where they come from, in a word or two.
+    /// Origin of the latencies, in one to three words.
     pub source: &'static str,
-    /// In a process.
+    /// Latency within a process.
     pub same_process_nanos: i64,
-    /// On a node.
+    /// Latency within a node.
     pub same_node_nanos: i64,
-    /// Between nodes.
+    /// Latency between nodes.
     pub other_node_nanos: i64,
 }
 
 impl LatencyReport {
-    /// Those that count.
+    /// Creates the report.
     pub fn new(found: LatencySetting) -> Self {
         let [process, node, beyond] = found.latencies.levels().map(Duration::as_nanos);
         let source = found.source;
@@ -172,7 +176,7 @@ impl LatencyReport {
         }
     }
 
-    /// As `--latencies` takes them, too.
+    /// Formats the latencies as `--latencies` takes them.
     pub fn text(&self) -> String {
         let Self {
             source,
@@ -186,7 +190,7 @@ impl LatencyReport {
     }
 }
 
-/// A share, of which one that is not 0 does not look as if it were.
+/// Formats a share in percent, so that a positive one does not look like 0.
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 5e-5 {
         format!("{:.1e} %", 100.0 * share)
@@ -195,14 +199,14 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// How many of a kind are wrong.
+/// Numbers of dependences and of violated ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct RelationsReport {
-    /// All.
+    /// All dependences.
     pub total: u64,
-    /// Those that arrive before they are sent.
+    /// Dependences in which the receive is before the send.
     pub reversed: u64,
-    /// Those that arrive before they can have arrived.
+    /// Dependences in which the receive is earlier than the send plus the latency.
     pub violated: u64,
 }
 
@@ -216,29 +220,29 @@ impl From<Relations> for RelationsReport {
     }
 }
 
-/// What is wrong with times.
+/// Violations in the times of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Violations {
-    /// Whether that is nothing.
+    /// True if there are no violations.
     pub holds: bool,
-    /// Messages.
+    /// Dependences by messages.
     pub messages: RelationsReport,
-    /// Enters of collective operations and exits that wait for them, as if there were a message from each to each.
+    /// Dependences of exits on enters of collective operations, counted as one message per pair.
     pub collectives: RelationsReport,
-    /// By how much messages arrived before they were sent: those that did, on average.
+    /// Mean time by which reversed messages arrived before they were sent.
     pub mean_reversal_nanos: f64,
-    /// At most.
+    /// Largest such time.
     pub largest_reversal_nanos: i64,
-    /// Events that are before the one before.
+    /// Events that are before their predecessors.
     pub decreasing: u64,
-    /// Events that are no longer after the one before.
+    /// Events that are no longer after their predecessors.
     pub merged: u64,
-    /// The first few.
+    /// First violations.
     pub faults: Vec<String>,
 }
 
 impl Violations {
-    /// What was found, with names of locations.
+    /// Creates the report, with names of locations.
     pub fn new(verdict: &Verdict, names: &[String]) -> Self {
         let words = |event: EventId| match names.get(event.location.index()) {
             Some(name) => format!("{event} ({})", short_name(name)),
@@ -262,7 +266,7 @@ impl Violations {
     }
 }
 
-/// A name that fits into a line, and does nothing to a terminal.
+/// Shortens a name to fit in a line, and removes control characters.
 pub(super) fn short_name(name: &str) -> String {
     const LONGEST: usize = 40;
     let mut plain = name.chars().map(|c| if c.is_control() { '?' } else { c });
@@ -274,27 +278,27 @@ pub(super) fn short_name(name: &str) -> String {
 }
 
 impl Violations {
-    /// All of them.
+    /// Returns the number of violations.
     pub fn count(&self) -> u64 {
         self.messages.violated + self.collectives.violated + self.decreasing + self.merged
     }
 
-    /// That there are none in what became of the trace at `input`.
+    /// Checks that a correction left no violations in the trace at `input`.
     ///
     /// # Errors
-    /// When there are.
+    /// When there are some.
     pub fn check_none_left(&self, input: &Path) -> Result<(), Failure> {
         if self.count() == 0 {
             return Ok(());
         }
         let count = output::count(self.count() as usize, "violation");
         Err(Failure::Run(format!(
-            "{}: {count} are left, which is a mistake of this program",
+            "{}: {count} remain, which is a bug in this program",
             input.display()
         )))
     }
 
-    /// The first few by name.
+    /// Formats the first violations, one per line.
     pub fn named(&self) -> String {
         self.faults
             .iter()
@@ -303,7 +307,7 @@ impl Violations {
     }
 }
 
-/// What is wrong with times, at several stages.
+/// Formats the violations at several stages as a table.
 pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> String {
     let cell =
         |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));

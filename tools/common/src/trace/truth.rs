@@ -1,4 +1,4 @@
-//! How far times are from the truth, where that is known.
+//! Errors of times against the true ones.
 
 use std::path::Path;
 
@@ -10,30 +10,30 @@ use super::Slices;
 use crate::Failure;
 use crate::output::{Table, time};
 
-/// How far times are from the truth, before and after.
+/// Errors against the true times, before and after a correction.
 #[derive(Debug, Serialize)]
 pub struct TruthStages {
-    /// On one clock.
+    /// Errors after pre-synchronization.
     pub pre_synchronized: TruthReport,
-    /// In the end.
+    /// Errors after the correction.
     pub corrected: TruthReport,
-    /// The time that the trace takes, in slices.
+    /// Time slices of the trace.
     #[serde(skip)]
     pub slices: Slices,
-    /// In each slice with an event, the error without the bias in nanoseconds: the root of the mean square, before and
-    /// after.
+    /// Root mean square of the errors without the bias in nanoseconds, before and after, for each
+    /// slice with an event.
     #[serde(skip)]
     pub over_time: Vec<Option<[f64; 2]>>,
 }
 
-/// How far times are from the truth.
+/// Errors against the true times.
 #[derive(Debug, Serialize)]
 pub struct TruthReport {
-    /// On average: by how much times are ahead of the truth.
+    /// Mean error: the time by which events are ahead of the truth.
     pub bias_nanos: f64,
-    /// Without that: the root of the mean square.
+    /// Root mean square of the errors without the bias.
     pub centred_nanos: f64,
-    /// Without that, at most.
+    /// Largest error without the bias.
     pub largest_centred_nanos: f64,
 }
 
@@ -48,7 +48,8 @@ impl From<TruthComparison> for TruthReport {
 }
 
 impl TruthStages {
-    /// Of the times of a trace, and those that replace them; `None` if `truth` has other events.
+    /// Compares the times of a trace, and those that replace them, with the true ones; `None` if
+    /// `truth` has other numbers of events.
     pub fn between<T: AsRef<[Timestamp<Global>]>>(
         trace: &Trace,
         corrected: &[T],
@@ -75,9 +76,10 @@ impl TruthStages {
         Some(Self::new(slices, &errors))
     }
 
-    /// Of errors before and after: first those of all events, and then those in each slice of time.
+    /// Creates the report from errors before and after: first those of all events, then those of
+    /// each time slice.
     pub fn new(slices: Slices, errors: &[Vec<TruthComparison>; 2]) -> Self {
-        // About the mean of the whole, not that of the slice.
+        // Relative to the mean of all events, not to that of the slice.
         let about = |part: &TruthComparison, whole: &TruthComparison| {
             part.centred().hypot(part.bias() - whole.bias())
         };
@@ -98,19 +100,19 @@ impl TruthStages {
         }
     }
 
-    /// What is said where the trace at `truth` has other events than the one at `path`.
+    /// Error for a trace at `truth` that does not have the events of the one at `path`.
     pub fn not_same_trace(truth: &Path, path: &Path) -> Failure {
         Failure::option(
             "--truth",
             format!(
-                "{} is another trace than {}",
+                "{} is not the same trace as {}",
                 truth.display(),
                 path.display()
             ),
         )
     }
 
-    /// As a table.
+    /// Formats the errors as a table.
     pub fn text(&self) -> String {
         let mut table = Table::new([
             "error against the truth",
@@ -154,9 +156,9 @@ mod tests {
         builder.finish().unwrap()
     }
 
-    /// Errors of 6, 0 and 0 ns, of which the mean is 2; then of 8, 8 and 2 ns, and 6.
+    /// Errors of 6, 0 and 0 ns, with a mean of 2; then of 8, 8 and 2 ns, with a mean of 6.
     #[test]
-    fn errors_over_time_are_about_the_mean_of_all() {
+    fn errors_over_time_are_relative_to_the_mean_of_all_events() {
         let truth = trace(&[0, 9, 200]);
         let corrected = [[8, 17, 202].map(Timestamp::from_nanos)];
         let found = TruthStages::between(&trace(&[6, 9, 200]), &corrected, &truth).unwrap();

@@ -1,4 +1,4 @@
-//! More ranks than cores: the scheduler hits exchanges, and must not spoil the clock.
+//! More ranks than cores: the scheduler interrupts exchanges, and must not spoil the clock.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use downbeat_launch::command as shell;
 use downbeat_launch::mpi::OPEN_MPI;
 
 const RANKS: usize = 4;
-/// As the paper has it, and with what mends it.
+/// The algorithm of the paper, without and with weights.
 const UNWEIGHTED: &str = "hca3/1000/skampi/100";
 const WEIGHTED: &str = "hca3/1000/skampi/100/weighted";
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What the median of the errors with weights must not exceed, right after the synchronization.
+/// Bound of the median error with weights, right after the synchronization.
 const PROMISED_NS: u64 = 2_000;
 
 pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
@@ -39,12 +39,12 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             let output = shell::output_within(LIMIT, &mut mpirun)?;
             let report: Value = serde_json::from_slice(&output.stdout)
                 .map_err(|why| format!("no report: {why}"))?;
-            show(&report, gate)
+            print(&report, gate)
         },
     )
 }
 
-fn show(report: &Value, gate: bool) -> Outcome {
+fn print(report: &Value, gate: bool) -> Outcome {
     println!(
         "| largest true error of {RANKS} ranks, right after | median, ns | worst, ns |\n|---|---|---|"
     );

@@ -1,4 +1,4 @@
-//! Whether an experiment comes out the same when it is repeated, by our method and as the OSU benchmarks measure.
+//! Reproducibility of experiments, by our method and by that of the OSU benchmarks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,13 +20,13 @@ const TRIALS: usize = 10;
 const LAUNCHES: usize = 10;
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What the largest of the trials' means may be beyond the smallest, in percent.
+/// Largest allowed spread of the means of the trials, in percent of the smallest.
 const PROMISED: [(&str, f64); 3] = [("allreduce", 10.0), ("alltoall", 10.0), ("bcast", 5.0)];
-/// As long as it takes a busy host to change its mind, several times.
+/// Long enough for a busy host to move its virtual cores several times.
 const SLICE: &str = "--time-slice 100ms --max-reps 1000000";
 const OURS: &str = "ours";
 const OSU: &str = "osu";
-/// A word to and fro between two pinned threads, without MPI: no method steadies what the machine itself does not.
+/// A cache-line ping-pong between two pinned threads, without MPI: the spread of the machine itself.
 const FLOOR: &str = "floor";
 const FLOOR_OPERATION: &str = "ping-pong";
 
@@ -41,9 +41,9 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             let downbeat = workspace.built("release/downbeat");
             let program = released_mpi_program(workspace, OPEN_MPI)?;
             let trials = workspace.built("reproducibility");
-            // There is none before the first time.
+            // Absent before the first run.
             let _ = fs::remove_dir_all(&trials);
-            let near = near(&program)?;
+            let near = nearness_option(&program)?;
             for trial in 1..=TRIALS {
                 let mut run = Command::new(&downbeat);
                 let mpirun = OPEN_MPI.mpirun();
@@ -59,7 +59,7 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
                     (OSU, "--as osu"),
                 ] {
                     run.args(["--variant", name, "--"])
-                        .args(words_of(&mpirun))
+                        .args(words(&mpirun))
                         .args(["-np", "2"])
                         .arg(&program);
                     run.args(
@@ -78,7 +78,7 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             let osu = spreads(&downbeat, &trials, OSU, "reported")?;
             let floor = spreads(&downbeat, &trials, FLOOR, "median")?;
             println!(
-                "ours measures only {near}, how near ranks can be on this machine; the others whenever they are launched"
+                "ours measures with {near}, the smallest distance of ranks on this machine; the others without"
             );
             for (operation, spread) in floor {
                 println!(
@@ -90,18 +90,18 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
     )
 }
 
-/// The option that has ranks measure only while their cores are about as near to each other as they can be: the host of a
+/// Returns the option that has ranks measure only while their cores are nearly as close as they can be: the host of a
 /// virtual machine moves them.
-fn near(program: &Path) -> Result<String, String> {
-    const LOOKS: usize = 5;
+fn nearness_option(program: &Path) -> Result<String, String> {
+    const TRIES: usize = 5;
     const FARTHER: f64 = 1.2;
     let mut nearest = f64::INFINITY;
-    for _ in 0..LOOKS {
-        let mut look = OPEN_MPI.mpirun();
-        look.args(["-np", "2"]).arg(program);
-        look.args("bench --operation empty --time-slice 1ms --within 1s --json".split(' '));
+    for _ in 0..TRIES {
+        let mut job = OPEN_MPI.mpirun();
+        job.args(["-np", "2"]).arg(program);
+        job.args("bench --operation empty --time-slice 1ms --within 1s --json".split(' '));
         let report: Value =
-            serde_json::from_str(&shell::read(&mut look)?).map_err(|why| why.to_string())?;
+            serde_json::from_str(&shell::read(&mut job)?).map_err(|why| why.to_string())?;
         let distance = report["groups"][0]["figures_ns"]["distance"].as_f64();
         nearest = nearest.min(distance.ok_or_else(|| format!("no distance: {report}"))?);
     }
@@ -111,8 +111,8 @@ fn near(program: &Path) -> Result<String, String> {
     ))
 }
 
-/// A command and its arguments.
-fn words_of(command: &Command) -> Vec<OsString> {
+/// Returns a command and its arguments.
+fn words(command: &Command) -> Vec<OsString> {
     [command.get_program()]
         .into_iter()
         .chain(command.get_args())
@@ -120,7 +120,7 @@ fn words_of(command: &Command) -> Vec<OsString> {
         .collect()
 }
 
-/// By operation, in percent.
+/// Returns the spread of each operation, in percent.
 fn spreads(
     downbeat: &Path,
     trials: &Path,

@@ -1,6 +1,6 @@
 //! The crates that promise it need no std, second proof: they are checked against a sysroot in which there is none.
 //!
-//! This also finds a dependency that needs std and that nobody uses.
+//! This also finds unused dependencies that need std.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 
-/// What every Rust program has; of each the code and the metadata.
+/// Libraries of every Rust program, each as code and as metadata.
 const LIBRARIES: [&str; 2] = ["libcore-", "libcompiler_builtins-"];
 
 pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
@@ -40,7 +40,7 @@ pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
     ]
 }
 
-/// A `cargo check` that finds no std; what runs at build time still does, as there is a `--target`.
+/// Returns a `cargo check` that finds no std; build scripts still do, because there is a `--target`.
 fn check(workspace: &Workspace) -> Result<Command, String> {
     let host = shell::read(&mut command("rustc --print host-tuple"))?;
     let directory = workspace.built("core_only");
@@ -48,11 +48,11 @@ fn check(workspace: &Workspace) -> Result<Command, String> {
         .unwrap_or_default()
         .join(&directory)
         .join("sysroot");
-    furnish(&sysroot.join("lib/rustlib").join(host.trim()).join("lib"))?;
+    fill_sysroot(&sysroot.join("lib/rustlib").join(host.trim()).join("lib"))?;
 
     let mut check = command("cargo check --target");
     check.arg(host.trim()).arg("--target-dir").arg(directory);
-    // Rather than RUSTFLAGS: wins over whatever the user has set, and takes blanks in paths.
+    // Not RUSTFLAGS: this overrides the user's settings, and allows blanks in paths.
     check.env(
         "CARGO_ENCODED_RUSTFLAGS",
         format!("--sysroot={}", sysroot.display()),
@@ -61,7 +61,7 @@ fn check(workspace: &Workspace) -> Result<Command, String> {
 }
 
 /// Fills the directory with copies of the libraries from the real sysroot.
-fn furnish(copies: &Path) -> Outcome {
+fn fill_sysroot(copies: &Path) -> Outcome {
     let real = shell::read(&mut command("rustc --print target-libdir"))?;
     let copied = copy_libraries(Path::new(real.trim()), copies)
         .map_err(|why| format!("{}: {why}", copies.display()))?;

@@ -109,13 +109,24 @@ fn is_import(line: &str) -> bool {
     visibility.is_some_and(|before| before.is_empty() || before.starts_with("pub"))
 }
 
+fn is_separator(c: char) -> bool {
+    !c.is_alphanumeric() && !"_:".contains(c)
+}
+
 /// Reads the imports and paths of a module.
 fn module(name: &Names, text: &str, texts: &BTreeMap<Names, String>) -> Module {
     let mut module = Module::default();
     for line in code(text) {
         let Some((visibility, tree)) = line.split_once("use ").filter(|_| is_import(&line)) else {
-            let words = line.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
-            let paths = words.filter(|word| word.contains("::"));
+            let visibility = line
+                .split_once("pub(in ")
+                .and_then(|(_, rest)| rest.split_once(')'));
+            let line = visibility.map_or(&*line, |(_, rest)| rest);
+            // Not in strings.
+            let code = line.split('"').step_by(2);
+            let words = code.flat_map(|code| code.split(is_separator));
+            let paths = words.map(|word| word.trim_matches(':'));
+            let paths = paths.filter(|path| path.contains("::"));
             module
                 .paths
                 .extend(paths.filter_map(|path| absolute(path, name, texts)));
@@ -162,7 +173,7 @@ fn absolute(path: &str, module: &Names, texts: &BTreeMap<Names, String>) -> Opti
         match name {
             "crate" => absolute.clear(),
             "super" => drop(absolute.pop()),
-            "self" | "" => {}
+            "self" => {}
             _ => absolute.push(name.to_owned()),
         }
         let relative = i == 0 && absolute.len() > module.len();

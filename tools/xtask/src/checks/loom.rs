@@ -22,10 +22,12 @@ pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
             .map(|program| models(program))
             .collect();
         side_by_side(models?.into_iter().flatten(), |mut model: Command| {
+            let mut limit = LIMIT;
             if depth == Depth::Long {
                 model.env(MORE_PREEMPTIONS, "1");
+                limit *= 6;
             }
-            shell::show_and_read(LIMIT, &mut model)
+            shell::show_and_read(limit, &mut model)
                 .map(drop)
                 .map_err(|why| format!("{}: {why}", shell::shown(&model)))
         })

@@ -1,7 +1,7 @@
 //! The crates that promise it need no std, first proof: a program without std is linked from them.
 //!
-//! A second panic handler, an allocator or a function of the C library anywhere below them would break the build. What
-//! a dependency declares but nobody uses may still hide: hence the second proof, in `core_only`.
+//! A second panic handler, an allocator or a function of the C library anywhere below them would break the build. A
+//! dependency that is declared but not used could hide: hence the second proof, in `core_only`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -66,20 +66,20 @@ fn link(workspace: &Workspace, features: &[&str]) -> Command {
     link
 }
 
-/// Wants the command to fail, and for this reason: a proof that cannot fail proves nothing.
+/// Checks that the command fails for this reason: a proof that cannot fail proves nothing.
 pub(crate) fn must_fail(command: &mut Command, reason: &str) -> Outcome {
     let output = shell::output_within(
         LIMIT,
         command.stdout(Stdio::inherit()).stderr(Stdio::piped()),
     )?;
-    let said = shell::text(&output.stderr);
+    let text = shell::text(&output.stderr);
     if output.status.success() {
-        return Err("it passed: std was not noticed".into());
+        return Err("it passed: std was not detected".into());
     }
-    match said.lines().find(|line| line.contains(reason)) {
+    match text.lines().find(|line| line.contains(reason)) {
         Some(line) => println!("   failed as it should: {line}"),
         None => {
-            print!("{said}");
+            print!("{text}");
             return Err(format!("it failed, but not with \"{reason}\""));
         }
     }

@@ -1,4 +1,4 @@
-//! The Debian packages that the checks need and cargo cannot bring.
+//! The Debian packages that the checks need.
 
 use std::process::Stdio;
 
@@ -23,11 +23,11 @@ const NEEDED: [(&str, &str); 12] = [
     ),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
-    ("chromium", "looks at the pages of `downbeat report`"),
-    ("fonts-liberation", "letters for it"),
+    ("chromium", "renders the pages of `downbeat report`"),
+    ("fonts-liberation", "fonts for chromium"),
 ];
 
-/// Nobody is there to answer questions; what is merely recommended would be half a desktop.
+/// Without questions, and without recommended packages, which would be half a desktop.
 const INSTALL: &str =
     "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
 
@@ -53,16 +53,16 @@ fn missing() -> Result<Vec<(&'static str, &'static str)>, String> {
         .args(names)
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    // It also fails when it has never heard of a package: what it printed tells.
+    // It also fails for unknown packages: only its output counts.
     let output = shell::output_within(LIMIT, &mut query).map_err(|why| {
         format!(
-            "{why}; where there is no dpkg, install what it calls {}",
+            "{why}; without dpkg, install what Debian calls {}",
             names.join(", ")
         )
     })?;
-    let said = shell::text(&output.stdout);
+    let text = shell::text(&output.stdout);
     let installed = |package: &str| {
-        said.split(';')
+        text.split(';')
             .any(|status| status == format!("{package}=installed"))
     };
     Ok(NEEDED
@@ -71,7 +71,7 @@ fn missing() -> Result<Vec<(&'static str, &'static str)>, String> {
         .collect())
 }
 
-/// Installs if it may, and says how if it may not.
+/// Installs if it may; otherwise the error shows the command.
 fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
     let by_hand =

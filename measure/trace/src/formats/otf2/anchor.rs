@@ -1,7 +1,7 @@
-//! The anchor file of an archive, which says how its other files are laid out.
+//! Anchor file of an archive, which describes the layout of its other files.
 //!
-//! OTF2 believes all numbers in it: it loops over records that there cannot be, and takes memory for them. So they are
-//! looked at before OTF2 sees the file.
+//! The OTF2 library trusts all numbers in it: it would loop over missing records, and allocate
+//! memory for them. So they are checked before OTF2 reads the file.
 
 use std::fs;
 use std::path::Path;
@@ -12,31 +12,31 @@ use super::record::{CHUNK_HEADER, END_OF_BUFFER, END_OF_FILE, Order};
 const MAGIC: &[u8] = b"OTF2\0";
 const PLAIN_FILES: u8 = 1;
 const NOT_COMPRESSED: u8 = 1;
-/// The last format that is known; later ones only add to it.
+/// Latest known format; later ones only add fields.
 const FORMAT: u8 = 3;
-const TOO_MANY: &str = "it says that there are more definitions than there can be";
-/// What may follow is a zero.
+const TOO_MANY: &str = "the number of definitions is larger than the definition file allows";
+/// A zero may follow.
 const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
-/// As OTF2 has it.
+/// Range that OTF2 allows.
 const CHUNK_SIZES: core::ops::RangeInclusive<u64> = 256 << 10..=16 << 20;
 
-/// How large chunks are, in bytes.
+/// Chunk sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ArchiveAnchor {
-    /// Of files of events.
+    /// Chunk size of event files.
     pub(super) events: usize,
-    /// Of files of definitions.
+    /// Chunk size of definition files.
     pub(super) definitions: usize,
 }
 
 impl ArchiveAnchor {
-    /// Reads the anchor file of an archive whose files can be read one by one.
+    /// Reads the anchor file, and checks that the archive consists of plain files.
     pub(super) fn read(path: &Path, global_definitions: &Path) -> Result<Self, Otf2Error> {
         let bytes = fs::read(path).map_err(Otf2Error::io(path))?;
         let at_fault = |why: Option<_>| {
             Otf2Error::content(
                 path,
-                why.unwrap_or("the file is cut short, or of no OTF2 archive"),
+                why.unwrap_or("the file is truncated, or is not part of an OTF2 archive"),
             )
         };
         let (anchor, definitions) = Self::parse(&bytes).map_err(at_fault)?;
@@ -50,7 +50,8 @@ impl ArchiveAnchor {
         Ok(anchor)
     }
 
-    /// And how many global definitions there are. `Err(None)` where bytes are missing.
+    /// Parses the file. Returns the sizes and the number of global definitions; `Err(None)` if
+    /// bytes are missing.
     fn parse(bytes: &[u8]) -> Result<(Self, u64), Option<&'static str>> {
         let mut rest = AnchorParser {
             bytes,
@@ -66,17 +67,17 @@ impl ArchiveAnchor {
             return Err(None);
         }
         let format = rest.byte()?;
-        // Versions, which OTF2 looks at.
+        // Version numbers, which OTF2 checks.
         rest.take(4)?;
         let [events, definitions] = [rest.number()?, rest.number()?];
         if rest.byte()? != PLAIN_FILES {
             return Err(Some(
-                "the files of this archive are inside of another one (SIONlib), which is not read",
+                "the files of this archive are in a SIONlib container, which is not supported",
             ));
         }
         if rest.byte()? != NOT_COMPRESSED {
             return Err(Some(
-                "the files of this archive are compressed (zlib), which is not read",
+                "the files of this archive are compressed (zlib), which is not supported",
             ));
         }
         let [locations, all] = [rest.number()?, rest.number()?];
@@ -84,9 +85,7 @@ impl ArchiveAnchor {
             .iter()
             .all(|size| CHUNK_SIZES.contains(size))
         {
-            return Err(Some(
-                "it says that chunks have a size that OTF2 does not write",
-            ));
+            return Err(Some("the size of chunks is not one that OTF2 writes"));
         }
         if locations > all {
             return Err(Some(TOO_MANY));
@@ -98,13 +97,13 @@ impl ArchiveAnchor {
             rest.number()?;
         }
         if format > 2 {
-            // Snapshots and thumbnails, which have files of their own.
+            // Numbers of snapshots and thumbnails, which have their own files.
             rest.take(8)?;
         }
         if format == 0 || format == FORMAT && !rest.bytes.starts_with(&END) {
             return Err(None);
         }
-        // They are in range.
+        // Both are within `CHUNK_SIZES`.
         Ok((
             Self {
                 events: events as usize,
@@ -115,7 +114,7 @@ impl ArchiveAnchor {
     }
 }
 
-/// What of the file was not read yet.
+/// Rest of the file that is not parsed.
 struct AnchorParser<'a> {
     bytes: &'a [u8],
     order: Order,
@@ -140,7 +139,7 @@ impl<'a> AnchorParser<'a> {
         self.take(8).map(|bytes| self.order.number(bytes))
     }
 
-    /// Strings end with a zero.
+    /// Skips strings, which end with a zero byte.
     fn strings(&mut self, count: u64) -> Result<(), Option<&'static str>> {
         for _ in 0..count {
             let length = self.bytes.iter().position(|&byte| byte == 0).ok_or(None)?;
@@ -154,7 +153,7 @@ impl<'a> AnchorParser<'a> {
 mod tests {
     use super::*;
 
-    /// With a property, as OTF2 3.0.2 writes it.
+    /// Anchor file with a property, as OTF2 3.0.2 writes it.
     fn anchor() -> Vec<u8> {
         let mut bytes = vec![3, 0x42];
         bytes.extend(MAGIC);
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_chunks_are_read() {
+    fn chunk_sizes_are_read() {
         let expected = ArchiveAnchor {
             events: 256 << 10,
             definitions: 4 << 20,
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_anchor_files_are_refused() {
         let good = anchor();
         for length in 0..good.len() {
             assert!(ArchiveAnchor::parse(&good[..length]).is_err(), "{length}");
@@ -195,18 +194,21 @@ mod tests {
             let mut bytes = good.clone();
             bytes[at] = byte;
             let why = ArchiveAnchor::parse(&bytes).unwrap_err();
-            assert!(why.unwrap_or("cut").contains(expected), "{at}: {why:?}");
+            assert!(
+                why.unwrap_or("truncated").contains(expected),
+                "{at}: {why:?}"
+            );
         };
-        refused(0, 0, "cut");
-        refused(1, 0, "cut");
-        refused(2, b'o', "cut");
-        refused(7, 0, "cut");
+        refused(0, 0, "truncated");
+        refused(1, 0, "truncated");
+        refused(2, b'o', "truncated");
+        refused(7, 0, "truncated");
         refused(14, 3, "chunks");
         refused(19, 1, "chunks");
         refused(28, 2, "SIONlib");
         refused(29, 2, "zlib");
-        refused(33, 1, "more definitions");
-        refused(63, 2, "cut");
-        refused(66, 0x80, "cut");
+        refused(33, 1, "number of definitions");
+        refused(63, 2, "truncated");
+        refused(66, 0x80, "truncated");
     }
 }

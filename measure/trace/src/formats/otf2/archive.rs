@@ -1,4 +1,4 @@
-//! An OTF2 archive, from which traces are read.
+//! OTF2 archives, and the traces that are read from them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,58 +12,59 @@ use super::definitions::Otf2Definitions;
 use super::event_file::EventFile;
 use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
-use super::handover::hand_over;
 use super::reader::ArchiveReader;
 use super::record::EventRecord;
-use super::sink::{ReadError, Sink};
+use super::sink::{EventSink, ReadError, Sink};
 use super::stream::{HeldEvents, LocationStream};
 use super::teams::Otf2Teams;
 use crate::formats::Sessions;
+use crate::workers::share;
 
-/// An archive that is open for reading. It is never changed.
+/// Archive that is open for reading. It is never modified.
 #[derive(Debug)]
 pub struct Archive {
-    /// Its anchor file, `NAME.otf2`.
+    /// Anchor file, `NAME.otf2`.
     pub(super) anchor: PathBuf,
     pub(super) chunks: ArchiveAnchor,
     pub(super) definitions: Otf2Definitions,
     pub(super) ticks: Otf2Clock,
     pub(super) locations: Vec<ArchiveLocation>,
-    /// The clock offsets that the archive has, of each location.
+    /// Clock offsets that the archive contains, by location.
     pub(super) offsets: Vec<Knots>,
     mappings: Vec<Mappings>,
 }
 
-/// A location as an archive has it.
+/// Location of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArchiveLocation {
-    /// Its number in the archive, after which its files are named.
+    /// Number in the archive, which names its files.
     pub id: u64,
-    /// Its name.
+    /// Name of the location.
     pub name: String,
-    /// How many events it has, of all kinds.
+    /// Number of events of all kinds.
     pub events: u64,
 }
 
-/// What of an archive becomes of the trace.
+/// Options for reading an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// How strictly events are matched.
+    /// Strictness of the matching of events.
     pub matching: Matching,
-    /// Whether the clock offsets of the archive are added to its times, as OTF2 does it; or else times are as recorded.
+    /// If true, the clock offsets of the archive are added to its times, as OTF2 does; otherwise
+    /// times are as recorded.
     pub offsets: bool,
-    /// Whether forks, joins and OpenMP's barriers of threads make them wait for each other. It must be off where not all
-    /// threads of a team take part in all that the team does.
+    /// If true, forks, joins and OpenMP barriers are dependences between threads. Must be false if
+    /// not all threads of a team take part in all of its operations.
     pub threads: bool,
-    /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
+    /// If true, `MPI_Init` and `MPI_Finalize` are barriers.
     pub init: bool,
-    /// How many threads share the work: there is some for two. The result is the same.
+    /// Number of threads that share the work; more than two do not help. The result is the same.
     pub workers: usize,
 }
 
 impl Default for ReadOptions {
-    /// Strictly, with everything, on one thread.
+    /// Strict, with all dependences, on one thread.
     fn default() -> Self {
         Self {
             matching: Matching::default(),
@@ -75,31 +76,31 @@ impl Default for ReadOptions {
     }
 }
 
-/// A trace, and how it was made of an archive.
+/// Trace that was read from an archive.
 #[derive(Debug)]
 pub struct ArchiveTrace {
-    /// The events that may matter to other locations.
+    /// Events that may matter to other locations.
     pub trace: Trace,
-    /// What has to be known to write it.
+    /// Information needed to write the corrected trace.
     pub origin: Origin,
 }
 
-/// How a trace was made of an archive.
+/// Relation of a trace to the archive from which it was read.
 #[derive(Debug)]
 pub struct Origin {
-    /// The location in the trace of each one of [`Archive::locations`].
+    /// Location in the trace of each of [`Archive::locations`].
     pub locations: Vec<LocationId>,
-    /// Whether the clock offsets of the archive were added.
+    /// True if the clock offsets of the archive were added.
     pub(super) offsets: bool,
 }
 
 impl Archive {
     /// Opens an archive by its anchor file, `NAME.otf2`, and reads its definitions.
     ///
-    /// OTF2 prints nothing any more from then on, in the whole process: what it has to say is in the errors.
+    /// From then on, OTF2 prints no messages in the whole process; they are in the errors instead.
     ///
     /// # Errors
-    /// When a file is missing, cut short or of no OTF2 archive.
+    /// When a file is missing, truncated, or not part of an OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
         let reader = ArchiveReader::open(anchor)?;
         check_end(&globals(anchor))?;
@@ -107,7 +108,7 @@ impl Archive {
         let ticks = Otf2Clock::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
                 &globals(anchor),
-                "the archive does not say how fast its clock ticks",
+                "the archive does not define the resolution of its clock",
             )
         })?;
         let locations: Vec<_> = definitions
@@ -142,17 +143,17 @@ impl Archive {
         })
     }
 
-    /// All locations, in the order of the archive.
+    /// Returns all locations, in the order of the archive.
     pub fn locations(&self) -> &[ArchiveLocation] {
         &self.locations
     }
 
-    /// How many ticks of its clock are a second: time of the archive is in ticks.
+    /// Number of clock ticks per second; times of the archive are in ticks.
     pub fn ticks_per_second(&self) -> u64 {
         self.definitions.resolution
     }
 
-    /// What locations of the trace are called, in their order.
+    /// Returns the names of the trace's locations, in their order.
     pub fn names(&self, origin: &Origin) -> Vec<String> {
         let mut names = vec![String::new(); origin.locations.len()];
         for (location, found) in origin.locations.iter().zip(&self.locations) {
@@ -161,8 +162,8 @@ impl Archive {
         names
     }
 
-    /// The clock offsets as what clocks showed when they were compared, each in a session of its own: of every location of
-    /// the trace.
+    /// Returns the clock offsets as clock samples, each in a session of its own, for every location
+    /// of the trace.
     pub fn sessions(&self, origin: &Origin) -> Sessions {
         let mut sessions = vec![vec![]; origin.locations.len()];
         for (index, location) in origin.locations.iter().enumerate() {
@@ -171,7 +172,7 @@ impl Archive {
         sessions
     }
 
-    /// Those of one location.
+    /// Returns the sessions of one location.
     pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
         let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
         let sample = |knot: &OffsetKnot| clock_core::Knot {
@@ -185,18 +186,43 @@ impl Archive {
             .collect()
     }
 
-    /// Reads all events that may matter to other locations, and what is entered and left.
+    /// Reads all events that may matter to other locations, and enters and leaves of regions.
     ///
     /// # Errors
-    /// When a file is damaged, or its events do not make a trace.
+    /// When a file is damaged, or its events do not form a trace.
     pub fn read(&self, reading: &ReadOptions) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
-        let found = match reading.workers {
-            ..=1 => self.read_into(reading, &mut builder),
-            _ => hand_over(&mut builder, |sink| self.read_into(reading, sink)),
-        };
-        let (locations, _) = found.map_err(|why| why.into_error(|why| self.trace_error(why)))?;
-        let trace = builder.finish().map_err(|why| self.trace_error(why))?;
+        let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
+        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), &mut builder);
+        let teams = teams.map_err(bad)?;
+        let mut loads = vec![0; teams.locations.len()];
+        for (location, found) in teams.locations.iter().zip(&self.locations) {
+            loads[location.index()] = found.events;
+            let most = self.most_events(found);
+            builder.reserve(*location, most, most);
+        }
+        // Every thread reads the files of its own processes, and stops at the first error there.
+        let parts = builder.split(reading.workers, &loads);
+        let failures = share(parts, |_, mut part| {
+            let mut teams = teams.clone();
+            let here = |index: &usize| part.has(teams.locations[*index]);
+            let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
+            indices.into_iter().find_map(|index| {
+                let read = self.read_location(index, reading, &mut teams, &mut part);
+                read.err().map(|why| (index, why))
+            })
+        });
+        if let Some((_, why)) = failures
+            .into_iter()
+            .flatten()
+            .min_by_key(|(index, _)| *index)
+        {
+            return Err(bad(why));
+        }
+        let locations = teams.locations;
+        let trace = builder
+            .finish_on(reading.workers)
+            .map_err(|why| self.trace_error(why))?;
         Ok(ArchiveTrace {
             trace,
             origin: Origin {
@@ -206,8 +232,8 @@ impl Archive {
         })
     }
 
-    /// Hands over all events that a trace has. The locations in the order of the archive, and how many events were of kinds
-    /// that no trace has.
+    /// Passes all events of the trace to `sink`. Returns the locations in the order of the archive,
+    /// and the number of events of other kinds.
     pub(super) fn read_into<S: Sink>(
         &self,
         reading: &ReadOptions,
@@ -222,7 +248,15 @@ impl Archive {
         Ok((teams.locations, left_out))
     }
 
-    fn read_location<S: Sink>(
+    /// An upper limit of the number of events of a location.
+    fn most_events(&self, location: &ArchiveLocation) -> usize {
+        // An event has a byte at least, whatever the definitions say.
+        let path = local(&self.anchor, location.id, "evt");
+        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        usize::try_from(location.events.min(bytes)).unwrap_or(0)
+    }
+
+    pub(super) fn read_location<S: EventSink>(
         &self,
         index: usize,
         reading: &ReadOptions,
@@ -231,11 +265,10 @@ impl Archive {
     ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
         let path = local(&self.anchor, id, "evt");
-        // An event has a byte at least, whatever the definitions say.
-        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        let most = usize::try_from(events.min(bytes)).unwrap_or(0);
-        sink.reserve(teams.locations[index], most)
-            .map_err(ReadError::Sink)?;
+        sink.reserve(
+            teams.locations[index],
+            self.most_events(&self.locations[index]),
+        );
         let offsets = if reading.offsets {
             self.offsets[index].clone()
         } else {
@@ -250,6 +283,8 @@ impl Archive {
             sink,
             threads: reading.threads,
             init: reading.init,
+            // As if all events of one location came before those of the next.
+            position: (index as u64) << 32,
             held: HeldEvents::default(),
         };
         let (mut read, mut left_out) = (0, 0);
@@ -273,8 +308,9 @@ impl Archive {
         }
         let open = stream.end().map_err(ReadError::Sink)?;
         if read != events {
-            let why =
-                format!("there are {read} events, but the archive has {events} of this location");
+            let why = format!(
+                "the file has {read} events, but the definitions name {events} of this location"
+            );
             return Err(Otf2Error::content(&path, why).into());
         }
         if open > 0 && !reading.matching.lenient {
@@ -295,7 +331,8 @@ impl Archive {
         Some(Timestamp::from_nanos(nanos))
     }
 
-    /// Locations as they are numbered in every trace that is made of this; `None` if the definitions make no sense.
+    /// Adds the communicators and locations of the archive to an empty trace, as every reader does;
+    /// `None` if the definitions are inconsistent.
     pub(super) fn teams(&self) -> Option<Otf2Teams> {
         Otf2Teams::new(
             &self.definitions,
@@ -305,10 +342,11 @@ impl Archive {
         .ok()
     }
 
-    /// The error of a trace that was made of this, with the names of the locations that it has numbers of.
+    /// Converts an error of a trace that was read from this archive, and adds the names of the
+    /// locations that it mentions.
     pub fn trace_error(&self, why: TraceError) -> Otf2Error {
         let locations = self.teams().map_or(vec![], |teams| teams.locations);
-        let of = |event: EventId| event.location;
+        let location = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)
             | TraceError::TooFar(event)
@@ -317,11 +355,11 @@ impl Archive {
             | TraceError::NotEntered(event)
             | TraceError::NotLeft(event)
             | TraceError::UnknownPeer(event)
-            | TraceError::NotAMember { event, .. } => vec![of(event)],
+            | TraceError::NotAMember { event, .. } => vec![location(event)],
             TraceError::OtherKind { event, other } | TraceError::OtherRoot { event, other } => {
-                vec![of(event), of(other)]
+                vec![location(event), location(other)]
             }
-            TraceError::Absent { event, absent } => vec![of(event), absent],
+            TraceError::Absent { event, absent } => vec![location(event), absent],
             TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => {
                 vec![location]
             }
@@ -331,7 +369,7 @@ impl Archive {
             let index = locations.iter().position(|&location| location == number)?;
             let ArchiveLocation { id, name, .. } = &self.locations[index];
             Some(format!(
-                "{} is {id} of the archive, {name:?}",
+                "{} is location {id} of the archive, {name:?}",
                 number.index()
             ))
         };
@@ -345,10 +383,11 @@ impl Archive {
     }
 }
 
-/// Whether all files of locations are there, and whole as far as their last bytes tell.
+/// Checks that all files of locations exist and end properly.
 fn check_files(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
     let definitions = |location: &ArchiveLocation| local(anchor, location.id, "def");
-    // Some archives have no local definitions at all; where only some are missing, references would be wrong.
+    // Some archives have no local definitions at all; if only some are missing, references would be
+    // wrong.
     let some = locations
         .iter()
         .any(|location| definitions(location).exists());
@@ -358,7 +397,7 @@ fn check_files(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2E
     files.iter().try_for_each(|file| check_end(file))
 }
 
-/// Every file of an archive ends with the end of file and of buffer.
+/// Checks that a file ends with the markers for the ends of the file and of the buffer.
 fn check_end(path: &Path) -> Result<(), Otf2Error> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = std::fs::File::open(path).map_err(Otf2Error::io(path))?;
@@ -370,7 +409,7 @@ fn check_end(path: &Path) -> Result<(), Otf2Error> {
         Ok(()) if end == [2, 1] => Ok(()),
         _ => Err(Otf2Error::content(
             path,
-            "the file is cut short, or of no OTF2 archive",
+            "the file is truncated, or is not part of an OTF2 archive",
         )),
     }
 }

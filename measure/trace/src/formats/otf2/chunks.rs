@@ -1,5 +1,5 @@
-//! A file of an archive that is made: chunks of one size, but for the last one, which begin with a header and are full of
-//! records.
+//! Writer of archive files, which consist of chunks of one size, except for the last one. Each
+//! chunk is a header and records.
 
 use std::io::{self, Write};
 
@@ -7,20 +7,20 @@ use super::record::{
     CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, Order, TIMESTAMP,
 };
 
-/// What ends the last chunk.
+/// End of the last chunk.
 const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 
 /// Writes records of definitions or of events.
 pub(super) struct ChunkWriter<W> {
     to: W,
-    /// The chunk that is filled.
+    /// Current chunk.
     chunk: Vec<u8>,
-    /// How large each of them is.
+    /// Size of each chunk.
     size: usize,
     order: Order,
-    /// How many events there are so far.
+    /// Number of events written.
     events: u64,
-    /// The time in this chunk that the next event would have.
+    /// Timestamp in force in this chunk.
     time: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl<W: Write> ChunkWriter<W> {
 
     fn begin(&mut self) {
         self.chunk.extend([CHUNK_HEADER, self.order as u8]);
-        // The number of its last event is known at its end.
+        // The number of its last event is set when the chunk is complete.
         self.chunk.extend(
             [self.events + 1, 0]
                 .map(|number| self.order.bytes(number))
@@ -57,7 +57,7 @@ impl<W: Write> ChunkWriter<W> {
         Ok(())
     }
 
-    /// Begins a chunk if so many bytes do not fit in this one.
+    /// Begins a new chunk if this number of bytes does not fit in the current one.
     fn make_room(&mut self, bytes: usize) -> io::Result<()> {
         if self.chunk.len() + bytes + END.len() <= self.size {
             return Ok(());
@@ -82,7 +82,7 @@ impl<W: Write> ChunkWriter<W> {
 
     /// Adds an event, with its attributes.
     pub(super) fn add_event(&mut self, time: u64, record: &[u8]) -> io::Result<()> {
-        // A chunk begins with a time.
+        // Every chunk begins with a timestamp.
         self.make_room(1 + size_of_val(&time) + record.len())?;
         if self.time != Some(time) {
             self.chunk.push(TIMESTAMP);

@@ -1,6 +1,6 @@
-//! Otf2Clock of an archive's clock, and nanoseconds.
+//! Conversion between ticks of an archive's clock and nanoseconds.
 
-/// How fast a clock ticks.
+/// Resolution of an archive's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Otf2Clock {
     per_second: i128,
@@ -9,14 +9,14 @@ pub(super) struct Otf2Clock {
 const NANOS: i128 = 1_000_000_000;
 
 impl Otf2Clock {
-    /// `None` if it does not tick.
+    /// Creates the clock; `None` if the resolution is 0.
     pub(super) fn new(per_second: u64) -> Option<Self> {
         (per_second > 0).then(|| Self {
             per_second: i128::from(per_second),
         })
     }
 
-    /// When that is in nanoseconds, rounded to the nearest, up if there are two; `None` if it is too late.
+    /// Converts ticks to nanoseconds, rounded to the nearest, ties upwards; `None` on overflow.
     #[inline]
     pub(super) fn nanos(self, ticks: i64) -> Option<i64> {
         if self.per_second == NANOS {
@@ -28,12 +28,13 @@ impl Otf2Clock {
         .ok()
     }
 
-    /// The first and the last tick that are between these in nanoseconds, or else the one that is nearest.
+    /// Returns the first and the last tick within these times in nanoseconds, or twice the nearest
+    /// tick if there is none.
     pub(super) fn between(self, earliest: i64, latest: i64) -> Option<[i64; 2]> {
         if self.per_second == NANOS {
             return Some([earliest, latest]);
         }
-        // Half a nanosecond before `nanos` is the first that becomes it, and half after it the first that does not.
+        // The first tick that is rounded to `nanos` or more is half a nanosecond before it.
         let first =
             |nanos: i64| -(-self.per_second * (2 * i128::from(nanos) - 1)).div_euclid(2 * NANOS);
         let [first, last] = [first(earliest), first(latest.checked_add(1)?) - 1];
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_is_a_second() {
+    fn ticks_become_nanoseconds() {
         for per_second in [1, 1_000, 1_000_000, 999_999_937, 2_693_000_000] {
             assert_eq!(
                 Otf2Clock::new(per_second)
@@ -73,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ticks_between_are_all_that_become_that(
+        fn ticks_between_are_all_that_round_into_the_range(
             per_second in prop_oneof![1_000_000_000_u64..8_000_000_000, 100_000_000_u64..1_000_000_000],
             earliest in -1_000_000_000_000_i64..1_000_000_000_000,
             more in 0..3_i64,

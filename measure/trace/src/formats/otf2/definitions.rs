@@ -1,32 +1,32 @@
-//! What an archive says before its events: locations, communicators, regions, the clock.
+//! Global definitions of an archive: locations, communicators, regions, the clock.
 
 use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-/// The global definitions that matter here; all by their references in the archive.
+/// Global definitions that are used, by their references in the archive.
 #[derive(Debug, Default)]
 pub(super) struct Otf2Definitions {
-    /// Otf2Clock per second; 0 if the archive does not say.
+    /// Ticks per second; 0 if the archive does not define it.
     pub(super) resolution: u64,
     pub(super) strings: HashMap<u32, String>,
     pub(super) nodes: HashMap<u32, Otf2Node>,
     pub(super) processes: HashMap<u32, Otf2Process>,
     pub(super) locations: Vec<Otf2Location>,
-    /// Those that mean something to other locations.
+    /// Regions with a meaning for other locations.
     pub(super) regions: FxHashMap<u32, Otf2Region>,
-    /// All of them, and their names.
+    /// All regions with the references of their names.
     pub(super) region_names: Vec<(u32, u32)>,
     pub(super) groups: HashMap<u32, Otf2Group>,
     pub(super) communicators: HashMap<u32, Otf2Communicator>,
 }
 
-/// A node of the system tree: a machine, a host, a socket.
+/// Node of the system tree: a machine, a host, a socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Otf2Node {
     pub(super) class: u32,
     pub(super) parent: u32,
-    /// Whether all that is below it shares memory.
+    /// True if everything below it shares memory.
     pub(super) shares_memory: bool,
 }
 
@@ -43,13 +43,13 @@ pub(super) struct Otf2Location {
     pub(super) process: u32,
 }
 
-/// A region, as far as its enter and leave mean anything to other locations.
+/// Meaning of a region's enter and leave for other locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otf2Region {
     Other,
     MpiInit,
     MpiFinalize,
-    /// A barrier of the team of threads.
+    /// Barrier of a team of threads.
     ThreadBarrier,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Otf2Region {
 pub(super) struct Otf2Group {
     pub(super) kind: u8,
     pub(super) paradigm: u8,
-    /// Whether the members are locations, in any kind of group.
+    /// True if the members are locations in any kind of group.
     pub(super) of_locations: bool,
     pub(super) members: Vec<u64>,
 }
@@ -65,13 +65,13 @@ pub(super) struct Otf2Group {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Otf2Communicator {
     Within(u32),
-    /// Those of one group talk to those of the other.
+    /// Intercommunicator between two groups.
     Between([u32; 2]),
 }
 
 pub(super) const UNDEFINED: u32 = u32::MAX;
 
-// As `OTF2_Definitions.h` and `OTF2_GeneralDefinitions.h` have them.
+// Values from `OTF2_Definitions.h` and `OTF2_GeneralDefinitions.h`.
 pub(super) const DOMAIN_SHARED_MEMORY: u8 = 1;
 pub(super) const GROUP_COMM_LOCATIONS: u8 = 4;
 pub(super) const GROUP_COMM_GROUP: u8 = 5;
@@ -110,14 +110,14 @@ impl Otf2Definitions {
             .unwrap_or(Otf2Region::Other)
     }
 
-    /// What a process runs on: the outermost part of the system that shares memory, or that is called a node; or else the
-    /// part that it is directly below.
+    /// Returns the node of a process: the outermost system tree node that shares memory or is
+    /// called a node; otherwise the parent of the process.
     pub(super) fn node_of(&self, process: u32) -> u32 {
         let Some(Otf2Process { node: start }) = self.processes.get(&process).copied() else {
             return UNDEFINED;
         };
         let (mut found, mut at) = (start, start);
-        // A tree is not deeper than it has nodes; an archive may have a circle.
+        // Bounded, as a damaged archive may contain a cycle.
         for _ in 0..self.nodes.len() {
             let Some(node) = self.nodes.get(&at) else {
                 break;
@@ -130,7 +130,7 @@ impl Otf2Definitions {
         found
     }
 
-    /// The locations that communicators of a paradigm number.
+    /// Returns the locations by their global rank in a paradigm.
     pub(super) fn ranks(&self, paradigm: u8) -> &[u64] {
         let of_paradigm =
             |group: &&Otf2Group| group.kind == GROUP_COMM_LOCATIONS && group.paradigm == paradigm;
@@ -140,7 +140,8 @@ impl Otf2Definitions {
             .map_or(&[], |group| &group.members)
     }
 
-    /// The locations of a group of a communicator, by rank; `None` if there is no such group, or it is everyone's own one.
+    /// Returns the locations of a communicator's group, by rank; `None` if there is no such group,
+    /// or if it is the group of each location alone.
     pub(super) fn members(&self, group: u32) -> Option<Vec<u64>> {
         let group = self.groups.get(&group)?;
         match group.kind {

@@ -1,4 +1,4 @@
-//! In what two archives differ, besides their times.
+//! Comparison of two archives apart from times.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,9 +11,9 @@ use super::files::{self, folder, globals};
 use super::offsets::{CLOCK_OFFSET, order};
 use super::record::records;
 
-/// The first thing that an archive says otherwise than another one, in one line; `None` if they differ in nothing but
-/// clock offsets and times of events. All other files and records are compared byte by byte, also those that the trace is
-/// not made of.
+/// Returns the first difference of `other` from `one` as one line; `None` if they differ in nothing
+/// but clock offsets and times of events. All other files and records are compared byte by byte,
+/// also those that are not used for traces.
 ///
 /// # Errors
 /// When one of them cannot be read.
@@ -31,15 +31,15 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
             .find(|(names, _)| !names.contains(name));
         let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
         let found = match (inside, kind) {
-            // An archive may do without local definitions.
+            // Local definitions may be missing.
             (true, Some("def")) => definitions(&one, &other)?,
             _ if missing.is_some() => {
-                missing.map(|(_, path)| format!("{}: there is no such file", path.display()))
+                missing.map(|(_, path)| format!("{}: this file does not exist", path.display()))
             }
             (true, Some("evt")) => events([&one, &other], chunks)?,
             _ if read(&one)? == read(&other)? => None,
             _ => Some(format!(
-                "{}: it is not as {} is",
+                "{}: differs from {}",
                 other.display(),
                 one.display()
             )),
@@ -51,7 +51,7 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
     Ok(None)
 }
 
-/// What the files are called behind the name of the archive. Others than in UTF-8 OTF2 does not make.
+/// Returns the names of the files without the archive's name. OTF2 only writes names in UTF-8.
 fn names(anchor: &Path) -> Result<BTreeSet<String>, Otf2Error> {
     let stem = stem(anchor);
     let all = files::all(anchor)?.into_iter();
@@ -78,13 +78,13 @@ fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
 
 fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
     format!(
-        "{}: {at}: this is not what comes here in {}",
+        "{}: {at}: differs from {} here",
         other.display(),
         one.display()
     )
 }
 
-/// Of local definitions, all but clock offsets.
+/// Compares local definitions except clock offsets.
 fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
     let [ours, theirs] = [one, other].map(|path| {
         if path.exists() {
@@ -94,7 +94,7 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
         }
     });
     let (ours, theirs) = (ours?, theirs?);
-    let of = |bytes: &[u8], path: &Path| -> Result<Vec<Vec<u8>>, Otf2Error> {
+    let parse = |bytes: &[u8], path: &Path| -> Result<Vec<Vec<u8>>, Otf2Error> {
         let Some(order) = order(bytes) else {
             return Ok(vec![]);
         };
@@ -103,7 +103,7 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
         let records: Result<_, String> = records.map(|record| record.map(<[u8]>::to_vec)).collect();
         records.map_err(|why| Otf2Error::content(path, why))
     };
-    let (ours, theirs) = (of(&ours, one)?, of(&theirs, other)?);
+    let (ours, theirs) = (parse(&ours, one)?, parse(&theirs, other)?);
     if ours == theirs {
         return Ok(None);
     }
@@ -115,11 +115,11 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
     Ok(Some(not_here(
         one,
         other,
-        format_args!("definition {same} that is no clock offset"),
+        format_args!("definition {same} (clock offsets not counted)"),
     )))
 }
 
-/// All events, but for their times.
+/// Compares all events except their times.
 fn events(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [usize; 2],

@@ -1,4 +1,4 @@
-//! What can be wrong with an archive.
+//! Errors of OTF2 archives.
 
 use core::fmt;
 use std::io;
@@ -6,45 +6,45 @@ use std::path::{Path, PathBuf};
 
 use crate::{ClockOffsetError, TraceError};
 
-/// What is wrong with an OTF2 archive, or keeps it from being written.
+/// Error of reading or writing an OTF2 archive.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Otf2Error {
     /// A file or folder cannot be read or written.
     Io {
-        /// Which.
+        /// File or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         why: io::Error,
     },
-    /// OTF2 cannot read a file, or not all of it.
+    /// OTF2 cannot read a file, or only a part of it.
     Unreadable {
-        /// Which.
+        /// File that was read.
         path: PathBuf,
-        /// What OTF2 says of it.
+        /// Description by OTF2.
         why: String,
     },
-    /// A file is not what it should be.
+    /// The content of a file is not valid.
     Content {
-        /// Which.
+        /// File with the content.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         why: String,
     },
-    /// The events of an archive do not make a trace.
+    /// The events of an archive do not form a trace.
     Trace {
-        /// Its anchor file.
+        /// Anchor file.
         path: PathBuf,
-        /// Why, where locations have the numbers of the trace.
+        /// Error of the trace, with its numbers of locations.
         why: TraceError,
-        /// The locations that it names, as the archive numbers and names them.
+        /// Locations that it mentions, with their numbers and names in the archive.
         named: Vec<String>,
     },
-    /// No clock offsets make the corrected times of the times in an event file.
+    /// No clock offsets lead to the corrected times of an event file.
     Knots {
-        /// The event file.
+        /// Event file.
         path: PathBuf,
-        /// Why.
+        /// Reason of the failure.
         why: ClockOffsetError,
     },
 }

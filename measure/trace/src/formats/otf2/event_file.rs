@@ -1,6 +1,6 @@
-//! The events of one location, as its file has them: byte by byte, with their times.
+//! Decoder of event files, which returns the events of one location with their times as raw bytes.
 //!
-//! OTF2's own reader hands over only those that it knows, and takes several times as long.
+//! OTF2's own reader only returns kinds of events that it knows, and takes several times as long.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,16 +13,17 @@ use super::record::{
     Order, TIMESTAMP, data,
 };
 
-/// Whether events of this kind, which are as old as OTF2, have one number and no length: the number has its own.
+/// Returns true for the oldest kinds of events, which consist of one number without a length field:
+/// the number has its own.
 fn is_number(kind: u8) -> bool {
-    // Enter and leave; requests; OpenMP's forks and tasks.
+    // Enter and leave; requests; OpenMP forks and tasks.
     matches!(kind, 12 | 13 | 16 | 17 | 20 | 21 | 24 | 28..=30)
 }
 
-/// Where the number of such an event begins, and where it ends.
+/// Returns the range of the number of such an event.
 fn number(bytes: &[u8], at: usize) -> Option<[usize; 2]> {
     let length = match *bytes.get(at + 1)? {
-        // It stands for none.
+        // Code of an undefined number.
         LONG => 0,
         length => usize::from(length),
     };
@@ -30,20 +31,20 @@ fn number(bytes: &[u8], at: usize) -> Option<[usize; 2]> {
     (end <= bytes.len()).then_some([at + 1, end])
 }
 
-/// A file of events that is read, chunk by chunk.
+/// Event file that is read chunk by chunk.
 #[derive(Debug)]
 pub(super) struct EventFile {
     path: PathBuf,
     file: File,
-    /// How large chunks are.
+    /// Size of chunks.
     size: usize,
     chunk: Vec<u8>,
     at: usize,
-    /// Where the chunk is in the file.
+    /// Position of the chunk in the file.
     begins: u64,
     order: Order,
     time: u64,
-    /// How many there were so far.
+    /// Number of events read.
     pub(super) events: u64,
     ended: bool,
 }
@@ -70,13 +71,13 @@ impl EventFile {
         Ok(opened)
     }
 
-    /// The order of the bytes in its numbers.
+    /// Returns the byte order of the file.
     pub(super) fn order(&self) -> Order {
         self.order
     }
 
-    /// The next event; `None` at the end.
-    // To hand a record over in memory takes longer than to find it.
+    /// Returns the next event; `None` at the end.
+    // Inlined, as returning the record in memory takes longer than decoding it.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<EventRecord<'_>>, Otf2Error> {
         let mut start = None;
@@ -85,7 +86,7 @@ impl EventFile {
             match self.chunk.get(at) {
                 Some(&TIMESTAMP) => {
                     let Some(time) = self.chunk[at + 1..].first_chunk() else {
-                        return Err(self.cut());
+                        return Err(self.truncated());
                     };
                     self.time = self.order.full(*time);
                     self.at += 1 + time.len();
@@ -97,7 +98,7 @@ impl EventFile {
                         data(&self.chunk, at, self.order)
                     };
                     let Some([from, end]) = found else {
-                        return Err(self.cut());
+                        return Err(self.truncated());
                     };
                     self.at = end;
                     let start = *start.get_or_insert(at);
@@ -121,7 +122,7 @@ impl EventFile {
         }
     }
 
-    /// When the next event is that is in a trace; `None` if there is none.
+    /// Returns the time of the next event that belongs to a trace; `None` if there is none.
     pub(super) fn next_in_trace(&mut self) -> Result<Option<u64>, Otf2Error> {
         while let Some(record) = self.next()? {
             if is_in_trace(record.kind) {
@@ -131,7 +132,7 @@ impl EventFile {
         Ok(None)
     }
 
-    /// What is there instead of a record.
+    /// Handles a byte that does not begin a record.
     fn end_chunk(&mut self, byte: Option<u8>) -> Result<(), Otf2Error> {
         match byte {
             Some(END_OF_FILE) => {
@@ -139,9 +140,12 @@ impl EventFile {
                 Ok(())
             }
             None | Some(END_OF_CHUNK) if self.chunk.len() == self.size => self.fill(),
-            None | Some(END_OF_CHUNK | END_OF_BUFFER) => Err(self.cut()),
+            None | Some(END_OF_CHUNK | END_OF_BUFFER) => Err(self.truncated()),
             Some(_) => {
-                let why = format!("byte {} is no record", self.begins + self.at as u64);
+                let why = format!(
+                    "byte {} does not begin a record",
+                    self.begins + self.at as u64
+                );
                 Err(Otf2Error::content(&self.path, why))
             }
         }
@@ -159,12 +163,15 @@ impl EventFile {
             [CHUNK_HEADER, order, ..] if self.chunk.len() > HEADER => Order::from_byte(order),
             _ => None,
         };
-        self.order = order.ok_or_else(|| self.cut())?;
+        self.order = order.ok_or_else(|| self.truncated())?;
         self.at = HEADER;
         Ok(())
     }
 
-    fn cut(&self) -> Otf2Error {
-        Otf2Error::content(&self.path, "the file is cut short, or of no OTF2 archive")
+    fn truncated(&self) -> Otf2Error {
+        Otf2Error::content(
+            &self.path,
+            "the file is truncated, or is not part of an OTF2 archive",
+        )
     }
 }

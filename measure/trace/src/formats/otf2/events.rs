@@ -1,10 +1,11 @@
-//! What an event says that may matter to other locations.
+//! Events that may matter to other locations.
 
 use rustc_hash::FxHashMap;
 
 use super::record::{EventRecord, Order};
 
-/// An event, as far as it may matter to other locations. References are the archive's global ones.
+/// Event with the data that may matter to other locations. References are global ones of the
+/// archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otf2Event {
     Enter {
@@ -39,18 +40,18 @@ pub(super) enum Otf2Event {
     TeamEnd {
         team: u32,
     },
-    /// Another one, of this kind of record.
+    /// Any other event, with its kind of record.
     Other(u8),
 }
 
-/// What numbers of a location mean in the whole archive, where they are not the same.
+/// Mappings of a location's own references to global ones, where these differ.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
     pub(super) regions: FxHashMap<u32, u32>,
     pub(super) communicators: FxHashMap<u32, u32>,
 }
 
-// As OTF2 has them, since the version that brought each.
+// Record kinds of OTF2.
 const ENTER: u8 = 12;
 const LEAVE: u8 = 13;
 const MPI_SEND: u8 = 14;
@@ -70,7 +71,7 @@ const MPI_REQUEST_CANCELLED: u8 = 21;
 const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
 const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
-/// Whether events of this kind are in a trace: also requests, between those of messages.
+/// Returns true if events of this kind belong to a trace, including requests.
 #[inline]
 pub(super) fn is_in_trace(kind: u8) -> bool {
     matches!(kind, ENTER..=MPI_COLLECTIVE_END | THREAD_FORK..=THREAD_TEAM_END)
@@ -81,7 +82,7 @@ pub(super) fn is_in_trace(kind: u8) -> bool {
 }
 
 impl Otf2Event {
-    /// What it is called where it is nothing to other locations.
+    /// Returns the name of a note for events without a meaning for other locations.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Enter { .. } => "enter",
@@ -103,7 +104,7 @@ impl Otf2Event {
         }
     }
 
-    /// What a record of a kind that is in a trace says; `None` if its data make no sense.
+    /// Decodes a record of a kind that belongs to a trace; `None` if its data are not valid.
     #[inline]
     pub(super) fn from_record(
         record: &EventRecord<'_>,
@@ -163,7 +164,7 @@ impl Otf2Event {
     }
 }
 
-/// The data of a record that were not read yet.
+/// Data of a record that are not decoded yet.
 struct RecordData<'a> {
     bytes: &'a [u8],
     order: Order,
@@ -177,7 +178,7 @@ impl RecordData<'_> {
         Some(*byte)
     }
 
-    /// A number that is as long as it needs to be; or all ones, which stand for none.
+    /// Decodes a number of variable length, or all ones for an undefined one.
     #[inline]
     fn number(&mut self) -> Option<u64> {
         const NONE: u8 = 0xff;
@@ -205,7 +206,7 @@ impl RecordData<'_> {
     #[inline]
     fn mapped(&mut self, mapping: &FxHashMap<u32, u32>) -> Option<u32> {
         let number = self.half()?;
-        // As OTF2 does it, what is not in a mapping stays what it is.
+        // As in OTF2, numbers without a mapping stay the same.
         Some(if mapping.is_empty() {
             number
         } else {

@@ -1,4 +1,4 @@
-//! What OTF2 says of its failures, instead of printing it.
+//! Collects error messages of OTF2, which would otherwise print them.
 #![expect(unsafe_code, reason = "OTF2 is a C library")]
 
 use core::cell::Cell;
@@ -10,7 +10,7 @@ use super::Otf2Error;
 use super::ffi;
 
 thread_local! {
-    /// The first failure since it was last asked for: those that follow from it say less.
+    /// First error since the last query; those that follow from it are less specific.
     static FIRST: Cell<c_int> = const { Cell::new(ffi::SUCCESS) };
 }
 
@@ -23,34 +23,34 @@ extern "C" fn note(
     _format: *const c_char,
     _arguments: *mut c_void,
 ) -> c_int {
-    // Those below are warnings.
+    // Negative codes are warnings.
     if code > ffi::SUCCESS && FIRST.get() == ffi::SUCCESS {
         FIRST.set(code);
     }
     code
 }
 
-/// From now on OTF2 prints nothing, in the whole process.
+/// Stops OTF2 from printing messages, in the whole process, and forgets earlier errors.
 pub(super) fn collect() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the function may be called at any time, by any thread, and uses no user data.
+        // SAFETY: the function may be called at any time from any thread, and uses no user data.
         unsafe { ffi::OTF2_Error_RegisterCallback(note, core::ptr::null_mut()) };
     });
     FIRST.set(ffi::SUCCESS);
 }
 
-/// The failure of what was done to a file since [`collect`].
+/// Returns the error of an operation on a file since [`collect`].
 pub(super) fn error(path: &Path, code: c_int) -> Otf2Error {
     let code = Some(FIRST.replace(ffi::SUCCESS))
         .filter(|&first| first != ffi::SUCCESS)
         .unwrap_or(code);
-    // SAFETY: has no conditions.
+    // SAFETY: has no preconditions.
     let description = unsafe { ffi::OTF2_Error_GetDescription(code) };
     let why = if description.is_null() {
         format!("error {code}")
     } else {
-        // SAFETY: descriptions are constants of the library, which end with a zero.
+        // SAFETY: descriptions are static strings of the library that end with a zero byte.
         unsafe { CStr::from_ptr(description) }
             .to_string_lossy()
             .into_owned()
@@ -61,7 +61,7 @@ pub(super) fn error(path: &Path, code: c_int) -> Otf2Error {
     }
 }
 
-/// Whether that worked.
+/// Checks a status code.
 pub(super) fn check(path: &Path, code: c_int) -> Result<(), Otf2Error> {
     if code == ffi::SUCCESS {
         Ok(())

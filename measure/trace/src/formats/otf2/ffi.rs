@@ -1,9 +1,9 @@
-//! What is used of OTF2 3.0, as its headers declare it.
+//! Declarations of the used part of OTF2 3.0, after its headers.
 #![expect(unsafe_code, reason = "OTF2 is a C library")]
 
 use core::ffi::{c_char, c_int, c_void};
 
-/// A thing that only OTF2 looks into.
+/// Declares opaque types.
 macro_rules! opaque {
     ($($name:ident)*) => {$(
         #[repr(C)]
@@ -23,7 +23,8 @@ pub(super) const CALLBACK_INTERRUPT: c_int = 1;
 pub(super) const MAPPING_REGION: u8 = 3;
 pub(super) const MAPPING_COMM: u8 = 6;
 
-/// The last two are a format and its arguments. A `va_list` is passed as an address on all platforms of OTF2.
+/// Error callback of OTF2. The last two arguments are a format and a `va_list`, which is passed as
+/// a pointer on all platforms of OTF2.
 pub(super) type ErrorCallback = extern "C" fn(
     *mut c_void,
     *const c_char,
@@ -34,7 +35,8 @@ pub(super) type ErrorCallback = extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// Functions that set the callback of a kind of record, and what this is called with behind what all are called with.
+/// Declares functions that set the callback for a kind of record, with the arguments of the
+/// callback after the common first one.
 macro_rules! callbacks {
     ($of:ident: $($set:ident($($argument:ty),*);)*) => {
         unsafe extern "C" {$(

@@ -1,4 +1,4 @@
-//! Which files an archive consists of.
+//! Paths of the files of an archive.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 
 use super::Otf2Error;
 
-/// Where the global definitions are: beside the anchor file, `NAME.otf2`, as `NAME.def`.
+/// Returns the path of the global definitions: `NAME.def`, next to the anchor file `NAME.otf2`.
 pub(super) fn globals(anchor: &Path) -> PathBuf {
     anchor.with_extension("def")
 }
 
-/// Where definitions (`def`) or events (`evt`) of a location are: in the folder `NAME`.
+/// Returns the path of the definitions (`def`) or events (`evt`) of a location, in the folder
+/// `NAME`.
 pub(super) fn local(anchor: &Path, location: u64, extension: &str) -> PathBuf {
     anchor
         .with_extension("")
         .join(format!("{location}.{extension}"))
 }
 
-/// Where the anchor file is.
+/// Returns the folder of the anchor file.
 pub(super) fn folder(anchor: &Path) -> &Path {
     anchor
         .parent()
@@ -26,8 +27,8 @@ pub(super) fn folder(anchor: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// All files, as they are called in the folder of the anchor file: those that are named as that is, and those in the
-/// folder of the locations. In order.
+/// Lists all files of the archive, sorted and relative to the folder of the anchor file: those with
+/// the archive's name, and those in the folder of its locations.
 pub(super) fn all(anchor: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
     let stem = anchor.file_stem().unwrap_or_default();
     let is_named = |name: &OsStr| {
@@ -53,12 +54,12 @@ pub(super) fn all(anchor: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
     Ok(all)
 }
 
-/// What files of a folder are called.
+/// Lists the names of the files in a folder.
 fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, Otf2Error> {
     let mut names = vec![];
     for entry in fs::read_dir(folder).map_err(Otf2Error::io(folder))? {
         let entry = entry.map_err(Otf2Error::io(folder))?;
-        // Links are followed.
+        // Follows symbolic links.
         if entry.path().is_file() {
             names.push(entry.file_name());
         }

@@ -1,4 +1,4 @@
-//! Global definitions, as OTF2 hands them over one by one.
+//! Callbacks for global definitions, which OTF2 calls record by record.
 #![expect(unsafe_code, reason = "OTF2 is a C library")]
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -10,12 +10,13 @@ use super::definitions::{
 };
 use super::ffi::{self, GlobalDefReaderCallbacks};
 
-/// Functions that add a record to the [`Otf2Definitions`], which are OTF2's user data.
+/// Defines callbacks that add a record to the [`Otf2Definitions`], which are OTF2's user data.
 macro_rules! callbacks {
     ($($name:ident($to:ident, $($argument:ident: $type:ty),*) $add:block)*) => {$(
         extern "C" fn $name($to: *mut c_void, $($argument: $type),*) -> c_int {
-            // SAFETY: `Reader::definitions` registers these functions together with an address of definitions, which
-            // live and are nobody else's until OTF2 has read all; OTF2 calls them on the same thread, one at a time.
+            // SAFETY: `ArchiveReader::definitions` registers these functions with a pointer to
+            // definitions that live and are not used otherwise until OTF2 has read all; OTF2 calls
+            // them on the same thread, one at a time.
             let $to = unsafe { &mut *$to.cast::<Otf2Definitions>() };
             $add
             ffi::CALLBACK_SUCCESS
@@ -29,7 +30,8 @@ callbacks! {
     }
     string(to, string: u32, text: *const c_char) {
         if !text.is_null() {
-            // SAFETY: OTF2 hands over strings that end with a zero, for as long as the call takes.
+            // SAFETY: OTF2 passes strings that end with a zero byte and live until the call
+            // returns.
             let text = unsafe { CStr::from_ptr(text) };
             to.strings.insert(string, text.to_string_lossy().into_owned());
         }
@@ -56,7 +58,7 @@ callbacks! {
     }
     group(to, group: u32, _name: u32, kind: u8, paradigm: u8, flags: u32, count: u32, members: *const u64) {
         let members = match NonNull::new(members.cast_mut()) {
-            // SAFETY: OTF2 hands over so many members, for as long as the call takes.
+            // SAFETY: OTF2 passes this number of members, which live until the call returns.
             Some(members) => unsafe { core::slice::from_raw_parts(members.as_ptr(), count as usize) },
             None => &[],
         };
@@ -71,20 +73,21 @@ callbacks! {
     }
 }
 
-/// Which function takes which record.
+/// Callbacks by kind of record.
 #[derive(Debug)]
 pub(super) struct Callbacks(NonNull<GlobalDefReaderCallbacks>);
 
 impl Callbacks {
-    /// Those that add to definitions; `None` without memory.
+    /// Creates the callbacks that add to definitions; `None` if memory is exhausted.
     pub(super) fn new() -> Option<Self> {
-        // SAFETY: has no conditions.
+        // SAFETY: has no preconditions.
         let callbacks = Self(NonNull::new(unsafe {
             ffi::OTF2_GlobalDefReaderCallbacks_New()
         })?);
         macro_rules! set {
             ($($set:ident $function:ident)*) => {$(
-                // SAFETY: these are callbacks, and the function has the arguments that OTF2 has for such records.
+                // SAFETY: the callbacks are valid, and the function has the arguments that OTF2
+                // passes for these records.
                 unsafe { ffi::$set(callbacks.0.as_ptr(), $function) };
             )*};
         }
@@ -110,7 +113,7 @@ impl Callbacks {
 
 impl Drop for Callbacks {
     fn drop(&mut self) {
-        // SAFETY: OTF2 made them, and nobody else has them: who registers them copies them.
+        // SAFETY: created by OTF2 and owned here; registering them makes a copy.
         unsafe { ffi::OTF2_GlobalDefReaderCallbacks_Delete(self.0.as_ptr()) };
     }
 }

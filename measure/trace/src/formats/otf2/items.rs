@@ -1,40 +1,42 @@
-//! What an archive says, one thing at a time, as the file of a trace would say it.
+//! Items of an archive, as in a trace file.
 
 use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
 use downbeat_clock_core::{Global, Knot, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::events::Otf2Event;
-use super::sink::Sink;
+use super::sink::{EventSink, Sink};
 use super::{Archive, Otf2Error, ReadOptions};
 use crate::formats::definitions::LONGEST_NAME;
 use crate::formats::{Item, What};
 
-/// Makes [`Item`]s of an archive.
+/// Sink that converts an archive to [`Item`]s.
 struct Items<'a, F> {
     archive: &'a Archive,
-    /// Whether clock offsets become sessions.
+    /// If true, clock offsets become sessions.
     sessions: bool,
-    /// Numbers locations and communicators.
+    /// Assigns numbers to locations and communicators.
     builder: TraceBuilder,
-    /// The number of every location of the archive, in the order of the numbers.
+    /// Index in the archive of each location, by number.
     locations: Vec<usize>,
-    /// The numbers of regions.
+    /// Numbers of regions.
     regions: FxHashMap<u32, u32>,
     take: F,
 }
 
 impl Archive {
-    /// Hands over what the archive says, one thing at a time, and first all definitions. No more of the events is in memory
-    /// than a piece of the file of one location, and what is not known before a later event. How many events were of kinds
-    /// that no trace has, and left out.
+    /// Passes the items of the archive to `take`, all definitions first. Only a chunk of one
+    /// location's file, and events whose meaning depends on later ones, are in memory at a time.
+    /// Returns the number of events of unsupported kinds, which are left out.
     ///
-    /// Regions have the names of the archive. What a trace has, but is nothing to other locations, such as a request of
-    /// a message that is tested, is a note. Clock offsets that are not added to times are [sessions](Self::sessions). Matching does not matter: what does not go
-    /// together is handed over as it is.
+    /// Regions keep the names of the archive. Events without a meaning for other locations, such as
+    /// the test of a request, become notes. Clock offsets that are not added to times become
+    /// [sessions](Self::sessions). The matching options are ignored: unmatched events are passed on
+    /// as well.
     ///
     /// # Errors
-    /// When a file is damaged, events cannot be of a trace, or whoever takes them says so.
+    /// When a file is damaged, when events are not valid in a trace, or when `take` returns an
+    /// error.
     pub fn for_each_item<E: From<Otf2Error>>(
         &self,
         reading: &ReadOptions,
@@ -75,7 +77,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
         name(&found.name, "location", found.id)
     }
 
-    /// The number of a region; it is defined here, if it never was.
+    /// Returns the number of a region, which is defined here if it is not yet.
     fn region(&mut self, region: u32) -> Result<u32, E> {
         match self.regions.get(&region) {
             Some(known) => Ok(*known),
@@ -92,7 +94,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
         Ok(number)
     }
 
-    /// What clocks showed, where the archive says what is to be added to it.
+    /// Passes clock samples that correspond to the clock offsets of the archive.
     fn add_sessions(&mut self) -> Result<(), E> {
         for (location, index) in (0..).zip(self.locations.clone()) {
             for (session, samples) in (0..).zip(self.archive.sessions_of(index)) {
@@ -115,8 +117,6 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
 }
 
 impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
-    type Error = E;
-
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
         let id = self
             .builder
@@ -140,14 +140,9 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
         Ok(id)
     }
 
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
-        let id = self
-            .builder
-            .add_communicator(members)
-            .map_err(|why| self.archive.trace_error(why))?;
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        self.take(&Item::Communicator { members: &members })?;
-        Ok(id)
+    /// Others see which of them are used.
+    fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, E> {
+        Ok(None)
     }
 
     fn begin_events(&mut self) -> Result<(), E> {
@@ -161,9 +156,24 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
             Ok(())
         }
     }
+}
+
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
+    type Error = E;
+
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
+        let id = self
+            .builder
+            .add_communicator(members)
+            .map_err(|why| self.archive.trace_error(why))?;
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        self.take(&Item::Communicator { members: &members })?;
+        Ok(id)
+    }
 
     fn push(
         &mut self,
+        _position: u64,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
@@ -178,7 +188,8 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
                 what,
             })
         };
-        // A barrier of threads, say, is a region and an operation, one in the other.
+        // Some regions are also operations, such as barriers of threads: the operation is inside of
+        // the region.
         match event {
             Otf2Event::Enter { region } => {
                 let region = self.region(region)?;
@@ -197,7 +208,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
     }
 }
 
-/// A name that can be in a file; if there is none, what it is and its number.
+/// Returns a valid name for a trace file; an empty name is replaced by the type and number.
 fn name(text: &str, what: &str, number: u64) -> String {
     if text.is_empty() {
         return format!("{what} {number}");
@@ -215,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_can_be_in_files() {
+    fn names_are_made_valid() {
         assert_eq!(name("main()", "region", 3), "main()");
         assert_eq!(name("", "region", 3), "region 3");
         assert_eq!(name("a\nb\t", "region", 3), "a\u{fffd}b\u{fffd}");

@@ -1,26 +1,29 @@
-//! A file of local definitions with other clock offsets, all else of it as it was, byte by byte.
+//! Replacement of the clock offsets in a file of local definitions; everything else is copied byte
+//! by byte.
 //!
-//! OTF2 can only write whole archives, and an archive may hold definitions that this version knows nothing of.
+//! OTF2 can only write whole archives, and an archive may contain definitions that the installed
+//! version does not know.
 
 use crate::OffsetKnot;
 
 use super::chunks::ChunkWriter;
 use super::record::{Order, records};
 
-/// The kind of definition that is replaced.
+/// Kind of the definitions that are replaced.
 pub(super) const CLOCK_OFFSET: u8 = 6;
 
-/// Time, offset with its own length, and standard deviation.
+/// Time, offset with its length, and standard deviation.
 const CLOCK_OFFSET_DATA: u8 = 8 + 9 + 8;
 
-/// The file's content with these clock offsets; without a file, one with nothing else. Why it is not possible, in words.
+/// Returns the content of the file with these clock offsets; without a file, one that contains
+/// nothing else.
 pub(super) fn with_offsets(
     file: Option<&[u8]>,
     chunk: usize,
     knots: &[OffsetKnot],
 ) -> Result<Vec<u8>, String> {
     let order = match file {
-        Some(file) => order(file).ok_or("this is no file of local definitions")?,
+        Some(file) => order(file).ok_or("this is not a file of local definitions")?,
         None => Order::Little,
     };
     let mut to = ChunkWriter::new(vec![], chunk, order);
@@ -39,7 +42,7 @@ pub(super) fn with_offsets(
     to.end().map_err(|why| why.to_string())
 }
 
-/// The order of bytes in a file of definitions.
+/// Returns the byte order of a definition file.
 pub(super) fn order(file: &[u8]) -> Option<Order> {
     file.get(1).and_then(|order| Order::from_byte(*order))
 }
@@ -78,8 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_as_otf2_writes_it() {
-        // Of a file that OTF2 3.0.2 wrote, but for the offset, which it writes in one byte.
+    fn a_new_file_equals_that_of_otf2() {
+        // Copied from a file of OTF2 3.0.2, except for the offset, which OTF2 writes in one byte.
         let header = [3, 0x42, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let record = [
             6, 25, 0xe8, 3, 0, 0, 0, 0, 0, 0, 8, 0xf9, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0,
@@ -107,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_kept_and_offsets_are_replaced() {
+    fn offsets_are_replaced_and_everything_else_is_kept() {
         for order in [Order::Little, Order::Big] {
             let long = [&[99, LONG][..], &order.bytes(220), &[7; 220]].concat();
             let mut old = ChunkWriter::new(vec![], CHUNK, order);
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_cut_short_or_something_else_are_not_taken() {
+    fn invalid_files_are_refused() {
         let file = with_offsets(None, CHUNK, &knots(30)).unwrap();
         for length in 0..file.len() - 1 {
             assert!(

@@ -1,4 +1,4 @@
-//! OTF2's reader, made safe: the definitions of an archive.
+//! Safe wrapper of OTF2's reader for the definitions of an archive.
 #![expect(unsafe_code, reason = "OTF2 is a C library")]
 
 use core::ffi::{c_int, c_void};
@@ -17,16 +17,16 @@ use super::files::{globals, local};
 use super::globals::Callbacks;
 use super::{Otf2Error, ffi};
 
-/// An open archive.
+/// Open archive.
 #[derive(Debug)]
 pub(super) struct ArchiveReader {
     raw: NonNull<ffi::Reader>,
     anchor: PathBuf,
-    /// What that says of the other files.
+    /// Chunk sizes from the anchor file.
     pub(super) chunks: ArchiveAnchor,
 }
 
-/// What of the local definitions of a location matters.
+/// Local definitions of a location that are used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locals {
     pub(super) offsets: Vec<OffsetKnot>,
@@ -38,7 +38,7 @@ impl ArchiveReader {
         let wrong = || {
             Otf2Error::content(
                 anchor,
-                "this is no name of an OTF2 anchor file, such as traces.otf2",
+                "this is not the path of an OTF2 anchor file, such as traces.otf2",
             )
         };
         if anchor
@@ -47,7 +47,8 @@ impl ArchiveReader {
         {
             return Err(wrong());
         }
-        // OTF2 takes something else for an empty archive, or says that it does not exist.
+        // OTF2 reports a misleading error for missing files, and takes other files for an empty
+        // archive.
         let file = std::fs::File::open(anchor).map_err(Otf2Error::io(anchor))?;
         if !file.metadata().map_err(Otf2Error::io(anchor))?.is_file() {
             return Err(wrong());
@@ -55,7 +56,7 @@ impl ArchiveReader {
         let chunks = ArchiveAnchor::read(anchor, &globals(anchor))?;
         let path = CString::new(anchor.as_os_str().as_encoded_bytes()).map_err(|_| wrong())?;
         failures::collect();
-        // SAFETY: the path ends with a zero.
+        // SAFETY: the path ends with a zero byte.
         let raw = unsafe { ffi::OTF2_Reader_Open(path.as_ptr()) };
         let raw = NonNull::new(raw).ok_or_else(|| failures::error(anchor, 1))?;
         let reader = Self {
@@ -63,14 +64,14 @@ impl ArchiveReader {
             anchor: anchor.to_owned(),
             chunks,
         };
-        // SAFETY: the reader is open; nothing of the archive is yet.
+        // SAFETY: the reader is open, and no file of the archive is open yet.
         check(anchor, unsafe {
             ffi::OTF2_Reader_SetSerialCollectiveCallbacks(raw.as_ptr())
         })?;
         Ok(reader)
     }
 
-    /// All global definitions.
+    /// Reads all global definitions.
     pub(super) fn definitions(&self) -> Result<Otf2Definitions, Otf2Error> {
         let path = globals(&self.anchor);
         failures::collect();
@@ -82,7 +83,8 @@ impl ArchiveReader {
         let callbacks = Callbacks::new().ok_or_else(|| failures::error(&path, 1))?;
         let mut definitions = Otf2Definitions::default();
         let data = (&raw mut definitions).cast::<c_void>();
-        // SAFETY: reader and callbacks are there, and these are what the callbacks expect as data.
+        // SAFETY: the reader and the callbacks are valid, and `data` is of the type that the
+        // callbacks expect.
         let code = unsafe {
             ffi::OTF2_Reader_RegisterGlobalDefCallbacks(
                 self.raw.as_ptr(),
@@ -93,7 +95,7 @@ impl ArchiveReader {
         };
         check(&path, code)?;
         let mut read = 0;
-        // SAFETY: as before; `definitions` is not used otherwise meanwhile.
+        // SAFETY: as above; `definitions` is not used otherwise during the call.
         let code = unsafe {
             ffi::OTF2_Reader_ReadAllGlobalDefinitions(self.raw.as_ptr(), globals, &raw mut read)
         };
@@ -101,11 +103,11 @@ impl ArchiveReader {
         Ok(definitions)
     }
 
-    /// The local definitions of these locations, as far as they matter; it can be called once.
+    /// Reads the local definitions of these locations. Must be called only once.
     pub(super) fn locals(&self, locations: &[u64]) -> Result<Vec<Locals>, Otf2Error> {
         failures::collect();
         for &location in locations {
-            // SAFETY: the reader is open, and no files of locations are yet.
+            // SAFETY: the reader is open, and no files of locations are open yet.
             check(&self.anchor, unsafe {
                 ffi::OTF2_Reader_SelectLocation(self.raw.as_ptr(), location)
             })?;
@@ -118,7 +120,7 @@ impl ArchiveReader {
             .iter()
             .map(|&location| self.local(location))
             .collect::<Result<_, _>>()?;
-        // SAFETY: they were opened, and no reader of them is left.
+        // SAFETY: the files are open, and no reader of them is left.
         check(&self.anchor, unsafe {
             ffi::OTF2_Reader_CloseDefFiles(self.raw.as_ptr())
         })?;
@@ -128,7 +130,7 @@ impl ArchiveReader {
     fn local(&self, location: u64) -> Result<Locals, Otf2Error> {
         let path = local(&self.anchor, location, "def");
         let mut locals = Locals::default();
-        // An archive without any local definitions is fine.
+        // An archive without local definitions is valid.
         if !path.exists() {
             return Ok(locals);
         }
@@ -137,30 +139,31 @@ impl ArchiveReader {
         if local.is_null() {
             return Err(failures::error(&path, 1));
         }
-        // SAFETY: has no conditions.
+        // SAFETY: has no preconditions.
         let callbacks = unsafe { ffi::OTF2_DefReaderCallbacks_New() };
         if callbacks.is_null() {
             return Err(failures::error(&path, 1));
         }
-        // SAFETY: these are callbacks, and the function is one for clock offsets.
+        // SAFETY: the callbacks are valid, and the function is one for clock offsets.
         unsafe { ffi::OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks, clock_offset) };
-        // SAFETY: the same, for mapping tables.
+        // SAFETY: as above, for mapping tables.
         unsafe { ffi::OTF2_DefReaderCallbacks_SetMappingTableCallback(callbacks, mapping_table) };
         let data = (&raw mut locals).cast::<c_void>();
-        // SAFETY: reader and callbacks are there, and these are what the callbacks expect as data.
+        // SAFETY: the reader and the callbacks are valid, and `data` is of the type that the
+        // callbacks expect.
         let registered = unsafe {
             ffi::OTF2_Reader_RegisterDefCallbacks(self.raw.as_ptr(), local, callbacks, data)
         };
-        // SAFETY: they were made above; who registers them copies them.
+        // SAFETY: created above; registering them made a copy.
         unsafe { ffi::OTF2_DefReaderCallbacks_Delete(callbacks) };
         check(&path, registered)?;
         let mut read = 0;
-        // SAFETY: as before; `locals` is not used otherwise meanwhile.
+        // SAFETY: as above; `locals` is not used otherwise during the call.
         let code = unsafe {
             ffi::OTF2_Reader_ReadAllLocalDefinitions(self.raw.as_ptr(), local, &raw mut read)
         };
         check(&path, code)?;
-        // SAFETY: it is open.
+        // SAFETY: the definition reader is open.
         check(&path, unsafe {
             ffi::OTF2_Reader_CloseDefReader(self.raw.as_ptr(), local)
         })?;
@@ -168,11 +171,12 @@ impl ArchiveReader {
     }
 }
 
-/// The [`Locals`] that a callback is for.
+/// Returns the [`Locals`] behind the user data of a callback.
 macro_rules! locals {
     ($data:ident) => {
-        // SAFETY: `local` registers the callbacks together with an address of locals, which live and are nobody else's
-        // until OTF2 has read all definitions; OTF2 calls them on the same thread, one at a time.
+        // SAFETY: `local` registers the callbacks with a pointer to locals that live and are not
+        // used otherwise until OTF2 has read all definitions; OTF2 calls them on the same thread,
+        // one at a time.
         unsafe { &mut *$data.cast::<Locals>() }
     };
 }
@@ -194,7 +198,8 @@ extern "C" fn mapping_table(data: *mut c_void, kind: u8, table: *const ffi::IdMa
         ffi::MAPPING_COMM => &mut mappings.communicators,
         _ => return ffi::CALLBACK_SUCCESS,
     };
-    // SAFETY: the table is there for as long as the call takes, and `pair` is given what it expects.
+    // SAFETY: the table lives until the call returns, and `data` is of the type that `pair`
+    // expects.
     match unsafe { ffi::OTF2_IdMap_Traverse(table, pair, core::ptr::from_mut(mapping).cast()) } {
         ffi::SUCCESS => ffi::CALLBACK_SUCCESS,
         _ => ffi::CALLBACK_INTERRUPT,
@@ -202,15 +207,16 @@ extern "C" fn mapping_table(data: *mut c_void, kind: u8, table: *const ffi::IdMa
 }
 
 extern "C" fn pair(local: u64, global: u64, data: *mut c_void) {
-    // SAFETY: `mapping_table` gives this function an address of a mapping, which is nobody else's meanwhile.
+    // SAFETY: `mapping_table` passes a pointer to a mapping that is not used otherwise during the
+    // call.
     let mapping = unsafe { &mut *data.cast::<FxHashMap<u32, u32>>() };
-    // Regions and communicators have numbers of 32 bits.
+    // References to regions and communicators have 32 bits.
     mapping.insert(local as u32, global as u32);
 }
 
 impl Drop for ArchiveReader {
     fn drop(&mut self) {
-        // SAFETY: it is open, and used no more; it closes what is open of it.
+        // SAFETY: the reader is open and not used afterwards; this closes everything of it.
         unsafe { ffi::OTF2_Reader_Close(self.raw.as_ptr()) };
     }
 }

@@ -1,23 +1,23 @@
-//! Records, of which all files of an archive are full: a kind, a length and data, so that any record can be told from the
-//! next, also one of a kind that is not known.
+//! Records, which all files of an archive consist of. A record is a kind, a length and data, so
+//! that records of unknown kinds can be skipped.
 
-// As OTF2 has them, since its first version.
+// Kinds since the first version of OTF2.
 pub(super) const END_OF_CHUNK: u8 = 0;
 pub(super) const END_OF_BUFFER: u8 = 1;
 pub(super) const END_OF_FILE: u8 = 2;
 pub(super) const CHUNK_HEADER: u8 = 3;
-/// In files of events: the time of all that follow, in eight bytes.
+/// In event files: the time of all following events, in eight bytes.
 pub(super) const TIMESTAMP: u8 = 5;
-/// In files of events: what the next one has besides.
+/// In event files: attributes of the next event.
 pub(super) const ATTRIBUTES: u8 = 6;
 
-/// The kind, the byte order, and the numbers of the first and of the last event.
+/// Size of a chunk header: kind, byte order, and the numbers of the first and of the last event.
 pub(super) const HEADER: usize = 18;
 
-/// Follows a kind where the length of the data does not fit in a byte; then it is in eight.
+/// Length code: the actual length follows in eight bytes.
 pub(super) const LONG: u8 = 0xff;
 
-/// The order of the bytes in a number.
+/// Byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Little = 0x42,
@@ -25,14 +25,14 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The one that a header names.
+    /// Returns the byte order that a header names.
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         [Self::Little, Self::Big]
             .into_iter()
             .find(|order| *order as u8 == byte)
     }
 
-    /// Of at most eight bytes.
+    /// Decodes a number of at most eight bytes.
     #[inline]
     pub(super) fn number(self, bytes: &[u8]) -> u64 {
         let add = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
@@ -42,7 +42,7 @@ impl Order {
         }
     }
 
-    /// Of just as many.
+    /// Decodes a number of eight bytes.
     #[inline]
     pub(super) fn full(self, bytes: [u8; 8]) -> u64 {
         match self {
@@ -59,19 +59,19 @@ impl Order {
     }
 }
 
-/// An event, of any kind.
+/// Event of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventRecord<'a> {
-    /// When it was, in ticks, as recorded.
+    /// Recorded time in ticks.
     pub(super) time: u64,
     pub(super) kind: u8,
-    /// All of it, with its attributes.
+    /// Whole record, with its attributes.
     pub(super) bytes: &'a [u8],
-    /// What it says besides its kind.
+    /// Data of the record without kind and length.
     pub(super) data: &'a [u8],
 }
 
-/// Where the data of the record begin that begins at `at`, and where they end; `None` if not all of it is there.
+/// Returns the range of the data of the record at `at`; `None` if it is truncated.
 #[inline]
 pub(super) fn data(bytes: &[u8], at: usize, order: Order) -> Option<[usize; 2]> {
     let (start, length) = match *bytes.get(at + 1)? {
@@ -85,7 +85,7 @@ pub(super) fn data(bytes: &[u8], at: usize, order: Order) -> Option<[usize; 2]> 
     (end <= bytes.len()).then_some([start, end])
 }
 
-/// All records of a file of definitions, whole.
+/// Iterates over all records of a definition file.
 pub(super) fn records(file: &[u8], order: Order) -> impl Iterator<Item = Result<&[u8], String>> {
     let mut at = 0;
     let mut done = false;
@@ -99,18 +99,18 @@ pub(super) fn records(file: &[u8], order: Order) -> impl Iterator<Item = Result<
     })
 }
 
-/// The next record; `None` at the end of the file.
+/// Returns the next record; `None` at the end of the file.
 fn next<'a>(file: &'a [u8], at: &mut usize, order: Order) -> Result<Option<&'a [u8]>, String> {
-    let cut = || "the file is cut short".to_owned();
+    let truncated = || "the file is truncated".to_owned();
     loop {
-        match *file.get(*at).ok_or_else(cut)? {
+        match *file.get(*at).ok_or_else(truncated)? {
             CHUNK_HEADER => *at += HEADER,
             END_OF_FILE => return Ok(None),
-            // What is left of the chunk is zeros, and so ends of chunks.
+            // The rest of the chunk is filled with zeros, which are also end-of-chunk markers.
             END_OF_CHUNK => *at += 1,
-            END_OF_BUFFER => return Err(format!("byte {at} is no record")),
+            END_OF_BUFFER => return Err(format!("byte {at} does not begin a record")),
             _ => {
-                let [_, end] = data(file, *at, order).ok_or_else(cut)?;
+                let [_, end] = data(file, *at, order).ok_or_else(truncated)?;
                 let record = &file[*at..end];
                 *at = end;
                 return Ok(Some(record));

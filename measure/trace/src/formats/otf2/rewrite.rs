@@ -1,4 +1,4 @@
-//! The events of a location at other times, all else of them as it was, byte by byte.
+//! Rewrites the events of a location with new times; everything else is copied byte by byte.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::files::local;
 use super::write::LocationTimes;
 use super::{Archive, Otf2Error};
 
-/// When an event was, and when it is to be; in ticks.
+/// Recorded and new time of an event in ticks.
 #[derive(Clone, Copy)]
 struct Moved {
     from: u64,
@@ -18,8 +18,8 @@ struct Moved {
 }
 
 impl Archive {
-    /// Writes the events of a location to a file. Those that are not in the trace keep their share of the time between
-    /// those that are.
+    /// Writes the events of a location to a file. Events that are not in the trace are interpolated
+    /// between those that are.
     pub(super) fn rewrite(
         &self,
         index: usize,
@@ -27,7 +27,8 @@ impl Archive {
         to: &Path,
     ) -> Result<(), Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
-        // The file is read twice at once: it must be known when the next event of the trace is.
+        // The file is read twice in parallel, as the next event of the trace must be known in
+        // advance.
         let open = || EventFile::open(&path, self.chunks.events);
         let [mut file, mut ahead] = [open()?, open()?];
         let (mut times, mut last) = (times.times.iter(), 0);
@@ -38,12 +39,13 @@ impl Archive {
                 _ => return Err(self.wrong_times(index)),
             };
             let [first, end] = self.ticks_between(index, time, time)?;
-            // The last one is not negative.
+            // `end` is not negative.
             let to = (first.max(0) as u64).midpoint(end as u64);
             if to < last {
                 let event = ahead.events - 1;
-                let why =
-                    format!("the corrected time of event {event} is before that of the one before");
+                let why = format!(
+                    "the corrected time of event {event} is before that of the preceding one"
+                );
                 return Err(Otf2Error::content(&path, why));
             }
             last = to;
@@ -67,14 +69,14 @@ impl Archive {
     }
 }
 
-/// When an event is to be that was between these, or at the same time.
+/// Returns the new time of an event that was recorded between these.
 fn between(before: Option<Moved>, time: u64, after: Option<Moved>) -> u64 {
     match (before, after) {
         (Some(before), Some(after)) if before.from < after.from => {
             let [elapsed, all] =
                 [time.clamp(before.from, after.from), after.from].map(|time| time - before.from);
             let share = u128::from(elapsed) * u128::from(after.to - before.to) / u128::from(all);
-            // Less than what it is a share of.
+            // At most `after.to - before.to`, which fits.
             before.to + share as u64
         }
         (Some(before), Some(_)) => before.to,
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_between_keep_their_share() {
+    fn events_between_are_interpolated() {
         let before = Some(Moved {
             from: 100,
             to: 1_000,

@@ -1,4 +1,4 @@
-//! The events of one location, on their way from an archive to a trace.
+//! Conversion of the events of one location to actions of a trace.
 
 use std::path::Path;
 
@@ -8,50 +8,52 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
 use super::events::Otf2Event;
-use super::sink::{ReadError, Sink};
+use super::sink::{EventSink, ReadError};
 use super::teams::Otf2Teams;
 
-/// What is held back, as a later event says what it was.
+/// Kind of an event that is held back until a later event tells its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begun {
     Collective,
-    /// `MPI_Init` or `MPI_Finalize`, which may have a collective operation inside that says more.
+    /// `MPI_Init` or `MPI_Finalize`, inside of which a collective operation may take precedence.
     Start(CommunicatorId),
     Fork,
 }
 
-/// What becomes of the events of a location.
+/// Conversion of the events of a location.
 pub(super) struct LocationStream<'a, S> {
     pub(super) location: LocationId,
-    /// File of the events, and index of the one that is taken, for errors.
+    /// File of the events, and index of the current one, for errors.
     pub(super) path: &'a Path,
     pub(super) event: u64,
     pub(super) definitions: &'a Otf2Definitions,
     pub(super) teams: &'a mut Otf2Teams,
     pub(super) sink: &'a mut S,
-    /// Whether forks, joins and barriers of threads count.
+    /// If true, forks, joins and barriers of threads are dependences.
     pub(super) threads: bool,
-    /// Whether `MPI_Init` and `MPI_Finalize` are barriers.
+    /// If true, `MPI_Init` and `MPI_Finalize` are barriers.
     pub(super) init: bool,
-    /// Events that are held back, from the first that is not known yet.
+    /// Position of the next event in the archive.
+    pub(super) position: u64,
+    /// Events that are held back.
     pub(super) held: HeldEvents,
 }
 
-/// The state of a [`LocationStream`].
+/// State of a [`LocationStream`].
 #[derive(Debug, Default)]
 pub(super) struct HeldEvents {
     events: Vec<(Timestamp<Global>, Action, Otf2Event)>,
-    /// Which of them are not known yet, in order.
+    /// Index and kind of the events whose actions are not known yet, in order.
     begun: Vec<(usize, Begun)>,
-    /// Otf2Teams of the forks that were not joined yet, if they are known.
+    /// Teams of the forks that were not joined yet, if known.
     forks: Vec<Option<CommunicatorId>>,
-    /// Otf2Teams that this location is in.
+    /// Teams that this location is in.
     teams: Vec<Option<CommunicatorId>>,
-    /// Otf2Teams of barriers that this location is in.
+    /// Teams of the barriers that this location is in.
     barriers: Vec<Option<CommunicatorId>>,
 }
 
-impl<S: Sink> LocationStream<'_, S> {
+impl<S: EventSink> LocationStream<'_, S> {
     /// Takes the next event.
     #[inline]
     pub(super) fn take(
@@ -101,9 +103,11 @@ impl<S: Sink> LocationStream<'_, S> {
             | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
+            let position = self.position;
+            self.position += 1;
             return self
                 .sink
-                .push(self.location, time, action, event)
+                .push(position, self.location, time, action, event)
                 .map_err(ReadError::Sink);
         }
         self.held.events.push((time, action, event));
@@ -114,7 +118,7 @@ impl<S: Sink> LocationStream<'_, S> {
         }
     }
 
-    /// After the last event: the number of collective operations that were begun but not ended.
+    /// Ends the stream. Returns the number of collective operations that were begun but not ended.
     pub(super) fn end(&mut self) -> Result<usize, S::Error> {
         let open = self
             .held
@@ -126,21 +130,23 @@ impl<S: Sink> LocationStream<'_, S> {
         Ok(open)
     }
 
-    /// Hands over what was held back; what is not known is nothing to others.
+    /// Passes on the events that were held back; those with unknown actions are internal.
     fn flush(&mut self) -> Result<(), S::Error> {
         for (time, action, event) in self.held.events.drain(..) {
-            self.sink.push(self.location, time, action, event)?;
+            self.sink
+                .push(self.position, self.location, time, action, event)?;
+            self.position += 1;
         }
         Ok(())
     }
 
-    /// Holds this event back.
+    /// Holds the current event back.
     fn begin(&mut self, begun: Begun) -> Action {
         self.held.begun.push((self.held.events.len(), begun));
         Action::Internal
     }
 
-    /// What the last event that was held back for this reason was; `false` if there is none.
+    /// Sets the action of the last held event of this kind. Returns false if there is none.
     fn resolve(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
         let Some(last) = self
             .held
@@ -212,7 +218,7 @@ impl<S: Sink> LocationStream<'_, S> {
         });
         if !self.resolve(|begun| begun == Begun::Collective, enter) {
             return Err(self
-                .error("a collective operation ends that has not begun")
+                .error("a collective operation ends that was not begun")
                 .into());
         }
         let Some((communicator, kind)) = known else {
@@ -262,7 +268,7 @@ impl<S: Sink> LocationStream<'_, S> {
         }
     }
 
-    /// Error of the event that is taken.
+    /// Creates an error of the current event.
     pub(super) fn error(&self, why: &str) -> Otf2Error {
         Otf2Error::content(self.path, format!("event {}: {why}", self.event))
     }
@@ -277,10 +283,8 @@ impl<S: Sink> LocationStream<'_, S> {
             .peer(self.sink, self.location, communicator, rank)
             .map_err(ReadError::Sink)?;
         found.ok_or_else(|| {
-            self.error(&format!(
-                "there is no rank {rank} in communicator {communicator}"
-            ))
-            .into()
+            self.error(&format!("communicator {communicator} has no rank {rank}"))
+                .into()
         })
     }
 }
@@ -295,7 +299,8 @@ fn left_barrier(communicator: CommunicatorId) -> Action {
     }
 }
 
-/// As `OTF2_Events.h` numbers them; `None` for those that make or free something, which need not wait for anybody.
+/// Kinds as in `OTF2_Events.h`; `None` for operations that create or free objects, which need not
+/// synchronize.
 fn kind(operation: u8) -> Option<CollectiveKind> {
     Some(match operation {
         0 => CollectiveKind::Barrier,

@@ -1,4 +1,4 @@
-//! Communicators and teams of an archive as those of a trace, and who is where in them.
+//! Communicators and teams of an archive as those of a trace, and their members.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,34 +8,34 @@ use rustc_hash::FxHashMap;
 
 use super::Otf2Error;
 use super::definitions::{Otf2Communicator, Otf2Definitions, PARADIGM_MPI};
-use super::sink::{ReadError, Sink};
+use super::sink::{EventSink, ReadError, Sink};
 
-/// A communicator of the archive.
-#[derive(Debug)]
+/// Communicator of an archive.
+#[derive(Clone, Debug)]
 pub(super) enum Otf2Team {
     Within {
         id: CommunicatorId,
         members: Vec<LocationId>,
     },
-    /// Everyone's own one.
-    Own,
+    /// A communicator of each location alone: one for all of them, unless each has its own.
+    Own(Option<CommunicatorId>),
     Between {
         id: CommunicatorId,
         sides: [Vec<LocationId>; 2],
     },
 }
 
-/// What all locations of a trace share while it is built.
-#[derive(Debug)]
+/// Locations and communicators, shared by all locations while a trace is read.
+#[derive(Clone, Debug)]
 pub(super) struct Otf2Teams {
     teams: FxHashMap<u32, Otf2Team>,
-    /// Those of one location each, made when one is used.
+    /// Communicators of one location each, created at their first use.
     own: FxHashMap<(u32, LocationId), CommunicatorId>,
-    /// In the order of the archive.
+    /// Locations in the order of the archive.
     pub(super) locations: Vec<LocationId>,
-    /// Who has the MPI rank of each location; only if it has one.
+    /// Location with the MPI rank of each location's process, if there is one.
     ranks: FxHashMap<LocationId, LocationId>,
-    /// All MPI ranks: one team that starts, and one that ends.
+    /// Communicators of all MPI ranks for `MPI_Init` and `MPI_Finalize`.
     pub(super) starts: Option<CommunicatorId>,
     pub(super) ends: Option<CommunicatorId>,
 }
@@ -65,7 +65,7 @@ impl Otf2Teams {
         }
         let mut ids: Vec<Option<LocationId>> = vec![None; definitions.locations.len()];
         let mut ranks = FxHashMap::default();
-        // Other threads of a process speak for its rank, which must be there before them.
+        // Ranks are added first, as other threads refer to the rank of their process.
         let mut is_rank = vec![false; ids.len()];
         for i in mpi.iter().filter_map(|rank| at.get(rank)) {
             is_rank[*i] = true;
@@ -117,7 +117,7 @@ impl Otf2Teams {
                         id: sink.add_communicator(&members).map_err(ReadError::Sink)?,
                         members,
                     },
-                    None => Otf2Team::Own,
+                    None => Otf2Team::Own(sink.own_communicator().map_err(ReadError::Sink)?),
                 },
                 Otf2Communicator::Between([a, b]) => {
                     let sides = [
@@ -155,26 +155,27 @@ impl Otf2Teams {
         })
     }
 
-    /// The communicator, if it has members that could wait for each other.
+    /// Returns the communicator, if its members can wait for each other.
     pub(super) fn within(&self, communicator: u32) -> Option<CommunicatorId> {
         match self.teams.get(&communicator)? {
             Otf2Team::Within { id, .. } => Some(*id),
-            Otf2Team::Own | Otf2Team::Between { .. } => None,
+            Otf2Team::Own(_) | Otf2Team::Between { .. } => None,
         }
     }
 
-    /// Whether the location has an MPI rank of its own.
+    /// Returns true if the location has an MPI rank of its own.
     pub(super) fn is_rank(&self, location: LocationId) -> bool {
         self.ranks.get(&location) == Some(&location)
     }
 
-    /// Who has the MPI rank of a location's process; itself, if nobody has.
+    /// Returns the location with the MPI rank of a location's process; the location itself, if
+    /// there is none.
     pub(super) fn rank_of(&self, location: LocationId) -> LocationId {
         self.ranks.get(&location).copied().unwrap_or(location)
     }
 
-    /// Who is the other end of a message, and in which communicator; `None` if there is none such.
-    pub(super) fn peer<S: Sink>(
+    /// Returns the other end of a message, and its communicator; `None` if it does not exist.
+    pub(super) fn peer<S: EventSink>(
         &mut self,
         sink: &mut S,
         location: LocationId,
@@ -190,7 +191,8 @@ impl Otf2Teams {
                 let other = usize::from(sides[0].contains(&own));
                 sides[other].get(rank).map(|&peer| (peer, *id))
             }
-            Some(Otf2Team::Own) if rank == 0 => {
+            Some(Otf2Team::Own(Some(id))) if rank == 0 => Some((own, *id)),
+            Some(Otf2Team::Own(None)) if rank == 0 => {
                 let id = match self.own.get(&(communicator, own)) {
                     Some(id) => *id,
                     None => sink.add_communicator(&[own])?,
@@ -198,7 +200,7 @@ impl Otf2Teams {
                 self.own.insert((communicator, own), id);
                 Some((own, id))
             }
-            Some(Otf2Team::Own) => None,
+            Some(Otf2Team::Own(_)) => None,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A copy of an archive with other times: by other clock offsets, or, where these cannot do it, by other events.
+//! Copies of an archive with corrected times: by clock offsets, or else by rewritten events.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -14,17 +14,18 @@ use super::files::{self, folder, local};
 use super::{Archive, Origin, Otf2Error, offsets};
 use downbeat_files::create_beside;
 
-/// How a corrected archive is written.
+/// Options for writing a corrected archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Whether the events of all locations are rewritten, rather than only where clock offsets do not do.
+    /// If true, the events of all locations are rewritten; otherwise only where clock offsets do
+    /// not suffice.
     pub rewrite: bool,
-    /// How many threads share the work; the result is the same.
+    /// Number of threads that share the work; the result is the same.
     pub workers: usize,
 }
 
 impl Default for WriteOptions {
-    /// Clock offsets wherever they do, on one thread.
+    /// Clock offsets where they suffice, on one thread.
     fn default() -> Self {
         Self {
             rewrite: false,
@@ -33,19 +34,19 @@ impl Default for WriteOptions {
     }
 }
 
-/// What was written.
+/// Archive that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenArchive {
-    /// The anchor file of the new archive.
+    /// Anchor file of the new archive.
     pub anchor: PathBuf,
-    /// How many clock offsets each location has, in the order of [`Archive::locations`].
+    /// Number of clock offsets of each location, in the order of [`Archive::locations`].
     pub knots: Vec<usize>,
-    /// Whether the events of each location were rewritten, in the same order.
+    /// True for each location whose events were rewritten, in the same order.
     pub rewritten: Vec<bool>,
 }
 
-/// One location's times, in the order of its events in the trace.
+/// Times of one location, in the order of its events in the trace.
 #[derive(Clone, Copy)]
 pub(super) struct LocationTimes<'a> {
     pub(super) trace: &'a Trace,
@@ -55,34 +56,35 @@ pub(super) struct LocationTimes<'a> {
     pub(super) offsets: Option<&'a Knots>,
 }
 
-/// Offsets are too many if there are more than these, and one for every so many events.
+/// Maximum number of offsets: the larger of this constant and one per `EVENTS_PER_KNOT` events.
 const MANY: usize = 1_000;
 const EVENTS_PER_KNOT: usize = 4;
 
 impl Archive {
-    /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these times: those of every
-    /// location of the trace, in the order of its numbers. Nothing is lost: only the clock offsets of the local
-    /// definitions are replaced, from which readers interpolate. Events of kinds that are not in the trace move with those
-    /// around them.
+    /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these
+    /// times, given for every location of the trace in the order of its numbers. Only the clock
+    /// offsets of the local definitions are replaced, which readers interpolate; all other data are
+    /// kept. Events of kinds that are not in the trace move with their neighbours.
     ///
-    /// A reader interpolates between few offsets, so that it finds a time that is at most a nanosecond off; but never one
-    /// that makes a message faster, or changes the order of events: see [`Trace::leeway`].
+    /// There are few offsets, so that interpolated times may differ by a nanosecond; but no message
+    /// becomes faster, and the order of events stays the same: see [`Trace::leeway`].
     ///
-    /// No offset moves events apart that were recorded at one time. Where that is needed, where there would have to be an
-    /// offset for every fourth event, or where [`WriteOptions::rewrite`] asks for it, the events of the location are rewritten,
-    /// with exactly these times and no clock offsets: [`WrittenArchive::rewritten`] says of which. All else that records say,
-    /// of whatever kind, is copied byte by byte.
+    /// Offsets cannot move events apart that were recorded at one time. If that is necessary, if
+    /// more than one offset per four events is needed, or if [`WriteOptions::rewrite`] is set, the
+    /// events of the location are rewritten, with exactly these times and no clock offsets;
+    /// [`WrittenArchive::rewritten`] lists these locations. All other data of records of any kind
+    /// are copied byte by byte.
     ///
-    /// Where ticks are longer than a nanosecond, a reader finds the nearest tick in either case; the order remains, but a
-    /// message may be faster than it should by less than a tick.
+    /// If ticks are longer than a nanosecond, readers find the nearest tick in either case: the
+    /// order stays the same, but a message may be faster than its latency by less than a tick.
     ///
-    /// The folder appears when all is written, or not at all. What the archive says of its first time and its length is
-    /// as it was; so are times inside of records, which are when a buffer was written, and times of snapshots and markers:
-    /// OTF2 corrects none of these.
+    /// The folder appears when it is complete, or not at all. The archive's start time and length
+    /// are not changed, nor are times inside of records, which tell when a buffer was flushed, nor
+    /// times of snapshots and markers: OTF2 corrects none of these.
     ///
     /// # Errors
-    /// When the folder exists or cannot be written; when times are not those of the trace, decrease, or cannot be had in
-    /// OTF2.
+    /// When the folder exists or cannot be written; when times do not belong to the trace,
+    /// decrease, or cannot be represented in OTF2.
     ///
     /// [`Trace::leeway`]: crate::Trace::leeway
     pub fn write_corrected(
@@ -103,7 +105,7 @@ impl Archive {
         })
     }
 
-    /// Begins a copy that is to be in this folder, with all files but those of locations.
+    /// Begins a copy that will be at `folder`, with all files except those of locations.
     ///
     /// # Errors
     /// When the folder exists or cannot be written.
@@ -121,13 +123,13 @@ impl Archive {
         Ok(copy)
     }
 
-    /// Writes the files of some locations to a copy that was begun in `part`, perhaps by another process: as
-    /// [`write_corrected`](Self::write_corrected) does, where `trace` and `times` may be without the events of the others. How
-    /// many clock offsets each of them has, in the order of [`locations`](Self::locations), and whether its events were
-    /// rewritten.
+    /// Writes the files of some locations to a copy that was begun in `part`, possibly by another
+    /// process, as [`write_corrected`](Self::write_corrected) does; `trace` and `times` may lack
+    /// the events of the others. Returns for each of them the number of clock offsets, and true if
+    /// its events were rewritten, in the order of [`locations`](Self::locations).
     ///
     /// # Errors
-    /// As there.
+    /// As for [`write_corrected`](Self::write_corrected).
     pub fn write_locations(
         &self,
         trace: &Trace,
@@ -135,17 +137,17 @@ impl Archive {
         times: &[Vec<Timestamp<Global>>],
         part: &Path,
         writing: WriteOptions,
-        which: impl Fn(LocationId) -> bool,
+        selected: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<(usize, bool)>, Otf2Error> {
         let anchor = part.join(self.anchor.file_name().unwrap_or_default());
-        let is_wanted = |index: &usize| {
+        let is_selected = |index: &usize| {
             origin
                 .locations
                 .get(*index)
-                .is_none_or(|location| which(*location))
+                .is_none_or(|location| selected(*location))
         };
-        // What takes long comes first, so that all workers end at about the same time.
-        let mut order: Vec<usize> = (0..self.locations().len()).filter(is_wanted).collect();
+        // The largest locations come first, so that all workers end at about the same time.
+        let mut order: Vec<usize> = (0..self.locations().len()).filter(is_selected).collect();
         order.sort_by_key(|&index| Reverse(self.locations()[index].events));
         each(&order, writing.workers, |index| {
             let found = origin
@@ -168,7 +170,7 @@ impl Archive {
         })
     }
 
-    /// How many offsets it has then, and whether its events were rewritten.
+    /// Returns the number of clock offsets, and true if the events were rewritten.
     fn write_location(
         &self,
         index: usize,
@@ -179,7 +181,7 @@ impl Archive {
         let id = self.locations()[index].id;
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
         let knots = match () {
-            // There is nothing to correct; what the times of its other events are is not touched.
+            // Nothing to correct: times of events outside of the trace are not touched.
             () if times.times.is_empty() => Some(times.offsets.cloned().unwrap_or_default()),
             () if rewrite => None,
             () => self.knots(index, times)?,
@@ -202,7 +204,8 @@ impl Archive {
         Ok((offsets.len(), knots.is_none()))
     }
 
-    /// The offsets that make these times of a location's; `None` if there are none, or too many.
+    /// Computes the clock offsets that lead to these times; `None` if offsets do not suffice, or
+    /// too many are needed.
     fn knots(&self, index: usize, times: LocationTimes<'_>) -> Result<Option<Knots>, Otf2Error> {
         let LocationTimes {
             trace,
@@ -250,7 +253,7 @@ impl Archive {
         }
     }
 
-    /// In which ticks that is.
+    /// Converts a range of times to ticks.
     pub(super) fn ticks_between(
         &self,
         index: usize,
@@ -259,7 +262,7 @@ impl Archive {
     ) -> Result<[i64; 2], Otf2Error> {
         let why = match self.ticks.between(earliest.as_nanos(), latest.as_nanos()) {
             Some(ticks) if ticks[1] >= 0 => return Ok(ticks),
-            Some(_) => "a corrected time is before the origin, which OTF2 cannot have",
+            Some(_) => "a corrected time is before the origin, which OTF2 cannot represent",
             None => "a corrected time is more than 146 years from the origin",
         };
         Err(Otf2Error::content(
@@ -273,7 +276,7 @@ impl Archive {
         Otf2Error::content(&path, "the corrected times are not those of this archive")
     }
 
-    /// Copies all files of the archive but those of its locations.
+    /// Copies all files of the archive except those of its locations.
     fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
         let own =
             |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
@@ -294,8 +297,8 @@ impl Archive {
     }
 }
 
-/// Does pieces of work in this order; what became of them in the order of their numbers. Of failures, that of the first
-/// number is told.
+/// Runs `work` for these indices in this order on several threads. Returns the results sorted by
+/// index, or the error of the smallest index.
 fn each<T: Send>(
     order: &[usize],
     workers: usize,
@@ -333,30 +336,30 @@ fn each<T: Send>(
     all.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Whether an archive could be written to this folder, before that is tried.
+/// Checks that an archive can be written to this folder.
 ///
 /// # Errors
-/// When it is there already, or cannot be made.
+/// When the folder exists, or cannot be created.
 pub fn check_destination(folder: &Path) -> Result<(), Otf2Error> {
     PartialCopy::begin(folder).map(drop)
 }
 
-/// A copy of an archive in the making, which goes away again unless it is finished.
+/// Incomplete copy of an archive, which is deleted unless it is finished.
 #[derive(Debug)]
 pub struct ArchiveCopy {
     making: PartialCopy,
     folder: PathBuf,
-    /// That of its anchor file.
+    /// Name of the anchor file.
     name: PathBuf,
 }
 
 impl ArchiveCopy {
-    /// The folder in which it is before.
+    /// Returns the temporary folder of the copy.
     pub fn part(&self) -> &Path {
         &self.making.folder
     }
 
-    /// Gives it its place; returns its anchor file.
+    /// Moves the copy to its final place. Returns its anchor file.
     ///
     /// # Errors
     /// When the folder exists by now.
@@ -366,7 +369,7 @@ impl ArchiveCopy {
     }
 }
 
-/// A folder that goes away again, unless it becomes what was wanted.
+/// Temporary folder, which is deleted unless it is renamed.
 #[derive(Debug)]
 struct PartialCopy {
     folder: PathBuf,
@@ -375,14 +378,14 @@ struct PartialCopy {
 impl PartialCopy {
     fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
         if wanted.symlink_metadata().is_ok() {
-            return Err(Otf2Error::content(wanted, "this is there already"));
+            return Err(Otf2Error::content(wanted, "this already exists"));
         }
         let (folder, ()) = create_beside(wanted, |folder| fs::create_dir(folder))
             .map_err(Otf2Error::io(wanted))?;
         Ok(Self { folder })
     }
 
-    /// Gives it its name. Only an empty folder that has come into being meanwhile is replaced.
+    /// Renames the folder. An empty folder that was created in the meantime is replaced.
     fn end(self, wanted: &Path) -> Result<(), Otf2Error> {
         fs::rename(&self.folder, wanted).map_err(Otf2Error::io(wanted))
     }
@@ -390,7 +393,7 @@ impl PartialCopy {
 
 impl Drop for PartialCopy {
     fn drop(&mut self) {
-        // If this fails, there is nothing better to do; if it was renamed, it is not there.
+        // Errors cannot be handled here; after a rename the folder does not exist.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

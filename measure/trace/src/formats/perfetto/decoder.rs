@@ -1,9 +1,9 @@
-//! What Perfetto makes of a file: its packets decoded, and replayed as its documentation says, by other code than that
-//! which writes them.
+//! Decoder of Perfetto files for tests, written after Perfetto's documentation, independently of
+//! the writer.
 
 use std::collections::BTreeMap;
 
-/// A field of a message.
+/// Field of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Field {
     Number(u64),
@@ -81,37 +81,37 @@ fn text(message: &ProtoMessage, wanted: u64) -> Option<String> {
         .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// A slice or an instant.
+/// Slice or instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DecodedEvent {
-    /// By the name of its thread.
+    /// Name of the thread.
     pub(super) thread: String,
     pub(super) name: String,
     pub(super) category: String,
     pub(super) begin: u64,
-    /// `None` for what never ends.
+    /// End; `None` if the slice never ends.
     pub(super) end: Option<u64>,
     pub(super) is_instant: bool,
-    /// How many are around it.
+    /// Number of slices around it.
     pub(super) depth: usize,
-    /// Such as `tag=5`.
-    pub(super) said: Vec<String>,
+    /// Annotations, such as `tag=5`.
+    pub(super) annotations: Vec<String>,
 }
 
-/// All that a file shows.
+/// Contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Viewed {
-    /// `NAME pid` of processes, in the order of their ranks.
+    /// `NAME pid` of each process, in the order of their ranks.
     pub(super) processes: Vec<String>,
-    /// `NAME tid of pid` of threads, in the order of their ranks.
+    /// `NAME tid of pid` of each thread, in the order of their ranks.
     pub(super) threads: Vec<String>,
-    /// In the order of their times.
+    /// Slices and instants in the order of their times.
     pub(super) shown: Vec<DecodedEvent>,
-    /// From which to which of these.
+    /// Indices of the ends of each arrow.
     pub(super) arrows: Vec<[usize; 2]>,
 }
 
-/// What numbers stand for: by the field in `InternedData`, and the number.
+/// Interned strings, by the field in `InternedData` and the number.
 type Interned = BTreeMap<(u64, u64), String>;
 
 fn intern(interned: &mut Interned, data: &ProtoMessage) {
@@ -126,7 +126,7 @@ fn intern(interned: &mut Interned, data: &ProtoMessage) {
     }
 }
 
-/// What a file shows; packets must be as Perfetto wants them.
+/// Decodes a file, whose packets must be valid for Perfetto.
 pub(super) fn view(file: &[u8]) -> Viewed {
     let mut viewed = Viewed::default();
     let (mut interned, mut threads, mut events) = (Interned::new(), BTreeMap::new(), vec![]);
@@ -164,7 +164,7 @@ pub(super) fn view(file: &[u8]) -> Viewed {
             events.push((number(&packet, 8).expect("an event has a time"), event));
         }
     }
-    // As Perfetto does, before it looks at events; those of one time stay in order.
+    // As in Perfetto: sorted by time, in a stable way.
     events.sort_by_key(|(time, _)| *time);
     let (mut open, mut flows) = (
         BTreeMap::<u64, Vec<usize>>::new(),
@@ -173,12 +173,12 @@ pub(super) fn view(file: &[u8]) -> Viewed {
     for (time, event) in events {
         let track = number(&event, 11).unwrap();
         let open = open.entry(track).or_default();
-        let said = said(&event, &interned);
+        let annotations = annotations(&event, &interned);
         let kind = number(&event, 9).unwrap();
         if kind == 2 {
             let ended = open.pop().expect("something has begun");
             viewed.shown[ended].end = Some(time);
-            viewed.shown[ended].said.extend(said);
+            viewed.shown[ended].annotations.extend(annotations);
             continue;
         }
         let inline = text(&event, 23);
@@ -198,7 +198,7 @@ pub(super) fn view(file: &[u8]) -> Viewed {
             end,
             is_instant,
             depth,
-            said,
+            annotations,
         });
         let this = viewed.shown.len() - 1;
         if !is_instant {
@@ -209,15 +209,15 @@ pub(super) fn view(file: &[u8]) -> Viewed {
             viewed.arrows.push([other, this]);
         }
     }
-    let in_order = |mut of: Vec<(Option<u64>, String)>| {
-        of.sort();
-        of.into_iter().map(|(_, name)| name).collect()
+    let in_order = |mut names: Vec<(Option<u64>, String)>| {
+        names.sort();
+        names.into_iter().map(|(_, name)| name).collect()
     };
     [viewed.processes, viewed.threads] = orders.map(in_order);
     viewed
 }
 
-fn said(event: &ProtoMessage, interned: &Interned) -> Vec<String> {
+fn annotations(event: &ProtoMessage, interned: &Interned) -> Vec<String> {
     let one = |bytes: &[u8]| {
         let annotation = decode(bytes);
         let name = &interned[&(3, number(&annotation, 1).unwrap())];

@@ -1,4 +1,4 @@
-//! Which sends and receives are of one message.
+//! Matching of sends and receives, which belong to one message.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::formats::{Item, What};
 
-/// Who sends to whom, in which communicator, with which tag.
+/// Sender, receiver, communicator and tag.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FlowChannel {
     from: u32,
@@ -15,7 +15,8 @@ struct FlowChannel {
     tag: i32,
 }
 
-/// What waits in a channel for its other end, in order: only sends, or only receives.
+/// Ends of messages of a channel that wait for their other ends, in order: only sends, or only
+/// receives.
 #[derive(Debug)]
 struct WaitingFlows {
     is_send: bool,
@@ -23,18 +24,18 @@ struct WaitingFlows {
     others: VecDeque<u64>,
 }
 
-/// Numbers messages in the order in which the first of their ends is in the trace. It has those in memory that have not
-/// met their other end.
+/// Numbers messages in the order of their first ends in the trace. Only unmatched ends are held in
+/// memory.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// Whose messages a location sends and receives: mostly its own.
+    /// Location whose messages a location sends and receives: usually itself.
     speaks_for: Vec<u32>,
     waiting: FxHashMap<FlowChannel, WaitingFlows>,
     next: u64,
 }
 
 impl Flows {
-    /// The number of the message, if this is an end of one.
+    /// Returns the number of the message, if the item is an end of one.
     #[inline]
     pub(super) fn take(&mut self, item: &Item<'_>) -> Option<u64> {
         match *item {
@@ -112,7 +113,7 @@ impl Flows {
         self.next - 1
     }
 
-    /// Those that still wait for their other end.
+    /// Returns the messages that still lack an end.
     pub(super) fn unmatched(&self) -> impl Iterator<Item = u64> {
         self.waiting
             .values()

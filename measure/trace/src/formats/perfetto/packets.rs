@@ -1,19 +1,20 @@
-//! Packets of a Perfetto trace: tracks, names that are referred to by numbers, and events.
+//! Packets of a Perfetto trace: tracks, interned names, and events.
 //!
-//! Fields have their numbers from Perfetto's `trace_packet.proto`, `interned_data.proto`, and those in `track_event/`.
+//! Field numbers are those of Perfetto's `trace_packet.proto`, `interned_data.proto`, and the files
+//! in `track_event/`.
 
 use super::protobuf::{fixed64, message, number, text};
 use crate::formats::item::{DATA, KINDS};
 
-/// The name of an event.
+/// Name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InternedName<'a> {
-    /// It was said before.
+    /// Interned name.
     Number(u64),
     Text(&'a str),
 }
 
-/// Names of events that are not those of regions; those of collective operations come after them.
+/// Names of events other than regions; those of collective operations follow them.
 const NAMES: [&str; 5] = ["collective", "send", "receive", "fork", "thread"];
 
 impl InternedName<'_> {
@@ -29,7 +30,7 @@ impl InternedName<'_> {
         Self::Number(Self::KINDS + number as u64)
     }
 
-    /// Regions and notes take turns, as nobody knows how many there will be of either.
+    /// Regions and notes alternate, as the number of either is not known in advance.
     pub(super) fn region(region: u32) -> Self {
         Self::Number(Self::OTHERS + 2 * u64::from(region))
     }
@@ -39,7 +40,7 @@ impl InternedName<'_> {
     }
 }
 
-/// By which events can be selected.
+/// Category by which events can be selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Category {
     Region = 1,
@@ -51,7 +52,7 @@ pub(super) enum Category {
 
 const CATEGORIES: [&str; 5] = ["region", "collective", "message", "thread", "note"];
 
-/// What else is said of an event.
+/// Annotation of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Annotation {
     To(Word),
@@ -62,7 +63,7 @@ pub(super) enum Annotation {
     Root(u32),
     Data(Word),
     Team(u32),
-    /// Something ends here that had not begun.
+    /// Marks an end without a beginning.
     NotBegun,
 }
 
@@ -78,7 +79,7 @@ const ANNOTATIONS: [&str; 9] = [
     "not begun",
 ];
 
-/// A word in an annotation, by its number.
+/// Interned word of an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word(u64);
 
@@ -98,7 +99,7 @@ impl Word {
     }
 }
 
-/// What an event is to Perfetto.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrackEventKind {
     SliceBegin = 1,
@@ -106,13 +107,13 @@ pub(super) enum TrackEventKind {
     Instant,
 }
 
-/// An event.
+/// Event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackEvent<'a> {
     pub(super) kind: TrackEventKind,
     pub(super) time: u64,
     pub(super) location: u32,
-    /// An end has none.
+    /// Name and category; none for the end of a slice.
     pub(super) name: Option<(InternedName<'a>, Category)>,
     pub(super) annotations: &'a [Annotation],
     pub(super) flow: Option<u64>,
@@ -124,12 +125,12 @@ const SEQUENCE: u32 = 10;
 const INTERNED: u32 = 12;
 const FLAGS: u32 = 13;
 const TRACK: u32 = 60;
-/// Nothing that was said before is to be known.
+/// Flag: interned data are reset.
 const CLEARED: u64 = 1;
-/// What was said before has to be known.
+/// Flag: earlier interned data are needed.
 const NEEDED: u64 = 2;
 
-/// Adds a packet. All are of one sequence, in which names have numbers.
+/// Adds a packet. All packets belong to one sequence, which defines the numbers of names.
 fn packet(to: &mut Vec<u8>, flags: u64, fill: impl FnOnce(&mut Vec<u8>)) {
     message(to, PACKET, |to| {
         fill(to);
@@ -138,10 +139,10 @@ fn packet(to: &mut Vec<u8>, flags: u64, fill: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// Adds what comes first: names that are known beforehand, and that tracks have an order.
+/// Adds the first packets: predefined names, and the order of tracks.
 pub(super) fn begin(to: &mut Vec<u8>) {
     packet(to, CLEARED, |to| {
-        // It is the first of its sequence.
+        // First packet on the sequence.
         number(to, 87, 1);
         message(to, INTERNED, |to| {
             let kinds = KINDS.iter().map(|(_, name)| *name);
@@ -158,7 +159,7 @@ pub(super) fn begin(to: &mut Vec<u8>) {
     });
     packet(to, NEEDED, |to| {
         message(to, TRACK, |to| {
-            // The root of all tracks.
+            // Root of all tracks.
             number(to, 1, 0);
             let explicit = 1;
             number(to, 19, explicit);
@@ -167,7 +168,7 @@ pub(super) fn begin(to: &mut Vec<u8>) {
     });
 }
 
-// What names are of, in interned data.
+// Fields of interned data.
 const CATEGORY_NAME: u32 = 1;
 const EVENT_NAME: u32 = 2;
 const ANNOTATION_NAME: u32 = 3;
@@ -180,7 +181,7 @@ fn interned(to: &mut Vec<u8>, field: u32, iid: u64, name: &str) {
     });
 }
 
-/// Adds that a name of events has a number.
+/// Adds a packet that interns a name of events.
 pub(super) fn name(to: &mut Vec<u8>, number: InternedName<'_>, name: &str) {
     if let InternedName::Number(iid) = number {
         packet(to, NEEDED, |to| {
@@ -189,8 +190,8 @@ pub(super) fn name(to: &mut Vec<u8>, number: InternedName<'_>, name: &str) {
     }
 }
 
-/// A process is known by the number of its first location. As on Linux, it has the number of its first thread; 0 would
-/// be the kernel's.
+/// A process is identified by its first location. As on Linux, its PID is the TID of its first
+/// thread; 0 is reserved for the kernel.
 fn pid(location: u32) -> u64 {
     u64::from(location) + 1
 }
@@ -217,7 +218,7 @@ pub(super) fn process(to: &mut Vec<u8>, first: u32, name: &str) {
     });
 }
 
-/// Adds the track of a location, which is a thread of a process.
+/// Adds the track of a location as a thread of a process.
 pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
     packet(to, NEEDED, |to| {
         message(to, INTERNED, |to| {
@@ -254,18 +255,19 @@ pub(super) fn event(to: &mut Vec<u8>, event: &TrackEvent<'_>) {
             event
                 .annotations
                 .iter()
-                .for_each(|said| annotation(to, *said));
+                .for_each(|added| annotation(to, *added));
             if let Some(flow) = event.flow {
-                // No flow has the number 0.
+                // Flow 0 is not valid.
                 fixed64(to, 47, flow + 1);
             }
         });
     });
 }
 
-fn annotation(to: &mut Vec<u8>, said: Annotation) {
-    // Which name, and which field the value is: a truth, a number that is not negative, one that may be, or a word.
-    let (name, field, value) = match said {
+fn annotation(to: &mut Vec<u8>, added: Annotation) {
+    // Number of the name, and field of the value by its type: boolean, unsigned, signed, or
+    // interned word.
+    let (name, field, value) = match added {
         Annotation::To(Word(word)) => (1, 17, word),
         Annotation::From(Word(word)) => (2, 17, word),
         Annotation::Communicator(communicator) => (3, 3, communicator.into()),

@@ -1,4 +1,4 @@
-//! Protocol Buffers, as far as they are needed here: fields, one after the other, each with its number.
+//! Encoding of Protocol Buffers: numbered fields, one after the other.
 
 use crate::formats::bytes::put;
 
@@ -17,23 +17,23 @@ pub(super) fn number(to: &mut Vec<u8>, field: u32, number: u64) {
     put(to, number);
 }
 
-/// Adds a number that always takes eight bytes.
+/// Adds a number of eight bytes.
 pub(super) fn fixed64(to: &mut Vec<u8>, field: u32, number: u64) {
     tag(to, field, FIXED64);
     to.extend_from_slice(&number.to_le_bytes());
 }
 
-/// Adds a text.
+/// Adds a string.
 pub(super) fn text(to: &mut Vec<u8>, field: u32, text: &str) {
     message(to, field, |to| to.extend_from_slice(text.as_bytes()));
 }
 
-/// Adds a message of its own, which `fill` adds the fields of.
+/// Adds a nested message, whose fields `fill` adds.
 #[inline]
 pub(super) fn message(to: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     tag(to, field, LENGTH);
     let at = to.len();
-    // The length fits in a byte, but for long texts.
+    // The length fits in one byte, except for long texts.
     to.push(0);
     fill(to);
     let length = to.len() - at - 1;

@@ -1,26 +1,26 @@
-//! Counts of what was written for Perfetto.
+//! Summary of a file written for Perfetto.
 
 use downbeat_clock_core::Duration;
 
-/// What was written for Perfetto, and what had to be bent for it.
+/// Counts of what was written for Perfetto, and of what could not be represented exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PerfettoSummary {
-    /// How many locations there are.
+    /// Number of locations.
     pub locations: u64,
-    /// How many events there were in the trace.
+    /// Number of events of the trace.
     pub events: u64,
-    /// How much later all times are than in the trace: more than nothing only where some are negative, which Perfetto
-    /// does not have.
+    /// Time by which all events are shifted, as Perfetto has no negative times; 0 if there are
+    /// none.
     pub shift: Duration,
-    /// Messages of which one end is missing, and which so have no arrow.
+    /// Messages that lack an end and therefore have no arrow.
     pub unmatched: u64,
-    /// What ended without having begun: an instant.
+    /// Ends without a beginning, which are shown as instants.
     pub not_begun: u64,
-    /// What ended with what was around it, before its own end.
+    /// Slices that were ended with a surrounding one, before their own end.
     pub cut_short: u64,
-    /// What never ended.
+    /// Slices that never ended.
     pub not_ended: u64,
-    /// What was nested too deeply to be shown.
+    /// Slices that were nested too deeply to be shown.
     pub too_deep: u64,
 }

@@ -1,4 +1,4 @@
-//! What has to be known of a whole trace before its first event is written.
+//! First pass over a trace before it is written for Perfetto.
 
 use downbeat_clock_core::Duration;
 use rustc_hash::FxHashSet;
@@ -7,17 +7,17 @@ use super::flows::Flows;
 use crate::formats::Item;
 use downbeat_files::FileError;
 
-/// What a [`PerfettoWriter`](super::PerfettoWriter) has to know of a trace beforehand: everything that the trace says
-/// goes through this first.
+/// Properties of a whole trace that a [`PerfettoWriter`](super::PerfettoWriter) needs in advance.
+/// All items of the trace must pass through it first.
 #[derive(Debug, Default)]
 pub struct PerfettoSurvey {
     flows: Flows,
-    /// The first and the last time.
+    /// First and last time.
     times: Option<[i64; 2]>,
 }
 
 impl PerfettoSurvey {
-    /// Takes what the trace says next.
+    /// Takes the next item.
     #[inline]
     pub fn take(&mut self, item: &Item<'_>) {
         if let Item::Event { time, .. } = item {
@@ -28,7 +28,7 @@ impl PerfettoSurvey {
         self.flows.take(item);
     }
 
-    /// By how much all times have to be later, so that none is negative.
+    /// Returns the shift of all times that makes none negative.
     pub(super) fn shift(&self) -> Result<Duration, FileError> {
         let [first, last] = self.times.unwrap_or([0; 2]);
         let shift = first
@@ -36,14 +36,14 @@ impl PerfettoSurvey {
             .checked_neg()
             .filter(|shift| last.checked_add(*shift).is_some());
         let too_far =
-            "times are negative, and so far apart that Perfetto, where none is, cannot have them"
+            "some times are negative, and times are so far apart that Perfetto, which has no negative times, cannot represent them"
                 .to_owned();
         shift
             .map(Duration::from_nanos)
             .ok_or(FileError::Unwritable(too_far))
     }
 
-    /// The messages of which one end is missing.
+    /// Returns the messages that lack an end.
     pub(super) fn unmatched(&self) -> FxHashSet<u64> {
         self.flows.unmatched().collect()
     }

@@ -1,4 +1,4 @@
-//! Files for Perfetto, as a decoder of its own finds them.
+//! Tests of Perfetto files with a separate decoder.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::formats::TraceReader;
 use crate::formats::tests::{BINARY, TEXT};
 use downbeat_files::testing::Folder;
 
-/// What a trace becomes.
+/// Exports a trace.
 fn export(trace: &[u8]) -> Result<(Vec<u8>, PerfettoSummary), String> {
     let folder = Folder::new();
     fs::create_dir_all(&folder.0).unwrap();
@@ -35,7 +35,7 @@ fn export(trace: &[u8]) -> Result<(Vec<u8>, PerfettoSummary), String> {
 const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\nthread 2 1 c\ncommunicator 0 0 1\n\
                     communicator 1 1 2\nregion 0 f\nregion 1 g\n";
 
-/// Of those locations, and then that.
+/// Exports and decodes these events, with the locations of `HEAD`.
 fn viewed(events: &str) -> (Viewed, PerfettoSummary) {
     let text = format!(
         "{HEAD}{events}end {}\n",
@@ -48,7 +48,7 @@ fn viewed(events: &str) -> (Viewed, PerfettoSummary) {
     (view(&file), summary)
 }
 
-/// One line for each thing that is shown.
+/// Formats each slice or instant as one line.
 fn lines(viewed: &Viewed) -> Vec<String> {
     let line = |shown: &DecodedEvent| {
         let till = match shown.end {
@@ -56,9 +56,13 @@ fn lines(viewed: &Viewed) -> Vec<String> {
             Some(end) => format!("-{end}"),
             None => "-".to_owned(),
         };
-        let said: String = shown.said.iter().map(|said| format!(" {said}")).collect();
+        let annotations: String = shown
+            .annotations
+            .iter()
+            .map(|text| format!(" {text}"))
+            .collect();
         format!(
-            "{} {}{till} {}{}{said}",
+            "{} {}{till} {}{}{annotations}",
             shown.thread,
             shown.begin,
             "  ".repeat(shown.depth),
@@ -69,7 +73,7 @@ fn lines(viewed: &Viewed) -> Vec<String> {
 }
 
 #[test]
-fn everything_is_shown() {
+fn all_items_are_shown() {
     let (file, summary) = export(TEXT.as_bytes()).unwrap();
     let viewed = view(&file);
     assert_eq!(
@@ -84,7 +88,7 @@ fn everything_is_shown() {
             "rank 1, thread 1 3 of 2"
         ]
     );
-    // All times are 30 ns later.
+    // All times are shifted by 30 ns.
     let expected = [
         "rank 0 0-4611686018427387934 main()",
         "rank 1, größer 10-3031 main()",
@@ -136,7 +140,7 @@ fn everything_is_shown() {
 }
 
 #[test]
-fn what_ends_otherwise_is_cut_and_counted() {
+fn improper_nesting_is_cut_and_counted() {
     let (viewed, summary) = viewed(
         "0 1 enter 0\n0 2 enter 1\n0 3 leave 0\n0 4 leave 1\n0 5 join 1\n0 6 enter 1\n0 7 enter 1\n0 8 leave 1\n\
          1 0 collective-end 0 reduce 1 none\n1 9 collective 0\n1 10 enter 0\n1 11 note x\n1 12 collective 1\n\
@@ -166,18 +170,18 @@ fn what_ends_otherwise_is_cut_and_counted() {
 }
 
 #[test]
-fn messages_are_matched_in_order_whatever_comes_first() {
+fn messages_are_matched_in_order() {
     let (viewed, summary) = viewed(
         "0 10 send 1 0 5\n0 11 send 1 0 5\n0 12 send 1 0 6\n2 20 receive 0 0 5\n1 30 receive 0 0 5\n1 31 receive 0 0 7\n\
          1 40 receive 0 1 9\n1 41 receive 0 1 9\n0 50 send 2 1 9\n",
     );
-    // The thread speaks for its process.
+    // The thread belongs to its process.
     assert_eq!(viewed.arrows, [[0, 3], [1, 4], [6, 8]]);
     assert_eq!(summary.unmatched, 3);
 }
 
 #[test]
-fn names_of_operations_are_not_waited_for_forever() {
+fn waiting_for_names_of_operations_is_bounded() {
     let notes = "1 2 note 012345678901234567890123456789\n".repeat(2_000);
     let (viewed, _) = viewed(&format!(
         "1 1 collective 0\n1 1 enter 0\n1 1 collective 1\n{notes}1 3 collective-end 1 barrier 0 both\n\
@@ -204,7 +208,7 @@ fn names_of_operations_are_not_waited_for_forever() {
 }
 
 #[test]
-fn what_is_too_deep_is_left_out() {
+fn too_deeply_nested_slices_are_left_out() {
     let repeated = |line: &str| line.repeat(700);
     let (viewed, summary) = viewed(&format!(
         "{}{}0 3 note x\n{}{}",
@@ -227,7 +231,7 @@ fn what_is_too_deep_is_left_out() {
 }
 
 #[test]
-fn times_are_moved_only_where_they_must_be() {
+fn times_are_shifted_only_if_necessary() {
     let (viewed, summary) = viewed("0 7 note x\n");
     assert_eq!((viewed.shown[0].begin, summary.shift.as_nanos()), (7, 0));
     let far = |first: i64| format!("{HEAD}0 {first} note x\n1 {} note x\nend 2\n", i64::MAX - 5);
@@ -245,7 +249,7 @@ fn times_are_moved_only_where_they_must_be() {
 }
 
 #[test]
-fn notes_are_numbered_as_long_as_that_is_worth_it() {
+fn only_few_and_short_notes_are_interned() {
     let long = "y".repeat(1_000);
     let many: String = (0..5_000)
         .map(|i| format!("0 {i} note n{i}\n0 {i} note {long}\n"))
@@ -263,14 +267,14 @@ fn notes_are_numbered_as_long_as_that_is_worth_it() {
     assert!(export(repeated.as_bytes()).unwrap().0.len() < 250_000);
 }
 
-/// An end of a message: whether it is the send, from whom to whom, with which tag, and where it is shown.
+/// End of a message: true for the send; sender, receiver and tag; index of the instant.
 type MessageEnd = (bool, u8, u8, u8, usize);
 
-/// What is to be shown, by a program that knows nothing of files.
+/// Expected contents, computed without the file format.
 #[derive(Default)]
 struct FlowModel {
     text: String,
-    /// Of each location, what has begun: what it was, and where it is shown.
+    /// Open slices of each location: name and index.
     open: [Vec<(String, usize)>; 3],
     /// Names and ends.
     shown: Vec<(String, Option<usize>)>,
@@ -346,7 +350,7 @@ impl FlowModel {
         line
     }
 
-    /// The first send and the first receive, the second ones, and so on.
+    /// Matches the first send with the first receive, the second with the second, and so on.
     fn arrows(&self) -> Vec<[usize; 2]> {
         let of = |is_send: bool, like: &MessageEnd| -> Vec<usize> {
             let alike = |end: &&MessageEnd| {
@@ -369,7 +373,7 @@ impl FlowModel {
 }
 
 proptest! {
-    // Files are written to the disk.
+    // Few cases, as each writes a file to disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -1,14 +1,14 @@
-//! The events of one location as Perfetto nests them: what ends is always what began last.
+//! Events of one location as properly nested slices.
 
 use super::packets::{self, Annotation, Category, InternedName, TrackEvent, TrackEventKind};
 use super::summary::PerfettoSummary;
 
-/// Perfetto drops what is nested deeper than 512, and then takes its end for that of something else.
+/// Perfetto drops slices nested deeper than 512, and then mistakes their ends for others.
 pub(super) const DEEPEST: usize = 500;
-/// So many bytes of events wait at most until it is known which operation they are in.
+/// Maximum number of bytes that wait until the name of their collective operation is known.
 const MOST_HELD: usize = 16 << 10;
 
-/// What has a beginning and an end.
+/// Slice, which has a beginning and an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slice {
     Region(u32),
@@ -17,32 +17,33 @@ pub(super) enum Slice {
     Thread(u32),
 }
 
-/// What has begun and not ended.
+/// Slice that has begun and not ended.
 #[derive(Debug)]
 struct OpenSlice {
     slice: Slice,
     begun: u64,
-    /// For a collective operation whose name is not known before its end: where in what is held back it begins.
+    /// For a collective operation, whose name is known only at its end: position of its beginning
+    /// in the held packets.
     unnamed: Option<usize>,
 }
 
-/// Of one location, what is open, and what waits.
+/// Open slices of one location, and packets that wait.
 #[derive(Debug)]
 pub(super) struct Timeline {
     location: u32,
     open: Vec<OpenSlice>,
-    /// Packets since the first collective operation of unknown name.
+    /// Packets since the first collective operation without a name.
     held: Vec<u8>,
     unnamed: usize,
 }
 
-/// What an event is called.
+/// Name and category of a slice.
 type SliceName<'a> = (InternedName<'a>, Category);
 
 const COLLECTIVE: SliceName<'_> = (InternedName::COLLECTIVE, Category::Collective);
 
 impl Slice {
-    /// As long as nobody knows better.
+    /// Returns the name, which is a generic one for collective operations.
     fn called(self) -> SliceName<'static> {
         match self {
             Self::Region(region) => (InternedName::region(region), Category::Region),
@@ -63,7 +64,7 @@ impl Timeline {
         }
     }
 
-    /// Adds what has no duration.
+    /// Adds an instant.
     pub(super) fn instant(
         &mut self,
         to: &mut Vec<u8>,
@@ -86,7 +87,7 @@ impl Timeline {
         );
     }
 
-    /// Adds that something begins.
+    /// Begins a slice.
     pub(super) fn begin(
         &mut self,
         to: &mut Vec<u8>,
@@ -126,7 +127,7 @@ impl Timeline {
         });
     }
 
-    /// Adds that something ends: with it ends what has begun since. If it has not begun, that is an instant.
+    /// Ends a slice, and all slices inside of it. If it was not begun, an instant is added.
     pub(super) fn end(
         &mut self,
         to: &mut Vec<u8>,
@@ -138,7 +139,7 @@ impl Timeline {
     ) {
         let (otherwise, category) = slice.called();
         let called = (name.unwrap_or(otherwise), category);
-        // Looking farther would take forever in a trace of nothing but beginnings, and ends of other things.
+        // The search is bounded, as a trace may consist only of beginnings and of unrelated ends.
         let Some(above) = self
             .open
             .iter()
@@ -157,7 +158,7 @@ impl Timeline {
         self.end_last(to, time, called, annotations);
     }
 
-    /// After the last event.
+    /// Ends the timeline after the last event.
     pub(super) fn finish(&mut self, to: &mut Vec<u8>, summary: &mut PerfettoSummary) {
         self.flush(to);
         summary.not_ended += self.open.len() as u64;
@@ -207,7 +208,7 @@ impl Timeline {
         }
     }
 
-    /// Has a collective operation begin there, under a name that is known by now.
+    /// Inserts the beginning of a collective operation whose name is now known.
     fn name(&mut self, at: usize, time: u64, called: SliceName) {
         let (kind, location, name) = (TrackEventKind::SliceBegin, self.location, Some(called));
         let mut packet = vec![];
@@ -225,9 +226,9 @@ impl Timeline {
         self.held.splice(at..at, packet);
     }
 
-    /// Adds what was held back, without waiting for names any longer.
+    /// Adds the held packets without waiting for names any longer.
     fn flush(&mut self, to: &mut Vec<u8>) {
-        // From the last to the first, so that places stay where they are.
+        // From the last to the first, so that positions remain valid.
         for index in (0..self.open.len().min(DEEPEST)).rev() {
             let OpenSlice { begun, unnamed, .. } = &mut self.open[index];
             if let (begun, Some(at)) = (*begun, unnamed.take()) {

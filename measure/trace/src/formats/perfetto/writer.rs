@@ -1,4 +1,4 @@
-//! Writing a trace for Perfetto, one thing at a time.
+//! Writer of Perfetto files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,18 +17,18 @@ use crate::formats::{Item, What};
 use downbeat_files::FileError;
 use downbeat_files::{CHUNK, NewFile};
 
-/// Notes that come again are numbered, as long as there are no more than so many, and none is longer than that.
+/// Maximum number and length of notes that are interned.
 const MOST_NOTES: usize = 1 << 12;
 const LONGEST_NOTE: usize = 1 << 8;
 
-/// Writes a trace for Perfetto, one thing at a time. The file is there when [`finish`](Self::finish) returns, and what
-/// was there before is so until then.
+/// Writes a trace for Perfetto, item by item. The file appears when [`finish`](Self::finish)
+/// returns; an existing file is kept until then.
 #[derive(Debug)]
 pub struct PerfettoWriter {
     definitions: Definitions,
     flows: Flows,
     unmatched: FxHashSet<u64>,
-    /// The first location of each process, and its name.
+    /// First location of each process.
     processes: FxHashMap<Place, u32>,
     places: Vec<Place>,
     timelines: Vec<Timeline>,
@@ -39,11 +39,11 @@ pub struct PerfettoWriter {
 }
 
 impl PerfettoWriter {
-    /// Begins a file that will be at `path`, of a trace that went through a survey.
+    /// Begins a file at `path` for a trace that passed through a survey.
     ///
     /// # Errors
-    /// When no file can be made there, or what is there is something else than a file; when times are so far apart that
-    /// Perfetto cannot have them.
+    /// When the file cannot be created, or something other than a file is there; when times are so
+    /// far apart that Perfetto cannot represent them.
     pub fn create(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
         let summary = PerfettoSummary {
             shift: survey.shift()?,
@@ -65,10 +65,10 @@ impl PerfettoWriter {
         })
     }
 
-    /// Writes what comes next. It must be what came next in the survey.
+    /// Writes the next item, which must be the one that came next in the survey.
     ///
     /// # Errors
-    /// When it cannot be written, or cannot come next.
+    /// When it cannot be written, or is not valid here.
     pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         self.definitions.take(item).map_err(FileError::Unwritable)?;
         let flow = self.flows.take(item);
@@ -91,9 +91,7 @@ impl PerfettoWriter {
             } => {
                 let time = (time + self.summary.shift).as_nanos();
                 let other = || {
-                    FileError::Unwritable(
-                        "the trace is no longer what it was when it was read first".into(),
-                    )
+                    FileError::Unwritable("the trace has changed since it was first read".into())
                 };
                 let time = u64::try_from(time).map_err(|_| other())?;
                 self.add_event(location, time, what, flow);
@@ -106,7 +104,7 @@ impl PerfettoWriter {
         }
     }
 
-    /// Ends the file, and replaces what was at its place.
+    /// Ends the file, and replaces an existing one.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -148,12 +146,12 @@ impl PerfettoWriter {
             &mut self.summary,
         );
         let mut message = |name, peer, communicator, tag| {
-            let said = [
+            let annotations = [
                 peer,
                 Annotation::Communicator(communicator),
                 Annotation::Tag(tag),
             ];
-            timeline.instant(to, time, (name, Category::Message), &said, flow);
+            timeline.instant(to, time, (name, Category::Message), &annotations, flow);
         };
         match what {
             What::Send {
@@ -198,26 +196,26 @@ impl PerfettoWriter {
                 sent,
                 received,
             } => {
-                // What has been defined is among the kinds.
+                // `Definitions::take` has checked the kind.
                 let number = kind_number(kind).unwrap_or(0);
                 let has_root = kind.has_root();
                 let (kind, data) = (
                     Annotation::Kind(Word::kind(number)),
                     Annotation::Data(Word::data(sent, received)),
                 );
-                let said = [
+                let annotations = [
                     kind,
                     Annotation::Communicator(communicator),
                     data,
                     Annotation::Root(root),
                 ];
-                let said = &said[..if has_root { 4 } else { 3 }];
+                let annotations = &annotations[..if has_root { 4 } else { 3 }];
                 timeline.end(
                     to,
                     time,
                     Slice::Collective(communicator),
                     Some(InternedName::kind(number)),
-                    said,
+                    annotations,
                     summary,
                 );
             }
@@ -245,7 +243,7 @@ impl PerfettoWriter {
     }
 }
 
-/// What a note is called from now on.
+/// Returns the name of a note, which is interned if possible.
 fn note<'a>(
     notes: &mut HashMap<Box<str>, InternedName<'static>>,
     to: &mut Vec<u8>,

@@ -5,7 +5,7 @@ use crate::{
 };
 use downbeat_sync::{Clocks, DriftWalk};
 
-/// With clocks that were made one from outside, as well as that can be done.
+/// Pre-synchronized trace of a program.
 fn synchronized(program: &SyntheticProgram) -> Trace {
     let mut trace = program.trace(Matching::default()).unwrap();
     let linear = PreSynchronization {
@@ -20,7 +20,7 @@ fn synchronized(program: &SyntheticProgram) -> Trace {
     trace
 }
 
-/// Clocks whose drifts wander by so much after a second.
+/// Program with clocks whose drifts wander by this much in a second.
 fn wandering(program: &SyntheticProgram, drift_per_sqrt_second: f64) -> SyntheticProgram {
     let wander = program.clocks.wander.map(|wander| DriftWalk {
         drift_per_sqrt_second,
@@ -35,16 +35,17 @@ fn wandering(program: &SyntheticProgram, drift_per_sqrt_second: f64) -> Syntheti
     }
 }
 
-/// What is measured between nodes as a share of the truth, with the least that seems positive as a share of it.
+/// Measured latency between nodes, and the smallest positive apparent one, as shares of the true
+/// latency.
 fn shares(program: &SyntheticProgram) -> [f64; 2] {
     let trace = synchronized(program);
     let measured = Latencies::measured(&trace);
     let truth = program.truth().unwrap();
-    // The true times of all events of a trace leave no message less time than that.
+    // The true times of all events must not violate the measured latencies.
     let found = Verdict::new(&trace, &truth, &measured).unwrap();
     assert_eq!(
         found.messages.violated, 0,
-        "{measured:?} is too much: {program:?}"
+        "{measured:?} is too large: {program:?}"
     );
     let mut least = [None::<Duration>; 3];
     in_order(&trace, |from, to, arrival| {
@@ -57,7 +58,7 @@ fn shares(program: &SyntheticProgram) -> [f64; 2] {
 }
 
 #[test]
-fn nearly_all_of_a_latency_is_measured_by_wrong_clocks_and_never_more() {
+fn estimates_with_wrong_clocks_are_close_and_never_too_large() {
     let base = |nodes, events| SyntheticProgram::new(nodes, events);
     let programs = [
         base(4, 1_000),
@@ -118,9 +119,9 @@ fn nearly_all_of_a_latency_is_measured_by_wrong_clocks_and_never_more() {
     assert!(naive < 0.1, "{naive}");
 }
 
-/// Nobody sends back.
+/// All messages go in one direction.
 #[test]
-fn messages_one_way_by_wrong_clocks_say_nothing() {
+fn one_way_messages_with_wrong_clocks_give_no_estimate() {
     let program = SyntheticProgram {
         traffic: SyntheticTraffic::Ring,
         ..SyntheticProgram::new(4, 10_000)
@@ -128,10 +129,10 @@ fn messages_one_way_by_wrong_clocks_say_nothing() {
     assert_eq!(shares(&program)[0], 0.0);
 }
 
-/// Two nodes, and what one process sends the other: when it is sent and received in truth.
+/// Two nodes, and the true times of the messages between them.
 struct Talk {
     builder: TraceBuilder,
-    /// By so much the clock of the second one is ahead, and by so much it gains.
+    /// Offset and drift of the second node's clock.
     ahead: i64,
     gains: f64,
 }
@@ -171,7 +172,7 @@ impl Talk {
             .unwrap();
     }
 
-    /// The receiver begins to wait at some time.
+    /// Adds a message, given the time at which the receiver starts to wait.
     fn message(&mut self, from: usize, sent: i64, waits: i64, received: i64) {
         let communicator = CommunicatorId(0);
         self.push(from, sent, |_, to| Action::Send {
@@ -192,10 +193,10 @@ impl Talk {
     }
 }
 
-/// Every answer is as late as it can be, so that what the clock gains in the meantime counts fully, and always with the
-/// same sign.
+/// Every answer is as late as possible, so that the drift in the meantime counts fully and always
+/// with the same sign.
 #[test]
-fn drift_between_question_and_answer_makes_no_more_of_a_latency_than_it_is() {
+fn drift_between_question_and_answer_does_not_make_the_estimate_too_large() {
     for (latency, gains) in [
         (2_000, 1e-5),
         (2_000, -1e-5),
@@ -221,9 +222,9 @@ fn drift_between_question_and_answer_makes_no_more_of_a_latency_than_it_is() {
     }
 }
 
-/// A master has so much to do that every question has to wait; answers are waited for.
+/// The master is so busy that every question has to wait; only answers are waited for.
 #[test]
-fn messages_that_nobody_waited_for_say_nothing() {
+fn messages_that_arrive_at_a_busy_receiver_give_no_estimate() {
     for ahead in [-90_000, -1_500, 0] {
         let mut talk = Talk::new(ahead, 0.0);
         for round in 0..100 {
@@ -237,7 +238,8 @@ fn messages_that_nobody_waited_for_say_nothing() {
     }
 }
 
-/// Most messages take five times as long as they need to; a question and an answer do not, but not the same ones.
+/// Most messages take five times their minimum; some questions and some answers do not, but not
+/// those that follow each other.
 #[test]
 fn quick_messages_need_not_follow_each_other() {
     for quick in [[0, 5], [5, 0], [3, 4]] {

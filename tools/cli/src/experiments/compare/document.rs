@@ -1,4 +1,4 @@
-//! A comparison as one JSON document.
+//! Report of `downbeat compare` in JSON.
 
 use downbeat_records::analysis::ComparedGroup;
 use downbeat_records::stats::{PValues, stars};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::{JsonExperiment, JsonKey, JsonMethod};
 use super::compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
-/// Everything, as one JSON document.
+/// The whole document.
 #[derive(Debug, Serialize)]
 pub(super) struct CompareReport<'a> {
     schema: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct CompareReport<'a> {
     #[serde(flatten)]
     method: JsonMethod,
     alternative: &'static str,
-    /// Which average of each launch was compared.
+    /// Average of each launch that was compared.
     of: &'static str,
     experiments: [CompareExperimentReport<'a>; 2],
     differing_factors: Vec<&'a str>,
@@ -26,7 +26,7 @@ pub(super) struct CompareReport<'a> {
 struct CompareExperimentReport<'a> {
     #[serde(flatten)]
     experiment: JsonExperiment<'a>,
-    /// The groups that it has no averages of, though the other one has.
+    /// Groups that only the other experiment has averages of.
     missing: Vec<JsonKey<'a>>,
 }
 
@@ -46,10 +46,10 @@ struct CompareGroupReport<'a> {
     p_method: &'static str,
     p: ComparePValues,
     p_holm: ComparePValues,
-    /// By Holm's p of the alternative.
+    /// Stars of the p-value of the alternative adjusted by Holm.
     stars: &'static str,
     t_test: Option<CompareTTest>,
-    /// Whether the means of each look normal; not known if there are too few.
+    /// P-value of the normality test of the means of each; `None` if there are too few.
     normality_p: [Option<f64>; 2],
 }
 
@@ -81,7 +81,7 @@ struct CompareTTest {
     t: f64,
     freedom: f64,
     p: ComparePValues,
-    /// The means are not normal, or too few to tell.
+    /// True if the means are not normally distributed, or too few to test that.
     doubtful: bool,
 }
 

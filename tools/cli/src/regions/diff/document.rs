@@ -1,4 +1,4 @@
-//! What two reports differ in, as one JSON document.
+//! Report of `downbeat regions diff` in JSON.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use downbeat_clock_core::DecimalBin;
 use downbeat_regions::{EventReport, HistogramShift, RankSet, RankTotal, RegionDiff, ReportDiff};
 use serde::Serialize;
 
-/// Everything, as one JSON document.
+/// The whole document.
 #[derive(Debug, Serialize)]
 pub(super) struct RegionsDiffReport<'a> {
     schema: &'static str,
     version: u32,
     reports: [JsonReport<'a>; 2],
     tick_nanos: i64,
-    /// Those that changed the most first, and those that did not change last.
+    /// Regions, those with the largest change first.
     regions: Vec<JsonRegion<'a>>,
 }
 
@@ -26,20 +26,20 @@ struct JsonReport<'a> {
 #[derive(Debug, Serialize)]
 struct JsonRegion<'a> {
     name: &'a str,
-    /// Whether each report knows it.
+    /// For each report, true if it contains the region.
     known: [bool; 2],
     unchanged: bool,
-    /// What each report says of its events, if it has any there.
+    /// Statistics of the events in each report, if it has any.
     events: [Option<JsonEvents>; 2],
     greatest_total_change_ticks: i128,
     average_total_change_ticks: i128,
     histogram: Option<JsonHistogram>,
     moves: Vec<JsonMove<'a>>,
-    /// Of how many ranks it is not known whether they moved.
+    /// Number of ranks whose moves are unknown.
     untold: u32,
 }
 
-/// In ticks.
+/// Statistics of events; times in ticks.
 #[derive(Debug, Serialize)]
 struct JsonEvents {
     count: u64,
@@ -53,17 +53,17 @@ struct JsonEvents {
 
 #[derive(Debug, Serialize)]
 struct JsonHistogram {
-    /// Which share of the events would have to change their bin.
+    /// Share of the events that would have to change their bin.
     moved_share: f64,
-    /// The least number of ticks in the fullest bin of each.
+    /// Lower limit of the fullest bin of each report, in ticks.
     fullest: [u64; 2],
-    /// By how many bins the fullest one moved.
+    /// Number of bins by which the fullest bin moved.
     fullest_moved_bins: i32,
 }
 
 #[derive(Debug, Serialize)]
 struct JsonMove<'a> {
-    /// The least number of ticks in the fullest bin of their group; nothing if they did not run through the region.
+    /// Lower limit of the fullest bin of the ranks' group, in ticks; `None` if they have no events.
     from: Option<u64>,
     to: Option<u64>,
     ranks: &'a RankSet,

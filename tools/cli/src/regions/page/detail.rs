@@ -1,4 +1,4 @@
-//! One region: its ranks, the histograms of those that look alike, and its statistics.
+//! One region: its ranks, histograms of groups of similar ranks, and statistics.
 
 use downbeat_regions::{
     EventReport, HistogramGroup, RankCount, RankEvent, RankSet, RankTotal, RegionReport, Remarks,
@@ -6,25 +6,25 @@ use downbeat_regions::{
 };
 
 use super::{histogram, strip};
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::units::{count, counted};
 use downbeat_common::page::{HtmlTable, Page};
 
-/// So many groups have their histograms in sight; those of the others are folded.
-const IN_SIGHT: usize = 6;
-/// So many runs of ranks are in sight.
-const RUNS: usize = 16;
+/// Number of groups whose histograms are visible; others are folded.
+const VISIBLE: usize = 6;
+/// Maximum number of rank ranges in a table cell.
+const RANGES: usize = 16;
 
 pub(super) fn write(
     page: &mut Page,
     id: &str,
     region: &RegionReport,
     ranks: u32,
-    unit: TickUnit,
+    unit: BinUnit,
     options: &TextOptions,
 ) {
     let Some(events) = &region.events else {
-        page.note("No rank ran through it to its end.");
+        page.note("No rank completed this region.");
         return remarks(page, region);
     };
     remarks(page, region);
@@ -40,7 +40,7 @@ pub(super) fn write(
     });
 }
 
-/// What went wrong, and what is not over.
+/// Writes notes on errors, and on events that are still running.
 fn remarks(page: &mut Page, region: &RegionReport) {
     let Some(first) = region
         .remarked
@@ -68,9 +68,9 @@ fn pictures(
     name: &str,
     events: &EventReport,
     ranks: u32,
-    unit: TickUnit,
+    unit: BinUnit,
 ) {
-    let scale = histogram::HistogramScale::of(events, unit);
+    let scale = histogram::HistogramScale::new(events, unit);
     let mut histograms = (1..).zip(&events.groups).map(|(number, group)| {
         (
             format!("{id}-histogram-{number}"),
@@ -81,8 +81,8 @@ fn pictures(
         format!("{id}-ranks"),
         strip::picture(name, events, ranks, unit),
     );
-    let in_sight: Vec<_> = histograms.by_ref().take(IN_SIGHT).collect();
-    page.pictures([strip].into_iter().chain(in_sight));
+    let visible: Vec<_> = histograms.by_ref().take(VISIBLE).collect();
+    page.pictures([strip].into_iter().chain(visible));
     let folded: Vec<_> = histograms.collect();
     if !folded.is_empty() {
         page.folded(
@@ -92,14 +92,14 @@ fn pictures(
     }
 }
 
-/// Which ranks are in which group, in short.
-fn legend(events: &EventReport, ranks: u32, unit: TickUnit) -> HtmlTable {
+/// Makes the table of groups, with short lists of ranks.
+fn legend(events: &EventReport, ranks: u32, unit: BinUnit) -> HtmlTable {
     let mut table = HtmlTable::of_text("Groups", ["group", "most events of", "ranks", "which"]);
     for (place, group) in events.groups.iter().enumerate() {
         let cells = [
             unit.span(group.fullest),
             count(group.ranks.len().into()),
-            listed(&group.ranks, RUNS),
+            listed(&group.ranks, RANGES),
         ];
         table.keyed_row(&strip::class(place), &(place + 1).to_string(), cells);
     }
@@ -108,30 +108,27 @@ fn legend(events: &EventReport, ranks: u32, unit: TickUnit) -> HtmlTable {
         let cells = [
             "–".to_owned(),
             count(without.into()),
-            format!("all but {}", listed(&events.ranks, RUNS)),
+            format!("all but {}", listed(&events.ranks, RANGES)),
         ];
         table.keyed_row("lack", "without it", cells);
     }
     table
 }
 
-/// The lists that are too long for the table: they would hide what is below them.
+/// Writes the lists of ranks that are too long for the table, folded.
 fn whole_lists(page: &mut Page, events: &EventReport, options: &TextOptions) {
     let groups = (1..)
         .zip(&events.groups)
         .map(|(number, group)| (format!("Group {number}"), &group.ranks));
-    let long = |ranks: &RankSet| ranks.runs().len() > RUNS.min(options.most_runs);
+    let long = |ranks: &RankSet| ranks.runs().len() > RANGES.min(options.most_runs);
     let all: Vec<_> = groups
-        .chain([("All that ran through it".to_owned(), &events.ranks)])
+        .chain([("All ranks with events".to_owned(), &events.ranks)])
         .filter(|(_, ranks)| long(ranks))
         .collect();
     if !all.is_empty() {
         page.folded("Longer lists of ranks", |page| {
-            for (whose, ranks) in all {
-                page.paragraph(
-                    "",
-                    &format!("{whose}: {}", listed(ranks, options.most_runs)),
-                );
+            for (name, ranks) in all {
+                page.paragraph("", &format!("{name}: {}", listed(ranks, options.most_runs)));
             }
         });
     }
@@ -147,8 +144,8 @@ fn listed(ranks: &RankSet, most: usize) -> String {
     }
 }
 
-/// The statistics of the paper, in its order.
-fn statistics(found: &EventReport, unit: TickUnit) -> HtmlTable {
+/// Makes the table of statistics, in the order of the paper.
+fn statistics(found: &EventReport, unit: BinUnit) -> HtmlTable {
     let threads = found.threads > 1;
     let mut table = HtmlTable::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
@@ -174,9 +171,14 @@ fn statistics(found: &EventReport, unit: TickUnit) -> HtmlTable {
         event("max 2nd longest", second);
     }
     event("shortest event", &found.shortest);
-    let of_events = |events: u64| counted(events as usize, "event", "events");
+    let event_count = |events: u64| counted(events as usize, "event", "events");
     let mut total = |what: &str, ticks: u128, total: &RankTotal| {
-        row(what, ticks, total.rank.to_string(), of_events(total.events));
+        row(
+            what,
+            ticks,
+            total.rank.to_string(),
+            event_count(total.events),
+        );
     };
     total(
         "longest avg event",
@@ -201,35 +203,36 @@ fn statistics(found: &EventReport, unit: TickUnit) -> HtmlTable {
     let ranks = counted(found.ranks.len() as usize, "rank", "ranks");
     let mut all =
         |what: &str, ticks: u128, which: String| row(what, ticks, "all".to_owned(), which);
-    all("avg event", found.average(), of_events(found.count));
+    all("avg event", found.average(), event_count(found.count));
     all("avg total", found.average_total(), ranks.clone());
     all("aggregate total", found.total, ranks);
     table
 }
 
-/// How many events, and in how many threads.
+/// Describes the number of events and threads.
 fn counts(found: &EventReport) -> String {
     let ranks = found.ranks.len();
     let average = found.count / u64::from(ranks.max(1));
-    let of_rank = |RankCount {
-                       count: number,
-                       rank,
-                   }: RankCount| format!("{} (rank {rank})", count(number));
+    let count_of_rank =
+        |RankCount {
+             count: number,
+             rank,
+         }: RankCount| format!("{} (rank {rank})", count(number));
     let threads = match found.threads {
         0 | 1 => String::new(),
         several => format!(" Up to {several} threads of a rank."),
     };
     format!(
-        "Events per rank: {} max, {} min, {} avg, on {}.{threads} Averages are cut to whole ticks and whole events.",
-        of_rank(found.most),
-        of_rank(found.fewest),
+        "Events per rank: {} max, {} min, {} avg, on {}.{threads} Averages are rounded down to whole ticks and events.",
+        count_of_rank(found.most),
+        count_of_rank(found.fewest),
         count(average),
         counted(ranks as usize, "rank", "ranks")
     )
 }
 
-/// The bins of a group, the longest first.
-fn numbers(number: usize, group: &HistogramGroup, unit: TickUnit) -> HtmlTable {
+/// Makes the table of the bins of a group, longest events first.
+fn numbers(number: usize, group: &HistogramGroup, unit: BinUnit) -> HtmlTable {
     let caption = format!("Group {number}: events of a rank, by their length");
     let mut table = HtmlTable::of_numbers(
         &caption,

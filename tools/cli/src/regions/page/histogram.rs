@@ -1,37 +1,32 @@
-//! The histogram of a group of ranks: for each bin, how many events a rank has in it, on average, at most and at least.
+//! Histogram of a group of ranks: for each bin, the average, maximum and minimum number of events of a rank.
 
 use downbeat_regions::{BinCounts, EventReport, HistogramGroup};
 
 use super::strip;
 use downbeat_common::page::axis::Axis;
-use downbeat_common::page::bins::{self, TickUnit};
+use downbeat_common::page::bins::{self, BinUnit};
 use downbeat_common::page::frame::{Frame, data_width};
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units::{count, counted};
 
-/// The axes of all groups of a region, so that they can be compared.
+/// Axes common to all groups of a region, so that they can be compared.
 #[derive(Debug)]
 pub(super) struct HistogramScale {
     x: Axis,
     y: Axis,
 }
 
-/// How high the bars can be.
+/// Height of the plot.
 const HEIGHT: f64 = 150.0;
 
 impl HistogramScale {
-    pub(super) fn of(events: &EventReport, unit: TickUnit) -> Self {
+    pub(super) fn new(events: &EventReport, unit: BinUnit) -> Self {
         let bins = || events.groups.iter().flat_map(|group| &group.bins);
         let most = bins().map(|counts| counts.most.count).max().unwrap_or(1);
         let y = Axis::counts("events of a rank", most as f64, HEIGHT);
-        let there = bins().map(|counts| counts.bin);
+        let all = bins().map(|counts| counts.bin);
         Self {
-            x: bins::axis(
-                "length of an event",
-                there,
-                data_width(y.widest_tick()),
-                unit,
-            ),
+            x: bins::axis("length of an event", all, data_width(y.widest_tick()), unit),
             y,
         }
     }
@@ -42,13 +37,13 @@ pub(super) fn picture(
     number: usize,
     group: &HistogramGroup,
     scale: &HistogramScale,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Picture {
     let colour = strip::colour(number - 1);
     let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], HEIGHT);
     for counts in &group.bins {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
-        // The bin that makes the group stands out.
+        // The fullest bin, which defines the group, is darker.
         let class = if counts.bin == group.fullest {
             "tint"
         } else {
@@ -78,14 +73,19 @@ pub(super) fn picture(
     frame.finish(title, describe(group, unit))
 }
 
-fn describe(group: &HistogramGroup, unit: TickUnit) -> String {
-    let of = |counts: &BinCounts| {
+fn describe(group: &HistogramGroup, unit: BinUnit) -> String {
+    let describe_bin = |counts: &BinCounts| {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
         let [most, least] = [counts.most.count, counts.least.count].map(count);
         format!(
-            "{}: {average:.1} events of a rank on average, {least} at least, {most} at most.",
+            "{}: {average:.1} events of a rank on average, at least {least}, at most {most}.",
             unit.span(counts.bin)
         )
     };
-    group.bins.iter().map(of).collect::<Vec<_>>().join(" ")
+    group
+        .bins
+        .iter()
+        .map(describe_bin)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

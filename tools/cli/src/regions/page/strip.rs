@@ -1,33 +1,33 @@
-//! The ranks of a program, each in the colour of its group.
+//! Ranks of a program, each in the colour of its group.
 
 use std::collections::BTreeMap;
 
 use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
 
 use downbeat_common::page::axis::linear_ticks;
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
 use downbeat_common::page::style;
 use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, number, text_width};
 use downbeat_common::page::units::{count, counted};
 
-/// So many cells there are at most; if there are more ranks, several share one.
+/// Maximum number of cells; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
-/// Up to so many ranks stand in one row.
+/// Maximum number of ranks in one row.
 const MOST_IN_ONE_ROW: u32 = 64;
-/// With more ranks than these, there is no picture: a report of a few bytes may say that it has 2^32.
+/// Maximum number of ranks that are drawn: a report of a few bytes may claim to have 2^32.
 const MOST_RANKS: u32 = 1 << 24;
-/// How many colours there are: groups beyond them are lighter, and those beyond twice as many are all alike.
+/// Number of colours: further groups are lighter, and those beyond twice the number look the same.
 const COLOURS: usize = 6;
-/// Cells that are smaller have no borders.
+/// Minimum width of cells with borders.
 const BORDERED: f64 = 5.0;
 
-/// The class of the colour of a group, counted from 0, the one with the longest events.
+/// CSS class of the colour of a group; group 0 has the longest events.
 pub(super) fn colour(group: usize) -> String {
     style::colour(group % COLOURS)
 }
 
-/// How the cells of a group are drawn.
+/// CSS classes of the cells of a group.
 pub(super) fn class(group: usize) -> String {
     match group / COLOURS {
         0 => format!("m {}", colour(group)),
@@ -36,7 +36,7 @@ pub(super) fn class(group: usize) -> String {
     }
 }
 
-/// What a cell shows.
+/// Content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RankCell {
     Group(usize),
@@ -44,7 +44,7 @@ enum RankCell {
     Unlisted,
 }
 
-/// Where cells are.
+/// Positions of cells.
 struct CellGrid {
     columns: usize,
     rows: usize,
@@ -53,31 +53,31 @@ struct CellGrid {
     height: f64,
 }
 
-/// `None` if all ranks are alike, or too many.
+/// Draws the ranks; `None` if all are in one group, or there are too many.
 pub(super) fn picture(
     name: &str,
     events: &EventReport,
     ranks: u32,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Option<Picture> {
     if ranks > MOST_RANKS {
         return None;
     }
     let shared = ranks.div_ceil(MOST_CELLS).max(1);
-    let cells = shared_cells(&of_ranks(events, ranks), shared as usize);
-    let there = kinds(&cells);
-    if there.len() < 2 {
+    let cells = shared_cells(&rank_cells(events, ranks), shared as usize);
+    let counts = count_cells(&cells);
+    if counts.len() < 2 {
         return None;
     }
     let mut canvas = Canvas::default();
-    let grid = CellGrid::of(cells.len(), ranks);
-    let top = legend(&mut canvas, classes(&there, events, unit)) + 8.0;
+    let grid = CellGrid::new(cells.len(), ranks);
+    let top = legend(&mut canvas, classes(&counts, events, unit)) + 8.0;
     for (cell, rectangles) in rectangles(&cells, grid.columns) {
         draw(&mut canvas, &grid, top, cell, &rectangles);
     }
     borders(&mut canvas, &grid, top, cells.len());
     let bottom = top + grid.rows as f64 * grid.height;
-    name_ranks(&mut canvas, &grid, top, ranks, shared);
+    label_ranks(&mut canvas, &grid, top, ranks, shared);
     let title = format!("{name}: the group of each rank");
     Some(Picture::new(
         title,
@@ -87,7 +87,7 @@ pub(super) fn picture(
     ))
 }
 
-fn of_ranks(events: &EventReport, ranks: u32) -> Vec<RankCell> {
+fn rank_cells(events: &EventReport, ranks: u32) -> Vec<RankCell> {
     let numbers: BTreeMap<_, _> = events
         .groups
         .iter()
@@ -104,9 +104,9 @@ fn of_ranks(events: &EventReport, ranks: u32) -> Vec<RankCell> {
     events.places(ranks).into_iter().map(cell).collect()
 }
 
-/// Where ranks share a cell, it shows what the fewest of all ranks are: nothing that is rare is hidden.
+/// Merges ranks that share a cell: it shows the content that is rarest among all ranks.
 fn shared_cells(ranks: &[RankCell], shared: usize) -> Vec<RankCell> {
-    let counts = kinds(ranks);
+    let counts = count_cells(ranks);
     let rarest = |ranks: &[RankCell]| {
         ranks
             .iter()
@@ -116,8 +116,8 @@ fn shared_cells(ranks: &[RankCell], shared: usize) -> Vec<RankCell> {
     ranks.chunks(shared).filter_map(rarest).collect()
 }
 
-/// What there is, and how often.
-fn kinds(cells: &[RankCell]) -> BTreeMap<RankCell, usize> {
+/// Counts the cells of each content.
+fn count_cells(cells: &[RankCell]) -> BTreeMap<RankCell, usize> {
     let mut counts = BTreeMap::new();
     cells
         .iter()
@@ -126,7 +126,7 @@ fn kinds(cells: &[RankCell]) -> BTreeMap<RankCell, usize> {
 }
 
 impl CellGrid {
-    fn of(cells: usize, ranks: u32) -> Self {
+    fn new(cells: usize, ranks: u32) -> Self {
         let one_row = cells <= MOST_IN_ONE_ROW as usize;
         let columns = match cells {
             few if one_row => few.max(1),
@@ -171,7 +171,7 @@ fn draw(canvas: &mut Canvas, grid: &CellGrid, top: f64, cell: RankCell, rectangl
     }
 }
 
-/// Lines between ranks, where there is room for them.
+/// Draws lines between ranks if the cells are large enough.
 fn borders(canvas: &mut Canvas, grid: &CellGrid, top: f64, cells: usize) {
     if grid.width < BORDERED || cells < 2 {
         return;
@@ -200,8 +200,8 @@ fn borders(canvas: &mut Canvas, grid: &CellGrid, top: f64, cells: usize) {
     canvas.raw_path("cut", &words);
 }
 
-/// The numbers of some ranks: below a single row, or at the beginning of rows.
-fn name_ranks(canvas: &mut Canvas, grid: &CellGrid, top: f64, ranks: u32, shared: u32) {
+/// Draws the numbers of some ranks: below a single row, or at the beginning of rows.
+fn label_ranks(canvas: &mut Canvas, grid: &CellGrid, top: f64, ranks: u32, shared: u32) {
     let bottom = top + grid.rows as f64 * grid.height;
     let each = if shared > 1 {
         format!("; {shared} ranks share a cell, which shows the rarest")
@@ -252,15 +252,15 @@ fn name_ranks(canvas: &mut Canvas, grid: &CellGrid, top: f64, ranks: u32, shared
     );
 }
 
-/// What the colours are.
+/// Returns classes and labels for the legend.
 fn classes(
-    there: &BTreeMap<RankCell, usize>,
+    counts: &BTreeMap<RankCell, usize>,
     events: &EventReport,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Vec<(String, String)> {
     let mut all = vec![];
     let mut rest = false;
-    for cell in there.keys() {
+    for cell in counts.keys() {
         all.push(match cell {
             RankCell::Group(group) if *group >= 2 * COLOURS => {
                 if rest {
@@ -283,8 +283,8 @@ fn classes(
     all
 }
 
-fn describe(events: &EventReport, ranks: u32, unit: TickUnit) -> String {
-    let of_group = |(i, group): (usize, &HistogramGroup)| {
+fn describe(events: &EventReport, ranks: u32, unit: BinUnit) -> String {
+    let describe_group = |(i, group): (usize, &HistogramGroup)| {
         let ranks = counted(group.ranks.len() as usize, "rank", "ranks");
         format!(
             "Group {}, most events of {}: {ranks}.",
@@ -292,16 +292,21 @@ fn describe(events: &EventReport, ranks: u32, unit: TickUnit) -> String {
             unit.span(group.fullest)
         )
     };
-    let mut said: Vec<String> = events.groups.iter().enumerate().map(of_group).collect();
+    let mut sentences: Vec<String> = events
+        .groups
+        .iter()
+        .enumerate()
+        .map(describe_group)
+        .collect();
     let without = ranks.saturating_sub(events.ranks.len());
     if without > 0 {
-        said.push(format!(
+        sentences.push(format!(
             "Without it: {} of {}.",
             count(without.into()),
             counted(ranks as usize, "rank", "ranks")
         ));
     }
-    said.join(" ")
+    sentences.join(" ")
 }
 
 #[cfg(test)]
@@ -354,13 +359,13 @@ mod tests {
             "solve",
             events,
             ranks,
-            TickUnit::new(Duration::from_nanos(1)),
+            BinUnit::new(Duration::from_nanos(1)),
         );
         picture.map(|picture| picture.inline(1)).unwrap_or_default()
     }
 
     #[test]
-    fn what_is_rare_is_not_hidden_by_its_neighbours() {
+    fn a_shared_cell_shows_the_rarest_content() {
         let mut ranks = vec![RankCell::Group(0); 40];
         (ranks[7], ranks[39]) = (RankCell::Without, RankCell::Group(3));
         let cells = shared_cells(&ranks, 16);
@@ -371,9 +376,9 @@ mod tests {
     }
 
     #[test]
-    fn ranks_without_the_region_and_those_that_are_not_listed_are_seen() {
+    fn ranks_without_events_and_unlisted_ranks_are_drawn() {
         let alone = events(&[(50, (0..9).collect())], (0..9).collect());
-        assert_eq!(drawn(&alone, 9), "", "all are alike");
+        assert_eq!(drawn(&alone, 9), "", "one group");
         let some = drawn(&alone, 12);
         assert!(
             some.contains("class=\"lack\"") && some.contains(">without it</text>"),
@@ -393,11 +398,7 @@ mod tests {
             "{cut}"
         );
         assert!(cut.contains("88 ranks share a cell"), "{cut}");
-        assert_eq!(
-            drawn(&alone, u32::MAX),
-            "",
-            "there is no paper of that size"
-        );
+        assert_eq!(drawn(&alone, u32::MAX), "", "too many ranks");
     }
 
     #[test]
@@ -407,7 +408,7 @@ mod tests {
         let groups = [(50, every(0)), (40, every(1)), (7, every(2)), (6, every(3))];
         let striped = drawn(&events(&groups, (0..16_384).collect()), 16_384);
         assert!(striped.len() < 10_000, "{}", striped.len());
-        // A colour for each group, up to twelve; the others are alike.
+        // Twelve groups have a colour of their own.
         let many: Vec<_> = (0..30)
             .filter_map(|i| {
                 Some((

@@ -1,20 +1,20 @@
-//! All regions of a report: what takes the longest, where balance is missing, and a table that leads to each.
+//! Summary of all regions of a report: the longest, the most imbalanced, and a table with links.
 
 use downbeat_regions::{EventReport, ProfileReport, RegionReport, TextOptions};
 
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units::{count, counted};
 use downbeat_common::page::{HtmlTable, Page};
 
-/// So wide a name is shown in the table; it stands in full above the region.
+/// Maximum width of a name in the table; the heading of the region has the full name.
 const NAME: f64 = 280.0;
 
 pub(super) fn write(
     page: &mut Page,
     number: usize,
     report: &ProfileReport,
-    unit: TickUnit,
+    unit: BinUnit,
     options: &TextOptions,
 ) {
     let regions = report.regions();
@@ -47,9 +47,7 @@ pub(super) fn write(
         }
     }
     page.table(&table);
-    page.note(
-        "Totals are those of single ranks: the greatest, the least, and the average of those that ran through it.",
-    );
+    page.note("Totals are per rank: maximum, minimum, and average over the ranks with events.");
 }
 
 /// Name of the place of a region on the page.
@@ -57,18 +55,18 @@ pub(super) fn region_id(report: usize, place: usize) -> String {
     format!("region-{report}-{place}")
 }
 
-/// How the pictures are to be read.
+/// Explains the plots.
 pub(super) fn explain(page: &mut Page) {
     page.note(
-        "Ranks with most of their events in the same bin are a group; the first has the longest events. In its \
-         histogram a bar is the average of the group's ranks, the line on it is from the fewest to the most events of one \
-         of them, and the fullest bin is darker. There are nine bins to every power of ten, and heights are spaced by \
-         ratios, so that a single event is seen beside a million.",
+        "Ranks whose fullest bin is the same form a group; the first group has the longest events. In its histogram, a \
+         bar is the average over the ranks of the group, the line on it extends from the minimum to the maximum of a rank, \
+         and the fullest bin is darker. Every power of ten has nine bins, and heights are logarithmic, so that a single \
+         event is visible next to a million.",
     );
 }
 
-/// What a reader wants to know first.
-fn headlines(regions: &[&RegionReport], unit: TickUnit) -> Vec<String> {
+/// Sentences on the longest and the most imbalanced region.
+fn headlines(regions: &[&RegionReport], unit: BinUnit) -> Vec<String> {
     let mut lines = vec![];
     let with_events = || {
         regions
@@ -85,20 +83,20 @@ fn headlines(regions: &[&RegionReport], unit: TickUnit) -> Vec<String> {
             "{name} takes the longest: {total} on rank {rank}, and {average} on average."
         ));
     }
-    let missing = |events: &EventReport| {
+    let imbalance = |events: &EventReport| {
         u128::from(events.greatest_total.total).saturating_sub(events.average_total())
     };
     let worst = with_events()
-        .max_by_key(|(_, events)| missing(events))
-        .filter(|(_, events)| missing(events) > 0);
+        .max_by_key(|(_, events)| imbalance(events))
+        .filter(|(_, events)| imbalance(events) > 0);
     if let Some((name, events)) = worst {
-        let (more, rank) = (unit.time(missing(events)), events.greatest_total.rank);
+        let (more, rank) = (unit.time(imbalance(events)), events.greatest_total.rank);
         lines.push(format!(
-            "Balance is missing most in {name}: rank {rank} takes {more} more than the average."
+            "The largest imbalance is in {name}: rank {rank} takes {more} more than the average."
         ));
     }
     if lines.is_empty() {
-        lines.push("No region was run through to its end.".to_owned());
+        lines.push("No region was completed.".to_owned());
     }
     lines
 }
@@ -112,7 +110,7 @@ fn conditions(report: &ProfileReport) -> String {
         "not subtracted"
     };
     format!(
-        "{}; a tick is {}; clock: {}; own overhead: {} in each event, {subtracted}, and {} for who encloses it.",
+        "{}; a tick is {}; clock: {}; timing overhead: {} in each event, {subtracted}, and {} in an enclosing region.",
         counted(report.ranks as usize, "rank", "ranks"),
         report.tick,
         report.clock,
@@ -121,7 +119,7 @@ fn conditions(report: &ProfileReport) -> String {
     )
 }
 
-fn cells(events: &EventReport, unit: TickUnit) -> [String; 8] {
+fn cells(events: &EventReport, unit: BinUnit) -> [String; 8] {
     let average = events.average_total();
     let ratio = events.greatest_total.total as f64 / average as f64;
     [

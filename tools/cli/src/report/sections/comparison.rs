@@ -1,4 +1,4 @@
-//! The other experiments against the first: pictures of shifts, and all that the tests found.
+//! Comparison of the other experiments with the first: plots of shifts, and test results.
 
 use downbeat_common::output::probability;
 use downbeat_records::analysis::{ComparedGroup, ExperimentComparison};
@@ -11,7 +11,7 @@ use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
 
-/// Each experiment but the first, compared with it.
+/// Compares each experiment with the first.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
     let Some((first, others)) = experiments.all.split_first() else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
         .collect()
 }
 
-/// The shift as a share of the first experiment's median, and its interval.
+/// Returns the shift and its interval, divided by the first experiment's median.
 pub(super) fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
     let share = group.comparison.relative_shift()?;
     let median = group.comparison.medians[1].abs();
@@ -42,7 +42,7 @@ pub(super) fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
 pub(super) fn write(
     page: &mut Page,
     experiments: &Experiments,
-    kinds: &[MeasuredOperation],
+    operations: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
     if compared.is_empty() {
@@ -51,26 +51,26 @@ pub(super) fn write(
     let (names, average) = (experiments.names(), experiments.average.name());
     page.section("comparison", "Comparison");
     page.note(&format!(
-        "Shifts of the launches' {} against {} by Hodges and Lehmann, with their intervals. Asterisks: p of the \
-         test of Wilcoxon, Mann and Whitney, two-sided, adjusted by Holm over all sizes and operations: * up to 0.05, \
-         ** up to 0.01, *** up to 0.001.",
+        "Hodges-Lehmann shifts of the launches' {} relative to {}, with their intervals. Asterisks: two-sided p of the \
+         Wilcoxon-Mann-Whitney test, adjusted by Holm over all sizes and operations: * up to 0.05, ** up to 0.01, \
+         *** up to 0.001.",
         plural(experiments.average),
         names[0]
     ));
-    page.pictures(kinds.iter().map(|kind| {
-        let title = format!("{}: shift of the {average}", kind.title());
+    page.pictures(operations.iter().map(|operation| {
+        let title = format!("{}: shift of the {average}", operation.title());
         (
-            format!("shift-{}-{}", kind.operation, kind.ranks),
-            shifts::picture(title, &names, &of_kind(kind, compared)),
+            format!("shift-{}-{}", operation.operation, operation.ranks),
+            shifts::picture(title, &names, &operation_shifts(operation, compared)),
         )
     }));
     for (comparison, name) in compared.iter().zip(&names[1..]) {
         page.table(&table(comparison, name, &names[0]));
-        for (missing, in_which) in comparison.missing.iter().zip([name, &names[0]]) {
+        for (missing, experiment) in comparison.missing.iter().zip([name, &names[0]]) {
             if !missing.is_empty() {
                 let keys: Vec<String> = missing.iter().map(units::group).collect();
                 page.note(&format!(
-                    "Not compared, as {in_which} has no averages of it: {}.",
+                    "Not compared, since {experiment} has no averages: {}.",
                     keys.join("; ")
                 ));
             }
@@ -78,9 +78,12 @@ pub(super) fn write(
     }
 }
 
-fn of_kind(kind: &MeasuredOperation, compared: &[ExperimentComparison]) -> Vec<RelativeShift> {
-    let of = |bytes: u64, series: usize| {
-        let key = kind.key(bytes);
+fn operation_shifts(
+    operation: &MeasuredOperation,
+    compared: &[ExperimentComparison],
+) -> Vec<RelativeShift> {
+    let shift_of_size = |bytes: u64, series: usize| {
+        let key = operation.key(bytes);
         let group = compared[series]
             .groups
             .iter()
@@ -94,14 +97,15 @@ fn of_kind(kind: &MeasuredOperation, compared: &[ExperimentComparison]) -> Vec<R
             stars: stars(group.adjusted.two_sided),
         })
     };
-    kind.sizes
+    operation
+        .sizes
         .iter()
-        .flat_map(|bytes| (0..compared.len()).filter_map(|series| of(*bytes, series)))
+        .flat_map(|bytes| (0..compared.len()).filter_map(|series| shift_of_size(*bytes, series)))
         .collect()
 }
 
 fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTable {
-    // Whole names would make the table wider than any screen; they are in its caption.
+    // Full names would make the table too wide; they are in its caption.
     let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
     let headings = [
         "operation",
@@ -121,10 +125,10 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTabl
         let stars = stars(group.adjusted.two_sided);
         let [other, base] = group.comparison.medians.map(units::time);
         let found = shift(group);
-        let share = |of: fn(&(f64, Interval)) -> f64| {
+        let share = |pick: fn(&(f64, Interval)) -> f64| {
             found
                 .as_ref()
-                .map_or("–".to_owned(), |found| units::percent(of(found)))
+                .map_or("–".to_owned(), |found| units::percent(pick(found)))
         };
         let cells = [
             group.key.operation.clone(),

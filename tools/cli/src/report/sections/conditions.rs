@@ -1,4 +1,4 @@
-//! Under what conditions it was measured: the factors of the experiments, and the facts of their launches.
+//! Conditions of the measurements: factors of the experiments, and facts of their launches.
 
 use downbeat_records::ObservationState;
 
@@ -25,8 +25,8 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     }
 }
 
-/// The names of the factors or facts of any of these, in the order in which they first come.
-fn names_of<'a>(all: impl Iterator<Item = &'a downbeat_records::Factors>) -> Vec<&'a str> {
+/// Returns the distinct names of factors or facts, in the order of their first occurrence.
+fn distinct_names<'a>(all: impl Iterator<Item = &'a downbeat_records::Factors>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in all.flat_map(downbeat_records::Factors::iter) {
         if !names.contains(&name) {
@@ -36,7 +36,7 @@ fn names_of<'a>(all: impl Iterator<Item = &'a downbeat_records::Factors>) -> Vec
     names
 }
 
-/// First those in which the experiments differ.
+/// Makes the table of factors; those in which the experiments differ come first.
 fn factors(experiments: &Experiments) -> HtmlTable {
     let all: Vec<_> = experiments
         .all
@@ -48,8 +48,9 @@ fn factors(experiments: &Experiments) -> HtmlTable {
             .map(|factors| factors.get(name).unwrap_or("–"))
             .collect()
     };
-    let (equal, differing): (Vec<&str>, Vec<&str>) =
-        names_of(all.iter().copied()).into_iter().partition(|name| {
+    let (equal, differing): (Vec<&str>, Vec<&str>) = distinct_names(all.iter().copied())
+        .into_iter()
+        .partition(|name| {
             all.windows(2)
                 .all(|pair| pair[0].get(name) == pair[1].get(name))
         });
@@ -83,15 +84,16 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
     let mut table = HtmlTable::of_numbers("Observations of all groups", headings);
     for (i, (name, launch)) in measured.launches.iter().enumerate() {
         let groups = || {
-            measured
-                .analysis
-                .groups
-                .iter()
-                .flat_map(|group| group.launches.iter().filter(|of| of.launch == *name))
+            measured.analysis.groups.iter().flat_map(|group| {
+                group
+                    .launches
+                    .iter()
+                    .filter(|averages| averages.launch == *name)
+            })
         };
         let count = |state: ObservationState| {
             let counts = groups()
-                .flat_map(|of| &of.counts)
+                .flat_map(|averages| &averages.counts)
                 .filter(|(known, _)| *known == state);
             units::count(counts.map(|(_, count)| count).sum())
         };
@@ -99,25 +101,26 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
             name.clone(),
             (i + 1).to_string(),
             launch.groups.len().to_string(),
-            units::count(groups().map(|of| of.valid as u64).sum()),
+            units::count(groups().map(|averages| averages.valid as u64).sum()),
             count(ObservationState::Late),
             count(ObservationState::Long),
-            units::count(groups().map(|of| of.outliers as u64).sum()),
+            units::count(groups().map(|averages| averages.outliers as u64).sum()),
             if launch.complete { "yes" } else { "no" }.to_owned(),
         ]);
     }
     table
 }
 
-/// Facts that are the same in all launches once, the others for every launch.
+/// Writes facts that are equal in all launches once, and the others for every launch.
 fn facts(page: &mut Page, measured: &MeasuredExperiment) {
     let all: Vec<_> = measured
         .launches
         .iter()
         .map(|(_, launch)| &launch.facts)
         .collect();
-    let (same, other): (Vec<&str>, Vec<&str>) =
-        names_of(all.iter().copied()).into_iter().partition(|name| {
+    let (same, other): (Vec<&str>, Vec<&str>) = distinct_names(all.iter().copied())
+        .into_iter()
+        .partition(|name| {
             all.windows(2)
                 .all(|pair| pair[0].get(name) == pair[1].get(name))
         });

@@ -1,56 +1,56 @@
-//! How the observations of a group are distributed: in each launch, and in all of them together.
+//! Distributions of the observations of a group: in each launch, and in all launches together.
 
 use downbeat_records::GroupKey;
 use downbeat_records::stats::Sample;
 
 use crate::report::histogram::{self, PooledSample};
-use crate::report::measured::{Experiments, MeasuredOperation, kept, shown_sizes};
+use crate::report::measured::{Experiments, MeasuredOperation, shown_sizes, without_outliers};
 use crate::report::smooth;
 use crate::report::violin::{self, Violin};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units;
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("distributions", "Distributions");
     page.note(
-        "Of a few sizes. A violin is as wide as the observations of a launch are dense; its box reaches from the lower to \
-         the upper quartile, with the median in it. Densities have normal kernels of Silverman's bandwidth, histograms \
-         bins by Freedman and Diaconis, both of them wider where a clock counts in steps.",
+        "For a few sizes. The width of a violin is the density of the observations of a launch; its box extends from the \
+         lower to the upper quartile, with the median inside. Densities use normal kernels of Silverman's bandwidth, \
+         histograms use bins by Freedman and Diaconis; both are wider if the clock counts in steps.",
     );
-    let shown = shown_sizes(kinds.len());
-    for kind in kinds {
-        page.subsection(&kind.title());
-        let pictures: Vec<_> = kind
+    let shown = shown_sizes(operations.len());
+    for operation in operations {
+        page.subsection(&operation.title());
+        let pictures: Vec<_> = operation
             .some_sizes(shown)
             .into_iter()
-            .map(|bytes| of_size(experiments, kind, bytes))
+            .map(|bytes| pictures(experiments, operation, bytes))
             .collect();
         let (violins, histograms): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
         page.pictures(violins);
-        page.folded(&format!("Histograms of {}", kind.title()), |page| {
+        page.folded(&format!("Histograms of {}", operation.title()), |page| {
             page.pictures(histograms)
         });
     }
 }
 
-/// A picture and from what the name of its file is made.
+/// A picture with the name of its file.
 type NamedPicture = (String, Option<Picture>);
 
-fn of_size(
+fn pictures(
     experiments: &Experiments,
-    kind: &MeasuredOperation,
+    operation: &MeasuredOperation,
     bytes: u64,
 ) -> (NamedPicture, NamedPicture) {
-    let key = kind.key(bytes);
-    let title = format!("{}, {}", kind.title(), units::bytes(bytes));
-    let kept = all_kept(experiments, &key);
+    let key = operation.key(bytes);
+    let title = format!("{}, {}", operation.title(), units::bytes(bytes));
+    let kept = all_without_outliers(experiments, &key);
     let violins = violins(experiments, &title, &key, &kept);
 
-    // All launches together, each without what are outliers in it.
+    // All launches together, each without its outliers.
     let steps: Vec<f64> = kept.iter().map(|launches| steps(launches)).collect();
-    let mut together: Vec<Vec<f64>> = kept.into_iter().map(|launches| launches.concat()).collect();
-    let samples = together.iter_mut().map(|nanos| Sample::new(nanos).ok());
+    let mut pooled: Vec<Vec<f64>> = kept.into_iter().map(|launches| launches.concat()).collect();
+    let samples = pooled.iter_mut().map(|nanos| Sample::new(nanos).ok());
     let samples: Vec<_> = samples
         .zip(steps)
         .map(|(kept, steps)| Some(PooledSample { kept: kept?, steps }))
@@ -60,13 +60,13 @@ fn of_size(
         &experiments.names(),
         &samples,
     );
-    let name = |what: &str| format!("{what}-{}-{}-{bytes}", kind.operation, kind.ranks);
+    let name = |plot: &str| format!("{plot}-{}-{}-{bytes}", operation.operation, operation.ranks);
     ((name("launches"), violins), (name("histogram"), histogram))
 }
 
 fn steps(launches: &[Vec<f64>]) -> f64 {
     let mut launches = launches.to_vec();
-    smooth::steps(
+    smooth::step_bandwidth(
         launches
             .iter_mut()
             .filter_map(|nanos| Sample::new(nanos).ok()),
@@ -74,12 +74,12 @@ fn steps(launches: &[Vec<f64>]) -> f64 {
 }
 
 /// For each experiment and each of its launches, the observations without outliers, sorted.
-fn all_kept(experiments: &Experiments, key: &GroupKey) -> Vec<Vec<Vec<f64>>> {
-    let of_launches = |launches: Vec<&[f64]>| launches.into_iter().map(kept).collect();
+fn all_without_outliers(experiments: &Experiments, key: &GroupKey) -> Vec<Vec<Vec<f64>>> {
+    let filter = |launches: Vec<&[f64]>| launches.into_iter().map(without_outliers).collect();
     experiments
         .all
         .iter()
-        .map(|measured| of_launches(measured.observations(key)))
+        .map(|measured| filter(measured.observations(key)))
         .collect()
 }
 
@@ -89,7 +89,7 @@ fn violins(
     key: &GroupKey,
     kept: &[Vec<Vec<f64>>],
 ) -> Option<Picture> {
-    // A sample sorts what it is made of, though these are sorted.
+    // A sample needs mutable values, since it sorts them.
     let mut kept: Vec<Vec<Vec<f64>>> = kept.to_vec();
     let mut violins = Vec::new();
     for (series, launches) in kept.iter_mut().enumerate() {

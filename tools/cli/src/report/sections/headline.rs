@@ -1,4 +1,4 @@
-//! The first sentences of the page: what was measured, by what, what came of it, and what is to be doubted.
+//! First sentences of the page: operations, results, and doubts.
 
 use downbeat_records::ObservationState;
 use downbeat_records::analysis::{ComparedGroup, ExperimentComparison, GroupAnalysis};
@@ -10,7 +10,7 @@ use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation
 use downbeat_common::page::Page;
 use downbeat_common::page::units;
 
-/// How many kinds, and how many names, a sentence bears.
+/// Maximum number of operations or names in a sentence.
 const MOST: usize = 4;
 
 pub(super) fn title(experiments: &Experiments) -> String {
@@ -29,12 +29,12 @@ pub(super) fn title(experiments: &Experiments) -> String {
 pub(super) fn write(
     page: &mut Page,
     experiments: &Experiments,
-    kinds: &[MeasuredOperation],
+    operations: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
-    page.paragraph("lead", &what(experiments, kinds));
+    page.paragraph("lead", &overview(experiments, operations));
     if compared.is_empty() {
-        page.paragraph("lead", &numbers(experiments, kinds));
+        page.paragraph("lead", &numbers(experiments, operations));
     }
     let names = experiments.names();
     for (comparison, name) in compared.iter().zip(names.iter().skip(1)) {
@@ -45,21 +45,29 @@ pub(super) fn write(
     }
 }
 
-/// What was measured, how often, and by what.
-fn what(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
-    let mut operations: Vec<&str> = kinds.iter().map(|kind| kind.operation.as_str()).collect();
-    operations.dedup();
-    let operations = if operations.len() > MOST {
-        units::counted(operations.len(), "operation", "operations")
+/// Summarizes operations, observations and programs.
+fn overview(experiments: &Experiments, operations: &[MeasuredOperation]) -> String {
+    let mut names: Vec<&str> = operations
+        .iter()
+        .map(|operation| operation.operation.as_str())
+        .collect();
+    names.dedup();
+    let names = if names.len() > MOST {
+        units::counted(names.len(), "operation", "operations")
     } else {
-        listed(&operations)
+        listed(&names)
     };
-    let ranks = || kinds.iter().map(|kind| kind.ranks);
+    let ranks = || operations.iter().map(|operation| operation.ranks);
     let ranks = match (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0)) {
         (least, most) if least == most => units::counted(most as usize, "rank", "ranks"),
         (least, most) => format!("{least} to {most} ranks"),
     };
-    let sizes = || kinds.iter().flat_map(|kind| &kind.sizes).copied();
+    let sizes = || {
+        operations
+            .iter()
+            .flat_map(|operation| &operation.sizes)
+            .copied()
+    };
     let sizes = match (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0)) {
         (least, most) if least == most => format!("of {}", units::bytes(most)),
         (least, most) => format!("of {} to {}", units::bytes(least), units::bytes(most)),
@@ -96,14 +104,14 @@ fn what(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
         listed(&launches.iter().map(String::as_str).collect::<Vec<_>>())
     };
     format!(
-        "{operations} among {ranks}, with messages {sizes}: {} in {launches}{}.",
+        "{names} between {ranks}, with messages {sizes}: {} in {launches}{}.",
         units::counted(valid, "valid observation", "valid observations"),
-        by(experiments)
+        common_setup(experiments)
     )
 }
 
-/// What all experiments were made with, as far as it is the same.
-fn by(experiments: &Experiments) -> String {
+/// Names the program, library and scheme, if all experiments have the same.
+fn common_setup(experiments: &Experiments) -> String {
     let same = |name: &&str| {
         let mut values = experiments
             .all
@@ -112,7 +120,7 @@ fn by(experiments: &Experiments) -> String {
         let first = values.next().flatten()?;
         values
             .all(|value| value == Some(first))
-            .then(|| in_short(first))
+            .then(|| abbreviated(first))
     };
     let method = same(&"as").map_or_else(|| same(&"scheme"), |suite| Some(format!("as {suite}")));
     let made: Vec<String> = ["program", "mpi"]
@@ -127,8 +135,8 @@ fn by(experiments: &Experiments) -> String {
     }
 }
 
-/// What a value begins with: an MPI library tells its whole configuration.
-fn in_short(value: &str) -> String {
+/// Shortens a value to its beginning: an MPI library reports its whole configuration.
+fn abbreviated(value: &str) -> String {
     let beginning = value
         .split([',', ';', '('])
         .next()
@@ -142,14 +150,14 @@ fn in_short(value: &str) -> String {
     }
 }
 
-/// The run-times at the ends of the sizes.
-fn numbers(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
+/// Lists the run-times of the smallest and largest sizes.
+fn numbers(experiments: &Experiments, operations: &[MeasuredOperation]) -> String {
     let measured = &experiments.all[0];
-    let at = |kind: &MeasuredOperation, bytes: u64| {
+    let at = |operation: &MeasuredOperation, bytes: u64| {
         let averages = measured
-            .group(&kind.key(bytes))?
+            .group(&operation.key(bytes))?
             .averages(experiments.average)?;
-        let within = experiments
+        let interval = experiments
             .interval(&averages)
             .map_or(String::new(), |found| {
                 format!(
@@ -159,21 +167,21 @@ fn numbers(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
                 )
             });
         Some(format!(
-            "{}{within} at {}",
+            "{}{interval} at {}",
             units::time(averages.median()),
             units::bytes(bytes)
         ))
     };
-    let of = |kind: &MeasuredOperation| {
-        let ends: Vec<String> = kind
+    let of = |operation: &MeasuredOperation| {
+        let ends: Vec<String> = operation
             .some_sizes(2)
             .into_iter()
-            .filter_map(|bytes| at(kind, bytes))
+            .filter_map(|bytes| at(operation, bytes))
             .collect();
-        (!ends.is_empty()).then(|| format!("{}: {}", kind.title(), ends.join(", ")))
+        (!ends.is_empty()).then(|| format!("{}: {}", operation.title(), ends.join(", ")))
     };
-    let all: Vec<String> = kinds.iter().take(MOST).filter_map(of).collect();
-    let more = kinds.len().saturating_sub(MOST);
+    let all: Vec<String> = operations.iter().take(MOST).filter_map(of).collect();
+    let more = operations.len().saturating_sub(MOST);
     let more = if more > 0 {
         format!("; and {more} more below")
     } else {
@@ -186,7 +194,7 @@ fn numbers(experiments: &Experiments, kinds: &[MeasuredOperation]) -> String {
     )
 }
 
-/// How one experiment does against the first.
+/// Summarizes the comparison of one experiment with the first.
 fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String {
     let significant: Vec<&ComparedGroup> = comparison
         .groups
@@ -194,7 +202,7 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
         .filter(|group| !stars(group.adjusted.two_sided).is_empty())
         .collect();
     if comparison.groups.is_empty() {
-        return format!("{name} has nothing in common with {first} that could be compared.");
+        return format!("{name} has no group in common with {first}.");
     }
     let of = units::counted(comparison.groups.len(), "comparison", "comparisons");
     let slower = significant
@@ -221,16 +229,13 @@ fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String
     )
 }
 
-/// What a reader is to know before he believes anything.
+/// Lists reasons to doubt the results, and the shares of invalid observations and outliers.
 fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
     let analysis = &measured.analysis;
     let mut found = Vec::new();
     if !analysis.incomplete.is_empty() {
-        let which = shortened(&analysis.incomplete);
-        found.push(format!(
-            "{}: not measured to the end: {which}.",
-            measured.name
-        ));
+        let names = shortened(&analysis.incomplete);
+        found.push(format!("{}: incomplete launches: {names}.", measured.name));
     }
     let missing = analysis
         .groups
@@ -295,16 +300,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_listed_as_in_a_sentence() {
+    fn names_are_listed_and_shortened() {
         assert_eq!(
             [&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed),
             ["a", "a and b", "a, b and c"]
         );
         assert_eq!(
-            in_short("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"),
+            abbreviated("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"),
             "Open MPI v4.1.4"
         );
-        assert_eq!(in_short(&"x".repeat(50)), "x".repeat(40) + "…");
+        assert_eq!(abbreviated(&"x".repeat(50)), "x".repeat(40) + "…");
         let names: Vec<String> = (0..6).map(|i| i.to_string()).collect();
         assert_eq!(shortened(&names), "0, 1, 2, 3 and 2 more");
     }

@@ -1,4 +1,4 @@
-//! The averages over sizes: one picture for each operation and number of ranks, and a table.
+//! Averages over message sizes: one plot for each operation and number of ranks, and a table.
 
 use downbeat_records::analysis::{Average, GroupAnalysis};
 
@@ -8,11 +8,11 @@ use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation
 use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("medians", "Run-times over sizes");
     let average = experiments.average.name();
     page.note(&format!(
-        "Each launch comes to one average: {}. A point is the median of the launches, the bar its interval with {} \
+        "Each launch has one average: {}. A point is the median of the launches; the bar is its interval with {} \
          confidence by the sign test. Outliers: {}.",
         averaged(experiments.average),
         percentage(experiments.settings.confidence.share()),
@@ -21,52 +21,52 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[Measure
     if let Some(doubt) = few_launches(experiments) {
         page.note(&doubt);
     }
-    page.pictures(kinds.iter().map(|kind| {
+    page.pictures(operations.iter().map(|operation| {
         let lines: Vec<AverageLine> = experiments
             .all
             .iter()
-            .map(|measured| line(experiments, measured, kind))
+            .map(|measured| line(experiments, measured, operation))
             .collect();
-        let title = format!("{}: {average} run-time", kind.title());
+        let title = format!("{}: {average} run-time", operation.title());
         (
-            format!("run-time-{}-{}", kind.operation, kind.ranks),
+            format!("run-time-{}-{}", operation.operation, operation.ranks),
             lines::picture(title, average, &lines),
         )
     }));
     for measured in &experiments.all {
-        let of = if experiments.all.len() > 1 {
+        let suffix = if experiments.all.len() > 1 {
             format!(": {}", measured.name)
         } else {
             String::new()
         };
-        page.folded(&format!("As a table{of}"), |page| {
+        page.folded(&format!("As a table{suffix}"), |page| {
             page.table(&table(experiments, measured));
             page.note(&format!(
-                "Apart: by how much the slowest launch is above the fastest. Wanted: how many launches like these it takes \
-                 to know the mean to {} with that confidence.",
+                "Apart: relative difference between the slowest and the fastest launch. Wanted: number of such launches for \
+                 a mean within ±{} at that confidence.",
                 percentage(experiments.settings.interval)
             ));
         });
     }
 }
 
-/// What a launch comes to.
+/// Describes the average of a launch.
 const fn averaged(average: Average) -> &'static str {
     match average {
         Average::Median => "the median of its observations",
         Average::Mean => "the mean of its observations",
-        Average::Reported => "what its processing reported",
+        Average::Reported => "the value that its processing reported",
     }
 }
 
 fn line(
     experiments: &Experiments,
     measured: &MeasuredExperiment,
-    kind: &MeasuredOperation,
+    operation: &MeasuredOperation,
 ) -> AverageLine {
     let point = |bytes: &u64| {
         let averages = measured
-            .group(&kind.key(*bytes))?
+            .group(&operation.key(*bytes))?
             .averages(experiments.average)?;
         let interval = experiments.interval(&averages);
         Some(AveragePoint {
@@ -77,11 +77,11 @@ fn line(
     };
     AverageLine {
         name: measured.name.clone(),
-        points: kind.sizes.iter().filter_map(point).collect(),
+        points: operation.sizes.iter().filter_map(point).collect(),
     }
 }
 
-/// A word on experiments that are too small for the confidence that is asked for.
+/// Note on experiments with too few launches for the requested confidence.
 fn few_launches(experiments: &Experiments) -> Option<String> {
     let wanted = experiments.settings.confidence.share();
     let too_low = |measured: &MeasuredExperiment| {
@@ -100,8 +100,10 @@ fn few_launches(experiments: &Experiments) -> Option<String> {
     };
     let doubtful: Vec<String> = experiments.all.iter().filter_map(too_low).collect();
     (!doubtful.is_empty()).then(|| {
-        let which = doubtful.join(", ");
-        format!("Too few launches for that confidence, even where the bar is all of their range: {which}.")
+        let names = doubtful.join(", ");
+        format!(
+            "Too few launches for that confidence, even if the bar is their whole range: {names}."
+        )
     })
 }
 

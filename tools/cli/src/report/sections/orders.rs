@@ -1,45 +1,44 @@
-//! Observations in the order in which they were made.
+//! Observations in order of measurement.
 
-use crate::report::measured::{Experiments, MeasuredOperation, kept, shown_sizes};
+use crate::report::measured::{Experiments, MeasuredOperation, shown_sizes, without_outliers};
 use crate::report::run_order::{self, OrderSpan};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units;
 
-pub(super) fn write(page: &mut Page, experiments: &Experiments, kinds: &[MeasuredOperation]) {
+pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("order", "Observations in their order");
     page.note(
-        "Every observation is there: a column of the picture reaches from the least to the greatest of those that fall \
-         into it. The dark line is the course of the median, in the band that has half of the observations; a line that is not \
-         level is drift. What is above the dashed \
-         line is far from the usual, and spaced by its ratio to it.",
+        "All observations are shown: a column extends from the smallest to the largest observation in it. The dark line \
+         is the median over time, in the band between the quartiles; a slope is drift. Observations above the dashed \
+         line are outliers, on a logarithmic scale.",
     );
-    let shown = shown_sizes(kinds.len());
-    for kind in kinds {
-        page.subsection(&kind.title());
-        let (first, more) = match &kind.some_sizes(shown)[..] {
+    let shown = shown_sizes(operations.len());
+    for operation in operations {
+        page.subsection(&operation.title());
+        let (first, more) = match &operation.some_sizes(shown)[..] {
             [] => continue,
             [first, more @ ..] => (*first, more.to_vec()),
         };
-        page.pictures(of_size(experiments, kind, first));
+        page.pictures(pictures(experiments, operation, first));
         if !more.is_empty() {
-            let pictures = more
+            let more = more
                 .into_iter()
-                .flat_map(|bytes| of_size(experiments, kind, bytes));
-            page.folded(&format!("More sizes of {}", kind.title()), |page| {
-                page.pictures(pictures)
+                .flat_map(|bytes| pictures(experiments, operation, bytes));
+            page.folded(&format!("More sizes of {}", operation.title()), |page| {
+                page.pictures(more)
             });
         }
     }
 }
 
-/// A picture of each experiment, and from what the name of its file is made.
-fn of_size(
+/// Draws each experiment; returns pictures with the names of their files.
+fn pictures(
     experiments: &Experiments,
-    kind: &MeasuredOperation,
+    operation: &MeasuredOperation,
     bytes: u64,
 ) -> Vec<(String, Option<Picture>)> {
-    let key = kind.key(bytes);
+    let key = operation.key(bytes);
     let all: Vec<Vec<&[f64]>> = experiments
         .all
         .iter()
@@ -47,16 +46,16 @@ fn of_size(
         .collect();
     let span = span(&all);
     let picture = |(series, (launches, name)): (usize, (&Vec<&[f64]>, String))| {
-        let of = if all.len() > 1 {
+        let suffix = if all.len() > 1 {
             format!(": {name}")
         } else {
             String::new()
         };
-        let title = format!("{}, {}{of}", kind.title(), units::bytes(bytes));
+        let title = format!("{}, {}{suffix}", operation.title(), units::bytes(bytes));
         let name = format!(
             "order-{}-{}-{bytes}-{}",
-            kind.operation,
-            kind.ranks,
+            operation.operation,
+            operation.ranks,
             series + 1
         );
         (name, run_order::picture(title, series, launches, span))
@@ -68,14 +67,14 @@ fn of_size(
         .collect()
 }
 
-/// What the observations of all experiments span.
+/// Returns the range of the observations of all experiments.
 fn span(all: &[Vec<&[f64]>]) -> OrderSpan {
     let launches = || all.iter().flatten();
     let each = || launches().copied().flatten().copied();
     OrderSpan {
         least: each().fold(f64::INFINITY, f64::min),
         usual: launches()
-            .filter_map(|nanos| kept(nanos).last().copied())
+            .filter_map(|nanos| without_outliers(nanos).last().copied())
             .fold(f64::NEG_INFINITY, f64::max),
         greatest: each().fold(f64::NEG_INFINITY, f64::max),
     }

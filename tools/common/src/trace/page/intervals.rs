@@ -1,37 +1,29 @@
-//! What became of intervals, and how far events were moved: histograms, and table 4 of Becker et al. (2009).
+//! Histograms of moved events and changed intervals, and table 4 of Becker et al. (2009).
 
 use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::{self, TickUnit};
+use crate::page::bins::{self, BinUnit};
 use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
 use crate::page::units::{count, time};
 use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalsReport, percent};
 
-/// How high bars and lines can be.
+/// Height of bars and lines.
 const HEIGHT: f64 = 150.0;
-/// What the histograms are called, of what, and by what.
+/// Title, unit and axis label of each histogram.
 const HISTOGRAMS: [(&str, &str, &str); 3] = [
-    ("How far events are moved", "events", "moved by"),
-    (
-        "By how much event positions are changed",
-        "intervals",
-        "changed by",
-    ),
-    (
-        "By how much event distances are changed",
-        "intervals",
-        "changed by",
-    ),
+    ("Displacement of events", "events", "moved by"),
+    ("Changes of event positions", "intervals", "changed by"),
+    ("Changes of event distances", "intervals", "changed by"),
 ];
-/// Beside each other, so that they do not hide each other.
+/// Horizontal offset between series, so that they do not hide each other.
 const APART: f64 = 7.0;
 
-fn unit() -> TickUnit {
-    TickUnit::new(Duration::from_nanos(1))
+fn unit() -> BinUnit {
+    BinUnit::new(Duration::from_nanos(1))
 }
 
 fn bins(found: &DeviationReport) -> [&[BinReport]; 3] {
@@ -50,7 +42,7 @@ fn words(bin: &BinReport) -> String {
     }
 }
 
-/// All three, with the same axis of times; those of something.
+/// Draws the three histograms with a common time axis; `None` for empty ones.
 pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
     let bins = bins(found);
     let most = bins
@@ -83,7 +75,7 @@ pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
     })
 }
 
-/// The same as numbers.
+/// Formats the histograms as tables.
 pub(super) fn numbers(found: &DeviationReport) -> [HtmlTable; 3] {
     [0, 1, 2].map(|series| {
         let (title, of, by) = HISTOGRAMS[series];
@@ -99,7 +91,7 @@ pub(super) fn numbers(found: &DeviationReport) -> [HtmlTable; 3] {
     })
 }
 
-/// What a share is of.
+/// Label of a share, its intervals, and the share itself.
 type ShareKind = (
     &'static str,
     fn(&DeviationReport) -> &IntervalsReport,
@@ -133,12 +125,13 @@ fn shares((_, intervals, share): &ShareKind, found: &DeviationReport) -> Vec<f64
     intervals(found).above.iter().map(share).collect()
 }
 
-/// A threshold, as short as it can be said.
+/// Formats a threshold as briefly as possible.
 fn threshold(share: f64) -> String {
     format!("{} %", 100.0 * share)
 }
 
-/// Which shares of intervals, and of their time, are changed by more than what; `None` if there are none.
+/// Draws the shares of intervals, and of their time, above each threshold; `None` if there are no
+/// intervals.
 pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
     if found.event_distance.intervals == 0 {
         return None;
@@ -150,7 +143,7 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
         .copied()
         .filter(|share| *share > 0.0)
         .fold(0.1, f64::min);
-    // Powers of ten, and one step below them what is nothing.
+    // Powers of ten, with zero one step below the lowest.
     let lowest = least.log10().floor() as i32;
     let every = 1 + lowest.unsigned_abs() as usize / 6;
     let nothing = f64::from(lowest) - 0.6 * every as f64;
@@ -209,7 +202,7 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
     ))
 }
 
-/// Both parts of the paper's table.
+/// Formats both parts of the paper's table.
 pub(super) fn tables(found: &DeviationReport) -> [HtmlTable; 2] {
     let headings = [
         "",
@@ -220,17 +213,18 @@ pub(super) fn tables(found: &DeviationReport) -> [HtmlTable; 2] {
         "at most, of itself",
     ];
     let mut changes = HtmlTable::of_numbers("Changed intervals", headings);
-    for (name, of) in [
+    for (name, intervals) in [
         ("event position", &found.event_position),
         ("event distance", &found.event_distance),
     ] {
         changes.row([
             name.to_owned(),
-            count(of.intervals),
-            time(of.mean_nanos),
-            time(of.largest_nanos as f64),
-            percent(of.mean_share),
-            of.largest_share
+            count(intervals.intervals),
+            time(intervals.mean_nanos),
+            time(intervals.largest_nanos as f64),
+            percent(intervals.mean_share),
+            intervals
+                .largest_share
                 .map_or_else(|| "from 0".to_owned(), percent),
         ]);
     }
@@ -246,9 +240,13 @@ pub(super) fn tables(found: &DeviationReport) -> [HtmlTable; 2] {
         ],
     );
     let shares = KINDS.map(|kind| shares(&kind, found));
-    for (row, of) in found.event_distance.above.iter().enumerate() {
+    for (row, above_threshold) in found.event_distance.above.iter().enumerate() {
         let cells = shares.iter().map(|shares| percent(shares[row]));
-        above.row([threshold(of.threshold)].into_iter().chain(cells));
+        above.row(
+            [threshold(above_threshold.threshold)]
+                .into_iter()
+                .chain(cells),
+        );
     }
     [changes, above]
 }

@@ -1,10 +1,10 @@
-//! Which locations are moved when, and how far: rows of locations, columns of time.
+//! Picture of the movement of events: rows of locations, columns of time.
 
 use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::TickUnit;
+use crate::page::bins::BinUnit;
 use crate::page::frame::Frame;
 use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
 use crate::page::style;
@@ -12,14 +12,15 @@ use crate::page::svg::{Canvas, LINE, Picture, fitting};
 use crate::page::units::{count, counted, time};
 use crate::trace::{LocationReport, Movement};
 
-/// The farthest are as dark as can be; a power of ten less far is one step lighter, up to this.
+/// Number of levels. The farthest movement is the darkest; each power of ten below is one step
+/// lighter.
 const LEVELS: i8 = 5;
-/// A name at a row is not wider.
+/// Maximum width of a name at a row.
 const NAME: f64 = 100.0;
-/// What no level is.
+/// Value of a cell without events.
 const NO_EVENT: i8 = i8::MIN;
 
-/// `None` if there are no locations.
+/// Draws the picture; `None` if there are no locations.
 pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> {
     let Movement {
         slices,
@@ -68,7 +69,7 @@ pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> 
     );
     let mut frame = Frame::below(canvas, above, x, y, rows as f64 * height);
     let (first, next) = (frame.at_x(0.0), frame.at_x(slices.length as f64));
-    // No lines of the grid are to be seen through cells.
+    // Hides the grid lines behind the cells.
     let (top, width) = (frame.top(), (next - first) * slices.count as f64);
     frame
         .canvas
@@ -86,12 +87,12 @@ pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> 
         String::new()
     };
     Some(frame.finish(
-        format!("How far events are moved, over time{each}"),
+        format!("Displacement of events over time{each}"),
         describe(movement),
     ))
 }
 
-/// 0 for what is not moved, negative for what is moved back.
+/// Returns the level of a movement: 0 if the event is not moved, negative if it is moved back.
 fn level(by: i64, decade: u32) -> i8 {
     let Some(own) = by.unsigned_abs().checked_ilog10() else {
         return 0;
@@ -109,12 +110,12 @@ fn class(level: i8) -> String {
     }
 }
 
-/// What a level stands for.
+/// Describes a level.
 fn words(level: i8, decade: u32) -> String {
     let begin = |level: i8| {
         let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
         power.map(|power| {
-            TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(10_u64.pow(power)))
+            BinUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(10_u64.pow(power)))
         })
     };
     let back = if level < 0 { "back, " } else { "" };
@@ -126,7 +127,8 @@ fn words(level: i8, decade: u32) -> String {
     }
 }
 
-/// As many rows have a label as there is room for: the name of a location, or the numbers of several.
+/// Labels as many rows as there is space for: with the name of a location, or the numbers of
+/// several.
 fn labels(rows: usize, height: f64, shared: usize, names: &[String]) -> Vec<(f64, String)> {
     let every = (LINE / height).ceil().max(1.0) as usize;
     let label = |row: usize| match names.get(row) {
@@ -134,7 +136,7 @@ fn labels(rows: usize, height: f64, shared: usize, names: &[String]) -> Vec<(f64
         Some(name) => fitting(name, NAME),
         None => row.to_string(),
     };
-    // Axes begin below.
+    // Rows are numbered from the top, axes from the bottom.
     (0..rows)
         .step_by(every)
         .map(|row| (rows as f64 - row as f64 - 0.5, label(row)))
@@ -164,7 +166,7 @@ fn describe(Movement { farthest, .. }: &Movement) -> String {
     }
 }
 
-/// The locations that are moved the farthest.
+/// Lists the locations that are moved the farthest.
 pub(super) fn table(Movement { farthest, .. }: &Movement) -> HtmlTable {
     let headings = [
         "location",

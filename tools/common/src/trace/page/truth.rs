@@ -1,4 +1,4 @@
-//! How far times are from the truth, before and after, and when.
+//! Errors against the true times, before and after, over time.
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
@@ -10,7 +10,7 @@ use crate::trace::{TruthReport, TruthStages};
 
 const STAGES: [&str; 2] = ["pre-synchronized", "corrected"];
 
-/// `None` if there is no event.
+/// Draws the picture; `None` if there are no events.
 pub(super) fn picture(
     TruthStages {
         slices, over_time, ..
@@ -38,7 +38,7 @@ pub(super) fn picture(
             .map(|(slice, errors)| frame.at(((slice + 0.5) * length, errors[series])))
             .collect();
         frame.canvas.path(&style::line(series), &places);
-        // One in every few, to tell the lines apart.
+        // Markers at some points, to tell the lines apart.
         places
             .iter()
             .skip(4 * series)

@@ -1,4 +1,4 @@
-//! What is wrong with times at every stage: figure 5 and table 3 of Becker et al. (2009).
+//! Violations at every stage: figure 5 and table 3 of Becker et al. (2009).
 
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
@@ -6,13 +6,13 @@ use crate::page::units::{count, time};
 use crate::page::{HtmlTable, Page};
 use crate::trace::{RelationsReport, Violations, percent};
 
-/// Times at one stage, and what is wrong with them.
+/// Name of a stage and its violations.
 pub(super) type ViolationStage<'a> = (&'static str, &'a Violations);
 
-/// The height of a bar.
+/// Height of a bar.
 const BAR: f64 = 12.0;
 
-/// What is counted.
+/// Label and count of each kind of violation.
 const KINDS: [(&str, ViolationShare); 4] = [
     (
         "messages reversed: received before they were sent",
@@ -34,7 +34,7 @@ const KINDS: [(&str, ViolationShare); 4] = [
 
 type ViolationShare = fn(&Violations) -> (u64, u64);
 
-/// A group of bars: what it is of, and for each its stage, its number, how many, and of how many.
+/// Title of a group of bars; for each bar its stage, its series, the count and the total.
 type BarGroup<'a> = (&'a str, Vec<(&'a str, usize, (u64, u64))>);
 
 pub(super) fn picture(
@@ -51,51 +51,51 @@ pub(super) fn picture(
         .iter()
         .map(|(what, share)| (*what, bars(share)))
         .collect();
-    groups.extend(corrected.map(|(corrected, of)| {
+    groups.extend(corrected.map(|(corrected, total)| {
         let bar = (
             "corrected explicitly",
             stages.len(),
-            (corrected as u64, of as u64),
+            (corrected as u64, total as u64),
         );
         (
             "receives and exits moved beyond the events before them",
             vec![bar],
         )
     }));
-    groups.retain(|(_, bars)| bars.iter().any(|(_, _, (_, of))| *of > 0));
+    groups.retain(|(_, bars)| bars.iter().any(|(_, _, (_, total))| *total > 0));
     if groups.is_empty() {
         return None;
     }
-    let share = |(number, of): (u64, u64)| number as f64 / of.max(1) as f64;
+    let share = |(number, total): (u64, u64)| number as f64 / total.max(1) as f64;
     let all = || groups.iter().flat_map(|(_, bars)| bars);
     let most = all().map(|(_, _, found)| share(*found)).fold(0.0, f64::max);
-    let left = all()
+    let margin = all()
         .map(|(stage, ..)| text_width(stage))
         .fold(0.0, f64::max)
         + 18.0;
-    let room = WIDTH - left - 4.0 - text_width("0.00e-99 %");
+    let width = WIDTH - margin - 4.0 - text_width("0.00e-99 %");
     let mut canvas = Canvas::default();
     let mut y = 0.0;
     for (what, bars) in &groups {
         canvas.text("quiet", (2.0, y + LINE - 4.0), TextAnchor::Start, what);
         y += LINE;
-        canvas.line("axis", (left, y), (left, y + LINE * bars.len() as f64));
+        canvas.line("axis", (margin, y), (margin, y + LINE * bars.len() as f64));
         for (stage, series, found) in bars {
             let length = if most > 0.0 {
-                room * share(*found) / most
+                width * share(*found) / most
             } else {
                 0.0
             };
-            canvas.text("", (left - 6.0, y + LINE - 5.0), TextAnchor::End, stage);
+            canvas.text("", (margin - 6.0, y + LINE - 5.0), TextAnchor::End, stage);
             canvas.rectangle(
                 &format!("m {}", style::colour(*series)),
-                (left, y + 3.0),
+                (margin, y + 3.0),
                 (length, BAR),
             );
             let text = percent(share(*found));
             canvas.text(
                 "",
-                (left + length + 6.0, y + LINE - 5.0),
+                (margin + length + 6.0, y + LINE - 5.0),
                 TextAnchor::Start,
                 &text,
             );
@@ -172,7 +172,7 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
     table
 }
 
-/// The first ones by name.
+/// Lists the first violations of each stage.
 pub(super) fn faults(page: &mut Page, stages: &[ViolationStage<'_>]) {
     for (stage, found) in stages.iter().filter(|(_, found)| !found.faults.is_empty()) {
         page.folded(&format!("The first violations, {stage}"), |page| {

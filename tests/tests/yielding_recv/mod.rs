@@ -1,8 +1,7 @@
-//! A receive that lets other ranks run while it waits. MPICH's own keeps the core until the scheduler takes it away,
-//! which costs milliseconds for each message among ranks that share cores.
+//! A receive that yields while it waits. MPICH's own keeps the core until the scheduler preempts it,
+//! which costs milliseconds per message between ranks that share cores.
 //!
-//! The linker takes a function of MPI's name for MPI's, and this one calls MPI's own by their second names. So do
-//! profilers.
+//! The linker prefers this function to MPI's, which it calls through the profiling interface (`PMPI_`).
 
 use std::ffi::{c_int, c_void};
 use std::thread;
@@ -21,7 +20,7 @@ extern "C" fn MPI_Recv(
 ) -> c_int {
     let mut there = 0;
     loop {
-        // SAFETY: the caller keeps to what MPI demands.
+        // SAFETY: the caller keeps MPI's contract.
         let code = unsafe { ffi::PMPI_Iprobe(from, tag, comm, &mut there, status) };
         if code != ffi::MPI_SUCCESS as c_int {
             return code;
