@@ -8,14 +8,16 @@ use core::cell::Cell;
 use core::fmt;
 use core::future::{Future, ready};
 use core::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 pub use mailbox::{Departure, Mailbox, MailboxBlocked};
 use meeting::SplitMeeting;
 pub use sleeper::Sleeper;
 
-use crate::payload::{MAX_WORDS, to_words};
+use crate::comm::check_other;
+use crate::payload::{MAX_BYTES, MAX_WORDS, bytes_of, to_words, words_of};
 use crate::split::SplitRequest;
 use crate::{Comm, CommError, Payload};
 
@@ -48,9 +50,14 @@ struct PeerLink {
 /// State that the ranks of a communicator share.
 pub(crate) struct ThreadGroup {
     meeting: SplitMeeting<ThreadComm>,
+    /// For each rank, long messages under way to it, with their senders.
+    parcels: Box<[Parcels]>,
     /// First rank that panicked.
     pub(crate) first_panic: OnceLock<u32>,
 }
+
+/// Long messages, in the order in which they were sent.
+type Parcels = Mutex<VecDeque<(u32, Vec<u8>)>>;
 
 impl fmt::Debug for ThreadComm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,6 +70,7 @@ impl ThreadComm {
     pub(crate) fn create_group(ranks: usize) -> Vec<Self> {
         let group = Arc::new(ThreadGroup {
             meeting: SplitMeeting::new(ranks),
+            parcels: (0..ranks).map(|_| Mutex::default()).collect(),
             first_panic: OnceLock::new(),
         });
         let sleepers: Vec<_> = (0..ranks).map(|_| Arc::new(Sleeper::new())).collect();
@@ -133,6 +141,39 @@ impl ThreadComm {
             });
         }
         P::get(&words).ok_or(CommError::WrongType { from })
+    }
+
+    /// Hands a long message over as one buffer, announced by its length.
+    fn send_parcel(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
+        self.link(to)?;
+        let parcel = (self.rank, bytes.to_vec());
+        self.parcels(to).push_back(parcel);
+        self.send_now(to, bytes.len() as u64)
+    }
+
+    fn recv_parcel(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
+        let length: u64 = self.recv_now(from)?;
+        let mut parcels = self.parcels(self.rank);
+        // It was there before its length was sent.
+        let index = parcels.iter().position(|(sender, _)| *sender == from);
+        let parcel = index.and_then(|index| parcels.remove(index));
+        match parcel.filter(|_| length == bytes.len() as u64) {
+            Some((_, parcel)) => {
+                bytes.copy_from_slice(&parcel);
+                Ok(())
+            }
+            None => Err(CommError::WrongLength {
+                from,
+                expected: bytes.len().div_ceil(8),
+                found: (length as usize).div_ceil(8),
+            }),
+        }
+    }
+
+    fn parcels(&self, rank: u32) -> MutexGuard<'_, VecDeque<(u32, Vec<u8>)>> {
+        // A queue is whole whenever its lock is released.
+        let parcels = self.group.parcels[rank as usize].lock();
+        parcels.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Retries until the operation succeeds or can never succeed.
@@ -217,6 +258,28 @@ impl Comm for ThreadComm {
     #[inline]
     fn recv<P: Payload>(&self, from: u32) -> impl Future<Output = Result<P, CommError>> {
         ready(self.recv_now(from))
+    }
+
+    async fn send_bytes(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
+        check_other(self, to)?;
+        if bytes.len() > MAX_BYTES {
+            return self.send_parcel(to, bytes);
+        }
+        match bytes {
+            [] => Ok(()),
+            bytes => self.send_now(to, words_of(bytes)),
+        }
+    }
+
+    async fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
+        check_other(self, from)?;
+        if bytes.len() > MAX_BYTES {
+            return self.recv_parcel(from, bytes);
+        }
+        if !bytes.is_empty() {
+            bytes.copy_from_slice(&bytes_of(&self.recv_now(from)?)[..bytes.len()]);
+        }
+        Ok(())
     }
 
     fn split(
