@@ -1,4 +1,4 @@
-//! Compiles the constants of the MPI library that its bindings do not have.
+//! Compiles the constants of the MPI library that its Rust bindings lack.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// With the compiler that the bindings were made with.
+/// Compiles with the compiler that built the bindings.
 #[cfg(feature = "mpi")]
 fn compile_constants() -> Result<(), Box<dyn Error>> {
     const SOURCE: &str = "src/mpi/constants.c";

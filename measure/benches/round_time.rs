@@ -1,17 +1,14 @@
-//! What Round-Time costs beside what it cannot do without: `cargo bench -p downbeat-measure --features mpi --bench round_time
-//! --no-run`, and then `mpirun -np 2` on the program that cargo names; `cargo xtask bench` does both. With `--gate`, misses
-//! of the bounds that the project promises are named, and the exit code is 1.
+//! Measures the overhead of Round-Time: run `cargo bench -p downbeat-measure --features mpi --bench round_time --no-run`,
+//! and then `mpirun -np 2` with the program that cargo names; `cargo xtask bench` does both. With `--gate`, the exit code
+//! is 1 if a promised limit is exceeded.
 //!
-//! A round needs a broadcast, which tells its start, the slack that ranks are given to hear of it, and an allreduce, in
-//! which they agree on how it went. The floor is a loop of these two calls by hand. The two take turns, so that neither a
-//! change of frequency nor a neighbour's load favours one of them.
+//! A round needs a broadcast to announce its start, the slack until that start, and an allreduce to agree on the outcome.
+//! The baseline is a loop of these two calls by hand. Both are measured alternately, so that neither changes of frequency
+//! nor other load favour one of them.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "this is a program, and this is its output"
-)]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
-#![expect(unsafe_code, reason = "what is compared with calls MPI by test_data")]
+#![expect(clippy::print_stdout, reason = "the program prints its result")]
+#![expect(clippy::expect_used, reason = "a benchmark may panic")]
+#![expect(unsafe_code, reason = "the baseline calls MPI by hand")]
 
 use std::process::ExitCode;
 
@@ -29,21 +26,22 @@ use downbeat_timers::{
 use mpi::ffi;
 use mpi::traits::{AsRaw, Communicator, Equivalence};
 
-/// How often each of the two has its turn.
+/// Number of measurements of each of the two.
 const TURNS: usize = 30;
 const SLICE: Duration = Duration::from_millis(100);
 const ROUNDS_BY_HAND: u32 = 20_000;
 
-/// What is promised: overhead beside the floor and the slack, slack beside the broadcast, and how many rounds are lost.
+// Promised limits: overhead relative to the baseline plus slack, slack relative to the broadcast, and share of invalid
+// rounds.
 const OVERHEAD: f64 = 1.15;
 const SLACK: f64 = 1.0;
 const INVALID: f64 = 0.001;
 
 fn main() -> ExitCode {
-    let universe = mpi::initialize().expect("the first to initialize MPI");
+    let universe = mpi::initialize().expect("MPI is initialized only once");
     let world = universe.world();
     let comm = MpiComm::duplicate(&world).expect("MPI runs");
-    assert_eq!(comm.size(), 2, "this is about two ranks");
+    assert_eq!(comm.size(), 2, "this benchmark needs two ranks");
     if let Some(core) = allowed_cores()
         .into_iter()
         .cycle()
@@ -51,13 +49,13 @@ fn main() -> ExitCode {
     {
         pin_to(core).expect("the core is allowed");
     }
-    let tsc = TscClock::detect().expect("this is about the time stamp counter");
-    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
+    let tsc = TscClock::detect().expect("this benchmark needs the time stamp counter");
+    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has this clock");
     let calibration =
         calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
-    // Ranks of one machine read one counter: theirs is one clock already, if they convert it alike.
+    // Ranks of one machine read the same counter: with the same model, it is a global clock.
     let model: ClockModel<Counter, Global> = calibration.model().expect("in range").renamed();
-    let model = block_on_ready(collective::broadcast(&comm, model)).expect("both ranks are there");
+    let model = block_on_ready(collective::broadcast(&comm, model)).expect("no rank is gone");
 
     let mut turns = Vec::new();
     for _ in 0..TURNS {
@@ -70,7 +68,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Nanoseconds of a broadcast and an allreduce of a word, called one after the other.
+/// Returns the nanoseconds of a broadcast followed by an allreduce, each of 8 bytes.
 fn by_hand(world: &impl Communicator, tsc: &TscClock, model: &ClockModel<Counter, Global>) -> f64 {
     let (comm, word) = (world.as_raw(), u64::equivalent_datatype().as_raw());
     let (mut start, mut mine, mut all) = (0_u64, 1_u64, 0_u64);
@@ -80,9 +78,9 @@ fn by_hand(world: &impl Communicator, tsc: &TscClock, model: &ClockModel<Counter
     unsafe { ffi::MPI_Barrier(comm) };
     let began = tsc.open();
     for _ in 0..ROUNDS_BY_HAND {
-        // SAFETY: MPI runs, and there is one word that can be written to.
+        // SAFETY: MPI runs, and the buffer has one writable element.
         unsafe { ffi::MPI_Bcast((&raw mut start).cast(), 1, word, 0, comm) };
-        // SAFETY: as above, with one word each to be read and to be written.
+        // SAFETY: as above; both buffers have one element, and do not overlap.
         unsafe {
             ffi::MPI_Allreduce(
                 (&raw mut mine).cast(),
@@ -98,13 +96,13 @@ fn by_hand(world: &impl Communicator, tsc: &TscClock, model: &ClockModel<Counter
     took.as_nanos() as f64 / f64::from(ROUNDS_BY_HAND)
 }
 
-/// A time slice of an allreduce of eight bytes.
+/// Measures an allreduce of 8 bytes for a time slice.
 fn measure(
     comm: &MpiComm,
     tsc: &TscClock,
     model: ClockModel<Counter, Global>,
 ) -> Option<Measurement> {
-    let group = MpiGroup::all(comm).expect("both ranks are there");
+    let group = MpiGroup::all(comm).expect("no rank is gone");
     let settings = OperationSettings::default();
     let kind = "allreduce".parse().expect("a name");
     let mut operation = MpiOperation::prepare(kind, &group, 8, &settings).expect("MPI has it");
@@ -127,13 +125,13 @@ fn measure(
     block_on_ready(method.measure(&context, &mut operation)).expect("both ranks measure")
 }
 
-/// One turn of each, in nanoseconds.
+/// Figures of one measurement of each, in nanoseconds.
 struct Turn {
     floor: f64,
     slack: f64,
     broadcast: f64,
     latency: f64,
-    /// What a valid round takes besides.
+    /// Time of a valid round without the operation.
     overhead: f64,
     valid: f64,
     invalid: f64,
@@ -143,11 +141,11 @@ impl Turn {
     fn new(floor: f64, measured: &Measurement) -> Self {
         let found = |name| {
             let found = measured.details.iter().find(|(known, _)| *known == name);
-            found.expect("DriftRound-ClockBasis says so").1.as_nanos() as f64
+            found.expect("Round-Time reports it").1.as_nanos() as f64
         };
-        let seen: &Observations = &measured.observations;
+        let observations: &Observations = &measured.observations;
         let (valid, latency) = (
-            seen.count(ObservationState::Valid) as f64,
+            observations.count(ObservationState::Valid) as f64,
             measured.figures[0].nanos,
         );
         Self {
@@ -157,48 +155,48 @@ impl Turn {
             latency,
             overhead: measured.elapsed.as_nanos() as f64 / valid - latency,
             valid,
-            invalid: seen.len() as f64 - valid,
+            invalid: observations.len() as f64 - valid,
         }
     }
 }
 
-/// Whether all bounds are met.
+/// Prints the figures; returns true if no limit is exceeded.
 fn show(turns: &[Turn]) -> bool {
-    let of = |figure: fn(&Turn) -> f64| {
+    let median = |figure: fn(&Turn) -> f64| {
         let mut all: Vec<f64> = turns.iter().map(figure).collect();
-        Sample::new(&mut all).expect("there were turns").median()
+        Sample::new(&mut all).expect("there are turns").median()
     };
     println!("| rank 0 of 2, medians of {TURNS} turns | ns |\n|---|---|");
     println!(
-        "| broadcast and allreduce by test_data | {:.0} |",
-        of(|turn| turn.floor)
+        "| broadcast and allreduce by hand | {:.0} |",
+        median(|turn| turn.floor)
     );
     println!(
         "| until a broadcast has arrived | {:.0} |",
-        of(|turn| turn.broadcast)
+        median(|turn| turn.broadcast)
     );
-    println!("| slack | {:.0} |", of(|turn| turn.slack));
+    println!("| slack | {:.0} |", median(|turn| turn.slack));
     println!(
         "| latency of an allreduce of 8 bytes | {:.0} |",
-        of(|turn| turn.latency)
+        median(|turn| turn.latency)
     );
     println!(
         "| what a valid round takes besides | {:.0} |",
-        of(|turn| turn.overhead)
+        median(|turn| turn.overhead)
     );
     let seconds = SLICE.as_secs_f64() * turns.len() as f64;
-    let [valid, invalid]: [f64; 2] =
-        [|turn: &Turn| turn.valid, |turn: &Turn| turn.invalid].map(|of| turns.iter().map(of).sum());
+    let [valid, invalid]: [f64; 2] = [|turn: &Turn| turn.valid, |turn: &Turn| turn.invalid]
+        .map(|figure| turns.iter().map(figure).sum());
     println!("\n{:.0} valid rounds a second\n", valid / seconds);
     let bounds = [
         (
-            "overhead / (by test_data + slack)",
-            of(|turn| turn.overhead / (turn.floor + turn.slack)),
+            "overhead / (by hand + slack)",
+            median(|turn| turn.overhead / (turn.floor + turn.slack)),
             OVERHEAD,
         ),
         (
             "slack / broadcast",
-            of(|turn| turn.slack / turn.broadcast),
+            median(|turn| turn.slack / turn.broadcast),
             SLACK,
         ),
         (

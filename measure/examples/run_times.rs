@@ -1,9 +1,6 @@
-//! Run-times of an operation that two threads do together, by the system's clock.
+//! Measures the run-times of a barrier of two threads by the system clock.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "this is a program, and this is its output"
-)]
+#![expect(clippy::print_stdout, reason = "the program prints its result")]
 
 use std::error::Error;
 use std::sync::Barrier;

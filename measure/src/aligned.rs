@@ -1,4 +1,4 @@
-//! Bytes that begin where they should.
+//! Aligned buffers.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -6,21 +6,21 @@ use core::str::FromStr;
 
 use crate::error::MethodError;
 
-/// What the address of a buffer is a multiple of.
+/// Alignment of a buffer: its address is a multiple of this number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Alignment(usize);
 
 impl Alignment {
-    /// A line of the caches of nearly all processors.
+    /// The cache line of nearly all processors.
     pub const CACHE_LINE: Self = Self(64);
 
-    /// A gigabyte: the largest pages there are.
+    /// A gigabyte: the largest page size.
     const GREATEST: usize = 1 << 30;
 
-    /// From a number of bytes.
+    /// Creates an alignment from a number of bytes.
     ///
     /// # Errors
-    /// When it is no power of two, or more than a gigabyte.
+    /// If the number is not a power of two, or more than a gigabyte.
     pub fn new(bytes: usize) -> Result<Self, MethodError> {
         let fits = bytes.is_power_of_two() && bytes <= Self::GREATEST;
         if fits {
@@ -35,7 +35,7 @@ impl Alignment {
         MethodError::Alignment { found, most }
     }
 
-    /// In bytes.
+    /// Returns the alignment in bytes.
     pub const fn bytes(self) -> usize {
         self.0
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Alignment {
     }
 }
 
-/// A number of bytes.
+/// Parses a number of bytes.
 impl FromStr for Alignment {
     type Err = MethodError;
 
@@ -94,22 +94,23 @@ impl fmt::Display for BufferError {
 
 impl core::error::Error for BufferError {}
 
-/// Bytes that begin at a multiple of an alignment. All of them were written once, so that the memory is really there.
-// Not `Clone`: the copy would lie elsewhere.
+/// Buffer that begins at a multiple of an alignment. All bytes were written once, so that the system has provided the
+/// memory.
+// Not `Clone`: the copy would have another address.
 #[derive(Debug)]
 pub(crate) struct AlignedBytes {
-    /// Some more than are used. A vector, as to move a box is to promise that nobody else points into it; it never
-    /// grows, and so stays where it is.
+    /// More bytes than are used. A vector instead of a box, as moving a box asserts that there are no other pointers to its
+    /// content; the vector never grows, so its content never moves.
     all: Vec<u8>,
     begin: usize,
     len: usize,
 }
 
 impl AlignedBytes {
-    /// So many zeros.
+    /// Allocates zeros.
     ///
     /// # Errors
-    /// When there is not so much memory.
+    /// If the memory cannot be allocated.
     pub(crate) fn new(len: usize, alignment: Alignment) -> Result<Self, BufferError> {
         let no_memory = BufferError::NoMemory { bytes: len };
         let all = len.checked_add(alignment.bytes() - 1).ok_or(no_memory)?;
@@ -118,7 +119,7 @@ impl AlignedBytes {
         bytes.resize(all, 0);
         let all = bytes;
         let address = all.as_ptr().addr();
-        // Less than the alignment, so within what was added.
+        // Less than the alignment, so within the added bytes.
         let begin = address.next_multiple_of(alignment.bytes()) - address;
         Ok(Self { all, begin, len })
     }
@@ -145,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_begin_at_a_multiple_and_stay_there(len in 0_usize..10_000, power in 0_u32..17) {
+        fn buffers_are_aligned_and_do_not_move(len in 0_usize..10_000, power in 0_u32..17) {
             let alignment = Alignment::new(1 << power).unwrap();
             let mut bytes = AlignedBytes::new(len, alignment).unwrap();
             prop_assert_eq!(bytes.as_ptr().addr() % alignment.bytes(), 0);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_there_is_an_error() {
+    fn failing_allocations_are_errors() {
         for len in [usize::MAX, usize::MAX / 2, usize::MAX - 62] {
             let error = AlignedBytes::new(len, Alignment::default()).unwrap_err();
             assert_eq!(error, BufferError::NoMemory { bytes: len });
@@ -187,14 +188,14 @@ mod tests {
         ] {
             assert!(wrong.parse::<Alignment>().is_err(), "{wrong}");
         }
-        let told = "3".parse::<Alignment>().unwrap_err().to_string();
+        let message = "3".parse::<Alignment>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "an alignment is a power of two up to 1073741824, which 3 is not"
         );
-        let told = "8abc".parse::<Alignment>().unwrap_err().to_string();
+        let message = "8abc".parse::<Alignment>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "an alignment is a power of two up to 1073741824, which \"8abc\" is not"
         );
     }

@@ -1,4 +1,4 @@
-//! Barriers to choose from.
+//! Barrier algorithms.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,26 +9,27 @@ use crate::error::MethodError;
 use crate::names::look_up;
 use crate::operation::Coordinator;
 
-/// How ranks wait for each other before a call. They leave a barrier one after the other: its imbalance is in what is
-/// measured behind it.
+/// Algorithm by which ranks wait for each other before a call. Ranks leave a barrier at different times: this imbalance
+/// is part of what is measured after the barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Barrier {
-    /// The library's own, whatever that is.
+    /// The library's own barrier.
     #[default]
     Library,
-    /// The library's own, twice.
+    /// The library's own barrier, twice.
     Double,
-    /// Messages to ranks 1, 2, 4, ... further on: all ranks leave at about the same time, if messages take the same time.
+    /// Messages to the ranks at distances 1, 2, 4, ...: all ranks leave at about the same time, if messages take equally
+    /// long.
     Dissemination,
-    /// Up a binomial tree and down again: those at the leaves leave last.
+    /// Up a binomial tree and down again: the leaves leave last.
     Tree,
 }
 
 impl Barrier {
-    /// All there are.
+    /// All barriers.
     pub const ALL: [Self; 4] = [Self::Library, Self::Double, Self::Dissemination, Self::Tree];
 
-    /// As it is written.
+    /// Name in options and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Library => "library",
@@ -41,7 +42,7 @@ impl Barrier {
     /// Waits for all ranks.
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// If a rank is gone.
     pub async fn wait<M: Comm>(
         self,
         comm: &M,
@@ -59,7 +60,7 @@ impl Barrier {
     }
 }
 
-/// After `log2(size)` rounds every rank has heard of every other.
+/// Dissemination barrier: after `log2(size)` rounds every rank has heard of every other rank.
 async fn disseminate<M: Comm>(comm: &M) -> Result<(), CommError> {
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
     let mut step = 1;
@@ -72,7 +73,7 @@ async fn disseminate<M: Comm>(comm: &M) -> Result<(), CommError> {
     Ok(())
 }
 
-/// As it is written in options and records.
+/// Writes the [name](Self::name).
 impl fmt::Display for Barrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -95,7 +96,7 @@ mod tests {
     use downbeat_sync::{Clocks, Network, NetworkLink, SimCluster, SimComm};
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_can_be_parsed() {
         for barrier in Barrier::ALL {
             assert_eq!(barrier.to_string().parse(), Ok(barrier));
         }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leaves_before_the_last_has_come() {
+    fn no_rank_leaves_before_the_last_has_entered() {
         let link = NetworkLink::steady(Duration::from_micros(1));
         let network = Network {
             socket: link.clone(),
@@ -129,12 +130,12 @@ mod tests {
             };
             let program = async |comm: &SimComm| {
                 comm.pause(Duration::from_millis(i64::from(comm.rank())));
-                let came = comm.true_now();
+                let entered = comm.true_now();
                 barrier.wait(comm, &MessageCoordinator(comm)).await.unwrap();
-                (came, comm.true_now())
+                (entered, comm.true_now())
             };
             let found = cluster.run(program).unwrap();
-            let last = found.iter().map(|(came, _)| *came).max().unwrap();
+            let last = found.iter().map(|(entered, _)| *entered).max().unwrap();
             assert!(
                 found.iter().all(|(_, left)| *left >= last),
                 "{barrier} of {ranks}"

@@ -1,4 +1,4 @@
-//! Operations of Downbeat's own, by messages between ranks: what is measured where there is no MPI.
+//! Built-in operations that consist of messages between ranks, for measurements without MPI.
 
 use core::fmt;
 use core::str::FromStr;
@@ -10,29 +10,29 @@ use crate::error::MethodError;
 use crate::names::{look_up, parse_list};
 use crate::operation::{MessageCoordinator, Operation};
 
-/// An operation by messages. Each moves one word.
+/// Kind of a built-in operation. Messages have 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BuiltinKind {
-    /// Nothing: the floor.
+    /// Nothing: the cost of measuring itself.
     Empty,
-    /// From rank 0 to rank 1 and back; the others do nothing.
+    /// Message from rank 0 to rank 1 and back; the other ranks do nothing.
     PingPong,
-    /// Every rank sends to the next, and receives from the one before.
+    /// Every rank sends to the next rank, and receives from the previous one.
     SendRecv,
-    /// Along a binomial tree.
+    /// Barrier along a binomial tree.
     Barrier,
-    /// To ranks 1, 2, 4, ... further on.
+    /// Barrier with messages to the ranks at distances 1, 2, 4, ...
     Dissemination,
-    /// From rank 0 along a binomial tree.
+    /// Broadcast from rank 0 along a binomial tree.
     Bcast,
-    /// Up a binomial tree, and down again.
+    /// Reduction up a binomial tree, and broadcast down again.
     Allreduce,
-    /// To rank 0, one rank after the other.
+    /// Gathering on rank 0, one rank after the other.
     Gather,
 }
 
 impl BuiltinKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Empty,
         Self::PingPong,
@@ -44,7 +44,7 @@ impl BuiltinKind {
         Self::Gather,
     ];
 
-    /// As it is written.
+    /// Name in options and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -58,10 +58,10 @@ impl BuiltinKind {
         }
     }
 
-    /// Those that a list names: `bcast,gather`, or `all`. Each is there once, where it is named first.
+    /// Parses a list of names: `bcast,gather`, or `all`. Each kind is listed once, where it is named first.
     ///
     /// # Errors
-    /// When there is no such name.
+    /// If a name is unknown.
     pub fn list(text: &str) -> Result<Vec<Self>, MethodError> {
         parse_list(text, |name| match name {
             "all" => Ok(Self::ALL.to_vec()),
@@ -69,12 +69,12 @@ impl BuiltinKind {
         })
     }
 
-    /// How many ranks it takes at least.
+    /// Returns the least number of ranks.
     pub const fn min_ranks(self) -> u32 {
         if let Self::PingPong = self { 2 } else { 1 }
     }
 
-    /// How many bytes a rank contributes.
+    /// Returns the number of bytes that a rank contributes.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Empty | Self::Barrier | Self::Dissemination => 0,
@@ -83,7 +83,7 @@ impl BuiltinKind {
     }
 }
 
-/// As it is written in options and records.
+/// Writes the [name](Self::name).
 impl fmt::Display for BuiltinKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -98,22 +98,22 @@ impl FromStr for BuiltinKind {
     }
 }
 
-/// An operation by messages, among these ranks.
+/// Built-in operation among the ranks of a communicator.
 #[derive(Debug)]
 pub struct BuiltinOperation<'a, M> {
-    /// Which.
+    /// Kind of the operation.
     pub kind: BuiltinKind,
-    /// Among whom.
+    /// Communicator of the ranks.
     pub comm: &'a M,
 }
 
 impl<M: Comm> Operation for BuiltinOperation<'_, M> {
     async fn call(&mut self, number: u32) -> Result<(), CommError> {
-        let word = u64::from(number);
+        let value = u64::from(number);
         match self.kind {
             BuiltinKind::Empty => Ok(()),
-            BuiltinKind::PingPong => ping_pong(self.comm, word).await,
-            BuiltinKind::SendRecv => send_around(self.comm, word).await,
+            BuiltinKind::PingPong => ping_pong(self.comm, value).await,
+            BuiltinKind::SendRecv => send_receive(self.comm, value).await,
             BuiltinKind::Barrier => {
                 Barrier::Tree
                     .wait(self.comm, &MessageCoordinator(self.comm))
@@ -124,32 +124,32 @@ impl<M: Comm> Operation for BuiltinOperation<'_, M> {
                     .wait(self.comm, &MessageCoordinator(self.comm))
                     .await
             }
-            BuiltinKind::Bcast => collective::broadcast(self.comm, word).await.map(drop),
-            BuiltinKind::Allreduce => collective::all_reduce(self.comm, word, u64::wrapping_add)
+            BuiltinKind::Bcast => collective::broadcast(self.comm, value).await.map(drop),
+            BuiltinKind::Allreduce => collective::all_reduce(self.comm, value, u64::wrapping_add)
                 .await
                 .map(drop),
-            BuiltinKind::Gather => collective::gather(self.comm, word).await.map(drop),
+            BuiltinKind::Gather => collective::gather(self.comm, value).await.map(drop),
         }
     }
 }
 
-async fn ping_pong<M: Comm>(comm: &M, word: u64) -> Result<(), CommError> {
+async fn ping_pong<M: Comm>(comm: &M, value: u64) -> Result<(), CommError> {
     match (comm.rank(), comm.size()) {
         (0, 2..) => {
-            comm.send(1, word).await?;
+            comm.send(1, value).await?;
             comm.recv::<u64>(1).await.map(drop)
         }
         (1, _) => {
-            let word: u64 = comm.recv(0).await?;
-            comm.send(0, word).await
+            let value: u64 = comm.recv(0).await?;
+            comm.send(0, value).await
         }
         _ => Ok(()),
     }
 }
 
-async fn send_around<M: Comm>(comm: &M, word: u64) -> Result<(), CommError> {
+async fn send_receive<M: Comm>(comm: &M, value: u64) -> Result<(), CommError> {
     let (rank, size) = (comm.rank(), comm.size());
-    comm.send((rank + 1) % size, word).await?;
+    comm.send((rank + 1) % size, value).await?;
     comm.recv::<u64>((rank + size - 1) % size).await.map(drop)
 }
 
@@ -159,7 +159,7 @@ mod tests {
     use downbeat_sync::{ThreadCluster, block_on_ready};
 
     #[test]
-    fn all_operations_can_be_called_again_and_again_by_any_number_of_ranks() {
+    fn all_operations_can_be_repeated_by_any_number_of_ranks() {
         for ranks in [1, 2, 3, 5] {
             let done = ThreadCluster::new(ranks).run(|comm| {
                 for kind in BuiltinKind::ALL {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_and_lists_can_be_parsed() {
         for kind in BuiltinKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }

@@ -1,4 +1,4 @@
-//! The state of the caches before a call.
+//! State of the caches before a call.
 
 use core::fmt;
 use core::hint::black_box;
@@ -8,21 +8,21 @@ use crate::aligned::{Alignment, BufferError};
 use crate::error::MethodError;
 use crate::names::look_up;
 
-/// The state of the caches before a call.
+/// State of the caches before a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CacheState {
-    /// What the last call left there is what the next one needs.
+    /// The caches hold the data of the last call, which the next call uses again.
     #[default]
     Warm,
-    /// Something else was written into the caches since the last call.
+    /// Other data was written into the caches since the last call.
     ColdByOverwriting,
-    /// The message lies elsewhere in every call, and comes back to a place only after the caches were filled with others:
-    /// as mpptest does it. It costs no time between the calls, but what is not part of a message stays warm.
+    /// The message has another address in every call, and returns to an address only after other messages filled the caches,
+    /// as in mpptest. This takes no time between calls, but data that is not part of a message stays warm.
     ColdByWalking,
 }
 
 impl CacheState {
-    /// All there are.
+    /// All states.
     pub const ALL: [Self; 3] = [Self::Warm, Self::ColdByOverwriting, Self::ColdByWalking];
 
     /// Name in options and records.
@@ -35,7 +35,7 @@ impl CacheState {
     }
 }
 
-/// `warm`, `cold-overwrite` or `cold-walk`.
+/// Writes the [name](Self::name): `warm`, `cold-overwrite` or `cold-walk`.
 impl fmt::Display for CacheState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -50,21 +50,21 @@ impl FromStr for CacheState {
     }
 }
 
-/// Puts the caches of a rank into a state.
+/// Brings the caches of a rank into a state.
 #[derive(Debug)]
 pub(crate) struct Cache {
     state: CacheState,
     bytes: usize,
-    /// Empty unless it is overwritten.
+    /// Data that overwrites the caches; empty for other states.
     other: Vec<u8>,
     turn: u8,
 }
 
 impl Cache {
-    /// The size is that of the last cache that the rank's core shares with no other. Warm ones need none.
+    /// Takes the size of the largest cache that the rank's core shares with no other core; warm caches need no size.
     ///
     /// # Errors
-    /// When the size is zero but matters, or there is not so much memory.
+    /// If the size is needed and zero, or if the memory cannot be allocated.
     pub(crate) fn new(state: CacheState, bytes: usize) -> Result<Self, BufferError> {
         if state != CacheState::Warm && bytes == 0 {
             return Err(BufferError::NoCacheSize);
@@ -84,24 +84,24 @@ impl Cache {
         })
     }
 
-    /// The state.
+    /// Returns the state.
     pub(crate) fn state(&self) -> CacheState {
         self.state
     }
 
-    /// To be called before every observation, and not timed: overwrites the caches if they are to be.
+    /// Overwrites the caches, if that is the state. Call this before every observation, outside the timed section.
     pub(crate) fn prepare(&mut self) {
         if self.other.is_empty() {
             return;
         }
-        // Something new every time, and as if somebody read it: or the compiler may leave it out.
+        // New data every time, passed to `black_box`: otherwise the compiler may remove the write.
         self.turn = self.turn.wrapping_add(1);
         self.other.fill(self.turn);
         black_box(&mut self.other);
     }
 
-    /// The places of messages of a size in a buffer of their own: one place, unless they are to walk. Of several buffers,
-    /// as for sending and receiving, each has its own.
+    /// Returns the offsets of messages of a size in a buffer of their own: a single offset, unless the state is
+    /// [`ColdByWalking`](CacheState::ColdByWalking). Send and receive buffers each need their own walk.
     pub(crate) fn walk(&self, message: usize, alignment: Alignment) -> BufferWalk {
         match self.state {
             CacheState::Warm | CacheState::ColdByOverwriting => BufferWalk {
@@ -117,15 +117,15 @@ impl Cache {
     }
 }
 
-/// The places of a message in a buffer: one after the other, and from the beginning again.
+/// Sequence of offsets of a message in a buffer, which repeats from the beginning.
 ///
-/// A message that is larger than the cache has but one place: it displaces its own beginning.
+/// A message that is larger than the cache has only one offset: its end evicts its own beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferWalk {
     message: usize,
-    /// From one place to the next.
+    /// Distance between two offsets.
     stride: usize,
-    /// At least 1.
+    /// Number of offsets; at least 1.
     places: usize,
     next: usize,
 }
@@ -145,12 +145,12 @@ impl BufferWalk {
         }
     }
 
-    /// How large the buffer must be.
+    /// Returns the necessary size of the buffer.
     pub(crate) fn buffer_bytes(&self) -> usize {
         (self.places - 1) * self.stride + self.message
     }
 
-    /// Where in the buffer the next message begins: a multiple of the alignment.
+    /// Returns the offset of the next message in the buffer: a multiple of the alignment.
     pub(crate) fn next_offset(&mut self) -> usize {
         let offset = self.next * self.stride;
         self.next = (self.next + 1) % self.places;
@@ -169,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn messages_walk_through_twice_the_cache() {
+    fn messages_move_through_twice_the_cache() {
         let mut walked = walk(128, 60, 64);
         assert_eq!(walked.buffer_bytes(), 252);
         let offsets: Vec<usize> = (0..6).map(|_| walked.next_offset()).collect();
         assert_eq!(offsets, [0, 64, 128, 192, 0, 64]);
-        // Empty messages walk, too; large ones do not.
+        // Empty messages move, too; large ones do not.
         assert_eq!(
             (walk(64, 0, 32).buffer_bytes(), walk(64, 0, 32).places),
             (128, 5)
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn other_messages_stay_where_they_are() {
+    fn messages_of_other_states_stay_in_place() {
         for state in [CacheState::Warm, CacheState::ColdByOverwriting] {
             let cache = Cache::new(state, 1_024).unwrap();
             let mut walk = cache.walk(10, Alignment::default());
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn overwriting_writes_something_new() {
+    fn overwriting_writes_new_data() {
         let mut cache = Cache::new(CacheState::ColdByOverwriting, 100).unwrap();
         for turn in [1, 2, 3] {
             cache.prepare();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_sizes_and_names_are_refused() {
         for state in [CacheState::ColdByOverwriting, CacheState::ColdByWalking] {
             assert_eq!(Cache::new(state, 0).unwrap_err(), BufferError::NoCacheSize);
         }
@@ -229,30 +229,30 @@ mod tests {
         for state in CacheState::ALL {
             assert_eq!(state.to_string().parse(), Ok(state));
         }
-        let told = "cool".parse::<CacheState>().unwrap_err().to_string();
+        let message = "cool".parse::<CacheState>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "there is no cache state \"cool\"; there are warm, cold-overwrite, cold-walk"
         );
     }
 
     proptest! {
         #[test]
-        fn a_place_is_left_for_as_long_as_the_cache_takes(
+        fn an_offset_repeats_only_after_the_cache_was_filled(
             cache in 1_usize..10_000, message in 0_usize..25_000, power in 0_u32..8,
         ) {
             let mut walk = walk(cache, message, 1 << power);
-            let mut seen = Vec::new();
+            let mut offsets = Vec::new();
             loop {
                 let offset = walk.next_offset();
                 prop_assert!(offset.is_multiple_of(1 << power) && offset + message <= walk.buffer_bytes());
-                if seen.first() == Some(&offset) {
+                if offsets.first() == Some(&offset) {
                     break;
                 }
-                seen.push(offset);
+                offsets.push(offset);
             }
             prop_assert!(walk.buffer_bytes() <= (2 * cache).max(message));
-            // All but the rest that no further message fits into.
+            // All but a rest that is too small for a further message.
             prop_assert!(walk.buffer_bytes() + message + (1 << power) > 2 * cache);
         }
 

@@ -1,4 +1,4 @@
-//! What a rank measures with.
+//! Context of a measurement on a rank.
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
@@ -8,30 +8,30 @@ use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 
-/// What a rank measures with: the others, a clock, and how they come together.
+/// Context of a measurement on a rank: a communicator, a coordinator and a clock.
 #[derive(Debug)]
 pub struct MeasureContext<'a, M, T, K> {
-    /// The ranks that take part.
+    /// Communicator of the ranks that take part.
     pub comm: &'a M,
-    /// How they come coordinator around what is measured.
+    /// Coordinator of the ranks around the operation.
     pub coordinator: &'a T,
-    /// The clock that this rank reads.
+    /// Clock that this rank reads.
     pub clock: &'a K,
-    /// What it shows.
+    /// Time that the clock shows.
     pub clock_basis: ClockBasis,
 }
 
-/// What the clock of a rank shows.
+/// Time that the clock of a rank shows.
 #[derive(Clone, Copy, Debug)]
 pub enum ClockBasis {
-    /// A time of its own.
+    /// Local time of the rank.
     Local(ClockModel<Counter, Local>),
-    /// The time of all ranks.
+    /// Global time of all ranks.
     Global(ClockModel<Counter, Global>),
 }
 
-/// When one rank entered an operation and when it left, by its counter: what that means is worked out when nothing is
-/// timed any more.
+/// Interval from entering an operation to leaving it on one rank, in ticks of its counter. Ticks are converted after all
+/// timed calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallSpan {
     pub(crate) start: Ticks,
@@ -39,20 +39,20 @@ pub(crate) struct CallSpan {
     pub(crate) state: ObservationState,
 }
 
-/// Room for so many, so that none has to be made in between: the system gives memory only when it is written to, and a
-/// rank that waits for that is late.
+/// Allocates a vector for a number of spans, and writes to its memory: the system provides memory only at the first write,
+/// and a rank that waits for memory between calls would be late.
 pub(crate) fn reserve_spans(spans: u32) -> Vec<CallSpan> {
-    // Nobody knows how many will be needed of a great number.
+    // A greater number is usually only a limit.
     const MOST: u32 = 1 << 20;
-    // Zeros would not be written.
+    // Zeros would be allocated without being written.
     let written = CallSpan {
         start: Ticks(1),
         end: Ticks(1),
         state: ObservationState::Late,
     };
-    let mut room = vec![written; spans.min(MOST) as usize];
-    room.clear();
-    room
+    let mut reserved = vec![written; spans.min(MOST) as usize];
+    reserved.clear();
+    reserved
 }
 
 impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
@@ -60,7 +60,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         barrier.wait(self.comm, self.coordinator).await
     }
 
-    /// Calls the operation once, and looks at the clock before and after.
+    /// Calls the operation once, and reads the clock before and after.
     #[inline]
     pub(crate) async fn timed(
         &self,
@@ -78,9 +78,9 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         })
     }
 
-    /// Waits for a time that was agreed on. Says by how much it was past already, if it was.
+    /// Waits for an agreed time. Returns how late this rank is, if the time has passed already.
     ///
-    /// Times are compared, not ticks: to work out the ticks of a start takes longer than some ranks have until then.
+    /// Compares times instead of ticks: converting the start to ticks takes longer than some ranks have until the start.
     #[inline]
     pub(crate) fn wait_until(
         &self,
@@ -88,9 +88,10 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         start: Timestamp<Global>,
     ) -> Result<Option<Duration>, MeasureError> {
         const MOST_EQUAL: u32 = 1 << 22;
-        /// Until so long before the start, ranks that share a core with this one may run: some may not know of it yet.
+        /// Earlier than this before the start, the rank yields to ranks that share its core: they may not have received
+        /// the start yet.
         const PATIENCE: Duration = Duration::from_micros(20);
-        /// To look at a clock costs less than to ask the system who else would like to run.
+        /// Number of clock reads between two yields: reading a clock costs less than yielding.
         const YIELD_AFTER: u32 = 64;
         let mut last = model.apply(self.clock.ticks());
         if last >= start {
@@ -102,7 +103,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
             if now >= start {
                 return Ok(None);
             }
-            // A simulated clock that is read for nothing never moves.
+            // A simulated clock without a read cost never advances here.
             equal = if now == last { equal + 1 } else { 0 };
             if equal == MOST_EQUAL {
                 return Err(MeasureError::ClockStopped);
@@ -115,7 +116,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         }
     }
 
-    /// By the clock of this rank.
+    /// Returns the time by the clock of this rank.
     pub(crate) fn now(&self) -> Timestamp<Local> {
         Timestamp::from_nanos(self.nanos(self.clock.ticks()))
     }
@@ -127,7 +128,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         }
     }
 
-    /// By the clock of this rank, in nanoseconds.
+    /// Converts ticks to nanoseconds by the clock of this rank.
     pub(crate) fn nanos(&self, ticks: Ticks) -> i64 {
         match &self.clock_basis {
             ClockBasis::Local(model) => model.apply(ticks).as_nanos(),
@@ -135,20 +136,21 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         }
     }
 
-    /// Goes on if all ranks can.
-    pub(crate) async fn agree<V>(&self, mine: Result<V, MeasureError>) -> Result<V, MeasureError> {
-        match collective::lowest_rank_where(self.comm, mine.is_err()).await? {
-            Some(rank) => Err(mine.err().unwrap_or(MeasureError::OtherRank(rank))),
-            None => mine,
+    /// Returns `own` if no rank failed, and an error on all ranks otherwise.
+    pub(crate) async fn agree<V>(&self, own: Result<V, MeasureError>) -> Result<V, MeasureError> {
+        match collective::lowest_rank_where(self.comm, own.is_err()).await? {
+            Some(rank) => Err(own.err().unwrap_or(MeasureError::OtherRank(rank))),
+            None => own,
         }
     }
 }
 
-/// A point of global time as a word of a message, and back.
-pub(crate) fn to_word(time: Timestamp<Global>) -> u64 {
+/// Encodes a global timestamp for a message.
+pub(crate) fn encode_time(time: Timestamp<Global>) -> u64 {
     time.as_nanos() as u64
 }
 
-pub(crate) fn from_word(word: u64) -> Timestamp<Global> {
-    Timestamp::from_nanos(word as i64)
+/// Decodes a global timestamp from a message.
+pub(crate) fn decode_time(value: u64) -> Timestamp<Global> {
+    Timestamp::from_nanos(value as i64)
 }

@@ -1,5 +1,5 @@
-//! How clocks drift apart: lines through their offsets over windows of time, and what is left where a line is laid from
-//! the beginning to the end.
+//! Drift of clocks: linear fits to their offsets over time windows, and the residuals of a linear interpolation from the
+//! first to the last offset.
 
 mod watch;
 
@@ -10,13 +10,13 @@ use downbeat_clock_core::{Domain, Duration, OffsetFit, OffsetSample, Timestamp};
 use crate::error::MeasureError;
 pub use watch::{DriftRound, DriftWatch};
 
-/// The offsets of one clock to another, in the order of time.
+/// Offsets of one clock to another, in chronological order.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Local, OffsetSample, Timestamp};
 /// use downbeat_measure::{FitQuality, OffsetSeries};
 ///
-/// // A clock that gains 2 us per second for a minute, and then nothing any more.
+/// // A clock that gains 2 us per second for a minute, and then keeps its offset.
 /// let second = |n: i64| OffsetSample {
 ///     at: Timestamp::<Local>::ORIGIN + Duration::from_secs(n),
 ///     offset: Duration::from_micros(2 * n.min(60)),
@@ -29,10 +29,10 @@ pub use watch::{DriftRound, DriftWatch};
 /// assert!((minutes[0].drift - 2e-6).abs() < 1e-15);
 /// assert_eq!((minutes[1].drift, minutes[1].quality), (0.0, FitQuality::Constant));
 ///
-/// // No line is right for both: in the middle, the one from the beginning to the end is a minute's drift off.
-/// let left = series.begin_to_end().ok_or("more than two offsets")?;
-/// assert_eq!((left.largest, left.after), (Duration::from_micros(60), Duration::from_secs(60)));
-/// assert_eq!(left.exceeds(Duration::from_micros(1)), Some(true));
+/// // In the middle, the interpolation from the first to the last offset is wrong by a minute's drift.
+/// let residual = series.begin_to_end().ok_or("more than two offsets")?;
+/// assert_eq!((residual.largest, residual.after), (Duration::from_micros(60), Duration::from_secs(60)));
+/// assert_eq!(residual.exceeds(Duration::from_micros(1)), Some(true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -40,18 +40,18 @@ pub struct OffsetSeries<C: Domain> {
     samples: Vec<OffsetSample<C>>,
 }
 
-/// How much of the differences between offsets a line explains.
+/// Quality of a linear fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FitQuality {
-    /// R-squared: one less the squares of the residuals, as a share of the squares of the distances from the mean.
+    /// R-squared: 1 minus the ratio of the sum of squared residuals to the sum of squared distances from the mean.
     RSquared(f64),
-    /// The line goes through all offsets, as it always does through two.
+    /// The line goes through all offsets, as it always does for two.
     Exact,
     /// All offsets are equal.
     Constant,
 }
 
-/// As it is shown in tables: R-squared, or why there is none to speak of.
+/// Writes R-squared for tables, or the reason why it is not defined.
 impl fmt::Display for FitQuality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,36 +62,35 @@ impl fmt::Display for FitQuality {
     }
 }
 
-/// The line through the offsets of a window of time.
+/// Linear fit to the offsets of a time window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowFit<C: Domain> {
-    /// The first offset's time.
+    /// Time of the first offset.
     pub began: Timestamp<C>,
-    /// How many offsets there are.
+    /// Number of offsets.
     pub samples: u64,
-    /// By how much the offset grows, as a fraction of the time that passes.
+    /// Growth of the offset, as a fraction of the elapsed time.
     pub drift: f64,
-    /// How good the line is.
+    /// Quality of the fit.
     pub quality: FitQuality,
-    /// How far the offset is from the line that is furthest from it, above or below.
+    /// Signed residual of the greatest absolute value.
     pub largest_residual: Duration,
 }
 
-/// What is left of offsets after a line from the first to the last was taken away.
+/// Residual of offsets after subtracting the line from the first to the last of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InterpolationResidual {
-    /// The one that is furthest from zero.
+    /// Residual of the greatest absolute value.
     pub largest: Duration,
-    /// When that was, after the first.
+    /// Time of that residual since the first offset.
     pub after: Duration,
-    /// How far the truth is from zero somewhere, at least and at most; `None` unless all offsets say how far they can
-    /// be off.
+    /// Lower and upper limit of the greatest true residual's absolute value; `None` unless all offsets have a half-width.
     pub bounds: Option<(Duration, Duration)>,
 }
 
 impl InterpolationResidual {
-    /// Whether clocks that are corrected so are further apart than a message takes, so that it can seem to arrive before
-    /// it was sent. `None` if the offsets are too uncertain to tell.
+    /// Returns true if clocks that are corrected by this interpolation differ by more than the latency of a message, so
+    /// that a message can appear to arrive before it was sent. `None` if the offsets are too uncertain to decide.
     pub fn exceeds(&self, latency: Duration) -> Option<bool> {
         match self.bounds? {
             (least, _) if least > latency => Some(true),
@@ -102,10 +101,10 @@ impl InterpolationResidual {
 }
 
 impl<C: Domain> OffsetSeries<C> {
-    /// Offsets of which each is later than the one before, by the clock whose they are.
+    /// Creates a series of offsets, of which each must be later than the one before by the clock that they belong to.
     ///
     /// # Errors
-    /// When one is not.
+    /// If an offset is not later than the one before.
     pub fn new(samples: Vec<OffsetSample<C>>) -> Result<Self, MeasureError> {
         match samples.windows(2).position(|pair| pair[1].at <= pair[0].at) {
             Some(place) => Err(MeasureError::ClockSetBack { index: place + 1 }),
@@ -113,19 +112,19 @@ impl<C: Domain> OffsetSeries<C> {
         }
     }
 
-    /// All of them.
+    /// Returns all offsets.
     pub fn samples(&self) -> &[OffsetSample<C>] {
         &self.samples
     }
 
-    /// The line through all of them; `None` if there are fewer than two.
+    /// Fits a line to all offsets; `None` if there are fewer than two.
     pub fn fit(&self) -> Option<WindowFit<C>> {
         fit(&self.samples)
     }
 
-    /// The lines through windows of this length, one behind the other. Those with fewer than two offsets are left out, and
-    /// so is what is left over at the end. `every` is the time between two offsets: as it is not kept exactly, a window is
-    /// whole if not even one offset is missing at its end.
+    /// Fits lines to consecutive windows of this length. Windows with fewer than two offsets are left out, and so is an
+    /// incomplete window at the end. `every` is the time between two offsets: as this time is not kept exactly, the last
+    /// window is complete if less than this time is missing at its end.
     pub fn windows(&self, length: Duration, every: Duration) -> Vec<WindowFit<C>> {
         let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
             return Vec::new();
@@ -133,7 +132,7 @@ impl<C: Domain> OffsetSeries<C> {
         let after = |at: Timestamp<C>| i128::from(at.as_nanos()) - i128::from(first.at.as_nanos());
         let length = i128::from(length.as_nanos().max(1));
         let whole = (after(last.at) + i128::from(every.as_nanos().max(0))) / length;
-        let of_window = |samples: &&[OffsetSample<C>]| {
+        let is_complete = |samples: &&[OffsetSample<C>]| {
             samples
                 .first()
                 .is_some_and(|s| after(s.at) / length < whole)
@@ -141,11 +140,11 @@ impl<C: Domain> OffsetSeries<C> {
         let windows = self
             .samples
             .chunk_by(|a, b| after(a.at) / length == after(b.at) / length);
-        windows.filter(of_window).filter_map(fit).collect()
+        windows.filter(is_complete).filter_map(fit).collect()
     }
 
-    /// What is left where a line is laid through the first and the last offset, as trace tools do that measure offsets at
-    /// the beginning and at the end of a program; `None` if there are none between.
+    /// Returns the residual of the line through the first and the last offset, by which trace tools interpolate that measure
+    /// offsets at the beginning and at the end of a program; `None` if there are fewer than three offsets.
     pub fn begin_to_end(&self) -> Option<InterpolationResidual> {
         let [first, between @ .., last] = self.samples.as_slice() else {
             return None;
@@ -154,25 +153,28 @@ impl<C: Domain> OffsetSeries<C> {
         let rise = difference(last.offset.as_nanos(), first.offset.as_nanos());
         let width =
             |sample: &OffsetSample<C>| sample.half_width.map(|width| width.as_nanos() as f64);
-        let left = between.iter().map(|sample| {
+        let residual = between.iter().map(|sample| {
             let share = difference(sample.at.as_nanos(), first.at.as_nanos()) / whole;
-            let left = difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
-            let of_ends = width(first)
+            let residual =
+                difference(sample.offset.as_nanos(), first.offset.as_nanos()) - share * rise;
+            let ends_width = width(first)
                 .zip(width(last))
                 .map(|(a, b)| a * (1.0 - share) + b * share);
             (
                 sample,
-                left,
+                residual,
                 width(sample)
-                    .zip(of_ends)
-                    .map(|(own, of_ends)| own + of_ends),
+                    .zip(ends_width)
+                    .map(|(own, ends_width)| own + ends_width),
             )
         });
-        let left: Vec<_> = left.collect();
-        let (sample, largest, _) = left.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let bounds = left
+        let residual: Vec<_> = residual.collect();
+        let (sample, largest, _) = residual
             .iter()
-            .map(|(_, left, width)| width.map(|width| (left.abs() - width, left.abs() + width)));
+            .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+        let bounds = residual.iter().map(|(_, residual, width)| {
+            width.map(|width| (residual.abs() - width, residual.abs() + width))
+        });
         let bounds: Option<Vec<(f64, f64)>> = bounds.collect();
         let bounds = bounds.map(|all| {
             let largest =
@@ -187,7 +189,7 @@ impl<C: Domain> OffsetSeries<C> {
     }
 }
 
-/// The line through these; `None` if there are fewer than two.
+/// Fits a line to offsets; `None` if there are fewer than two.
 fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
     let [first, _, ..] = samples else { return None };
     let mut points = OffsetFit::new();
@@ -213,12 +215,12 @@ fn fit<C: Domain>(samples: &[OffsetSample<C>]) -> Option<WindowFit<C>> {
     })
 }
 
-/// In nanoseconds; rounded only beyond 104 days.
+/// Difference in nanoseconds; rounded only beyond 104 days.
 fn difference(later: i64, earlier: i64) -> f64 {
     (i128::from(later) - i128::from(earlier)) as f64
 }
 
-/// To the nearest nanosecond; a cast saturates.
+/// Rounds to the nearest nanosecond; the cast saturates.
 fn nanos(nanos: f64) -> Duration {
     Duration::from_nanos(nanos.round() as i64)
 }
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
     use downbeat_clock_core::Local;
 
-    /// Offsets in nanoseconds, at times in seconds.
+    /// Series of offsets in nanoseconds at times in seconds.
     fn series(points: &[(i64, i64)], half_width: Option<i64>) -> OffsetSeries<Local> {
         let sample = |(at, offset): &(i64, i64)| OffsetSample {
             at: Timestamp::<Local>::from_nanos(1_700_000_000_000_000_000 + at * 1_000_000_000),
@@ -238,11 +240,11 @@ mod tests {
         OffsetSeries::new(points.iter().map(sample).collect()).unwrap()
     }
 
-    /// In two passes, as in a textbook.
+    /// R-squared in two passes, by the textbook formula.
     fn r_squared(points: &[(i64, i64)]) -> f64 {
         let n = points.len() as f64;
         let [xs, ys] = [|p: &(i64, i64)| p.0 as f64, |p: &(i64, i64)| p.1 as f64]
-            .map(|of| points.iter().map(of).collect::<Vec<f64>>());
+            .map(|coordinate| points.iter().map(coordinate).collect::<Vec<f64>>());
         let (mean_x, mean_y) = (xs.iter().sum::<f64>() / n, ys.iter().sum::<f64>() / n);
         let sxy: f64 = xs
             .iter()
@@ -256,10 +258,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_and_its_r_squared_are_those_of_the_textbook() {
+    fn fits_agree_with_the_textbook_formulas() {
         let points = [(1, 3), (2, 5), (3, 8), (4, 8)];
         let found = series(&points, None).fit().unwrap();
-        // By hand: the slope is 1.8, the squares of the residuals sum up to 1.8, and those about the mean of 6 to 18.
+        // By hand: the slope is 1.8, the squared residuals sum up to 1.8, and the squared distances from the mean of 6 to 18.
         assert!((found.drift - 1.8e-9).abs() < 1e-20);
         let FitQuality::RSquared(share) = found.quality else {
             panic!("{found:?}")
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_r_squared_to_speak_of_says_why() {
+    fn exact_and_constant_offsets_have_no_r_squared() {
         let quality = |points: &[(i64, i64)]| series(points, None).fit().map(|fit| fit.quality);
         assert_eq!(quality(&[]), None);
         assert_eq!(quality(&[(0, 5)]), None);
@@ -308,7 +310,7 @@ mod tests {
         assert_eq!(quality(&[(0, 5), (1, 9)]), Some(FitQuality::Exact));
         assert_eq!(quality(&[(0, 5), (1, 5)]), Some(FitQuality::Constant));
         assert_eq!(quality(&[(0, 5), (1, 9), (2, 13)]), Some(FitQuality::Exact));
-        // Nothing of it is explained.
+        // The line explains nothing.
         assert_eq!(
             quality(&[(0, 1), (1, 9), (2, 1)]),
             Some(FitQuality::RSquared(0.0))
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_follow_each_other_and_what_is_left_over_is_left_out() {
+    fn windows_are_consecutive_and_complete() {
         let points: Vec<(i64, i64)> = (0..=100)
             .map(|i| (i, if i < 40 { 10 * i } else { 400 }))
             .collect();
@@ -336,11 +338,11 @@ mod tests {
             (found[2].drift, found[2].quality),
             (0.0, FitQuality::Constant)
         );
-        // 60 of 101 do not make up two.
+        // 101 s contain only one complete window of 60 s.
         assert_eq!(windows(60, 1).len(), 1);
         assert_eq!(windows(100, 1).len(), 1);
         assert_eq!(windows(102, 1).len(), 0);
-        // One that came a little too early ends a window all the same.
+        // An offset that is slightly early completes a window, too.
         let early: Vec<(i64, i64)> = vec![(0, 0), (10, 1), (20, 5), (29, 9)];
         let ten = Duration::from_secs(10);
         assert_eq!(
@@ -355,7 +357,7 @@ mod tests {
                 .len(),
             0
         );
-        // Of a window that was passed over, there is none.
+        // A window without offsets has no fit.
         let gap: Vec<(i64, i64)> = vec![(0, 0), (1, 1), (2, 3), (9, 1), (10, 2), (11, 4)];
         let found = series(&gap, None).windows(Duration::from_secs(3), Duration::from_secs(1));
         assert_eq!(
@@ -368,8 +370,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_line_from_begin_to_end_is_found_by_hand() {
-        // The line is 0, 25, 50, 75, 100; left are 15, -40 and 5.
+    fn interpolation_residuals_agree_with_hand_calculation() {
+        // The line is 0, 25, 50, 75, 100; the residuals are 15, -40 and 5.
         let points = [
             (0, 1_000),
             (25, 1_040),
@@ -377,31 +379,31 @@ mod tests {
             (75, 1_080),
             (100, 1_100),
         ];
-        let left = series(&points, Some(3)).begin_to_end().unwrap();
+        let residual = series(&points, Some(3)).begin_to_end().unwrap();
         assert_eq!(
-            (left.largest, left.after),
+            (residual.largest, residual.after),
             (Duration::from_nanos(-40), Duration::from_secs(50))
         );
-        // Half of the widths at the ends, and that of the offset itself.
+        // Half of the half-widths at the ends, and the half-width of the offset itself.
         assert_eq!(
-            left.bounds,
+            residual.bounds,
             Some((Duration::from_nanos(34), Duration::from_nanos(46)))
         );
         assert_eq!(
-            [33, 34, 45, 46].map(|latency| left.exceeds(Duration::from_nanos(latency))),
+            [33, 34, 45, 46].map(|latency| residual.exceeds(Duration::from_nanos(latency))),
             [Some(true), None, None, Some(false)]
         );
-        let unsure = series(&points, None).begin_to_end().unwrap();
+        let uncertain = series(&points, None).begin_to_end().unwrap();
         assert_eq!(
-            (unsure.largest, unsure.bounds),
+            (uncertain.largest, uncertain.bounds),
             (Duration::from_nanos(-40), None)
         );
-        assert_eq!(unsure.exceeds(Duration::ZERO), None);
+        assert_eq!(uncertain.exceeds(Duration::ZERO), None);
         assert_eq!(series(&points[..2], Some(3)).begin_to_end(), None);
     }
 
     #[test]
-    fn a_clock_that_was_set_back_has_no_line() {
+    fn clocks_that_were_set_back_are_refused() {
         let sample = |at| OffsetSample {
             at: Timestamp::<Local>::from_nanos(at),
             offset: Duration::ZERO,

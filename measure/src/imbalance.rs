@@ -1,4 +1,5 @@
-//! How far apart ranks leave an operation: what a barrier hands on to whatever is measured behind it.
+//! Imbalance: the time between the first and the last rank that leaves an operation. That of a barrier distorts what is
+//! measured after it.
 
 use downbeat_sync::{Comm, CommError};
 
@@ -9,14 +10,14 @@ use crate::processing::Figure;
 use downbeat_records::stats::Sample;
 use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
-/// A barrier as something to be measured itself.
+/// Barrier as an operation that is measured itself.
 #[derive(Debug)]
 pub struct BarrierOperation<'a, M, T> {
-    /// Which.
+    /// Algorithm of the barrier.
     pub barrier: Barrier,
-    /// Among whom.
+    /// Communicator of the ranks.
     pub comm: &'a M,
-    /// How they come together where it is the library's.
+    /// Provider of the library's barrier.
     pub coordinator: &'a T,
 }
 
@@ -27,18 +28,18 @@ impl<M: Comm, T: Coordinator> Operation for BarrierOperation<'_, M, T> {
     }
 }
 
-/// How far apart in time the ranks leave an operation that they enter together: for each call from the first that leaves
-/// to the last, by one clock.
+/// Imbalance of an operation that the ranks enter together: for each call the time from the first rank that leaves to the
+/// last, by a global clock.
 ///
-/// Figure 8 of the paper on hierarchical clock synchronization has it for barriers. How far apart the clocks of the ranks
-/// are is in it, too: it means nothing below what the clocks are good for.
+/// Figure 8 of the paper on hierarchical clock synchronization shows it for barriers. It includes the error of the global
+/// clock: imbalances below that error are meaningless.
 ///
 /// ```
 /// use downbeat_clock_core::{Global, Timestamp};
 /// use downbeat_measure::Imbalance;
 /// use downbeat_records::{Observation, Observations, CallTimes, ObservationState};
 ///
-/// // Two calls of three ranks: when each entered and left.
+/// // Two calls of three ranks: the times of entering and leaving.
 /// let calls = [[(0, 50), (0, 70), (1, 55)], [(100, 140), (100, 180), (101, 175)]];
 /// let at = Timestamp::<Global>::from_nanos;
 /// let stamps = calls.into_iter().flatten().map(|(start, end)| Observation { start: at(start), end: at(end) });
@@ -57,10 +58,10 @@ pub struct Imbalance {
 }
 
 impl Imbalance {
-    /// Of all valid calls.
+    /// Computes the imbalance of all valid calls.
     ///
     /// # Errors
-    /// When the ranks have no common clock, when there is but one rank, or when no call is valid.
+    /// If the ranks have no global clock, if there is only one rank, or if no call is valid.
     pub fn new(observations: &Observations) -> Result<Self, MeasureError> {
         let CallTimes::Global(stamps) = observations.call_times() else {
             return Err(MeasureError::NeedsGlobalClock);
@@ -79,7 +80,7 @@ impl Imbalance {
             let ends = stamps[call * ranks..(call + 1) * ranks]
                 .iter()
                 .map(|rank| rank.end);
-            // Of equal ones the lowest rank.
+            // The lowest rank of those that left at the same time.
             let last = ends
                 .enumerate()
                 .max_by_key(|(rank, end)| (*end, core::cmp::Reverse(*rank)));
@@ -94,7 +95,7 @@ impl Imbalance {
                 end: rank.end,
             })
         });
-        // As many as there were.
+        // The numbers of states and stamps are those of `observations`, so this cannot fail.
         let leaving = Observations::new(
             ranks,
             observations.states().to_vec(),
@@ -108,18 +109,18 @@ impl Imbalance {
         })
     }
 
-    /// The same calls without what they have in common: each from when the first rank left it. The run-time of such a
-    /// call is its imbalance, so that it can be processed and recorded as any other.
+    /// Returns the same calls, each beginning when the first rank left it. The run-time of such a call is its imbalance, so
+    /// that it can be processed and recorded as any other.
     pub fn leaving(&self) -> &Observations {
         &self.leaving
     }
 
-    /// How often each rank left last; of ranks that left at the same time, the lowest.
+    /// Returns for each rank the number of calls that it left last; of ranks that left at the same time, the lowest counts.
     pub fn left_last(&self) -> &[u64] {
         &self.left_last
     }
 
-    /// Which rank left last most often, and in what share of the calls.
+    /// Returns the rank that left last most often, and its share of the calls.
     pub fn usually_last(&self) -> (usize, f64) {
         let most = self
             .left_last
@@ -130,13 +131,13 @@ impl Imbalance {
         (rank, count as f64 / self.run_times.len() as f64)
     }
 
-    /// Median, quartiles, 95th percentile and greatest imbalance, and the median run-time of the operation itself.
+    /// Returns the median, quartiles, 95th percentile and maximum of the imbalance, and the median run-time of the operation.
     pub fn figures(&self) -> Vec<Figure> {
         let (mut imbalances, mut run_times) = (self.leaving.run_times(), self.run_times.clone());
         let (Ok(imbalance), Ok(run_time)) =
             (Sample::new(&mut imbalances), Sample::new(&mut run_times))
         else {
-            // There is a valid call, and stamps are whole numbers.
+            // Unreachable: there is a valid call, and timestamps are integers.
             return Vec::new();
         };
         let shares = [
@@ -159,7 +160,7 @@ impl Imbalance {
             .collect()
     }
 
-    /// What the figure is called that is no imbalance.
+    /// Name of the figure that is not an imbalance.
     pub const RUN_TIME: &str = "run-time";
 }
 
@@ -182,7 +183,7 @@ mod tests {
 
     const CALLS: [[(i64, i64); 3]; 5] = [
         [(0, 50), (0, 70), (1, 55)],
-        // A late one: it does not count.
+        // A late call, which does not count.
         [(100, 900), (100, 140), (800, 950)],
         [(200, 240), (200, 280), (201, 275)],
         [(300, 310), (300, 310), (301, 310)],
@@ -200,12 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn the_imbalance_is_from_the_first_that_leaves_to_the_last() {
-        let seen = Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
-        let imbalance = Imbalance::new(&seen).unwrap();
+    fn the_imbalance_is_from_the_first_rank_that_leaves_to_the_last() {
+        let observations =
+            Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
+        let imbalance = Imbalance::new(&observations).unwrap();
         assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0, 0.0, 100.0]);
         assert_eq!(imbalance.leaving().count(ObservationState::Late), 1);
-        // Where all left at once, that is the first rank's.
+        // A call that all ranks left at once counts for the lowest rank.
         assert_eq!(imbalance.left_last(), [1, 2, 1]);
         assert_eq!(imbalance.usually_last(), (1, 0.5));
         // 0, 20, 40, 100 by R's type 7; run-times are 10, 70, 80 and 100.
@@ -225,26 +227,26 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_imbalance_is_refused() {
-        let of = |ranks, states: Vec<ObservationState>, stamps| {
+    fn unsuitable_observations_are_refused() {
+        let compute = |ranks, states: Vec<ObservationState>, stamps| {
             Imbalance::new(&Observations::new(ranks, states, stamps).unwrap())
         };
-        let wrong = of(3, states(), CallTimes::Local(stamps(&CALLS)));
+        let wrong = compute(3, states(), CallTimes::Local(stamps(&CALLS)));
         assert_eq!(wrong, Err(MeasureError::NeedsGlobalClock));
-        let wrong = of(
+        let wrong = compute(
             1,
             vec![ObservationState::Valid; 3],
             CallTimes::Global(stamps(&CALLS[..1])),
         );
         assert_eq!(wrong, Err(MeasureError::OneRank));
-        let wrong = of(
+        let wrong = compute(
             3,
             vec![ObservationState::Late; 5],
             CallTimes::Global(stamps(&CALLS)),
         );
         assert_eq!(wrong, Err(MeasureError::NothingValid { late: 5, long: 0 }));
         assert_eq!(
-            of(3, vec![], CallTimes::Global(vec![])),
+            compute(3, vec![], CallTimes::Global(vec![])),
             Err(MeasureError::NothingValid { late: 0, long: 0 })
         );
     }

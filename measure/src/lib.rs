@@ -1,21 +1,21 @@
-//! Measures parallel operations on one global clock, and says what the measurements mean.
+//! Measures the run-times of parallel operations by a global clock.
 //!
-//! A [`Method`] says how an [`Operation`] is measured: by which [`Scheme`] observations are made, when there are enough of
-//! them ([`Stopping`]), and what is made of them ([`Processing`]). A [`Preset`] is the method of a whole benchmark suite.
-//! The ranks measure on a [`MeasureContext`]: a communicator, a clock and what it shows, and how they come together.
+//! A [`Method`] consists of a [`Scheme`], which makes observations of an [`Operation`], a rule when there are enough of
+//! them ([`Stopping`]), and the [`Processing`] of the observations. A [`Preset`] is the method of a benchmark suite. Each
+//! rank measures in a [`MeasureContext`]: a communicator, a [`Coordinator`] and a clock.
 //!
-//! | scheme | what it does | what spoils it |
+//! | scheme | observations | sources of error |
 //! |---|---|---|
-//! | [`EachCall`] (MS1) | a barrier before each call, timed by the ranks' own clocks | ranks leave the barrier one after the other, and wait for each other in the call |
+//! | [`EachCall`] (MS1) | a barrier before each call, timed by local clocks | ranks leave the barrier at different times, and wait for each other in the call |
 //! | [`Series`] (MS2, MS3) | many calls timed together, or calls and barriers | calls overlap; or the barriers are timed, too |
-//! | [`Windows`] (MS4) | calls begin at times that were agreed on, by one clock | a call that is too long spoils those that follow |
-//! | [`RoundTime`] | the same, but each start is told shortly before, and the ranks agree afterwards whether all were in time | a clock that is wrong |
+//! | [`Windows`] (MS4) | calls begin at agreed times by the global clock | a call that is too long invalidates the next ones |
+//! | [`RoundTime`] | each start is announced shortly before, and the ranks agree afterwards whether all were in time | an inaccurate clock |
 //!
-//! What is spoiled is marked, counted and left out, never dropped in silence.
+//! Invalid observations are marked, counted and left out of the results, never silently dropped.
 //!
 //! # Example
-//! Two threads measure how long it takes them to agree on a sum. They read one counter, which so is one clock; where ranks
-//! have clocks of their own, an algorithm of [`downbeat_sync`] makes one of them.
+//! Two threads measure an allreduce. They read the same counter, which is a global clock; ranks with local clocks need an
+//! algorithm of [`downbeat_sync`] first.
 //!
 //! ```
 //! use downbeat_clock_core::{Clock, ClockModel, Timestamp};
@@ -50,15 +50,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Over MPI, with the feature `mpi`, an `MpiOperation` is called instead: any collective operation of the library.
+//! With the feature `mpi`, an `MpiOperation` measures any collective operation of the MPI library.
 //!
 //! # Caveats
-//! * Clocks are as good as their synchronization: an error of a global clock is in every run-time that it measures.
-//! * Who waits for a common start spins: with more ranks than cores, most starts are missed.
+//! * The error of the global clock is part of every run-time that it measures.
+//! * Ranks busy-wait for a common start: with more ranks than cores, most starts are missed.
 //!
-//! # What this crate does not do yet
-//! Its operations are those of MPI libraries, with the feature `mpi`, and few of its own. It compares two experiments at a
-//! time, without pairing, and by their averages only; Shapiro and Wilk's is its only test of normality.
+//! # Limitations
+//! Besides the operations of MPI libraries, with the feature `mpi`, there are only a few built-in operations.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 

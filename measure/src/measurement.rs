@@ -1,4 +1,4 @@
-//! One operation measured by one method: from the first call for warming up to the figures that are reported.
+//! Measurement of one operation by one method, from the warm-up to the reported figures.
 
 use downbeat_clock_core::{Clock, Duration, Global, Local, Timestamp};
 use downbeat_sync::{Comm, block_on_ready, collective};
@@ -11,51 +11,51 @@ use crate::scheme::{PreparedScheme, Scheme};
 use crate::stopping::{StopReason, Stopping, StoppingProgress};
 use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
 
-/// How an operation is measured.
+/// Method by which an operation is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Method {
-    /// How many calls are made and thrown away before all others.
+    /// Number of warm-up calls, which are discarded.
     pub warm_up: u32,
-    /// How observations are made.
+    /// Scheme that makes observations.
     pub scheme: Scheme,
-    /// How many.
+    /// Rule that decides when there are enough observations.
     pub stopping: Stopping,
-    /// What is made of them.
+    /// Processing that computes figures from observations.
     pub processing: Processing,
-    /// The rank that counts as the root for the processing.
+    /// Root for the processing.
     pub root: u32,
 }
 
-/// What came of it, on rank 0.
+/// Result of a measurement, on rank 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Everything that was observed.
+    /// All observations.
     pub observations: Observations,
-    /// What the processing made of it; the first is the one to report.
+    /// Figures that the processing computed; the first is the one to report.
     pub figures: Vec<Figure>,
     /// Durations that the scheme determined by itself, with names.
     pub details: Vec<(&'static str, Duration)>,
-    /// Why there were not more observations.
+    /// Reason why the measurement ended.
     pub stop_reason: StopReason,
-    /// How long the ranks were at it, without warming up and without collecting what they saw.
+    /// Time that the observations took, without warm-up and without gathering them.
     pub elapsed: Duration,
 }
 
 impl Method {
-    /// Whether the processing makes sense of what the scheme observes. To be asked before anything is measured.
+    /// Checks that the processing fits the scheme. Call this before measuring.
     ///
     /// # Errors
-    /// Why it does not.
+    /// If it does not fit.
     pub fn check(&self) -> Result<(), MethodError> {
         self.processing.fits(self.basis())
     }
 
-    /// Whether the ranks need one clock.
+    /// Returns true if the ranks need a global clock.
     pub fn needs_global_time(&self) -> bool {
         self.basis() == Basis::Global
     }
 
-    /// By what clocks calls are timed. Barriers do with the ranks' own, unless the processing does not.
+    /// Returns the clocks that calls are timed by. Barriers work with local clocks, unless the processing needs a global one.
     fn basis(&self) -> Basis {
         match self.scheme {
             Scheme::Series(_) => Basis::Means,
@@ -65,10 +65,10 @@ impl Method {
         }
     }
 
-    /// Measures. All ranks call this, with equal methods; rank 0 gets the result.
+    /// Measures an operation. All ranks call this, with equal methods; rank 0 gets the result.
     ///
     /// # Errors
-    /// When the method needs one clock and there is none, when the operation fails, or when what was observed cannot be
+    /// If the method needs a global clock and there is none, if the operation fails, or if the observations cannot be
     /// processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
     pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         &self,
@@ -81,19 +81,21 @@ impl Method {
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
         scheme.warm_up(context, operation, self.warm_up).await?;
         let mut progress = StoppingProgress::new(self.stopping);
-        let mut seen: Option<Observations> = None;
+        let mut gathered: Option<Observations> = None;
         let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);
         loop {
-            // Only rank 0 knows.
+            // Only rank 0 has all observations.
             let more = progress.next(&run_times, number, elapsed);
             let more = collective::broadcast(context.comm, u64::from(more)).await? as u32;
             if more == 0 {
                 break;
             }
             let began = context.now();
-            let left = self.stopping.slice().map(|slice| slice - elapsed);
-            let spans = scheme.run(context, operation, number, more, left).await?;
-            // What is done with the observations afterwards does not count.
+            let remaining_time = self.stopping.slice().map(|slice| slice - elapsed);
+            let spans = scheme
+                .run(context, operation, number, more, remaining_time)
+                .await?;
+            // The time for gathering the observations does not count.
             elapsed += context.now() - began;
             number += spans.len() as u32;
             let Some(batch) = gather(context, &spans, scheme.calls_together()).await? else {
@@ -101,13 +103,18 @@ impl Method {
             };
             scheme.adapt(&batch);
             run_times.extend(batch.run_times());
-            match &mut seen {
-                Some(seen) => seen.append(batch),
-                None => seen = Some(batch),
+            match &mut gathered {
+                Some(gathered) => gathered.append(batch),
+                None => gathered = Some(batch),
             }
         }
-        let processed = seen
-            .map(|seen| Ok((self.processing.apply(&seen, self.root as usize)?, seen)))
+        let processed = gathered
+            .map(|gathered| {
+                Ok((
+                    self.processing.apply(&gathered, self.root as usize)?,
+                    gathered,
+                ))
+            })
             .transpose();
         let processed = context.agree(processed).await?;
         Ok(processed.map(|(figures, observations)| Measurement {
@@ -121,10 +128,10 @@ impl Method {
 }
 
 impl Method {
-    /// As [`measure`](Self::measure), for ranks that never suspend.
+    /// Same as [`measure`](Self::measure), for ranks that never suspend.
     ///
     /// # Errors
-    /// As [`measure`](Self::measure); and on a backend whose ranks do suspend.
+    /// As for [`measure`](Self::measure); also on a backend whose ranks suspend.
     pub fn measure_blocking<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -134,16 +141,16 @@ impl Method {
     }
 }
 
-/// Spans that fit into a message.
+/// Number of spans that fit into a message.
 const TOGETHER: usize = 2;
 
-/// What all ranks saw, on rank 0. With `calls`, a span was that of so many calls.
+/// Gathers the spans of all ranks on rank 0. With `calls`, each span is that of several calls, and becomes a mean.
 async fn gather<M: Comm, T: Coordinator, K: Clock>(
     context: &MeasureContext<'_, M, T, K>,
-    mine: &[CallSpan],
+    own: &[CallSpan],
     calls: Option<u32>,
 ) -> Result<Option<Observations>, MeasureError> {
-    let words = |span: &CallSpan| {
+    let encode = |span: &CallSpan| {
         [
             context.nanos(span.start) as u64,
             context.nanos(span.end) as u64,
@@ -152,8 +159,8 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
     };
     let none = [0; 3];
     if context.comm.rank() != 0 {
-        for spans in mine.chunks(TOGETHER) {
-            let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, words));
+        for spans in own.chunks(TOGETHER) {
+            let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, encode));
             context
                 .comm
                 .send(0, [a[0], a[1], a[2], b[0], b[1], b[2]])
@@ -162,12 +169,12 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
         return Ok(None);
     }
     let ranks = context.comm.size() as usize;
-    let mut all = vec![none; mine.len() * ranks];
-    for (call, span) in mine.iter().enumerate() {
-        all[call * ranks] = words(span);
+    let mut all = vec![none; own.len() * ranks];
+    for (call, span) in own.iter().enumerate() {
+        all[call * ranks] = encode(span);
     }
     for rank in 1..ranks {
-        for call in (0..mine.len()).step_by(TOGETHER) {
+        for call in (0..own.len()).step_by(TOGETHER) {
             let [a, b, c, d, e, f]: [u64; 6] = context.comm.recv(rank as u32).await?;
             all[call * ranks + rank] = [a, b, c];
             if let Some(second) = all.get_mut((call + 1) * ranks + rank) {
@@ -175,7 +182,7 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
             }
         }
     }
-    let states = all.chunks(ranks).map(state_of_call).collect();
+    let states = all.chunks(ranks).map(call_state).collect();
     let stamps = match (calls, &context.clock_basis) {
         (Some(calls), _) => CallTimes::Means(
             all.iter()
@@ -192,8 +199,8 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
     Ok(Observations::new(ranks, states, stamps))
 }
 
-/// A call is spoiled if it was for any rank.
-fn state_of_call(ranks: &[[u64; 3]]) -> ObservationState {
+/// Combines the states of a call on all ranks: it is valid only if it is on all of them.
+fn call_state(ranks: &[[u64; 3]]) -> ObservationState {
     let any = |state: ObservationState| ranks.iter().any(|rank| rank[2] == state as u64);
     [ObservationState::Late, ObservationState::Long]
         .into_iter()

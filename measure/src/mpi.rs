@@ -1,4 +1,4 @@
-//! The operations of an MPI library.
+//! Operations of an MPI library.
 
 mod calls;
 mod constants;

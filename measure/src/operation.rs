@@ -1,48 +1,48 @@
-//! What is measured, and what ranks do together around it.
+//! Operations that are measured, and the collective calls around them.
 
 use downbeat_sync::{Comm, CommError, collective};
 
-/// An operation of all ranks that is ready to be called again and again: its buffers are there.
+/// Operation of all ranks that can be called repeatedly: its buffers are allocated.
 #[expect(
     async_fn_in_trait,
-    reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted"
+    reason = "a rank stays on its thread, or on that of the simulator: a Send bound is not needed"
 )]
 pub trait Operation {
-    /// Does it once. Calls are counted from 0, in every series anew, so that each can have another root.
+    /// Calls the operation once. `number` counts calls from 0 in every series, so that each call can have another root.
     ///
     /// # Errors
-    /// When it fails, or a rank is gone.
+    /// If the operation fails, or a rank is gone.
     async fn call(&mut self, number: u32) -> Result<(), CommError>;
 
-    /// What this rank does before every observation, outside of what is timed: puts the caches in a known state.
+    /// Prepares an observation outside the timed section: brings the caches into a known state.
     fn prepare(&mut self) {}
 }
 
-/// How the ranks come coordinator around what is measured.
+/// Collective calls that coordinate the ranks around an operation.
 ///
-/// Over MPI this is done by the library's own collectives, and elsewhere by messages.
+/// Over MPI these are the library's own collectives, otherwise messages.
 #[expect(async_fn_in_trait, reason = "as for `Operation`")]
 pub trait Coordinator {
     /// Waits for all ranks.
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// If a rank is gone.
     async fn barrier(&self) -> Result<(), CommError>;
 
-    /// Tells all ranks the word of rank 0.
+    /// Returns the value of rank 0 on all ranks.
     ///
     /// # Errors
-    /// When a rank is gone.
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError>;
+    /// If a rank is gone.
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError>;
 
-    /// Tells all ranks the bits that any of their words has.
+    /// Returns the bitwise or of all ranks' values on all ranks.
     ///
     /// # Errors
-    /// When a rank is gone.
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError>;
+    /// If a rank is gone.
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError>;
 }
 
-/// Coming together by messages.
+/// Coordinator that uses messages of a communicator.
 #[derive(Debug)]
 pub struct MessageCoordinator<'a, M>(pub &'a M);
 
@@ -51,11 +51,11 @@ impl<M: Comm> Coordinator for MessageCoordinator<'_, M> {
         collective::barrier(self.0).await
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
-        collective::broadcast(self.0, word).await
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
+        collective::broadcast(self.0, value).await
     }
 
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
-        collective::all_reduce(self.0, word, |a, b| a | b).await
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
+        collective::all_reduce(self.0, value, |a, b| a | b).await
     }
 }

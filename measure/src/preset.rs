@@ -1,4 +1,4 @@
-//! The methods of whole benchmark suites, each in one word.
+//! Presets: the methods of whole benchmark suites.
 
 #[cfg(test)]
 mod call_by_call;
@@ -14,57 +14,57 @@ use core::str::FromStr;
 use crate::error::MethodError;
 use crate::names::look_up;
 
-/// The method of a benchmark suite: what `--as` takes.
+/// Method of a benchmark suite: the argument of `--as`.
 ///
-/// A preset repeats how a suite measures, not what it measures nor how it prints: operations, sizes and datatypes are
-/// chosen apart from it. All ranks call the operation, as collectives do; programs that a suite has for messages
-/// between two ranks are not meant here.
+/// A preset reproduces the measurement method of a suite, but neither its operations nor its output: operations, sizes and
+/// datatypes are chosen separately. All ranks call the operation, as for collectives; a suite's programs for messages
+/// between two ranks are not covered.
 ///
-/// # What each does
+/// # Methods
 /// | preset | suite | warm-up | repetitions | barriers | reported | root |
 /// |---|---|---|---|---|---|---|
 /// | `osu` | OSU Micro-Benchmarks 7.5 | 100 calls; 10 above 8,192 bytes | 1,000; 100 above 8,192 bytes | one between calls, not timed | mean of each rank; of these mean, least, greatest | 0 |
-/// | `imb` | Intel MPI Benchmarks 4.0.2 | a series of 2 | a series of 1,000, or of 40 MiB / size, but of 1 at least; fewer if 10 s would not do | two before the series | as OSU | changes with every call |
-/// | `phloem` | Phloem 1.0.0, mpiBench | 1 call | a series of 1,000; fewer if 50 ms would not do | one before the series, one after each call, timed with it | as OSU | 0 |
-/// | `skampi` | SKaMPI 5 | those that find the window | batches of 8 until the standard error is within 3 % of the mean; at most 32 | none: windows of time | mean and errors of the middle half of the calls, by their slowest rank | 0 |
-/// | `nbcbench` | NBCBench 1.1 | those that find the window | 100 (*) | none: windows of time | median of each rank (*); of these the greatest | 0 (*) |
+/// | `imb` | Intel MPI Benchmarks 4.0.2 | a series of 2 | a series of 1,000, or of 40 MiB / size, at least 1; fewer if it would exceed 10 s | two before the series | as OSU | changes with every call |
+/// | `phloem` | Phloem 1.0.0, mpiBench | 1 call | a series of 1,000; fewer if it would exceed 50 ms | one before the series, one after each call, timed with it | as OSU | 0 |
+/// | `skampi` | SKaMPI 5 | those that determine the window | batches of 8 until the standard error is within 3 % of the mean; at most 32 | none: time windows | mean and errors of the middle half of the calls, by their slowest rank | 0 |
+/// | `nbcbench` | NBCBench 1.1 | those that determine the window | 100 (*) | none: time windows | median of each rank (*); of these the greatest | 0 (*) |
 /// | `mpibench` | MPIBench 1.0beta | none (*) | 1,000 (*) | one before each call | mean, least and greatest of all ranks' calls within twice the 99th percentile | 0 (*) |
 /// | `mpiblib` | MPIBlib 1.2.0 | none | until the mean's 95 % interval is within 2.5 % of it; 5 at least, 100 (*) at most | one before each call | mean, least and greatest of the calls, by their slowest rank; interval of the mean | 0 |
 /// | `mpicroscope` | mpicroscope 1.0 | none (*) | at most 1,000 (*); after every 100 (*) without a new least time 100 fewer | one before each call | as MPIBlib | 0 (*) |
-/// | `mpptest` | mpptest 1.5, goptest | one call before each series | series of 50, until 3 beyond the fourth are within 5 % of the least one; 30 at most | one before the series, behind the call for warm-up | least of rank 0's means | changes with every call |
-/// | `reprompi` | ReproMPI, as of 2018 | none | what 5 s allow, a million (*) at most | none: a common start for every call | median, quartiles, mean, least, greatest | 0 |
+/// | `mpptest` | mpptest 1.5, goptest | one call before each series | series of 50, until 3 after the fourth are within 5 % of the minimum; 30 at most | one before the series, after the warm-up call | minimum of rank 0's means | changes with every call |
+/// | `reprompi` | ReproMPI, as of 2018 | none | as many as fit into 5 s, a million (*) at most | none: a common start for every call | median, quartiles, mean, minimum, maximum | 0 |
 ///
-/// (*) Not found in what is public of the suite, or not set there: a choice of ours.
+/// (*) Not found in public sources of the suite, or not set there: our choice.
 ///
-/// A root that changes is that of the call's number in its series, modulo the number of ranks: [`rotates_root`].
+/// A changing root is the number of the call in its series, modulo the number of ranks: see [`rotates_root`].
 ///
-/// # Where this is from, and where it differs
-/// What barriers there are and what is reported is for all but the last from section 2 of Hunold and Carpen-Amarie,
+/// # Sources and differences
+/// Except for the last preset, barriers and reported figures are from section 2 of Hunold and Carpen-Amarie,
 /// "Reproducible MPI Benchmarking Is Still Not As Easy As You Think" (2016), which also names the versions. The rest:
-/// * **OSU**: the sources of 7.5. Old versions warm up with 200 calls. There the barrier is behind a call, and here it
-///   is before it: the same sequence, but for a barrier or two at its ends. OSU has none where the barrier itself is
-///   measured; here there is one.
-/// * **IMB**: Intel's user guides for 3.2.4 and 4.0, and `IMB_settings.h`. That it is 2 calls that warm up is known
-///   from programs that imitate it. It warms up with 4 bytes, not with the size that is measured, and finds out in
-///   another way what fits into 10 s: here five calls are tried. Versions from 2016 on time each call by itself.
-/// * **Phloem**: the sources of `mpiBench` from when it still timed its barriers. It tries five calls, too, but if no
-///   more than these fit into 50 ms, it reports them and calls no others.
-/// * **SKaMPI**: the sources of 5 and their `skampi_coll.ski`; without a script, the bounds are 10 %, 8 and 33. It
-///   measures in windows unless it is told otherwise, and finds their size by doubling it; here it is twice what most
-///   of 32 calls take behind barriers, so that these calls warm up.
+/// * **OSU**: the sources of 7.5. Old versions warm up with 200 calls. OSU has the barrier after a call, this preset
+///   before it: the same sequence, except for one or two barriers at its ends. OSU has no barriers when the barrier itself
+///   is measured; this preset has them.
+/// * **IMB**: Intel's user guides for 3.2.4 and 4.0, and `IMB_settings.h`. The 2 warm-up calls are known from programs
+///   that imitate IMB. It warms up with 4 bytes instead of the measured size, and determines in another way how many calls
+///   fit into 10 s; this preset tries five calls. Versions since 2016 time each call by itself.
+/// * **Phloem**: the sources of `mpiBench` from when it still timed its barriers. It tries five calls, too, but if only
+///   these fit into 50 ms, it reports them and makes no further calls.
+/// * **SKaMPI**: the sources of 5 and their `skampi_coll.ski`; without a script, the bounds are 10 %, 8 and 33. By
+///   default it measures in windows, and determines their size by doubling it; this preset uses twice the 90th percentile
+///   of 32 calls after barriers, which also are the warm-up.
 /// * **NBCBench**: a synchronization by its author (2009) whose functions are named after it. It has windows of 1.25
-///   times what a call is expected to take, and in each a barrier before the wait for its start; here they are as for
-///   SKaMPI.
-/// * **MPIBench**: nothing but the article. Its rule for outliers is there.
-/// * **MPIBlib**: its documentation for the least number; the sources of `MPIB_measure_max` for the bounds. They
-///   promise a double barrier and have a single one for each call. Other versions make 30 calls at least and 1,000 at
-///   most.
-/// * **mpicroscope**: nothing but the article.
-/// * **mpptest**: the sources of `goptest`, its program for collectives. It has a barrier behind every series, too,
-///   and judges by rank 0's mean whether the least one is found; here it is the slowest rank's.
+///   times the expected duration of a call, and in each a barrier before the wait for its start; this preset has the
+///   windows of SKaMPI.
+/// * **MPIBench**: only the article, which has the rule for outliers.
+/// * **MPIBlib**: its documentation for the least number; the sources of `MPIB_measure_max` for the bounds. The comments
+///   announce a double barrier, but the code has a single one for each call. Other versions make at least 30 and at most
+///   1,000 calls.
+/// * **mpicroscope**: only the article.
+/// * **mpptest**: the sources of `goptest`, its program for collectives. It also has a barrier after every series, and
+///   looks for the minimum by rank 0's mean; this preset uses that of the slowest rank.
 /// * **ReproMPI**: algorithm 5 and section V of the article on hierarchical clock synchronization (2018), and its
-///   sources for the 1.2 broadcasts between the announcement of a start and the start. They have a barrier before the
-///   announcement, the algorithm has none.
+///   sources for the 1.2 broadcasts between the announcement of a start and the start. The sources have a barrier before
+///   the announcement, the algorithm has none.
 ///
 /// ```
 /// use downbeat_measure::{Preset, Stopping};
@@ -86,22 +86,22 @@ pub enum Preset {
     Phloem,
     /// Special Karlsruher MPI-Benchmark.
     Skampi,
-    /// Hoefler's.
+    /// Hoefler's NBCBench.
     NbcBench,
-    /// Grove's and Coddington's.
+    /// Grove's and Coddington's MPIBench.
     MpiBench,
-    /// Lastovetsky's.
+    /// Lastovetsky's MPIBlib.
     MpiBlib,
-    /// Träff's.
+    /// Träff's mpicroscope.
     Mpicroscope,
-    /// Gropp's and Lusk's.
+    /// Gropp's and Lusk's mpptest.
     Mpptest,
-    /// Hunold's and Carpen-Amarie's.
+    /// Hunold's and Carpen-Amarie's ReproMPI.
     ReproMpi,
 }
 
 impl Preset {
-    /// All there are.
+    /// All presets.
     pub const ALL: [Self; 10] = [
         Self::Osu,
         Self::Imb,
@@ -115,7 +115,7 @@ impl Preset {
         Self::ReproMpi,
     ];
 
-    /// As it is written.
+    /// Name in options and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Osu => "osu",
@@ -131,14 +131,14 @@ impl Preset {
         }
     }
 
-    /// Whether call `i` of a series has rank `i`, modulo their number, as its root, where the operation has one.
-    /// Otherwise the root stays rank 0.
+    /// Returns true if call `i` of a series has rank `i` modulo the number of ranks as its root, if the operation has a root.
+    /// Otherwise the root is always rank 0.
     pub const fn rotates_root(self) -> bool {
         matches!(self, Self::Imb | Self::Mpptest)
     }
 }
 
-/// As it is written in options and records.
+/// Writes the [name](Self::name).
 impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_can_be_parsed() {
         for preset in Preset::ALL {
             assert_eq!(preset.to_string().parse(), Ok(preset));
         }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_make_sense_for_all_sizes() {
+    fn methods_are_valid_for_all_sizes() {
         for preset in Preset::ALL {
             for bytes in [0, 1, 8_192, 8_193, 40 << 20, u64::MAX] {
                 let method = preset.method(bytes);

@@ -1,28 +1,29 @@
-//! From what all ranks saw of many calls to the figures that a benchmark prints: section 2 and table 4 of the paper on
-//! reproducible MPI benchmarking.
+//! Processing of the observations of all ranks into the figures that a benchmark prints: section 2 and table 4 of the
+//! paper on reproducible MPI benchmarking.
 
 mod extremes;
+mod figure;
 mod global;
 mod label;
 mod median;
 mod mpi_bench;
 mod nbc_bench;
 mod osu;
-mod rank_averages;
 mod root_best;
 mod skampi;
 #[cfg(test)]
 mod test_data;
 
 use crate::error::{MeasureError, MethodError};
-use downbeat_records::stats::{Confidence, Sample};
+use downbeat_records::stats::Confidence;
 use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
+pub use figure::{Figure, PerRank};
 
-/// How observations become figures. Only valid observations count.
+/// Processing of observations into figures. Only valid observations count.
 ///
-/// # What fits what
-/// A scheme gives stamps of one [`Basis`]: MS1 times every call by the ranks' own clocks (`Local`), MS4 and DriftRound-ClockBasis
-/// time every call by one clock (`Global`), and MS2 and MS3 time many calls at once, of which only means are known
+/// # Schemes that a processing fits
+/// A scheme provides times of one [`Basis`]: MS1 times every call by the ranks' local clocks (`Local`), MS4 and Round-Time
+/// time every call by the global clock (`Global`), and MS2 and MS3 time many calls together and provide only means
 /// (`Means`).
 ///
 /// | processing | label | MS1 | MS2, MS3 | MS4, Round-Time |
@@ -32,87 +33,67 @@ use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
 /// | PS2 mpicroscope, MPIBlib | `extremes`, `extremes/root` | yes | no: the extremes of means are not those of calls | yes |
 /// | PS3 OSU | `osu` | yes | yes | yes |
 /// | PS4 MPIBlib | `global` | no: needs one clock | no: needs one clock | yes |
-/// | PS5 MPIBench | `mpibench` | yes | no: a mean has swallowed its outliers | yes |
+/// | PS5 MPIBench | `mpibench` | yes | no: a mean hides its outliers | yes |
 /// | PS6 NBCBench | `nbcbench/mean` | yes | yes | yes |
 /// | | `nbcbench/median`, `/min`, `/max` | yes | no: those of means are not those of calls | yes |
 /// | PS7 IMB, Phloem | `rank-averages` | yes | yes | yes |
 /// | PS8 mpptest | `root-best` | yes | yes | yes |
 ///
-/// A call that was timed by itself is a series of one, so PS7 and PS8 take it, though the programs that they come from do
-/// not time single calls. A series is no call: so PS1, PS2 and PS5 do not take series. All but `median` and PS4 know
-/// nothing but how long each rank was in a call, also where there is one clock: that is how they were published.
+/// A call that was timed by itself is a series of one, so PS7 and PS8 accept it, though the programs that they come from
+/// do not time single calls. PS1, PS2 and PS5 need single calls, and do not accept series. All but `median` and PS4 use
+/// only the duration of a call on each rank, even with a global clock: that is how they were published.
 ///
 /// # Labels
-/// The names above, or `ps1` to `ps8`. Behind a `/` may stand the confidence of an interval (`extremes/0.99`,
-/// `extremes/root/0.99`, `global/0.99`; 0.95 if left out), the factor of `mpibench/2`, and what `nbcbench/median` takes
-/// of every rank.
+/// The names above, or `ps1` to `ps8`, optionally followed by `/` and the confidence of an interval (`extremes/0.99`,
+/// `extremes/root/0.99`, `global/0.99`; 0.95 if left out), the factor (`mpibench/2`), or the figure of every rank
+/// (`nbcbench/median`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Processing {
-    /// Downbeat's own: median, quartiles, mean, least and greatest of the [run-times](Observations::run_time).
+    /// Downbeat's own: median, quartiles, mean, minimum and maximum of the [run-times](Observations::run_time).
     #[default]
     Median,
-    /// PS1, SKaMPI: mean, standard deviation and standard error of the middle half of the calls, by the time of the
-    /// slowest rank of each.
+    /// PS1, SKaMPI: mean, standard deviation and standard error of the middle half of the calls, by the time of each call's
+    /// slowest rank.
     Skampi,
-    /// PS2, mpicroscope and MPIBlib: mean, least and greatest of the times of the slowest rank of each call, and the
-    /// interval that the mean is in.
+    /// PS2, mpicroscope and MPIBlib: mean, minimum and maximum of the times of each call's slowest rank, and the confidence
+    /// interval of the mean.
     Extremes {
-        /// Take the root's times instead of the slowest rank's, as MPIBlib can.
+        /// True to take the times of the root instead of the slowest rank, as MPIBlib can.
         root_only: bool,
-        /// That of the interval; MPIBlib's is 95 %.
+        /// Confidence of the interval; 95 % in MPIBlib.
         confidence: Confidence,
     },
-    /// PS3, OSU: the mean of each rank, and of these the mean, the least and the greatest.
+    /// PS3, OSU: mean, minimum and maximum of the ranks' means.
     Osu,
-    /// PS4, MPIBlib: the mean of the times from the root's start to the last rank's end, and the interval that it is in.
+    /// PS4, MPIBlib: mean of the times from the root's start to the last rank's end, and its confidence interval.
     Global {
-        /// That of the interval; MPIBlib's is 95 %.
+        /// Confidence of the interval; 95 % in MPIBlib.
         confidence: Confidence,
     },
-    /// PS5, MPIBench: mean, least and greatest of the times of all calls on all ranks but for outliers.
+    /// PS5, MPIBench: mean, minimum and maximum of the times of all calls on all ranks without outliers.
     MpiBench {
-        /// A time is an outlier if it is more than this many times the 99th percentile of all times; at least 1.
-        /// MPIBench's is 2.
+        /// Multiple of the 99th percentile of all times above which a time is an outlier; at least 1, and 2 in MPIBench.
         factor: f64,
     },
-    /// PS6, NBCBench: one figure of each rank, and the greatest of these.
+    /// PS6, NBCBench: maximum of a figure over all ranks.
     NbcBench {
-        /// Which figure.
+        /// Figure of each rank.
         per_rank: PerRank,
     },
-    /// PS7, Intel's benchmarks and Phloem: the mean of each rank, and of these the mean, the least and the greatest.
+    /// PS7, Intel's benchmarks and Phloem: mean, minimum and maximum of the ranks' means.
     RankAverages,
-    /// PS8, mpptest: the least of the root's means.
+    /// PS8, mpptest: minimum of the root's means.
     RootBest,
 }
 
-/// What is taken of all times of one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "they say what they are")]
-pub enum PerRank {
-    Mean,
-    Median,
-    Min,
-    Max,
-}
-
-/// A figure that a benchmark prints.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// What it is called: no blanks, no `=`.
-    pub name: &'static str,
-    /// Its value in nanoseconds.
-    pub nanos: f64,
-}
-
 impl Processing {
-    /// The factor of MPIBench for outliers.
+    /// MPIBench's factor for outliers.
     pub const MPI_BENCH_FACTOR: f64 = 2.0;
 
-    /// Whether it makes sense of such stamps. To be asked before anything is measured.
+    /// Checks that the processing fits times of this basis. Call this before measuring.
     ///
     /// # Errors
-    /// Why it does not; or that a parameter is out of its range.
+    /// If it does not fit, or a parameter is out of its range.
     pub fn fits(&self, basis: Basis) -> Result<(), MethodError> {
         let single_calls = |what| match basis {
             Basis::Global | Basis::Local => Ok(()),
@@ -135,11 +116,12 @@ impl Processing {
         }
     }
 
-    /// The figures. The first is the one to report; those that need two values are left out if there is one.
+    /// Computes the figures, the first of which is the one to report. Figures that need two values are left out if there is
+    /// only one.
     ///
     /// # Errors
-    /// When it does not [fit](Self::fits), when there is no such rank as the root, when no observation is valid, or when
-    /// a time is not finite.
+    /// If the processing does not [fit](Self::fits), if the root is not one of the ranks, if no observation is valid, or if a
+    /// time is not finite.
     pub fn apply(
         &self,
         observations: &Observations,
@@ -167,23 +149,16 @@ impl Processing {
                 root_only,
                 confidence,
             } => extremes::figures(observations, root_only.then_some(root), confidence),
-            Self::Osu => osu::figures(observations),
+            Self::Osu | Self::RankAverages => osu::figures(observations),
             Self::Global { confidence } => global::figures(observations, root, confidence),
             Self::MpiBench { factor } => mpi_bench::figures(observations, factor),
             Self::NbcBench { per_rank } => nbc_bench::figures(observations, per_rank),
-            Self::RankAverages => rank_averages::figures(observations),
             Self::RootBest => root_best::figures(observations, root),
         }
     }
 }
 
-impl Figure {
-    const fn new(name: &'static str, nanos: f64) -> Self {
-        Self { name, nanos }
-    }
-}
-
-/// Whether a mean that a rank sent is none. Comparisons would pass over it. CallTimes are whole numbers, and always finite.
+/// Returns true if a mean is not finite, which comparisons would not detect. Timestamps are integers, and always finite.
 fn any_not_finite(observations: &Observations) -> bool {
     let ranks = observations.ranks();
     match observations.call_times() {
@@ -196,67 +171,13 @@ fn any_not_finite(observations: &Observations) -> bool {
     }
 }
 
-/// The times of one rank in all valid calls.
-fn rank_times(observations: &Observations, rank: usize) -> Vec<f64> {
-    observations
-        .valid()
-        .map(|call| observations.time(call, rank))
-        .collect()
-}
-
-/// The time of the slowest rank in each valid call: not the run-time, which begins when the first rank does.
-fn slowest_times(observations: &Observations) -> Vec<f64> {
-    let slowest = |call| {
-        (0..observations.ranks())
-            .map(|rank| observations.time(call, rank))
-            .fold(f64::MIN, f64::max)
-    };
-    observations.valid().map(slowest).collect()
-}
-
-/// The mean of every rank's times.
-fn rank_means(observations: &Observations) -> Result<Vec<f64>, MeasureError> {
-    (0..observations.ranks())
-        .map(|rank| Ok(Sample::new(&mut rank_times(observations, rank))?.mean()))
-        .collect()
-}
-
-fn least(sample: &Sample<'_>) -> f64 {
-    sample.quantile(0.0)
-}
-
-fn greatest(sample: &Sample<'_>) -> f64 {
-    sample.quantile(1.0)
-}
-
-/// Mean, least and greatest, as nearly everybody reports.
-fn mean_and_extremes(sample: &Sample<'_>) -> Vec<Figure> {
-    let (mean, min, max) = (sample.mean(), least(sample), greatest(sample));
-    vec![
-        Figure::new("mean", mean),
-        Figure::new("min", min),
-        Figure::new("max", max),
-    ]
-}
-
-/// The ends of the interval that the mean is in; nothing if there is but one value.
-fn interval_of_mean(sample: &Sample<'_>, confidence: Confidence) -> impl Iterator<Item = Figure> {
-    let interval = sample.mean_interval(confidence);
-    interval.into_iter().flat_map(|at| {
-        [
-            Figure::new("mean-low", at.low),
-            Figure::new("mean-high", at.high),
-        ]
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::test_data::{five_calls, global, local};
     use super::*;
 
     const ALL: [(&str, [bool; 3]); 13] = [
-        // On one clock, on local ones, on means.
+        // Fits a global clock, local clocks, means.
         ("median", [true, true, true]),
         ("ps1", [true, true, false]),
         ("ps2", [true, true, false]),
@@ -273,7 +194,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_makes_no_sense_is_refused_before_and_after_measuring() {
+    fn misfits_are_refused_before_and_after_measuring() {
         let times: &[&[i64]] = &[&[30, 40], &[20, 25]];
         let means = CallTimes::Means(vec![30.0, 40.0, 20.0, 25.0]);
         let means = Observations::new(2, vec![ObservationState::Valid; 2], means).unwrap();
@@ -349,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_processed_is_said() {
+    fn invalid_roots_factors_and_times_are_refused() {
         let calls = global(&five_calls());
         assert_eq!(
             Processing::Osu.apply(&calls, 2),

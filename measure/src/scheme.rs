@@ -1,4 +1,4 @@
-//! How observations are made: one scheme per file.
+//! Schemes that make observations, one per file.
 
 mod each_call;
 mod round_time;
@@ -21,7 +21,7 @@ use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::Observations;
 
-/// How observations are made.
+/// Scheme that makes observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -31,24 +31,26 @@ pub enum Scheme {
     Series(Series),
     /// MS4: calls begin at agreed times, one window after the other.
     Windows(Windows),
-    /// Each round has a common start, which is told shortly before.
+    /// Round-Time: each round has a common start, which is announced shortly before.
     RoundTime(RoundTime),
 }
 
 impl Scheme {
-    /// The same with another barrier, if it has one.
+    /// Replaces the barrier, if the scheme has one.
     #[must_use]
     pub fn with_barrier(mut self, barrier: Barrier) -> Self {
         match &mut self {
-            Self::EachCall(EachCall { barrier: its })
-            | Self::Series(Series { barrier: its, .. }) => *its = barrier,
+            Self::EachCall(EachCall { barrier: current })
+            | Self::Series(Series {
+                barrier: current, ..
+            }) => *current = barrier,
             Self::Windows(_) | Self::RoundTime(_) => {}
         }
         self
     }
 }
 
-/// As it is written in options and records.
+/// Writes the name in options and records.
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -64,7 +66,7 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A scheme that knows what it has to know of the operation and the ranks.
+/// Scheme whose parameters were determined for an operation and the ranks.
 pub(crate) enum PreparedScheme {
     EachCall(EachCall),
     Series(Series),
@@ -86,7 +88,7 @@ impl PreparedScheme {
         })
     }
 
-    /// Makes so many calls that are thrown away, in a series of their own where calls are timed together.
+    /// Makes a number of calls that are discarded, in a series of their own if calls are timed together.
     pub(crate) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
@@ -100,8 +102,8 @@ impl PreparedScheme {
         }
     }
 
-    /// So many more observations, the first of which has this number; less if time is up, for schemes whose observations
-    /// are agreed on one by one.
+    /// Makes a number of observations, the first of which has the number `first`; fewer if the time is over, for schemes
+    /// that agree on every observation.
     pub(crate) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
@@ -124,7 +126,7 @@ impl PreparedScheme {
         }
     }
 
-    /// How many calls an observation is the mean of, if it is one.
+    /// Returns the number of calls per observation, if observations are means.
     pub(crate) fn calls_together(&self) -> Option<u32> {
         if let Self::Series(series) = self {
             Some(series.calls)
@@ -133,14 +135,14 @@ impl PreparedScheme {
         }
     }
 
-    /// Learns from what was seen, on rank 0.
+    /// Adapts the scheme to a batch of observations, on rank 0.
     pub(crate) fn adapt(&mut self, batch: &Observations) {
         if let Self::Windows(windows) = self {
             windows.adapt(batch);
         }
     }
 
-    /// What it found out by itself, as it stands at the end: names and times.
+    /// Returns the durations that the scheme determined by itself, with their names.
     pub(crate) fn details(&self) -> Vec<(&'static str, Duration)> {
         match self {
             Self::EachCall(_) | Self::Series(_) => Vec::new(),

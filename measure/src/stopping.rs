@@ -1,4 +1,4 @@
-//! When enough was measured.
+//! Rules that decide when there are enough observations.
 
 mod decay;
 mod label;
@@ -17,8 +17,8 @@ pub use progress::StoppingProgress;
 use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
-/// When enough was measured. Every rule has a greatest number of observations, in which also those count that are not
-/// valid: so nothing is measured for ever.
+/// Rule that decides when there are enough observations. Every rule limits the number of all observations, valid or not,
+/// so that each measurement ends.
 ///
 /// # Labels
 /// | rule | label | example |
@@ -28,7 +28,7 @@ use downbeat_records::stats::Confidence;
 /// | SKaMPI's relative standard error | `rse/BOUND/LEAST/MOST` | `rse/0.025/8/1000` |
 /// | MPIBlib's interval of the mean | `interval/CONFIDENCE/BOUND/LEAST/MOST` | `interval/0.95/0.025/5/1000` |
 /// | mpicroscope's decay | `decay/linear/BATCH/MOST`, `decay/exponential/BATCH/MOST` | `decay/linear/100/10000` |
-/// | mpptest's neighbours of the least | `near/BOUND/TIMES/LEAST/MOST` | `near/0.05/3/4/30` |
+/// | mpptest's run-times near the minimum | `near/BOUND/TIMES/LEAST/MOST` | `near/0.05/3/4/30` |
 ///
 /// ```
 /// use downbeat_clock_core::Duration;
@@ -37,86 +37,86 @@ use downbeat_records::stats::Confidence;
 /// let rule: Stopping = "rse/0.1/4/100".parse()?;
 /// let mut progress = StoppingProgress::new(rule);
 /// assert_eq!(progress.next(&[], 0, Duration::ZERO), 4);
-/// // The mean is 10, its standard error 0.74: within a tenth, so that this is precise enough.
+/// // The mean is 10 and its standard error 0.74, which is within a tenth of the mean.
 /// assert_eq!(progress.next(&[9.0, 11.0, 8.5, 11.5], 4, Duration::from_micros(40)), 0);
 /// assert_eq!(progress.stop_reason(), Some(StopReason::Precise));
 /// # Ok::<(), downbeat_measure::MethodError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stopping {
-    /// After this many observations.
+    /// A number of observations.
     Count {
-        /// How many.
+        /// Number of observations.
         most: u32,
     },
-    /// When so much time has passed.
+    /// A time slice.
     TimeSlice {
-        /// Since the first observation began.
+        /// Time since the start of the first observation.
         slice: Duration,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// SKaMPI: when the standard error of the mean run-time is at most this share of it.
+    /// SKaMPI: until the standard error of the mean run-time is at most a share of the mean.
     RelativeError {
-        /// The share.
+        /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
-        /// The least number of valid observations, and how many are made between two looks at them; at least 2.
+        /// Least number of valid observations, and number of observations between two checks; at least 2.
         least: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// MPIBlib: when the interval that the mean run-time is in reaches no further from it than this share of it.
+    /// MPIBlib: until the half-width of the confidence interval of the mean run-time is at most a share of the mean.
     Interval {
-        /// That of the interval.
+        /// Confidence of the interval.
         confidence: Confidence,
-        /// The share.
+        /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
-        /// The least number of valid observations; at least 2.
+        /// Least number of valid observations; at least 2.
         least: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// mpicroscope: when nothing is left of `most` observations, of which more fall away after every batch without
-    /// a new least run-time.
+    /// mpicroscope: until none of `most` observations remain; every batch without a new minimum run-time reduces the number
+    /// of remaining observations.
     Decay {
-        /// How many fall away.
+        /// Reduction after a batch without a new minimum.
         decay: Decay,
-        /// How many observations are made before the next look at the least run-time.
+        /// Number of observations of a batch.
         batch: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
-    /// mpptest: when so many run-times were within this share of the least one.
+    /// mpptest: until a number of run-times were within a share of the minimum.
     NearLeast {
-        /// The share.
+        /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
-        /// How many. A new least run-time lets the counting begin again.
+        /// Number of run-times near the minimum. A new minimum restarts the count.
         times: u32,
-        /// How many of the first valid observations do not count.
+        /// Number of valid observations at the beginning that do not count.
         least: u32,
-        /// The greatest number of observations.
+        /// Greatest number of observations.
         most: u32,
     },
 }
 
-/// Why nothing more was measured.
+/// Reason why a measurement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// As many observations were made as were asked for.
+    /// The requested number of observations was made.
     Count,
     /// The time was over.
     TimeSlice,
-    /// The mean was known well enough.
+    /// The mean was precise enough.
     Precise,
-    /// No new least run-time was found for long enough.
+    /// No new minimum run-time was found for long enough.
     Decayed,
-    /// The least run-time was nearly met often enough.
+    /// Enough run-times were near the minimum.
     NearLeast,
-    /// The greatest number of observations was made before the rule was content.
+    /// The greatest number of observations was reached before the rule was satisfied.
     Most,
 }
 
-/// As it is written in records.
+/// Writes the name in records.
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -131,10 +131,10 @@ impl fmt::Display for StopReason {
 }
 
 impl Stopping {
-    /// The same rule, if its parameters make sense.
+    /// Returns the rule if its parameters are valid.
     ///
     /// # Errors
-    /// Which of them does not.
+    /// If a parameter is out of its range, or two contradict each other.
     pub fn checked(self) -> Result<Self, MethodError> {
         let at_least = |name, found: u32, least| {
             if found >= least {
@@ -169,7 +169,7 @@ impl Stopping {
                 bound, least, most, ..
             } => {
                 share(bound)?;
-                // One observation says nothing of how far others would be from it.
+                // A single observation has no standard error.
                 at_least(LEAST, least, 2)?;
                 in_order(LEAST, least, most)?;
             }
@@ -191,7 +191,7 @@ impl Stopping {
         Ok(self)
     }
 
-    /// How long observations are made, if that is what counts.
+    /// Returns the time slice, if the rule is one.
     pub const fn slice(&self) -> Option<Duration> {
         if let Self::TimeSlice { slice, .. } = self {
             Some(*slice)
@@ -200,7 +200,7 @@ impl Stopping {
         }
     }
 
-    /// The greatest number of observations.
+    /// Returns the greatest number of observations.
     pub fn most(&self) -> u32 {
         match *self {
             Self::Count { most }
@@ -213,7 +213,7 @@ impl Stopping {
     }
 }
 
-/// What the numbers of observations are called in labels and errors.
+// Names of parameters in the forms of labels and in errors.
 const LEAST: &str = "LEAST";
 const MOST: &str = "MOST";
 const BATCH: &str = "BATCH";
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_with_parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_refused() {
         let error = |rule: Stopping| rule.checked().unwrap_err();
         let too_few = |name, found, least| MethodError::TooFew { name, found, least };
         assert_eq!(error(Stopping::Count { most: 0 }), too_few(MOST, 0, 1));

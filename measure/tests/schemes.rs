@@ -1,8 +1,5 @@
-//! What the schemes see of simulated ranks, of which the truth is known.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test fails where something is missing"
-)]
+//! Measurements of simulated ranks, whose true times are known.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
 use downbeat_measure::{
@@ -16,10 +13,10 @@ use downbeat_sync::{
     collective,
 };
 
-/// To read a clock takes so long.
+/// Duration of reading a clock in nanoseconds.
 const READ: i64 = 10;
 
-/// A cluster whose messages all take a microsecond, and whose clocks show the truth.
+/// Cluster with message latencies of a microsecond and perfect clocks.
 fn cluster(ranks: u32) -> SimCluster {
     let link = NetworkLink::steady(Duration::from_micros(1));
     SimCluster {
@@ -40,14 +37,14 @@ fn cluster(ranks: u32) -> SimCluster {
     }
 }
 
-/// All ranks go on so long after the last of them came here: longer than it takes them to agree on when that was.
+/// Nanoseconds from the arrival of the last rank until all ranks continue: longer than agreeing on that arrival takes.
 const MEETING: i64 = 1_000_000;
 
-/// The instant at which the last rank came.
+/// Returns the time at which the last rank arrived.
 async fn last(comm: &SimComm) -> Result<Timestamp<VirtualTime>, CommError> {
-    let came = comm.true_now().as_nanos() as u64;
+    let entered = comm.true_now().as_nanos() as u64;
     Ok(Timestamp::from_nanos(
-        collective::all_reduce(comm, came, u64::max).await? as i64,
+        collective::all_reduce(comm, entered, u64::max).await? as i64,
     ))
 }
 
@@ -55,14 +52,14 @@ fn pause_until(comm: &SimComm, instant: Timestamp<VirtualTime>) {
     comm.pause(instant - comm.true_now());
 }
 
-/// What is called.
+/// Behaviour of the test operation.
 #[derive(Clone, Copy)]
 enum TestCall {
-    /// Nobody leaves before the last has come.
+    /// All ranks leave at the same time after the last has entered.
     Meet,
-    /// Every rank works for itself, as long as this says of the number of the call.
+    /// Every rank works independently, for a duration that depends on the number of the call.
     Work(fn(u32) -> i64),
-    /// It fails on rank 1.
+    /// The operation fails on rank 1.
     Fail,
 }
 
@@ -86,7 +83,7 @@ impl Operation for TestOperation<'_> {
     }
 }
 
-/// A barrier that every rank leaves so many nanoseconds later than the one before it.
+/// Coordinator with a barrier that every rank leaves `imbalance` nanoseconds after the previous rank.
 struct SkewedCoordinator<'a> {
     comm: &'a SimComm,
     imbalance: i64,
@@ -102,16 +99,16 @@ impl Coordinator for SkewedCoordinator<'_> {
         Ok(())
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
-        MessageCoordinator(self.comm).broadcast(word).await
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).broadcast(value).await
     }
 
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
-        MessageCoordinator(self.comm).bitwise_or(word).await
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
+        MessageCoordinator(self.comm).bitwise_or(value).await
     }
 }
 
-/// By clocks that show the truth.
+/// Returns a global clock without errors.
 fn global() -> ClockBasis {
     let shown: ClockModel<Counter, Global> = SimClock::nominal_model().unwrap().renamed();
     ClockBasis::Global(shown)
@@ -139,7 +136,7 @@ const ROUND_TIME: Scheme = Scheme::RoundTime(RoundTime {
     adaptive: true,
 });
 
-/// What each rank gets.
+/// Returns the results of all ranks.
 fn all_results(
     ranks: u32,
     method: &Method,
@@ -162,7 +159,7 @@ fn all_results(
     cluster(ranks).run(program).unwrap()
 }
 
-/// What rank 0 gets, where nothing fails.
+/// Returns the result of rank 0 if no rank fails.
 fn measure(
     ranks: u32,
     method: &Method,
@@ -179,7 +176,7 @@ fn measure(
 }
 
 #[test]
-fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_sees() {
+fn the_imbalance_of_a_barrier_biases_ms1_but_not_round_time() {
     for ranks in [2, 3, 5] {
         let reported = |scheme, time, imbalance| {
             let measured = measure(ranks, &method(scheme, 10), time, imbalance, TestCall::Meet);
@@ -194,7 +191,7 @@ fn the_imbalance_of_a_barrier_is_in_what_ms1_sees_and_not_in_what_round_time_see
                 reported(ROUND_TIME, global(), 0)
             );
         }
-        // With a barrier of no imbalance, both see the truth, to what it takes to read a clock and to wait for it.
+        // With a barrier without imbalance, both find the true time, up to the cost of reading clocks.
         for (scheme, time) in [(MS1, local()), (ROUND_TIME, global())] {
             let error = reported(scheme, time, 0) - MEETING;
             assert!((0..=3 * READ).contains(&error), "{error}");
@@ -211,7 +208,7 @@ fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
     let work = TestCall::Work(|number| 1_000 + 100 * i64::from(number % 4));
     let ms2 = measure(3, &method(Scheme::Series(series), 5), local(), 0, work);
     assert_eq!(ms2.observations.len(), 5);
-    // Two readings of the clock are between the stamps at most.
+    // There are at most two readings of the clock between the timestamps.
     let mean = ms2.figures[0].nanos;
     assert!(
         (1_150.0..=1_150.0 + 2.0 * READ as f64 / 4.0).contains(&mean),
@@ -227,11 +224,11 @@ fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
 }
 
 #[test]
-fn a_call_that_is_longer_than_its_window_spoils_itself_and_the_next() {
+fn a_call_longer_than_its_window_invalidates_itself_and_the_next() {
     let windows = Scheme::Windows(Windows {
         window: Some(Duration::from_micros(20)),
     });
-    // The fourth call is a little too long; the eleventh by almost two windows, which three calls need to catch up with.
+    // The fourth call is slightly too long; the eleventh by almost two windows, so that the next three calls are late.
     let work = TestCall::Work(|number| match number {
         3 => 21_000,
         10 => 55_000,
@@ -254,7 +251,7 @@ fn a_call_that_is_longer_than_its_window_spoils_itself_and_the_next() {
     expected[11..14].fill("late");
     assert_eq!(states, expected);
     assert_eq!(found.details, [("window", Duration::from_micros(20))]);
-    // What is left is not touched by it.
+    // Valid calls are not affected.
     let longest = found
         .observations
         .run_times()
@@ -281,9 +278,9 @@ fn windows_find_their_size() {
 }
 
 #[test]
-fn rounds_without_slack_are_late_and_counted_and_slack_that_follows_mends_it() {
-    // To reach the last of eight ranks takes three messages and some readings; then half as much, a third of the ranks are
-    // told too late.
+fn rounds_without_slack_are_late_and_adaptive_slack_prevents_it() {
+    // The last of eight ranks receives the start after three messages and some clock readings, which is too late without
+    // slack.
     let fixed = |slack, adaptive| {
         let scheme = Scheme::RoundTime(RoundTime { slack, adaptive });
         all_results(8, &method(scheme, 400), global(), 0, TestCall::Meet).swap_remove(0)
@@ -321,7 +318,7 @@ fn a_time_slice_ends_rounds_in_time() {
         TestCall::Meet,
     );
     assert_eq!(found.stop_reason, StopReason::TimeSlice);
-    // A round takes a millisecond for the meeting, and some microseconds for agreeing.
+    // A round takes a millisecond for the operation, and some microseconds for agreeing.
     assert!(
         (45..=50).contains(&found.observations.len()),
         "{}",
@@ -333,7 +330,7 @@ fn a_time_slice_ends_rounds_in_time() {
 }
 
 #[test]
-fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
+fn no_rank_waits_for_an_operation_that_fails_on_one_rank() {
     let series = Series {
         barrier: Barrier::Tree,
         barrier_after_each: true,
@@ -354,7 +351,7 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
                 ..method(scheme, 5)
             };
             let found = all_results(3, &method, global(), 0, TestCall::Fail);
-            // That rank says so; the others hear no more than that it left.
+            // That rank has the reason; the others only notice that it left.
             assert_eq!(
                 found[1],
                 Err(MeasureError::Operation(CommError::NotReady)),
@@ -371,7 +368,7 @@ fn an_operation_that_fails_on_one_rank_leaves_nobody_waiting() {
 }
 
 #[test]
-fn schemes_with_agreed_starts_need_one_clock() {
+fn schemes_with_agreed_starts_need_a_global_clock() {
     for scheme in [ROUND_TIME, Scheme::Windows(Windows { window: None })] {
         let found = all_results(2, &method(scheme, 5), local(), 0, TestCall::Meet);
         assert_eq!(
@@ -385,7 +382,7 @@ fn schemes_with_agreed_starts_need_one_clock() {
 }
 
 #[test]
-fn a_clock_that_stands_is_no_endless_wait() {
+fn a_stopped_clock_is_an_error() {
     let standing = SimCluster {
         clocks: Clocks::perfect(),
         ..cluster(1)
@@ -414,7 +411,7 @@ fn a_clock_that_stands_is_no_endless_wait() {
     );
 }
 
-/// How far apart ranks leave the library's barrier, call by call.
+/// Measures the imbalance of a barrier.
 fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
     let program = async |comm: &SimComm| {
         let (clock, coordinator) = (comm.clock(), SkewedCoordinator { comm, imbalance });
@@ -461,11 +458,11 @@ fn the_imbalance_of_a_barrier_is_found_exactly() {
 
 #[test]
 fn ranks_leave_a_tree_further_apart_than_a_dissemination() {
-    // With steady messages and a power of two, all ranks of a dissemination leave at once, but for when they began.
+    // With equal latencies and a power of two, all ranks leave a dissemination barrier at once if they enter at once.
     let [even, tree] =
         [Barrier::Dissemination, Barrier::Tree].map(|barrier| imbalances(8, barrier, 0));
     let [even, tree] = [even, tree].map(|found| found.figures()[0].nanos);
     assert!(even <= 2.0 * READ as f64, "{even}");
-    // The root leaves three messages before the last leaf.
+    // The root leaves three message latencies before the last leaf.
     assert!(tree >= 1_000.0, "{tree}");
 }

@@ -1,4 +1,4 @@
-//! Looking at the clocks of all ranks again and again.
+//! Repeated measurement of the clock offsets of all ranks.
 
 use core::ops::ControlFlow;
 
@@ -7,46 +7,46 @@ use downbeat_sync::{
     AccuracyCheck, Comm, OffsetAlgorithm, RankOffset, RankSample, SyncError, collective,
 };
 
-/// Measures the offsets of the clocks of all ranks to that of rank 0, at regular times.
+/// Measures the offsets of all ranks' clocks to that of rank 0 at regular intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriftWatch {
-    /// How much time there is between two looks.
+    /// Time between two rounds.
     pub every: Duration,
-    /// How long to look on; there is a look at the beginning and one at the end.
+    /// Total time; there is a round at its beginning and one at its end.
     pub during: Duration,
-    /// How an offset is measured.
+    /// Algorithm that measures an offset.
     pub offset: OffsetAlgorithm,
 }
 
-/// What was seen in one look, on rank 0.
+/// Offsets of all ranks in one round, on rank 0.
 #[derive(Clone, Copy, Debug)]
 pub struct DriftRound<'a> {
-    /// Counted from 0, with those that were missed.
+    /// Number of the round, counted from 0 and including missed rounds.
     pub number: u64,
-    /// When it began.
+    /// Start of the round, since the beginning.
     pub after: Duration,
     /// Offset of each rank, by its own clock.
     pub offsets: &'a [RankOffset],
 }
 
 impl DriftWatch {
-    /// How many looks there are, if none takes longer than the time to the next one.
+    /// Returns the number of rounds, if none takes longer than the interval.
     pub fn rounds(&self) -> u64 {
         self.last() + 1
     }
 
-    /// The number of the last look.
+    /// Returns the number of the last round.
     fn last(&self) -> u64 {
         (self.during.as_nanos().max(0) / self.every.as_nanos().max(1)) as u64
     }
 
-    /// Looks on. All ranks call this, with equal values. `passed` is the time since the beginning, and `pause` lets more
-    /// of it pass; of what `take` does with a look only rank 0 needs to know, and it can end all.
+    /// Runs all rounds. All ranks call this, with equal values. `passed` returns the time since the beginning, and `pause`
+    /// waits for a time. `take` is called on rank 0 only, and can end all rounds.
     ///
-    /// Looks that cannot begin in time, since the one before took so long, are missed.
+    /// Rounds that cannot begin in time, because the one before took too long, are missed.
     ///
     /// # Errors
-    /// When a rank is gone, or on a rank whose clock stepped back during a look; the others then hear of it.
+    /// If a rank is gone, or the clock of a rank stepped back during a round; then all ranks fail.
     pub async fn run<K: Clock, M: Comm>(
         &self,
         (clock, local): (&K, &ClockModel<Counter, Local>),
@@ -60,7 +60,7 @@ impl DriftWatch {
             offset: self.offset,
             ranks: RankSample::ALL,
         };
-        // The check is for clocks that were synchronized: these are as they are.
+        // The accuracy check expects global clocks; here it checks unsynchronized ones.
         let shown = local.renamed();
         let every = self.every.as_nanos().max(1);
         let mut number = 0;
@@ -71,15 +71,15 @@ impl DriftWatch {
                 return Ok(());
             }
             pause(Duration::from_nanos(every.saturating_mul(number as i64)) - passed());
-            // Ranks that woke up late keep none waiting in the middle of an exchange.
+            // After the barrier, no rank that woke up late delays an exchange.
             collective::barrier(comm).await?;
             let after = passed();
-            let seen = check.measure(clock, shown, comm).await?;
+            let offsets = check.measure(clock, shown, comm).await?;
             if comm.rank() == 0 {
                 let enough = take(DriftRound {
                     number,
                     after,
-                    offsets: &seen,
+                    offsets: &offsets,
                 })
                 .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
@@ -112,7 +112,8 @@ mod tests {
         }
     }
 
-    /// What rank 0 sees of each of the others, with their clocks; `takes` is what it does with a look.
+    /// Returns the offsets that rank 0 measures, with all clocks, and the numbers of the rounds. Rank 0 spends the time
+    /// `takes` after each round.
     fn watch(
         watch: DriftWatch,
         clocks: Clocks,
@@ -148,8 +149,8 @@ mod tests {
         };
         let mut found = cluster(clocks).run(program).unwrap();
         let clocks: Vec<_> = found.iter().map(|(clock, ..)| clock.clone()).collect();
-        let (_, seen, numbers) = found.swap_remove(0);
-        let series = seen
+        let (_, offsets, numbers) = found.swap_remove(0);
+        let series = offsets
             .into_iter()
             .map(|samples| OffsetSeries::new(samples).unwrap());
         (clocks.into_iter().zip(series).collect(), numbers)
@@ -163,7 +164,7 @@ mod tests {
         }
     }
 
-    /// What the clock gained on that of rank 0 in so many seconds, per nanosecond of its own.
+    /// Returns what the clock gained on that of rank 0 in this number of seconds, per nanosecond of its own time.
     fn true_drift(clock: &SimClock, reference: &SimClock, during: i64) -> f64 {
         let ends = [0, during * 1_000_000_000].map(Timestamp::from_nanos);
         let [passed, of_reference] = [clock, reference].map(|clock| {
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drift_that_clocks_have_is_found() {
+    fn the_true_drift_is_found() {
         let clocks = Clocks {
             drift: Drift::Within(2e-5),
             offset: Duration::from_secs(3),
@@ -202,15 +203,18 @@ mod tests {
                 matches!(fit.quality, FitQuality::RSquared(share) if share > 0.999_99),
                 "{fit:?}"
             );
-            let left = series.begin_to_end().unwrap();
-            assert!(left.largest.abs() < Duration::from_micros(1), "{left:?}");
-            // In truth, nothing is left.
-            assert_eq!(left.bounds.unwrap().0, Duration::ZERO);
+            let residual = series.begin_to_end().unwrap();
+            assert!(
+                residual.largest.abs() < Duration::from_micros(1),
+                "{residual:?}"
+            );
+            // The true residual is 0.
+            assert_eq!(residual.bounds.unwrap().0, Duration::ZERO);
         }
     }
 
     #[test]
-    fn clocks_that_wander_are_the_further_from_a_line_the_longer_it_is() {
+    fn residuals_of_wandering_clocks_grow_with_the_window() {
         let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(100),
@@ -234,7 +238,7 @@ mod tests {
                 residuals.sum::<i64>() / windows.len() as i64
             };
             let by_length = [5, 20, 80, 320].map(typical);
-            // A walk's residual grows with the length to the power of three halves: eightfold.
+            // The residual of a random walk grows with the length to the power of three halves: eightfold.
             assert!(
                 by_length.windows(2).all(|pair| pair[1] > 3 * pair[0]),
                 "{by_length:?}"
@@ -243,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_take_too_long_are_missed_and_the_end_is_kept() {
+    fn rounds_that_take_too_long_are_missed_and_the_end_is_kept() {
         let (found, numbers) = watch(seconds(10), Clocks::perfect(), Duration::from_millis(2_500));
         assert_eq!(numbers, [0, 3, 6, 9]);
         assert_eq!(found[1].1.samples().len(), 4);
     }
 
     #[test]
-    fn rank_0_can_end_it() {
+    fn rank_0_can_end_all_rounds() {
         let program = async |comm: &SimComm| {
             let (clock, local, mut looks) = (comm.clock(), SimClock::nominal_model().unwrap(), 0);
             let take = |_: DriftRound<'_>| {

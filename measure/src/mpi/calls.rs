@@ -1,4 +1,4 @@
-//! How the functions of MPI are called.
+//! Calls of MPI functions.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::{c_int, c_void};
@@ -6,22 +6,22 @@ use core::ffi::{c_int, c_void};
 use downbeat_sync::MpiError;
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op};
 
-/// All that any operation is called with.
+/// Arguments of all operations; each operation uses some of them.
 #[derive(Debug)]
 pub(super) struct CallArguments {
     pub(super) comm: MPI_Comm,
     pub(super) rank: c_int,
     pub(super) ranks: c_int,
     pub(super) root: c_int,
-    /// What this rank contributes, or `MPI_IN_PLACE`.
+    /// Send buffer of this rank, or `MPI_IN_PLACE`.
     pub(super) send: *const c_void,
-    /// Where it gets its result, or `MPI_IN_PLACE`.
+    /// Receive buffer of this rank, or `MPI_IN_PLACE`.
     pub(super) recv: *mut c_void,
-    /// The message, of an operation that has no other.
+    /// Buffer of an operation that has only one.
     pub(super) buffer: *mut c_void,
-    /// Elements of a block.
+    /// Number of elements of a block.
     pub(super) count: c_int,
-    /// Elements of every rank's block, and where it begins.
+    /// Number of elements of every rank's block, and the index of its first element.
     pub(super) counts: *const c_int,
     pub(super) starts: *const c_int,
     pub(super) datatype: MPI_Datatype,
@@ -31,29 +31,30 @@ pub(super) struct CallArguments {
 /// Calls MPI.
 ///
 /// # Safety
-/// MPI is running, this thread may call it, and the arguments are an operation's own: its communicator, numbers and
-/// types, and buffers as large as its [`OperationEntry`](super::entries::OperationEntry) says; nobody else uses those during the call.
+/// MPI is running, this thread may call it, and the arguments are those of an operation: its communicator, counts and
+/// types, and buffers as large as its `OperationEntry` requires, which nothing else uses during the call.
 pub(super) type MpiCall = unsafe fn(&CallArguments) -> Result<(), MpiError>;
 
-/// What waits for all, moves or combines messages: a blocking function, and its non-blocking form.
+/// Blocking form of an operation, and the non-blocking one if it exists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallPair {
     pub(super) blocking: MpiCall,
-    /// Waits at once.
+    /// Non-blocking form followed by a wait.
     pub(super) immediate: Option<MpiCall>,
 }
 
-/// The calls of these two functions with these arguments, after which the non-blocking one takes its request.
+/// Creates the calls of a blocking and a non-blocking function with these arguments; the non-blocking one also takes a
+/// request.
 macro_rules! collective {
     ($blocking:ident, $immediate:ident: $($argument:ident)*) => {{
         unsafe fn blocking(with: &$crate::mpi::calls::CallArguments) -> Result<(), downbeat_sync::MpiError> {
-            // SAFETY: the caller vouches for MPI and for the arguments.
+            // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
             let code = unsafe { mpi::ffi::$blocking($(with.$argument),*) };
             downbeat_sync::MpiError::check(stringify!($blocking), code)
         }
         unsafe fn immediate(with: &$crate::mpi::calls::CallArguments) -> Result<(), downbeat_sync::MpiError> {
             let mut request = $crate::mpi::calls::no_request();
-            // SAFETY: the caller vouches for MPI and for the arguments; the request can be written to.
+            // SAFETY: the caller guarantees that MPI runs and that the arguments are valid; the request is writable.
             let code = unsafe { mpi::ffi::$immediate($(with.$argument,)* &raw mut request) };
             downbeat_sync::MpiError::check(stringify!($immediate), code)?;
             $crate::mpi::calls::wait(request)
@@ -68,20 +69,20 @@ pub(super) fn no_request() -> ffi::MPI_Request {
     unsafe { ffi::RSMPI_REQUEST_NULL }
 }
 
-/// Waits for what was just begun.
+/// Waits for a request.
 #[inline(always)]
 pub(super) fn wait(mut request: ffi::MPI_Request) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
-    // SAFETY: MPI has just made the request, so it runs; no status is wanted.
+    // SAFETY: MPI has just created the request, so it is running; the status is ignored.
     let code = unsafe { ffi::MPI_Wait(&raw mut request, no_status) };
     MpiError::check("MPI_Wait", code)
 }
 
-/// Order is all that tells messages apart.
+/// Tag of all messages, which are distinguished only by their order.
 const TAG: c_int = 0;
 
-/// Calls nothing.
+/// No call.
 pub(super) const EMPTY: CallPair = {
     unsafe fn empty(_: &CallArguments) -> Result<(), MpiError> {
         Ok(())
@@ -97,7 +98,7 @@ pub(super) const PING_PONG: CallPair = {
     unsafe fn ping_pong(with: &CallArguments) -> Result<(), MpiError> {
         match with.rank {
             0 => {
-                // SAFETY: the caller vouches for it, also below.
+                // SAFETY: guaranteed by the caller.
                 unsafe { send(with, 1) }?;
                 // SAFETY: as above.
                 unsafe { receive(with, 1) }
@@ -121,7 +122,7 @@ pub(super) const PING_PONG: CallPair = {
 /// As for [`MpiCall`].
 #[inline(always)]
 unsafe fn send(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
-    // SAFETY: the caller vouches for MPI and for the arguments.
+    // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
     let code = unsafe { ffi::MPI_Send(with.send, with.count, with.datatype, to, TAG, with.comm) };
     MpiError::check("MPI_Send", code)
 }
@@ -132,7 +133,7 @@ unsafe fn send(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
 unsafe fn receive(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
-    // SAFETY: the caller vouches for MPI and for the arguments; no status is wanted.
+    // SAFETY: the caller guarantees that MPI runs and that the arguments are valid; the status is ignored.
     let code = unsafe {
         ffi::MPI_Recv(
             with.recv,
@@ -147,7 +148,7 @@ unsafe fn receive(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
     MpiError::check("MPI_Recv", code)
 }
 
-/// Every rank sends to the next and receives from the one before.
+/// Every rank sends to the next rank and receives from the previous one.
 pub(super) const SENDRECV: CallPair = {
     unsafe fn sendrecv(with: &CallArguments) -> Result<(), MpiError> {
         let next = if with.rank + 1 == with.ranks {
@@ -170,7 +171,7 @@ pub(super) const SENDRECV: CallPair = {
         } = *with;
         // SAFETY: a constant.
         let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
-        // SAFETY: the caller vouches for MPI and for the arguments; no status is wanted.
+        // SAFETY: the caller guarantees that MPI runs and that the arguments are valid; the status is ignored.
         let code = unsafe {
             ffi::MPI_Sendrecv(
                 send, count, datatype, next, TAG, recv, count, datatype, previous, TAG, comm,

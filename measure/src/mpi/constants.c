@@ -1,4 +1,4 @@
-/* What is a cast in some libraries' mpi.h and an address in others', so that only a C compiler can tell its value. */
+/* Constants that are casts in some libraries' mpi.h and addresses in others', so that only a C compiler knows them. */
 #include <mpi.h>
 
 void *downbeat_mpi_in_place(void) { return MPI_IN_PLACE; }

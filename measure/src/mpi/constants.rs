@@ -1,7 +1,7 @@
-//! Constants of the MPI library that its bindings do not have.
+//! Constants of the MPI library that its bindings lack.
 //!
-//! `MPI_IN_PLACE` is 1 in Open MPI and -1 in MPICH, and either header writes it as a cast, of which bindings can tell
-//! no value: so C code tells it, compiled with the header of the library that is linked.
+//! `MPI_IN_PLACE` is 1 in Open MPI and -1 in MPICH, and both headers write it as a cast, whose value the generated bindings
+//! omit: C code returns it, compiled with the header of the linked library.
 
 use core::ffi::c_void;
 
@@ -14,12 +14,12 @@ unsafe extern "C" {
     safe fn downbeat_mpi_byte() -> MPI_Datatype;
 }
 
-/// Stands for a buffer, where the other one is used for both.
+/// Returns `MPI_IN_PLACE`, the argument for a buffer if the other buffer is used for both.
 pub(super) fn in_place() -> *mut c_void {
     downbeat_mpi_in_place()
 }
 
-/// `MPI_BYTE`.
+/// Returns `MPI_BYTE`.
 pub(super) fn byte() -> MPI_Datatype {
     downbeat_mpi_byte()
 }

@@ -1,4 +1,4 @@
-//! What messages are made of, and how it is combined.
+//! Datatypes of messages, and reductions.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,18 +12,18 @@ use super::constants::byte;
 use crate::error::MethodError;
 use crate::names::look_up;
 
-/// What a message is made of.
+/// Datatype of the elements of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Datatype {
-    /// `MPI_BYTE`: bits that mean no number.
+    /// `MPI_BYTE`: bits without a numeric value.
     Byte,
     /// `MPI_INT8_T`.
     Int8,
     /// `MPI_INT16_T`.
     Int16,
-    /// `MPI_INT32_T`; by the name of `int`, too.
+    /// `MPI_INT32_T`, also named `int`.
     Int32,
-    /// `MPI_INT64_T`; by the name of `long`, too.
+    /// `MPI_INT64_T`, also named `long`.
     Int64,
     /// `MPI_UINT8_T`.
     Uint8,
@@ -39,17 +39,17 @@ pub enum Datatype {
     Double,
 }
 
-/// What the bits of a datatype mean.
+/// Kind of number that a datatype represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberKind {
-    Nothing,
+    None,
     Signed,
     Unsigned,
     Float,
 }
 
 impl Datatype {
-    /// All there are.
+    /// All datatypes.
     pub const ALL: [Self; 11] = [
         Self::Byte,
         Self::Int8,
@@ -64,7 +64,7 @@ impl Datatype {
         Self::Double,
     ];
 
-    /// As it is asked for.
+    /// Name in options and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Byte => "byte",
@@ -81,7 +81,7 @@ impl Datatype {
         }
     }
 
-    /// How many bytes one takes.
+    /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Byte | Self::Int8 | Self::Uint8 => 1,
@@ -91,20 +91,19 @@ impl Datatype {
         }
     }
 
-    /// Whether MPI combines it so (MPI 4.0, section 6.9.2).
+    /// Returns true if MPI defines the reduction for the datatype (MPI 4.0, section 6.9.2).
     pub const fn allows(self, reduction: Reduction) -> bool {
         use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
         match (self.meaning(), reduction) {
-            (NumberKind::Nothing, Band | Bor | Bxor)
+            (NumberKind::None, Band | Bor | Bxor)
             | (NumberKind::Signed | NumberKind::Unsigned, _) => true,
-            (NumberKind::Nothing, _) => false,
+            (NumberKind::None, _) => false,
             (NumberKind::Float, Sum | Prod | Min | Max) => true,
             (NumberKind::Float, Land | Lor | Lxor | Band | Bor | Bxor) => false,
         }
     }
 
-    /// How it is combined where nothing else is asked for: bits by "or", as costs least, and numbers without bits of their own
-    /// by their sum.
+    /// Returns the default reduction: bitwise or, which costs least, and the sum for floating-point numbers.
     pub const fn usual_reduction(self) -> Reduction {
         if self.allows(Reduction::Bor) {
             Reduction::Bor
@@ -115,7 +114,7 @@ impl Datatype {
 
     pub(super) const fn meaning(self) -> NumberKind {
         match self {
-            Self::Byte => NumberKind::Nothing,
+            Self::Byte => NumberKind::None,
             Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => NumberKind::Signed,
             Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => NumberKind::Unsigned,
             Self::Float | Self::Double => NumberKind::Float,
@@ -139,7 +138,7 @@ impl Datatype {
     }
 }
 
-/// How a reduction combines what it is given.
+/// Reduction that combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// `MPI_SUM`.
@@ -150,22 +149,22 @@ pub enum Reduction {
     Min,
     /// `MPI_MAX`.
     Max,
-    /// `MPI_LAND`: whether all are true.
+    /// `MPI_LAND`: logical and.
     Land,
-    /// `MPI_LOR`: whether any is true.
+    /// `MPI_LOR`: logical or.
     Lor,
-    /// `MPI_LXOR`: whether an odd number is true.
+    /// `MPI_LXOR`: logical exclusive or.
     Lxor,
-    /// `MPI_BAND`: the same of every bit.
+    /// `MPI_BAND`: bitwise and.
     Band,
-    /// `MPI_BOR`.
+    /// `MPI_BOR`: bitwise or.
     Bor,
-    /// `MPI_BXOR`.
+    /// `MPI_BXOR`: bitwise exclusive or.
     Bxor,
 }
 
 impl Reduction {
-    /// All there are.
+    /// All reductions.
     pub const ALL: [Self; 10] = [
         Self::Sum,
         Self::Prod,
@@ -179,7 +178,7 @@ impl Reduction {
         Self::Bxor,
     ];
 
-    /// As it is asked for.
+    /// Name in options and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -195,7 +194,7 @@ impl Reduction {
         }
     }
 
-    /// Whether its results are only true or false.
+    /// Returns true if the results are truth values.
     pub(super) const fn is_logical(self) -> bool {
         matches!(self, Self::Land | Self::Lor | Self::Lxor)
     }
@@ -254,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_can_be_parsed() {
         for datatype in Datatype::ALL {
             assert_eq!(datatype.to_string().parse(), Ok(datatype));
         }
@@ -272,9 +271,9 @@ mod tests {
         );
     }
 
-    /// The table of the standard: C integers, floating point, byte.
+    /// Compares with the table of the standard for C integers, floating point and bytes.
     #[test]
-    fn what_combines_what_is_as_mpi_says() {
+    fn allowed_reductions_agree_with_mpi() {
         let allowed = |datatype: Datatype| -> Vec<&str> {
             Reduction::ALL
                 .into_iter()

@@ -1,15 +1,15 @@
-//! The operations there are: each is one entry here.
+//! Table of all operations.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use super::calls::{CallPair, EMPTY, PING_PONG, SENDRECV, collective};
 use super::reference::VerifyCase;
 
-/// Everything there is to know of an operation.
+/// Properties of an operation.
 #[derive(Debug)]
 pub(super) struct OperationEntry {
-    /// Its name, and that of its non-blocking form.
+    /// Name of the operation, and of its non-blocking form.
     pub(super) names: [&'static str; 2],
-    /// What a rank contributes, and what it gets.
+    /// Size of what a rank contributes, and of what it gets.
     pub(super) send: BufferExtent,
     pub(super) recv: BufferExtent,
     pub(super) has_root: bool,
@@ -17,7 +17,7 @@ pub(super) struct OperationEntry {
     pub(super) in_place: InPlace,
     pub(super) min_ranks: u32,
     pub(super) calls: CallPair,
-    /// What a rank must find at a place of what it gets; `None` where anything may be.
+    /// Returns the expected element at an index of a rank's result; `None` where any value is allowed.
     pub(super) expects: fn(&VerifyCase, usize) -> Option<i64>,
 }
 
@@ -26,13 +26,13 @@ impl OperationEntry {
         self.send != BufferExtent::Nothing
     }
 
-    /// Whether MPI is told where blocks begin, so that all of them together are counted.
-    pub(super) fn starts_are_told(&self) -> bool {
+    /// Returns true if MPI is given the index of every block, so that all elements together must fit into an `int`.
+    pub(super) fn passes_block_starts(&self) -> bool {
         self.names[0].ends_with('v')
     }
 }
 
-/// How much memory a rank needs for what it contributes or gets.
+/// Size of what a rank contributes or gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BufferExtent {
     Nothing,
@@ -40,33 +40,33 @@ pub(super) enum BufferExtent {
     Block,
     /// One block for every rank.
     BlockPerRank,
-    /// The same, but only the root needs it.
+    /// One block for every rank, on the root only.
     AtRoot,
-    /// A part of a block: the ranks' parts are equal, or some have one element more.
+    /// Part of a block: the ranks' parts are equal, or the first ones have one element more.
     Share,
 }
 
-/// How `MPI_IN_PLACE` is used.
+/// Use of `MPI_IN_PLACE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InPlace {
-    /// It is not, for this reason.
+    /// Not supported, for this reason.
     No(&'static str),
-    /// What a rank contributes stands at the beginning of what it gets.
+    /// The contribution is at the beginning of the receive buffer.
     Whole(InPlaceRanks),
-    /// It stands where the rank's own block is.
+    /// The contribution is at the rank's own block of the receive buffer.
     OwnBlock(InPlaceRanks),
-    /// The root leaves its own block where it is.
+    /// The root keeps its own block in the send buffer.
     Kept,
 }
 
-/// InPlaceRanks is to use `MPI_IN_PLACE`.
+/// Ranks that pass `MPI_IN_PLACE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InPlaceRanks {
     All,
     Root,
 }
 
-/// What most operations are like.
+/// Properties of most operations.
 const USUAL: OperationEntry = OperationEntry {
     names: ["", ""],
     send: BufferExtent::Block,
@@ -91,7 +91,7 @@ pub(super) static ENTRIES: [OperationEntry; 19] = [
     OperationEntry {
         names: ["bcast", "ibcast"],
         has_root: true,
-        in_place: InPlace::No("it has only one buffer anyway"),
+        in_place: InPlace::No("it has only one buffer"),
         calls: collective!(MPI_Bcast, MPI_Ibcast: buffer count datatype root comm),
         expects: |at, place| (!at.is_root()).then(|| at.input(at.root, place)),
         ..USUAL
@@ -224,21 +224,21 @@ pub(super) static ENTRIES: [OperationEntry; 19] = [
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Exscan, MPI_Iexscan: send recv count datatype reduction comm),
-        // Nothing is before rank 0, which may find anything.
+        // No rank is before rank 0, whose result is undefined.
         expects: |at, place| at.combined(0..at.rank, place),
         ..USUAL
     },
     OperationEntry {
         names: ["ping-pong", ""],
         min_ranks: 2,
-        in_place: InPlace::No("it is no collective operation"),
+        in_place: InPlace::No("it is not a collective operation"),
         calls: PING_PONG,
         expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
         ..USUAL
     },
     OperationEntry {
         names: ["sendrecv", ""],
-        in_place: InPlace::No("it is no collective operation"),
+        in_place: InPlace::No("it is not a collective operation"),
         calls: SENDRECV,
         expects: |at, place| Some(at.input((at.rank + at.ranks - 1) % at.ranks, place)),
         ..USUAL

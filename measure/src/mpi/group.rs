@@ -1,4 +1,4 @@
-//! The ranks among which operations run.
+//! Groups of ranks among which operations run.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::c_int;
@@ -11,34 +11,35 @@ use mpi::traits::Equivalence;
 
 use crate::operation::Coordinator;
 
-/// The ranks among which operations run: all of them, or the first ones.
+/// Group of ranks among which operations run: all ranks, or the first ones.
 ///
-/// They have a communicator of their own. It returns its errors, and is freed when the last clone and the last
-/// operation is dropped.
+/// A group has a communicator of its own, which returns errors, and is freed when the last clone and the last operation
+/// are dropped.
 ///
-/// Its ranks come coordinator by the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`.
+/// As a [`Coordinator`], a group calls the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`.
 #[derive(Clone, Debug)]
 pub struct MpiGroup {
     comm: Rc<MpiComm>,
 }
 
 impl MpiGroup {
-    /// All ranks of `comm`, which all must call this.
+    /// Creates a group of all ranks of `comm`, which all must call this.
     ///
     /// # Errors
-    /// When MPI fails.
+    /// If MPI fails.
     pub fn all(comm: &MpiComm) -> Result<Self, CommError> {
-        // Every rank has this color, and so is there.
+        // Every rank is among the first `size` ones, so this cannot fail.
         Self::first(comm, comm.size())?.ok_or(CommError::NoSuchRank {
             rank: comm.rank(),
             size: comm.size(),
         })
     }
 
-    /// The first `ranks` ranks of `comm`, in their order; `None` on the others. All ranks of `comm` must call this.
+    /// Creates a group of the first `ranks` ranks of `comm`, in their order; `None` on the other ranks. All ranks of `comm`
+    /// must call this.
     ///
     /// # Errors
-    /// When there are not so many, or MPI fails.
+    /// If `comm` has fewer ranks, or MPI fails.
     pub fn first(comm: &MpiComm, ranks: u32) -> Result<Option<Self>, CommError> {
         if ranks > comm.size() {
             return Err(CommError::NoSuchRank {
@@ -53,41 +54,41 @@ impl MpiGroup {
         }))
     }
 
-    /// What its ranks send each other messages by.
+    /// Returns the communicator of the group.
     pub fn comm(&self) -> &MpiComm {
         &self.comm
     }
 
-    /// The number of this rank in it.
+    /// Returns the number of this rank in the group.
     pub fn rank(&self) -> u32 {
         self.comm.rank()
     }
 
-    /// How many ranks there are in it.
+    /// Returns the number of ranks in the group.
     pub fn size(&self) -> u32 {
         self.comm.size()
     }
 
-    /// For calls of MPI, which runs if there is one.
+    /// Returns the handle for calls of MPI; fails if MPI is not running.
     #[inline(always)]
     pub(super) fn raw(&self) -> Result<MPI_Comm, MpiError> {
         self.comm.raw()
     }
 }
 
-/// What all ranks have to say of something that each of them did.
+/// Combined outcome of an action of every rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupAgreement {
-    /// Whether all did the same.
+    /// True if all ranks did the same.
     pub(super) same: bool,
-    /// The last rank that failed.
+    /// Last rank that failed.
     pub(super) failed: Option<u32>,
 }
 
 impl MpiGroup {
-    /// Tells all ranks what this one did, and whether it failed.
+    /// Combines the actions of all ranks, each identified by a hash, and their failures.
     pub(super) fn agree(&self, did: u64, failed: bool) -> Result<GroupAgreement, CommError> {
-        // Counted from 1, so that nobody is 0.
+        // Counted from 1, as 0 means no failure.
         let number = if failed {
             u64::from(self.rank()) + 1
         } else {
@@ -100,7 +101,7 @@ impl MpiGroup {
         })
     }
 
-    /// The largest of all ranks' words, for each of some.
+    /// Returns the maximum over all ranks, for each of `N` values.
     #[inline(always)]
     fn each_largest<const N: usize>(&self, own: [u64; N]) -> Result<[u64; N], CommError> {
         let comm = self.raw()?;
@@ -108,38 +109,37 @@ impl MpiGroup {
         let (from, to) = (own.as_ptr().cast(), largest.as_mut_ptr().cast());
         // SAFETY: a constant.
         let max = unsafe { ffi::RSMPI_MAX };
-        // SAFETY: MPI is running, and this is a communicator; there are as many words as it is told, to be read and
-        // elsewhere to be written.
+        // SAFETY: MPI is running, and the communicator is valid; both buffers have `N` elements, and do not overlap.
         let code = unsafe { ffi::MPI_Allreduce(from, to, N as c_int, word(), max, comm) };
         MpiError::check("MPI_Allreduce", code)?;
         Ok(largest)
     }
 }
 
-/// The type of a word.
+/// Returns the MPI datatype of `u64`.
 fn word() -> MPI_Datatype {
     u64::equivalent_datatype().as_raw()
 }
 
-/// Whose word a broadcast tells.
+/// Root of broadcasts.
 const FIRST: c_int = 0;
 
 impl Coordinator for MpiGroup {
     #[inline]
     async fn barrier(&self) -> Result<(), CommError> {
         let comm = self.raw()?;
-        // SAFETY: MPI is running, and this is a communicator.
+        // SAFETY: MPI is running, and the communicator is valid.
         let code = unsafe { ffi::MPI_Barrier(comm) };
         Ok(MpiError::check("MPI_Barrier", code)?)
     }
 
     #[inline]
-    async fn broadcast(&self, mut word_of_all: u64) -> Result<u64, CommError> {
+    async fn broadcast(&self, mut value: u64) -> Result<u64, CommError> {
         let comm = self.raw()?;
-        // SAFETY: as above, and there is one word, which can be written to.
-        let code = unsafe { ffi::MPI_Bcast((&raw mut word_of_all).cast(), 1, word(), FIRST, comm) };
+        // SAFETY: as above; the buffer has one writable element.
+        let code = unsafe { ffi::MPI_Bcast((&raw mut value).cast(), 1, word(), FIRST, comm) };
         MpiError::check("MPI_Bcast", code)?;
-        Ok(word_of_all)
+        Ok(value)
     }
 
     #[inline]
@@ -148,7 +148,7 @@ impl Coordinator for MpiGroup {
         let mut union = own;
         // SAFETY: a constant.
         let or = unsafe { ffi::RSMPI_BOR };
-        // SAFETY: as above, with one word each to be read and to be written.
+        // SAFETY: as above; both buffers have one element, and do not overlap.
         let code = unsafe {
             ffi::MPI_Allreduce(
                 (&raw const own).cast(),

@@ -1,4 +1,4 @@
-//! Operations by their names.
+//! Kinds of operations.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,26 +8,25 @@ use super::entries::{ENTRIES, InPlace, OperationEntry};
 use crate::error::MethodError;
 use crate::names::{look_up, parse_list};
 
-/// An operation of MPI, blocking or not. A non-blocking one is waited for at once.
+/// Operation of MPI, blocking or non-blocking. A non-blocking one is followed by a wait.
 ///
-/// What the size of its message means, for `n` ranks:
+/// Meaning of the message size, for `n` ranks:
 ///
 /// | operation, and its non-blocking form | a message of `bytes` is | a rank has buffers of |
 /// |---|---|---|
 /// | `barrier`, `empty` | nothing: it is 0 | nothing |
-/// | `bcast` | what the root tells | one for the root to send, one for the others to receive |
+/// | `bcast` | what the root sends | one to send for the root, one to receive for the others |
 /// | `reduce`, `allreduce`, `scan`, `exscan` | what a rank contributes, and the result | one to send, one to receive |
-/// | `reduce_scatter` | what a rank contributes; the result is dealt out evenly, the first ranks get one element more | one to send, an `n`th to receive |
+/// | `reduce_scatter` | what a rank contributes; the result is distributed evenly, and the first ranks may get one element more | one to send, an `n`th to receive |
 /// | `reduce_scatter_block` | what a rank gets | `n` to send, one to receive |
 /// | `gather`, `gatherv` | what a rank contributes | one to send, the root `n` to receive |
 /// | `scatter`, `scatterv` | what a rank gets | the root `n` to send, one to receive |
 /// | `allgather`, `allgatherv` | what a rank contributes | one to send, `n` to receive |
-/// | `alltoall`, `alltoallv` | what a rank sends to one other | `n` to send, `n` to receive |
-/// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of both ways | one to send, one to receive |
-/// | `sendrecv` | what every rank sends to the next, and gets from the one before | one to send, one to receive |
+/// | `alltoall`, `alltoallv` | what a rank sends to one rank | `n` to send, `n` to receive |
+/// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of the round trip | one to send, one to receive |
+/// | `sendrecv` | what every rank sends to the next, and gets from the previous one | one to send, one to receive |
 ///
-/// The forms with a `v` are given the same count for every rank. `empty` calls nothing: its time is what it costs to
-/// measure.
+/// The forms with a `v` have the same count for every rank. `empty` calls nothing: its time is the cost of measuring.
 #[derive(Clone, Copy)]
 pub struct OperationKind {
     entry: &'static OperationEntry,
@@ -35,7 +34,7 @@ pub struct OperationKind {
 }
 
 impl OperationKind {
-    /// All there are.
+    /// Returns all operations.
     pub fn all() -> impl Iterator<Item = Self> {
         ENTRIES.iter().flat_map(|entry| {
             let immediate = entry.calls.immediate.map(|call| Self {
@@ -54,11 +53,11 @@ impl OperationKind {
         })
     }
 
-    /// Those that a list names: `allreduce,ibcast`, and `all`, `blocking` and `nonblocking` for many. Each is there
+    /// Parses a list of names: `allreduce,ibcast`; `all`, `blocking` and `nonblocking` name several. Each operation is listed
     /// once, where it is named first.
     ///
     /// # Errors
-    /// When there is no such name.
+    /// If a name is unknown.
     pub fn list(text: &str) -> Result<Vec<Self>, MethodError> {
         parse_list(text, |name| {
             Ok(match name {
@@ -70,37 +69,37 @@ impl OperationKind {
         })
     }
 
-    /// As it is asked for: MPI's name of it, without `MPI_`, in small letters.
+    /// Name in options and records: MPI's name without `MPI_`, in lower case.
     pub fn name(self) -> &'static str {
         self.entry.names[usize::from(self.immediate.is_some())]
     }
 
-    /// Whether it is one call, and not one and a wait.
+    /// Returns true if the operation is blocking.
     pub fn is_blocking(self) -> bool {
         self.immediate.is_none()
     }
 
-    /// Whether it has a message: others have the size 0 only.
+    /// Returns true if the operation has a message; for others, only the size 0 is allowed.
     pub fn has_message(self) -> bool {
         self.entry.has_message()
     }
 
-    /// Whether one rank is not like the others.
+    /// Returns true if the operation has a root.
     pub fn has_root(self) -> bool {
         self.entry.has_root
     }
 
-    /// Whether it combines messages.
+    /// Returns true if the operation is a reduction.
     pub fn has_reduction(self) -> bool {
         self.entry.reduces
     }
 
-    /// Whether it can be done in place.
+    /// Returns true if the operation supports `MPI_IN_PLACE`.
     pub fn has_in_place(self) -> bool {
         !matches!(self.entry.in_place, InPlace::No(_))
     }
 
-    /// How many ranks it takes.
+    /// Returns the least number of ranks.
     pub fn min_ranks(self) -> u32 {
         self.entry.min_ranks
     }
@@ -121,7 +120,7 @@ impl OperationKind {
     }
 }
 
-/// No two have the same name.
+/// Compares names, which are unique.
 impl PartialEq for OperationKind {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
         assert_eq!(all.len(), 16 + 16 + 3);
         for kind in all {
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_each_once() {
+    fn lists_have_no_repetitions() {
         let names = |text| {
             OperationKind::list(text).map(|kinds| kinds.iter().map(|kind| kind.name()).collect())
         };

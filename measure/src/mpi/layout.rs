@@ -1,4 +1,4 @@
-//! How large buffers are, and what is where in them.
+//! Sizes of buffers, and positions of blocks.
 
 use core::ffi::c_int;
 
@@ -7,21 +7,21 @@ use super::error::OperationError;
 use super::kind::OperationKind;
 use super::settings::{OperationSettings, Root};
 
-/// Numbers of elements.
+/// Layout of an operation's buffers, in elements.
 #[derive(Clone, Debug)]
 pub(super) struct BufferLayout {
-    /// How many bytes an element takes.
+    /// Size of an element in bytes.
     pub(super) width: usize,
-    /// Of a block.
+    /// Size of a block.
     pub(super) count: c_int,
-    /// Of each rank's block, and where it begins.
+    /// Size of each rank's block, and the index of its first element.
     pub(super) counts: Vec<c_int>,
     pub(super) starts: Vec<c_int>,
-    /// Of what this rank contributes, or could if it were the root; in place, too.
+    /// Size of this rank's contribution, or of what it would contribute as the root; also if in place.
     pub(super) input: usize,
-    /// Of what it gets.
+    /// Size of this rank's result.
     pub(super) output: usize,
-    /// Of its buffers.
+    /// Sizes of the buffers.
     pub(super) send: usize,
     pub(super) recv: usize,
 }
@@ -44,7 +44,7 @@ impl BufferLayout {
         blocks.check(kind.entry(), width, settings)?;
 
         let root = settings.root == Root::Rotating || settings.root == Root::Rank(rank);
-        let (input, output, send, recv) = blocks.of(kind.entry(), root, settings.in_place);
+        let (input, output, send, recv) = blocks.buffers(kind.entry(), root, settings.in_place);
         let counts: Vec<c_int> = match kind.entry().recv {
             BufferExtent::Share => (0..blocks.ranks)
                 .map(|rank| blocks.share(rank) as c_int)
@@ -53,7 +53,7 @@ impl BufferLayout {
         };
         let starts = counts.iter().scan(0, |next: &mut c_int, count| {
             let start = *next;
-            // Only those that MPI is told are known to fit.
+            // They are only known to fit if MPI is given them.
             *next = next.wrapping_add(*count);
             Some(start)
         });
@@ -70,7 +70,7 @@ impl BufferLayout {
     }
 }
 
-/// A block of so many elements for every rank.
+/// Number of elements of a block, and of blocks: one per rank.
 struct BlockSizes {
     elements: u64,
     rank: u64,
@@ -78,7 +78,7 @@ struct BlockSizes {
 }
 
 impl BlockSizes {
-    /// The result is dealt out evenly, but for what is left over.
+    /// Returns a rank's share of a block that is distributed evenly; the first ranks get the remainder.
     fn share(&self, rank: u64) -> u64 {
         self.elements / self.ranks + u64::from(rank < self.elements % self.ranks)
     }
@@ -93,8 +93,8 @@ impl BlockSizes {
         }
     }
 
-    /// What a rank contributes, what it gets, and how large the buffers for that are.
-    fn of(&self, entry: &OperationEntry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
+    /// Returns the sizes of what a rank contributes, of what it gets, and of its send and receive buffers.
+    fn buffers(&self, entry: &OperationEntry, root: bool, in_place: bool) -> (u64, u64, u64, u64) {
         let (input, output) = (self.extent(entry.send, root), self.extent(entry.recv, root));
         match entry.in_place {
             // One buffer for both.
@@ -104,7 +104,8 @@ impl BlockSizes {
         }
     }
 
-    /// Whether MPI can count them, and the rank that needs the most may have so much memory: all ranks say the same.
+    /// Checks that MPI can count the elements, and that the rank that needs the most memory stays within the limit: all ranks
+    /// get the same result.
     fn check(
         &self,
         entry: &OperationEntry,
@@ -113,7 +114,7 @@ impl BlockSizes {
     ) -> Result<(), OperationError> {
         let memory = settings.memory;
         let too_large = |bytes| Err(OperationError::TooLarge { bytes, memory });
-        // Both buffers with all blocks.
+        // Size of both buffers with all blocks.
         let Some(most) = width
             .checked_mul(2)
             .and_then(|both| both.checked_mul(self.elements))
@@ -123,12 +124,12 @@ impl BlockSizes {
         if most.checked_mul(self.ranks).is_none() {
             return too_large(None);
         }
-        let (_, _, send, recv) = self.of(entry, true, settings.in_place);
+        let (_, _, send, recv) = self.buffers(entry, true, settings.in_place);
         let bytes = (send + recv) * width;
         if bytes > memory || usize::try_from(bytes).is_err() {
             return too_large(Some(bytes));
         }
-        let elements = if entry.starts_are_told() {
+        let elements = if entry.passes_block_starts() {
             self.elements * self.ranks
         } else {
             self.elements
@@ -141,7 +142,7 @@ impl BlockSizes {
     }
 }
 
-/// What can be said without a look at numbers of elements.
+/// Checks everything that does not depend on the number of elements.
 fn check(
     kind: OperationKind,
     ranks: u32,
@@ -201,14 +202,14 @@ mod tests {
         ..SETTINGS
     };
 
-    /// Of rank 1 of 3, with messages of 80 bytes.
+    /// Buffers of rank 1 of 3, with messages of 80 bytes.
     fn buffers(name: &str, settings: &OperationSettings) -> [usize; 2] {
         let layout = BufferLayout::new(name.parse().unwrap(), 1, 3, 80, settings).unwrap();
         [layout.send, layout.recv]
     }
 
     #[test]
-    fn buffers_are_as_large_as_the_documentation_says() {
+    fn buffer_sizes_agree_with_the_documentation() {
         let two_blocks = [
             "bcast",
             "reduce",
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_result_are_dealt_out() {
+    fn shares_of_a_result_are_even() {
         let layout =
             BufferLayout::new("reduce_scatter".parse().unwrap(), 2, 4, 8 * 11, &SETTINGS).unwrap();
         assert_eq!(
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mpi_does_not_have_is_refused() {
+    fn undefined_operations_are_refused() {
         let expected = [
             (
                 refused("ping-pong", 1, 8, &SETTINGS),
@@ -339,7 +340,7 @@ mod tests {
             ),
             (
                 refused("bcast", 2, 8, &IN_PLACE),
-                "bcast cannot be done in place: it has only one buffer anyway",
+                "bcast cannot be done in place: it has only one buffer",
             ),
             (
                 refused("ibarrier", 2, 0, &IN_PLACE),
@@ -347,7 +348,7 @@ mod tests {
             ),
             (
                 refused("sendrecv", 2, 8, &IN_PLACE),
-                "sendrecv cannot be done in place: it is no collective operation",
+                "sendrecv cannot be done in place: it is not a collective operation",
             ),
             (
                 refused(
@@ -365,7 +366,7 @@ mod tests {
         for (found, expected) in expected {
             assert_eq!(found, expected);
         }
-        // Who has no root, or combines nothing, takes no notice of what is wrong there.
+        // Operations without a root or a reduction ignore invalid ones.
         let settings = OperationSettings {
             root: Root::Rank(3),
             reduction: Reduction::Bor,
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_on_all_ranks_before_there_is_a_buffer() {
+    fn sizes_that_are_too_large_are_refused_on_all_ranks() {
         let large = OperationSettings {
             datatype: Datatype::Byte,
             reduction: Reduction::Bor,

@@ -1,4 +1,4 @@
-//! The memory that an operation points to.
+//! Memory that the arguments of an operation point to.
 
 use core::ffi::c_int;
 
@@ -8,7 +8,7 @@ use super::settings::OperationSettings;
 use crate::aligned::{AlignedBytes, BufferError};
 use crate::cache::{BufferWalk, Cache};
 
-/// What the arguments of a call point to. Nobody but MPI uses it while there may be a call.
+/// Memory that the arguments of a call point to. Only MPI uses it during a call.
 #[derive(Debug)]
 pub(super) struct OperationBuffers {
     pub(super) send: MessageBuffer,
@@ -36,7 +36,7 @@ impl OperationBuffers {
     }
 }
 
-/// The place of a message, which may walk through memory.
+/// Buffer of a message, whose offset may change from call to call.
 #[derive(Debug)]
 pub(super) struct MessageBuffer {
     memory: AlignedBytes,
@@ -61,7 +61,7 @@ impl MessageBuffer {
         })
     }
 
-    /// To the next place.
+    /// Moves the message to the next offset.
     pub(super) fn step(&mut self) {
         self.begin = self.walk.next_offset();
     }
@@ -74,9 +74,9 @@ impl MessageBuffer {
         &mut self.memory[self.begin..][..self.length]
     }
 
-    /// Writes this element everywhere, at whatever place the message will be.
+    /// Fills the whole buffer with this element, for all offsets of the message.
     pub(super) fn fill(&mut self, element: &[u8]) {
-        // Places begin where elements can, unless they are aligned to less than an element.
+        // Offsets are multiples of an element, unless the alignment is less than an element.
         let (memory, width) = (&mut self.memory, element.len());
         let rest = memory.len() % width;
         memory

@@ -1,4 +1,4 @@
-//! An operation that is ready to be called.
+//! Prepared operations of an MPI library.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::{c_int, c_void};
@@ -20,7 +20,7 @@ use super::settings::{OperationSettings, Root};
 use crate::cache::CacheState;
 use crate::operation::Operation;
 
-/// An operation of MPI whose buffers are there.
+/// Operation of MPI with allocated buffers.
 ///
 /// ```no_run
 /// use downbeat_measure::{MpiGroup, MpiOperation, Operation, OperationSettings};
@@ -37,21 +37,21 @@ use crate::operation::Operation;
 pub struct MpiOperation {
     kind: OperationKind,
     call: MpiCall,
-    /// The root of all calls, or that of call 0 and as many ranks that take turns.
+    /// Root of call 0, and number of ranks that are roots in turn from there.
     root: u32,
     turns: u32,
     arguments: CallArguments,
-    /// The buffers as this rank passes them, unless it is the root, and if it is.
+    /// Buffers that this rank passes if it is not the root, and if it is.
     usual: BufferPointers,
     as_root: BufferPointers,
     pub(super) memory: OperationBuffers,
     pub(super) layout: BufferLayout,
     pub(super) settings: OperationSettings,
-    /// Keeps the communicator.
+    /// Group whose communicator the operation uses.
     pub(super) group: MpiGroup,
 }
 
-/// The buffers of a call.
+/// Buffers of a call.
 #[derive(Clone, Copy, Debug)]
 struct BufferPointers {
     send: *const c_void,
@@ -60,11 +60,11 @@ struct BufferPointers {
 }
 
 impl MpiOperation {
-    /// Makes the buffers for messages of `bytes`; what that means is said at [`OperationKind`]. All ranks of the group
-    /// must call this, and ask for the same.
+    /// Allocates the buffers for messages of `bytes`, whose meaning is described at [`OperationKind`]. All ranks of the group
+    /// must call this with the same arguments.
     ///
     /// # Errors
-    /// When MPI has no such operation, the buffers are too large, or the ranks do not ask for the same: on all ranks, so
+    /// If MPI does not define the operation, the buffers are too large, or the arguments of the ranks differ: on all ranks, so
     /// that none waits for another one afterwards.
     pub fn prepare(
         kind: OperationKind,
@@ -73,7 +73,7 @@ impl MpiOperation {
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
         let mut hasher = DefaultHasher::new();
-        // Machines may have different caches.
+        // Cache sizes of machines may differ.
         (
             kind.name(),
             bytes,
@@ -93,17 +93,17 @@ impl MpiOperation {
         }
     }
 
-    /// Whether there is such an operation for messages of this size among so many ranks. Nothing is communicated.
+    /// Checks that the operation can be prepared, without communication.
     ///
     /// # Errors
-    /// When there is none.
+    /// If MPI does not define the operation, or the buffers are too large.
     pub fn check(
         kind: OperationKind,
         ranks: u32,
         bytes: u64,
         settings: &OperationSettings,
     ) -> Result<(), OperationError> {
-        // Rank 0 may be the one with the most to hold.
+        // Rank 0 may need more memory than the others.
         (0..ranks)
             .take(2)
             .try_for_each(|rank| BufferLayout::new(kind, rank, ranks, bytes, settings).map(drop))
@@ -154,32 +154,32 @@ impl MpiOperation {
             settings: *settings,
             group: group.clone(),
         };
-        operation.make_ready();
+        operation.reset_buffers();
         Ok(operation)
     }
 
-    /// Which it is.
+    /// Returns the kind of the operation.
     pub fn kind(&self) -> OperationKind {
         self.kind
     }
 
-    /// The numbers of calls and their roots, until the first root comes again.
+    /// Returns the numbers of calls and their roots, until the roots repeat.
     pub(super) fn roots(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let first = self.root;
         (0..self.turns).map(move |call| (call, first + call))
     }
 
-    /// Fills the buffers with what stays finite however often it is combined, and tells MPI where they are.
-    pub(super) fn make_ready(&mut self) {
-        let summed_up = self.settings.in_place && self.settings.reduction == Reduction::Sum;
-        let (bytes, width) = encode(self.settings.datatype, if summed_up { 0 } else { 1 });
+    /// Fills the buffers with values that stay finite in repeated reductions, and updates the pointers.
+    pub(super) fn reset_buffers(&mut self) {
+        let sums_in_place = self.settings.in_place && self.settings.reduction == Reduction::Sum;
+        let (bytes, width) = encode(self.settings.datatype, if sums_in_place { 0 } else { 1 });
         self.memory.send.fill(&bytes[..width]);
         self.memory.recv.fill(&bytes[..width]);
-        self.point();
+        self.update_pointers();
     }
 
-    /// Tells MPI where the buffers are. Whoever has used them since, or moved a message, must do it again.
-    pub(super) fn point(&mut self) {
+    /// Updates the pointers to the buffers. Call this again after using the buffers or moving a message.
+    pub(super) fn update_pointers(&mut self) {
         let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
         let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
         let both = BufferPointers {
@@ -208,7 +208,7 @@ impl MpiOperation {
             ),
             InPlace::No(_) => (both, both),
         };
-        // A broadcast's root has its message where others have what they send.
+        // The root of a broadcast has its message in the send buffer, the others in the receive buffer.
         (self.usual, self.as_root) = (
             usual,
             BufferPointers {
@@ -220,9 +220,9 @@ impl MpiOperation {
 
     #[inline(always)]
     pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
-        // The end of MPI is noticed here.
+        // This fails if MPI was finalized.
         self.arguments.comm = self.group.raw()?;
-        // Most have one root: a division would cost more than all else here.
+        // Most operations have one root: a division would cost more than the rest of this function.
         let root = if self.turns == 1 {
             self.root
         } else {
@@ -240,9 +240,9 @@ impl MpiOperation {
             buffer,
             ..self.arguments
         };
-        // SAFETY: MPI is running, and this thread may call it, as the communicator is there and stays on its thread.
-        // The buffers are as large as the operation's entry says, were pointed to after they were last used otherwise,
-        // and are borrowed by this call. All ranks have the same numbers if they asked for the same operation.
+        // SAFETY: MPI is running, and this thread may call it, as the communicator is valid and stays on its thread.
+        // The buffers are as large as the operation's entry requires; the pointers were updated after any other use of
+        // the buffers, which this call borrows. All ranks have the same counts if they prepared the same operation.
         unsafe { (self.call)(&self.arguments) }?;
         Ok(())
     }
@@ -258,7 +258,7 @@ impl Operation for MpiOperation {
         if self.memory.cache.state() == CacheState::ColdByWalking {
             self.memory.send.step();
             self.memory.recv.step();
-            self.point();
+            self.update_pointers();
         }
         self.memory.cache.prepare();
     }

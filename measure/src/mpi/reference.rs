@@ -1,4 +1,4 @@
-//! What operations are given to check them, and what they have to make of it, done by one rank for all.
+//! Inputs and expected results for verifying operations; one rank computes the inputs of all ranks.
 
 use core::ops::Range;
 
@@ -6,18 +6,18 @@ use fastrand::Rng;
 
 use super::datatype::{Datatype, NumberKind, Reduction};
 
-/// One call as one rank sees it.
+/// One call on one rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VerifyCase {
     pub(super) rank: usize,
     pub(super) ranks: usize,
     pub(super) root: usize,
-    /// Elements of a block.
+    /// Number of elements of a block.
     pub(super) block: usize,
-    /// Where this rank's share of a result begins.
+    /// Index of the first element of this rank's share of a result.
     pub(super) share: usize,
     pub(super) datatype: Datatype,
-    /// `None` where nothing is combined.
+    /// Reduction; `None` if the operation has none.
     pub(super) reduction: Option<Reduction>,
 }
 
@@ -26,13 +26,13 @@ impl VerifyCase {
         self.rank == self.root
     }
 
-    /// The element that a rank contributes at this place.
+    /// Returns the element that a rank contributes at this index.
     ///
-    /// Small enough for every datatype to hold it, and for floating point to combine it without error, in any order.
+    /// It is small enough for every datatype, and for exact floating-point reductions in any order.
     pub(super) fn input(&self, rank: usize, place: usize) -> i64 {
         use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
         let Some(reduction) = self.reduction else {
-            // Different for neighbours either way, also in a byte.
+            // Different for neighbouring ranks and indices, even in a byte.
             return (rank * 37 + place * 11 + 5) as i64;
         };
         let mut random = Rng::with_seed((rank as u64) << 40 ^ place as u64);
@@ -43,10 +43,11 @@ impl VerifyCase {
         };
         match reduction {
             Sum => random.i64(low.max(-3)..=4),
-            // Twos, of which there are at most 20, and ones.
+            // Ones, and at most 20 twos.
             Prod => 1 + i64::from((rank + place).is_multiple_of(3) && rank < 60),
             Min | Max => random.i64(low..=50),
-            // Mostly true and mostly false: else many ranks would always give the same. Not all that is true is 1.
+            // Mostly true and mostly false: otherwise many ranks would always have the same result. True values are not
+            // always 1.
             Land => random.i64(0..8).min(2),
             Lor => (random.i64(0..8) - 5).max(0),
             Lxor => random.i64(0..3),
@@ -56,33 +57,34 @@ impl VerifyCase {
         }
     }
 
-    /// What these ranks' elements of one place are coordinator. `None` of no rank.
-    pub(super) fn combined(&self, mut of: Range<usize>, place: usize) -> Option<i64> {
+    /// Returns the reduction of these ranks' elements at an index; `None` for no ranks.
+    pub(super) fn combined(&self, mut ranks: Range<usize>, place: usize) -> Option<i64> {
         let reduction = self.reduction?;
-        let first = self.input(of.next()?, place);
-        Some(of.fold(first, |sum, rank| {
+        let first = self.input(ranks.next()?, place);
+        Some(ranks.fold(first, |sum, rank| {
             combine(reduction, sum, self.input(rank, place))
         }))
     }
 
-    /// Whether an element is the expected one. Of truth there are several, and MPI does not say which it gives.
+    /// Returns true if an element has the expected value. A true value may be any number except 0, as MPI does not define
+    /// which one a reduction returns.
     pub(super) fn accepts(&self, element: &[u8], expected: i64) -> bool {
-        if self.is_about_truth() {
+        if self.is_logical() {
             return element.iter().any(|byte| *byte != 0) == (expected != 0);
         }
         let (bytes, width) = encode(self.datatype, expected);
         element == &bytes[..width]
     }
 
-    /// An element that is surely not the expected one.
+    /// Returns an element that is different from the expected one.
     pub(super) fn opposite(&self, expected: i64) -> [u8; 8] {
-        if self.is_about_truth() {
+        if self.is_logical() {
             return encode(self.datatype, (expected == 0).into()).0;
         }
         encode(self.datatype, expected).0.map(|byte| !byte)
     }
 
-    fn is_about_truth(&self) -> bool {
+    fn is_logical(&self) -> bool {
         self.reduction.is_some_and(Reduction::is_logical)
     }
 }
@@ -102,10 +104,10 @@ fn combine(reduction: Reduction, a: i64, b: i64) -> i64 {
     }
 }
 
-/// An element of memory, at most as wide as a word.
+/// Bytes of an element, and their number.
 pub(super) type Element = ([u8; 8], usize);
 
-/// A value as a datatype holds it: of integers, the lowest bits.
+/// Encodes a value; integers are truncated to the lowest bits.
 pub(super) fn encode(datatype: Datatype, value: i64) -> Element {
     let mut bytes = [0; 8];
     let width = datatype.bytes() as usize;
@@ -121,7 +123,7 @@ pub(super) fn encode(datatype: Datatype, value: i64) -> Element {
 }
 
 impl Datatype {
-    /// What an element says.
+    /// Formats an element.
     pub(super) fn show(self, element: &[u8]) -> String {
         let mut word = [0; 8];
         match (self, element) {
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_differs_from_rank_to_rank_and_place_to_place() {
+    fn inputs_differ_between_ranks_and_indices() {
         let case = case(Datatype::Byte, None);
         let bytes = |rank| -> Vec<u8> {
             (0..40)
@@ -177,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Else verification could not tell one from another.
+    /// Otherwise verification could not distinguish reductions.
     #[test]
     fn reductions_have_different_results() {
         for datatype in Datatype::ALL {
@@ -189,7 +191,7 @@ mod tests {
                 let results: Vec<i64> = (0..200)
                     .map(|place| case.combined(0..5, place).unwrap())
                     .collect();
-                // What the others would make of the same.
+                // Results of the other reductions for the same input.
                 for other in Reduction::ALL
                     .into_iter()
                     .filter(|other| *other != reduction && datatype.allows(*other))
@@ -203,9 +205,9 @@ mod tests {
                             results[place],
                         )
                     };
-                    let tells = (0..200).filter(|place| wrong(*place)).count();
-                    // Whether any is true is, of truth, the same as whether any bit is there.
-                    let same_of_truth = matches!(
+                    let differing = (0..200).filter(|place| wrong(*place)).count();
+                    // As truth values, these reductions have equal results.
+                    let same_truth_values = matches!(
                         (reduction, other),
                         (
                             Reduction::Lor,
@@ -216,15 +218,15 @@ mod tests {
                         (Reduction::Land, Reduction::Min | Reduction::Prod)
                     );
                     assert!(
-                        tells > 10 || same_of_truth,
-                        "{datatype} {reduction} {other}: {tells}"
+                        differing > 10 || same_truth_values,
+                        "{datatype} {reduction} {other}: {differing}"
                     );
                 }
             }
         }
     }
 
-    /// Floating point and bytes hold them as they are, whatever the order.
+    /// Floating-point numbers and bytes represent results exactly in any order.
     #[test]
     fn results_are_exact() {
         for reduction in [
@@ -247,7 +249,7 @@ mod tests {
         }));
     }
 
-    /// By hand.
+    /// Compares with reductions by hand.
     #[test]
     fn ranks_are_combined() {
         let results = Reduction::ALL.map(|reduction| combine(reduction, 6, -3));
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_opposite_is_wrong_and_truth_has_several_values() {
+    fn opposites_are_wrong_and_true_has_several_values() {
         for datatype in Datatype::ALL {
             for reduction in Reduction::ALL.map(Some).into_iter().chain([None]) {
                 let case = case(datatype, reduction);

@@ -1,4 +1,4 @@
-//! What all operations of a measurement are to be like.
+//! Settings of all operations of a measurement.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,31 +8,30 @@ use crate::aligned::Alignment;
 use crate::cache::CacheState;
 use crate::error::MethodError;
 
-/// What operations are to be like. Those that have no reduction, or no root, take no notice of it.
+/// Settings of operations. Operations without a reduction or a root ignore these settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperationSettings {
-    /// What messages are made of.
+    /// Datatype of the elements.
     pub datatype: Datatype,
-    /// How it is combined.
+    /// Reduction that combines elements.
     pub reduction: Reduction,
-    /// Whose the message is, or who gets it.
+    /// Root of the operation.
     pub root: Root,
-    /// Whether messages are where their results will be, as by `MPI_IN_PLACE`: all ranks', or where only the root has
-    /// both, the root's.
+    /// True to use `MPI_IN_PLACE`: on all ranks, or on the root if only the root has both a contribution and a result.
     ///
-    /// MPICH 4.0.2 crashes where more than 2 KiB are reduced in place to another root than rank 0.
+    /// MPICH 4.0.2 crashes if more than 2 KiB are reduced in place to another root than rank 0.
     pub in_place: bool,
-    /// Where messages begin.
+    /// Alignment of messages.
     pub alignment: Alignment,
-    /// What the caches are to be like before a call.
+    /// State of the caches before a call.
     pub cache: CacheState,
-    /// The size of the cache that is to be cold; warm ones need none.
+    /// Size of the cache to make cold; warm caches need no size.
     pub cache_bytes: usize,
-    /// The messages of a rank take no more bytes than this; what makes caches cold is not counted.
+    /// Memory limit for the messages of a rank, in bytes, without the memory that makes caches cold.
     pub memory: u64,
 }
 
-/// Bytes combined by "or", which every size allows; root 0; warm caches; up to 1 GiB of messages.
+/// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -48,12 +47,12 @@ impl Default for OperationSettings {
     }
 }
 
-/// The one rank of an operation that is not like the others.
+/// Root of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
-    /// Always this one.
+    /// Always this rank.
     Rank(u32),
-    /// Every rank in its turn: in call `i` the rank `i` modulo their number.
+    /// All ranks in turn: rank `i` modulo the number of ranks in call `i`.
     Rotating,
 }
 

@@ -1,4 +1,4 @@
-//! Whether MPI does what it should.
+//! Verification of the results of operations.
 
 use core::ops::Range;
 
@@ -8,22 +8,22 @@ use super::operation::MpiOperation;
 use super::reference::{VerifyCase, encode};
 
 impl MpiOperation {
-    /// Calls it once, with every root that it can have, and compares what all ranks get with what one rank would
-    /// compute for all; all ranks must call this, and fail if one does. The buffers are then as they were.
+    /// Calls the operation once with each of its roots, and compares the results of all ranks with expected ones. All ranks
+    /// must call this, and all fail if one does. Afterwards the buffers have their initial content.
     ///
-    /// Of a barrier it says only that it ends.
+    /// For a barrier this only checks that it returns.
     ///
     /// # Errors
-    /// When a result is wrong, or MPI fails.
+    /// If a result is wrong, or MPI fails.
     pub fn verify(&mut self) -> Result<(), OperationError> {
         let mut found = Ok(());
         for (call, root) in self.roots() {
             let case = self.case(root);
-            self.set_up(&case);
+            self.fill_buffers(&case);
             self.call_now(call)?;
             found = found.and(self.compare(&case));
         }
-        self.make_ready();
+        self.reset_buffers();
         match self.group.agree(0, found.is_err())?.failed {
             Some(rank) => found.and(Err(OperationError::WrongElsewhere { rank })),
             None => Ok(()),
@@ -46,7 +46,7 @@ impl MpiOperation {
         }
     }
 
-    /// Where in the second buffer this rank's contribution is, if it is there.
+    /// Returns the range of this rank's contribution in the receive buffer, if it is there.
     fn in_place(&self, case: &VerifyCase) -> Option<Range<usize>> {
         match self.kind().entry().in_place {
             _ if !self.settings.in_place => None,
@@ -61,22 +61,22 @@ impl MpiOperation {
         }
     }
 
-    /// Whether the root gets nothing, as it keeps what it has.
-    fn keeps(&self, case: &VerifyCase) -> bool {
+    /// Returns true if this rank is the root, and keeps its own block in the send buffer.
+    fn keeps_own_block(&self, case: &VerifyCase) -> bool {
         self.settings.in_place && case.is_root() && self.kind().entry().in_place == InPlace::Kept
     }
 
-    /// What this rank must find at a place of its second buffer.
+    /// Returns the expected element at an index of this rank's receive buffer.
     fn expected(&self, case: &VerifyCase, place: usize) -> Option<i64> {
-        if self.keeps(case) {
+        if self.keeps_own_block(case) {
             None
         } else {
             (self.kind().entry().expects)(case, place)
         }
     }
 
-    /// Writes what this rank contributes, and what is wrong everywhere else.
-    fn set_up(&mut self, case: &VerifyCase) {
+    /// Writes this rank's contribution, and wrong values everywhere else.
+    fn fill_buffers(&mut self, case: &VerifyCase) {
         let width = self.layout.width;
         for (place, element) in self
             .memory
@@ -98,7 +98,7 @@ impl MpiOperation {
             self.memory.recv.bytes_mut()[place * width..][..width]
                 .copy_from_slice(&content[..width]);
         }
-        self.point();
+        self.update_pointers();
     }
 
     fn compare(&mut self, case: &VerifyCase) -> Result<(), OperationError> {

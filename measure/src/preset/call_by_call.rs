@@ -1,15 +1,15 @@
-//! Every preset, call by call, against what its suite is known to do.
+//! The calls of every preset, compared with those of its suite.
 
 use super::Preset;
 use super::recorded::{RANKS, measure};
 use crate::{Measurement, StopReason};
 
-/// What came of messages of this size, if the operation takes these times in turn; and what happened.
+/// Measures an operation that takes these times in turn; returns the result and all events.
 fn run(preset: Preset, bytes: u64, nanos: &[i64]) -> (Measurement, Vec<String>) {
     measure(preset, bytes, 0, &[nanos])
 }
 
-/// Call after call, by these numbers, in the midst of what is before and after each; all have root 0 unless it rotates.
+/// Events of calls with these numbers, each with events before and after it; the root is 0 unless the preset rotates it.
 fn calls(
     preset: Preset,
     numbers: core::ops::Range<u32>,
@@ -53,7 +53,7 @@ fn expect(found: &[String], expected: &[Vec<String>]) {
 }
 
 #[test]
-fn osu_has_a_barrier_before_each_call_of_which_the_first_do_not_count() {
+fn osu_has_a_barrier_before_each_call_and_warms_up() {
     let osu = |bytes, nanos: &[i64]| run(Preset::Osu, bytes, nanos);
     for (bytes, warm_up, counted) in [
         (0, 100, 1_000),
@@ -78,7 +78,7 @@ fn osu_has_a_barrier_before_each_call_of_which_the_first_do_not_count() {
 }
 
 #[test]
-fn imb_times_a_series_behind_two_barriers_and_changes_the_root() {
+fn imb_times_a_series_after_two_barriers_and_rotates_the_root() {
     let imb = Preset::Imb;
     let sizes = [
         (0, 1_000),
@@ -139,8 +139,8 @@ fn phloem_times_calls_and_barriers_in_a_series_of_50_ms() {
 }
 
 #[test]
-fn skampi_looks_at_the_error_after_every_eight_windows() {
-    // Alike, they are precise at once. With 9 and 11 us the error is 3.8 % after 8, and 2.6 % after 16; with 5 and 15
+fn skampi_checks_the_error_after_every_eight_windows() {
+    // Equal run-times are precise at once. With 9 and 11 us the error is 3.8 % after 8, and 2.6 % after 16; with 5 and 15
     // it stays above 3 %.
     let alternating = [
         (10_000, 10_000, 8, StopReason::Precise),
@@ -186,11 +186,11 @@ fn mpibench_has_a_barrier_before_each_call() {
 }
 
 #[test]
-fn mpiblib_ends_when_the_mean_is_known() {
+fn mpiblib_ends_when_the_mean_is_precise() {
     let (measured, events) = run(Preset::MpiBlib, 8, &[10]);
     expect(&events, &[calls(Preset::MpiBlib, 0..5, &["barrier"], &[])]);
     assert_eq!(measured.stop_reason, StopReason::Precise);
-    // Of 10 and 30, a hundred are known within 10 %.
+    // The mean of 10 and 30 in turn is known to 10 % after a hundred calls.
     let (measured, events) = run(Preset::MpiBlib, 8, &[10, 30]);
     expect(
         &events,
@@ -201,7 +201,7 @@ fn mpiblib_ends_when_the_mean_is_known() {
 
 #[test]
 fn mpicroscope_ends_early_unless_there_are_new_minima() {
-    // The first hundred has the least time, and each further one makes 200 fewer: 1000, 900, 700, 500, 300, 100, 0.
+    // The first hundred has the minimum, and each further hundred leaves 200 fewer: 1000, 900, 700, 500, 300, 100, 0.
     let (measured, events) = run(Preset::Mpicroscope, 8, &[10]);
     expect(
         &events,
@@ -218,7 +218,7 @@ fn mpicroscope_ends_early_unless_there_are_new_minima() {
 }
 
 #[test]
-fn mpptest_repeats_series_until_the_least_one_is_found() {
+fn mpptest_repeats_series_until_the_minimum_is_found() {
     let mpptest = Preset::Mpptest;
     let series = |_| {
         [
@@ -243,11 +243,11 @@ fn mpptest_repeats_series_until_the_least_one_is_found() {
 #[test]
 fn reprompi_agrees_after_every_round_until_the_slice_is_over() {
     let (measured, events) = run(Preset::ReproMpi, 8, &[1_000_000_000]);
-    let how_long_a_broadcast_takes = vec!["barrier".to_owned(), "broadcast".to_owned()];
+    let latency_of_a_broadcast = vec!["barrier".to_owned(), "broadcast".to_owned()];
     expect(
         &events,
         &[
-            vec![how_long_a_broadcast_takes; 51].concat(),
+            vec![latency_of_a_broadcast; 51].concat(),
             calls(Preset::ReproMpi, 0..5, &["broadcast"], &["union"]),
         ],
     );

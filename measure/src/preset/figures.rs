@@ -1,12 +1,12 @@
-//! What every preset reports, of times by hand.
+//! The reported figures of every preset, compared with hand calculations.
 
 use super::Preset;
 use super::recorded::measure;
 
-/// How long a barrier takes: only who times it sees it.
+/// Duration of a barrier, which only presets that time barriers include.
 const BARRIER: i64 = 7;
 
-/// The first figures, and no others before them.
+/// Compares the first figures.
 #[track_caller]
 fn expect(preset: Preset, bytes: u64, times: &[&[i64]], expected: &[(&str, f64)]) {
     let (measured, _) = measure(preset, bytes, BARRIER, times);
@@ -25,14 +25,14 @@ fn expect(preset: Preset, bytes: u64, times: &[&[i64]], expected: &[(&str, f64)]
     }
 }
 
-/// `first` so many times, then the rest.
+/// `first`, repeated `count` times, and then the rest.
 fn after(count: usize, first: i64, rest: &[i64]) -> Vec<i64> {
     [vec![first; count], rest.to_vec()].concat()
 }
 
 #[test]
 fn osu_averages_the_means_of_ranks() {
-    // Means of 20 and 40; the barriers are not in them.
+    // Means of 20 and 40, without barriers.
     expect(
         Preset::Osu,
         1 << 20,
@@ -42,7 +42,7 @@ fn osu_averages_the_means_of_ranks() {
 }
 
 #[test]
-fn imb_averages_what_a_call_takes_in_the_series_of_each_rank() {
+fn imb_averages_the_means_of_the_ranks_series() {
     // 40 MiB are four calls of this size, after two for warm-up and five for the 10 s: means of 25 and 30.
     let (one, other) = (
         after(7, 1_000, &[10, 20, 30, 40]),
@@ -74,7 +74,7 @@ fn phloem_averages_calls_together_with_their_barriers() {
 #[test]
 fn skampi_averages_the_slowest_rank_of_the_middle_half() {
     // The slowest ranks take 10.8, 11, 11, 11.2, 11.4, 11.6, 11.8 and 12 us, in another order: the middle half is 11,
-    // 11.2, 11.4 and 11.6. Each is 100 ns longer, as the clock takes that long to be read.
+    // 11.2, 11.4 and 11.6. Each time is 100 ns longer, as reading the clock takes that long.
     let one = after(
         32,
         10_000,
@@ -90,7 +90,7 @@ fn skampi_averages_the_slowest_rank_of_the_middle_half() {
 
 #[test]
 fn nbcbench_reports_the_greatest_median_of_a_rank() {
-    // 100 ns more, as above. Seldom longer calls on rank 0 do not count.
+    // 100 ns more, as above. Rare longer calls on rank 0 do not count.
     let one = [9_000, 9_000, 15_000];
     expect(
         Preset::NbcBench,
@@ -101,7 +101,7 @@ fn nbcbench_reports_the_greatest_median_of_a_rank() {
 }
 
 #[test]
-fn mpibench_leaves_out_what_is_beyond_twice_the_99th_percentile() {
+fn mpibench_leaves_out_times_above_twice_the_99th_percentile() {
     let other = after(999, 12, &[100]);
     let mean = (1_000.0 * 10.0 + 999.0 * 12.0) / 1_999.0;
     expect(
@@ -137,7 +137,7 @@ fn mpicroscope_reports_the_extremes_of_the_slowest_rank_of_each_call() {
 
 #[test]
 fn mpptest_reports_the_least_mean_of_rank_0() {
-    // The second series is shorter. What is before a series does not count, nor does the other rank.
+    // The second series is shorter. The call before a series and the other rank do not count.
     let one = [after(1, 1_000, &[4; 50]), after(1, 1_000, &[3; 50])].concat();
     expect(Preset::Mpptest, 8, &[&one, &[2]], &[("min", 3.0)]);
 }

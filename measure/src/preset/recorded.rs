@@ -1,4 +1,4 @@
-//! A backend that records what a preset does, on clocks that go as the test wants.
+//! Backend that records the calls of a preset, with a clock that the test controls.
 
 use core::cell::{Cell, RefCell};
 
@@ -8,14 +8,14 @@ use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 use super::Preset;
 use crate::{ClockBasis, Coordinator, MeasureContext, Measurement, Operation};
 
-/// What happened on a rank, in order; and its clock, which stands still but for what is said here.
+/// Events on a rank in order, and its clock, which only advances by reading it, barriers and operations.
 #[derive(Default)]
 struct RecordingRank {
     events: RefCell<Vec<String>>,
     nanos: Cell<i64>,
-    /// How long it takes to read the clock.
+    /// Duration of reading the clock.
     reading: i64,
-    /// How long a barrier takes.
+    /// Duration of a barrier.
     barrier: i64,
 }
 
@@ -43,18 +43,18 @@ impl Coordinator for RecordingRank {
         Ok(())
     }
 
-    async fn broadcast(&self, word: u64) -> Result<u64, CommError> {
+    async fn broadcast(&self, value: u64) -> Result<u64, CommError> {
         self.note("broadcast");
-        Ok(word)
+        Ok(value)
     }
 
-    async fn bitwise_or(&self, word: u64) -> Result<u64, CommError> {
+    async fn bitwise_or(&self, value: u64) -> Result<u64, CommError> {
         self.note("union");
-        Ok(word)
+        Ok(value)
     }
 }
 
-/// An operation that takes these times, in turn.
+/// Operation that takes these times in turn.
 struct RecordingOperation<'a> {
     record: &'a RecordingRank,
     preset: Preset,
@@ -62,7 +62,7 @@ struct RecordingOperation<'a> {
     done: usize,
 }
 
-/// Roots rotate as if there were so many ranks.
+/// Number of ranks by which roots rotate.
 pub(super) const RANKS: u32 = 3;
 
 impl Operation for RecordingOperation<'_> {
@@ -79,8 +79,8 @@ impl Operation for RecordingOperation<'_> {
     }
 }
 
-/// What came of messages of this size, if a barrier takes so long, and the operation these times in turn on each of as
-/// many ranks; and what happened on rank 0.
+/// Measures messages of this size with a given duration of a barrier, and times that the operation takes in turn on each
+/// rank. Returns the result and the events on rank 0.
 pub(super) fn measure(
     preset: Preset,
     bytes: u64,
@@ -90,7 +90,7 @@ pub(super) fn measure(
     let method = preset.method(bytes);
     let program = |comm: &ThreadComm| {
         let (zero, origin, rate) = (Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND);
-        // Who waits for a time looks at the clock until it is there.
+        // The clock must advance while a rank waits for a start.
         let (time, reading) = if method.needs_global_time() {
             (
                 ClockBasis::Global(ClockModel::through(zero, origin, rate).unwrap()),

@@ -1,4 +1,4 @@
-//! What the suites do by default, as values.
+//! Default methods of the suites.
 
 use downbeat_clock_core::Duration;
 
@@ -10,19 +10,19 @@ use crate::{
 use downbeat_records::stats::Confidence;
 
 impl Preset {
-    /// How messages of this size are measured.
+    /// Returns the method for messages of this size.
     pub fn method(self, bytes: u64) -> Method {
         let (warm_up, scheme, stopping, processing) = match self {
             Self::Osu => osu(bytes),
             Self::Imb => (
                 2,
-                intels_series(bytes),
+                imb_series(bytes),
                 Stopping::Count { most: 1 },
                 Processing::RankAverages,
             ),
             Self::Phloem => (
                 1,
-                PHLOEMS_SERIES,
+                PHLOEM_SERIES,
                 Stopping::Count { most: 1 },
                 Processing::RankAverages,
             ),
@@ -45,7 +45,7 @@ impl Preset {
                 },
             ),
             Self::MpiBench => (0, EACH_CALL, Stopping::Count { most: 1_000 }, MPI_BENCH),
-            Self::MpiBlib => (0, EACH_CALL, MPI_BLIBS_INTERVAL, EXTREMES),
+            Self::MpiBlib => (0, EACH_CALL, MPI_BLIB_INTERVAL, EXTREMES),
             Self::Mpicroscope => (
                 0,
                 EACH_CALL,
@@ -56,8 +56,8 @@ impl Preset {
                 },
                 EXTREMES,
             ),
-            Self::Mpptest => (0, MPPTESTS_SERIES, MPPTESTS_LEAST, Processing::RootBest),
-            Self::ReproMpi => (0, ROUNDS, REPRO_MPIS_SLICE, Processing::Median),
+            Self::Mpptest => (0, MPPTEST_SERIES, MPPTEST_STOPPING, Processing::RootBest),
+            Self::ReproMpi => (0, ROUNDS, REPRO_MPI_SLICE, Processing::Median),
         };
         Method {
             warm_up,
@@ -89,30 +89,30 @@ const EXTREMES: Processing = Processing::Extremes {
     confidence: Confidence::USUAL,
 };
 
-const MPI_BLIBS_INTERVAL: Stopping = Stopping::Interval {
+const MPI_BLIB_INTERVAL: Stopping = Stopping::Interval {
     confidence: Confidence::USUAL,
     bound: 0.025,
     least: 5,
     most: 100,
 };
 
-const REPRO_MPIS_SLICE: Stopping = Stopping::TimeSlice {
+const REPRO_MPI_SLICE: Stopping = Stopping::TimeSlice {
     slice: Duration::from_secs(5),
     most: 1_000_000,
 };
 
-const PHLOEMS_SERIES: Scheme = Scheme::Series(Series {
+const PHLOEM_SERIES: Scheme = Scheme::Series(Series {
     barrier_after_each: true,
     within: Some(Duration::from_millis(50)),
     ..Series::new(1_000)
 });
 
-const MPPTESTS_SERIES: Scheme = Scheme::Series(Series {
+const MPPTEST_SERIES: Scheme = Scheme::Series(Series {
     untimed: 1,
     ..Series::new(50)
 });
 
-const MPPTESTS_LEAST: Stopping = Stopping::NearLeast {
+const MPPTEST_STOPPING: Stopping = Stopping::NearLeast {
     bound: 0.05,
     times: 3,
     least: 4,
@@ -134,7 +134,7 @@ fn osu(bytes: u64) -> (u32, Scheme, Stopping, Processing) {
     )
 }
 
-fn intels_series(bytes: u64) -> Scheme {
+fn imb_series(bytes: u64) -> Scheme {
     const MOST: u64 = 1_000;
     const VOLUME: u64 = 40 << 20;
     let calls = VOLUME.checked_div(bytes).unwrap_or(MOST).clamp(1, MOST) as u32;

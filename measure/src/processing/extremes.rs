@@ -1,11 +1,11 @@
-//! PS2, mpicroscope and MPIBlib: mean, least and greatest of the times of the slowest rank of each call.
+//! PS2, mpicroscope and MPIBlib: mean, minimum and maximum of the times of each call's slowest rank.
 
-use super::{Figure, interval_of_mean, mean_and_extremes, rank_times, slowest_times};
+use super::figure::{Figure, interval_of_mean, mean_and_extremes, rank_times, slowest_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::{Confidence, Sample};
 
-/// With a root, its times are taken, and no other rank's.
+/// Computes the figures of the slowest ranks, or of the root if it is given.
 pub(super) fn figures(
     observations: &Observations,
     root: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) fn figures(
 mod tests {
     use super::super::test_data::{expect, five_calls, global, local};
 
-    /// Of Student's distribution with two degrees of freedom, from a table.
+    /// Critical value of Student's distribution with two degrees of freedom, from a table.
     const T_95: f64 = 4.302_652_729_749_464;
 
     #[test]

@@ -1,6 +1,6 @@
 //! PS4, MPIBlib: from the root's start to the last rank's end.
 
-use super::{Figure, interval_of_mean};
+use super::figure::{Figure, interval_of_mean};
 use crate::error::{MeasureError, MethodError};
 use downbeat_records::stats::{Confidence, Sample};
 use downbeat_records::{CallTimes, Observations};
@@ -13,12 +13,12 @@ pub(super) fn figures(
     let CallTimes::Global(stamps) = observations.call_times() else {
         return Err(MethodError::NeedsGlobalClock.into());
     };
-    let of_call = |call: usize| {
+    let call_time = |call: usize| {
         let ranks = &stamps[call * observations.ranks()..(call + 1) * observations.ranks()];
         let last = ranks.iter().map(|rank| rank.end).max()?;
         Some((last - ranks[root].start).as_nanos() as f64)
     };
-    let mut times: Vec<f64> = observations.valid().filter_map(of_call).collect();
+    let mut times: Vec<f64> = observations.valid().filter_map(call_time).collect();
     let sample = Sample::new(&mut times)?;
     let mean = Figure::new("mean", sample.mean());
     Ok([mean]

@@ -1,4 +1,4 @@
-//! Labels: how a processing is asked for, and named in records.
+//! Labels of processings in options and records.
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,7 +18,7 @@ impl fmt::Display for PerRank {
     }
 }
 
-/// The label with all its parameters, so that a record holds them.
+/// Writes the label with all parameters, so that records contain them.
 impl fmt::Display for Processing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -108,22 +108,22 @@ fn factor(option: Option<&str>) -> Result<f64, MethodError> {
     let Some(option) = option else {
         return Ok(Processing::MPI_BENCH_FACTOR);
     };
-    let a: f64 = option.parse().map_err(|_| wrong(option))?;
-    if a.is_finite() && a >= 1.0 {
-        Ok(a)
+    let factor: f64 = option.parse().map_err(|_| wrong(option))?;
+    if factor.is_finite() && factor >= 1.0 {
+        Ok(factor)
     } else {
-        Err(MethodError::OutlierFactor(a))
+        Err(MethodError::OutlierFactor(factor))
     }
 }
 
-/// The median is what is hardest to disturb, and so what is taken if nothing is said.
+/// Parses the figure of each rank; the median, which is the most robust, is the default.
 fn per_rank(option: Option<&str>) -> Result<PerRank, MethodError> {
     let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
     let Some(option) = option else {
         return Ok(PerRank::Median);
     };
     all.into_iter()
-        .find(|of| of.to_string() == option)
+        .find(|per_rank| per_rank.to_string() == option)
         .ok_or_else(|| wrong(option))
 }
 
@@ -139,14 +139,14 @@ mod tests {
     fn processing() -> impl Strategy<Value = Processing> {
         let confidence =
             (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
-        let of = prop::sample::select(vec![
+        let per_rank = prop::sample::select(vec![
             PerRank::Mean,
             PerRank::Median,
             PerRank::Min,
             PerRank::Max,
         ]);
-        (0..9, any::<bool>(), confidence, 1.0..1e9, of).prop_map(
-            |(which, root_only, confidence, a, of)| match which {
+        (0..9, any::<bool>(), confidence, 1.0..1e9, per_rank).prop_map(
+            |(which, root_only, confidence, factor, per_rank)| match which {
                 0 => Processing::Median,
                 1 => Processing::Skampi,
                 2 => Processing::Extremes {
@@ -155,8 +155,8 @@ mod tests {
                 },
                 3 => Processing::Osu,
                 4 => Processing::Global { confidence },
-                5 => Processing::MpiBench { factor: a },
-                6 => Processing::NbcBench { per_rank: of },
+                5 => Processing::MpiBench { factor: factor },
+                6 => Processing::NbcBench { per_rank: per_rank },
                 7 => Processing::RankAverages,
                 _ => Processing::RootBest,
             },
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_that_was_printed_is_parsed(processing in processing()) {
+        fn printed_labels_can_be_parsed(processing in processing()) {
             prop_assert_eq!(processing.to_string().parse(), Ok(processing));
         }
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_of_the_paper_have_their_numbers_and_defaults() {
+    fn processings_have_numbers_and_defaults() {
         let printed = |label: &str| label.parse::<Processing>().unwrap().to_string();
         let numbers = ["ps1", "ps2", "ps3", "ps4", "ps5", "ps6", "ps7", "ps8"];
         assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_label_is_named() {
+    fn invalid_labels_are_refused() {
         let error = |label: &str| label.parse::<Processing>().unwrap_err();
         for label in ["", "ps0", "ps9", "PS1", "medain", " median"] {
             assert!(

@@ -1,6 +1,6 @@
-//! Downbeat's own: what a few disturbed calls do not move.
+//! Downbeat's own processing, whose median is robust against disturbed calls.
 
-use super::{Figure, greatest, least};
+use super::figure::{Figure, greatest, least};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn quartiles_are_those_of_run_times() {
-        // 30, 35, 45, 50: the late one does not count.
+        // 30, 35, 45, 50: the late call does not count.
         let by_hand = [
             ("median", 40.0),
             ("q1", 33.75),

@@ -1,13 +1,13 @@
-//! PS5, MPIBench: the times of all calls on all ranks, but for outliers.
+//! PS5, MPIBench: the times of all calls on all ranks without outliers.
 
-use super::{Figure, mean_and_extremes};
+use super::figure::{Figure, mean_and_extremes};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 /// Section 2 of the paper: "they determine the 99th percentile of the sample, denoted as t99, and then define tthresh =
-/// t99 * a for some constant a >= 1"; what is greater is an outlier. The sample is that of all calls on all ranks, and the
-/// percentile, which the paper does not define, R's type 7 as everywhere here.
+/// t99 * a for some constant a >= 1"; greater times are outliers. The sample consists of all calls on all ranks. The paper
+/// does not define the percentile: it is R's type 7, as everywhere in this crate.
 pub(super) fn figures(
     observations: &Observations,
     factor: f64,
@@ -19,7 +19,7 @@ pub(super) fn figures(
         .collect();
     let sample = Sample::new(&mut times)?;
     let t99 = sample.quantile(0.99);
-    // A clock that ran backwards may have made it negative: then nothing may be left below a multiple of it.
+    // A clock that ran backwards can make t99 negative: then all times may be above a multiple of it.
     let threshold = t99.max(factor * t99);
     let kept = sample.values().partition_point(|time| *time <= threshold);
     let kept = Sample::new(&mut times[..kept])?;
@@ -34,8 +34,8 @@ mod tests {
     use super::super::test_data::{expect, five_calls, global, local};
 
     #[test]
-    fn what_is_beyond_the_threshold_is_an_outlier() {
-        // 49 of 10, 51 of 20 and a last one: place 99 of 0..=100 is the last 20.
+    fn times_above_the_threshold_are_outliers() {
+        // 49 times 10, 51 times 20 and a last value: index 99 of 0..=100 is the last 20.
         let process = |label: &str, last: i64, figures: [f64; 4]| {
             let times: Vec<i64> = [vec![10; 49], vec![20; 51], vec![last]].concat();
             let calls: Vec<&[i64]> = times.chunks(1).collect();
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn all_ranks_count() {
-        // 40, 45, 30, 19, 40, 15, 10, 35; place 6.93 is between 40 and 45.
+        // 40, 45, 30, 19, 40, 15, 10, 35; index 6.93 is between 40 and 45.
         let by_hand = [
             ("mean", 29.25),
             ("min", 10.0),

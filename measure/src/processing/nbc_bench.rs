@@ -1,6 +1,6 @@
-//! PS6, NBCBench: one figure of each rank, and the greatest of these.
+//! PS6, NBCBench: maximum of a figure over all ranks.
 
-use super::{Figure, PerRank, greatest, least, rank_times};
+use super::figure::{Figure, PerRank, greatest, least, rank_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
@@ -31,16 +31,16 @@ mod tests {
     use super::super::test_data::{expect, five_calls, global};
 
     #[test]
-    fn the_rank_that_is_worst_counts() {
+    fn the_worst_rank_counts() {
         // Rank 0: 10, 30, 40, 40. Rank 1: 15, 19, 35, 45.
-        for (of, max) in [
+        for (figure, max) in [
             ("mean", 30.0),
             ("median", 35.0),
             ("min", 15.0),
             ("max", 45.0),
         ] {
             expect(
-                &format!("nbcbench/{of}"),
+                &format!("nbcbench/{figure}"),
                 &global(&five_calls()),
                 0,
                 &[("max", max)],

@@ -1,11 +1,12 @@
-//! PS3, OSU: the mean of each rank over its calls, and how these differ.
+//! PS3, OSU, and PS7, Intel's benchmarks and Phloem: mean, minimum and maximum of the ranks' means. For PS7 the ranks time
+//! a whole series instead of each call; the processing is the same.
 
-use super::{Figure, mean_and_extremes, rank_means};
+use super::figure::{Figure, mean_and_extremes, rank_means};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-/// The paper divides the sum of the means by the number of calls; by the number of ranks is meant, and what OSU does.
+/// The paper divides the sum of the means by the number of calls, but means the number of ranks, as in OSU.
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     Ok(mean_and_extremes(&Sample::new(&mut rank_means(
         observations,
@@ -15,6 +16,7 @@ pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, Measur
 #[cfg(test)]
 mod tests {
     use super::super::test_data::{expect, five_calls, global, local};
+    use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]
     fn means_of_ranks_are_averaged() {
@@ -32,6 +34,24 @@ mod tests {
             &three,
             0,
             &[("mean", 5.0), ("min", 2.0), ("max", 9.0)],
+        );
+    }
+
+    #[test]
+    fn valid_series_count_equally() {
+        let states = vec![
+            ObservationState::Valid,
+            ObservationState::Long,
+            ObservationState::Valid,
+        ];
+        // Means of the ranks: 2.5 and 4.
+        let means = CallTimes::Means(vec![2.0, 3.0, 99.0, 99.0, 3.0, 5.0]);
+        let series = Observations::new(2, states, means).unwrap();
+        expect(
+            "rank-averages",
+            &series,
+            0,
+            &[("mean", 3.25), ("min", 2.5), ("max", 4.0)],
         );
     }
 }

@@ -1,6 +1,6 @@
-//! PS8, mpptest: the root's mean of every series of calls, and the least of these.
+//! PS8, mpptest: minimum of the root's means over series of calls.
 
-use super::{Figure, least, rank_times};
+use super::figure::{Figure, least, rank_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
@@ -21,7 +21,7 @@ mod tests {
     use downbeat_records::{CallTimes, ObservationState, Observations};
 
     #[test]
-    fn nobody_but_the_root_counts() {
+    fn only_the_root_counts() {
         let states = vec![
             ObservationState::Valid,
             ObservationState::Late,

@@ -1,13 +1,13 @@
-//! PS1, SKaMPI: the middle half of the calls, by the time of the slowest rank of each.
+//! PS1, SKaMPI: the middle half of the calls, by the time of each call's slowest rank.
 
-use super::{Figure, slowest_times};
+use super::figure::{Figure, slowest_times};
 use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
     let mut times = slowest_times(observations);
-    // Sorted; a quarter, rounded down, is cut off at either end, so that of one call that one is left.
+    // A quarter of the sorted times, rounded down, is cut off at either end, so that a single call remains.
     let quarter = times.len() / 4;
     let kept = quarter..times.len() - quarter;
     Sample::new(&mut times)?;
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn few_calls_have_no_quarters() {
+    fn fewer_than_four_calls_are_not_cut() {
         expect("skampi", &local(&[&[5, 7]]), 0, &[("mean", 7.0)]);
         let three = local(&[&[1, 3], &[6, 0], &[9, 9]]);
         expect(

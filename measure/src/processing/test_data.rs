@@ -1,22 +1,22 @@
-//! Observations that are small enough to be processed by hand.
+//! Observations that can be processed by hand.
 
 use downbeat_clock_core::{Domain, Global, Local, Timestamp};
 
 use super::{Figure, Processing};
 use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
-fn seen<D: Domain>(start: i64, end: i64) -> Observation<D> {
+fn observation<D: Domain>(start: i64, end: i64) -> Observation<D> {
     Observation {
         start: Timestamp::from_nanos(start),
         end: Timestamp::from_nanos(end),
     }
 }
 
-/// Valid calls by clocks that differ: how long each rank was in each call.
+/// Valid calls by local clocks, from the duration of each call on each rank.
 pub(super) fn local(calls: &[&[i64]]) -> Observations {
     let skewed = |(rank, time): (usize, &i64)| {
         let start = 1_000_000 * rank as i64;
-        seen::<Local>(start, start + time)
+        observation::<Local>(start, start + time)
     };
     let stamps = calls
         .iter()
@@ -31,19 +31,19 @@ pub(super) fn local(calls: &[&[i64]]) -> Observations {
     .unwrap()
 }
 
-/// Calls of two ranks by one clock: when each began and ended.
+/// Calls of two ranks by a global clock: state, and start and end on each rank.
 pub(super) type CallPair = Vec<(ObservationState, [(i64, i64); 2])>;
 
 pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observations {
     let states = calls.iter().map(|(state, _)| *state).collect();
     let stamps = calls
         .iter()
-        .flat_map(|(_, ranks)| ranks.map(|(start, end)| seen::<Global>(start, end)))
+        .flat_map(|(_, ranks)| ranks.map(|(start, end)| observation::<Global>(start, end)))
         .collect();
     Observations::new(2, states, CallTimes::Global(stamps)).unwrap()
 }
 
-/// Their run-times are 50, 30, -, 45 and 35.
+/// Five calls with the run-times 50, 30, -, 45 and 35.
 pub(super) fn five_calls() -> CallPair {
     vec![
         (ObservationState::Valid, [(0, 40), (5, 50)]),
@@ -54,7 +54,7 @@ pub(super) fn five_calls() -> CallPair {
     ]
 }
 
-/// Processes by a label with the root that is given, and compares names and values.
+/// Processes by a label, and compares names and values of all figures.
 pub(super) fn expect(
     label: &str,
     observations: &Observations,

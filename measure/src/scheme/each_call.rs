@@ -1,4 +1,4 @@
-//! MS1: a barrier before each call, which every rank times by its own clock.
+//! MS1: a barrier before each call, which every rank times by its local clock.
 
 use downbeat_clock_core::Clock;
 use downbeat_sync::Comm;
@@ -10,10 +10,10 @@ use crate::operation::{Coordinator, Operation};
 
 /// A barrier before each call.
 ///
-/// What the ranks see contains the imbalance of the barrier: who leaves it early waits in the operation.
+/// The measured times contain the imbalance of the barrier: ranks that leave it early wait in the operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EachCall {
-    /// Which barrier.
+    /// Barrier before each call.
     pub barrier: Barrier,
 }
 

@@ -1,26 +1,26 @@
-//! Round-Time (algorithm 5 of the 2018 paper): each round has a common start, which is told shortly before.
+//! Round-Time (algorithm 5 of the 2018 paper): each round has a common start, which is announced shortly before.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
-use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
+use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
-/// Each round has a common start, and after it the ranks agree on whether all were there in time.
+/// Each round has a common start; after the call, the ranks agree whether all of them were in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTime {
-    /// How much later than a broadcast arrives a round begins, as a multiple of what a broadcast takes; but a tenth of a
-    /// second at most.
+    /// Time from the arrival of the broadcast that announces a round to the start of the round, as a multiple of the
+    /// duration of a broadcast; limited to 0.1 s.
     pub slack: f64,
-    /// Whether the slack follows the rate of late starts.
+    /// True if the slack adapts to the rate of late starts.
     pub adaptive: bool,
 }
 
 impl RoundTime {
-    /// Where messages take what they usually do, most rounds need no more.
+    /// Default slack, which suffices for most rounds if message latencies are stable.
     pub const USUAL_SLACK: f64 = 0.75;
 }
 
@@ -33,45 +33,45 @@ impl Default for RoundTime {
     }
 }
 
-/// How long before its start a round is announced, as rank 0 decides.
+/// State of the scheme: the time between announcement and start, as rank 0 decides.
 pub(crate) struct PreparedRounds {
-    /// Until the last rank has heard of the start.
+    /// Duration of a broadcast until the last rank has received it.
     pub(super) broadcast: Duration,
     slack: f64,
     adaptive: bool,
     late_in_a_row: u32,
 }
 
-/// Who has not heard of a start by then is not waiting for its message, but for a core.
+/// Upper limit of the slack: a rank that has not received the start by then is waiting for a core, not for the message.
 const MOST_SLACK: Duration = Duration::from_millis(100);
 
-/// What the ranks tell each other after a round.
+// Flags that the ranks combine after a round.
 const LATE: u64 = 1;
 const OUT_OF_TIME: u64 = 2;
-/// Late by so little that more slack would have helped.
+/// Late by so little that more slack would have prevented it.
 const BARELY: u64 = 4;
 
 impl RoundTime {
-    /// Finds out how long it takes until all ranks have heard of a start.
+    /// Measures the duration of a broadcast until all ranks have received it.
     pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
     ) -> Result<PreparedRounds, MeasureError> {
         const TRIES: usize = 51;
         let model = context.global()?;
-        let mut took = Vec::with_capacity(TRIES);
+        let mut latencies = Vec::with_capacity(TRIES);
         for _ in 0..TRIES {
             context.coordinator.barrier().await?;
-            let sent = from_word(
+            let sent = decode_time(
                 context
                     .coordinator
-                    .broadcast(to_word(model.apply(context.clock.ticks())))
+                    .broadcast(encode_time(model.apply(context.clock.ticks())))
                     .await?,
             );
-            took.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
+            latencies.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
         }
-        let median = Sample::new(&mut took).map_or(0.0, |sample| sample.median());
-        // A clock that is behind could have it arrive before it was sent; a cast saturates.
+        let median = Sample::new(&mut latencies).map_or(0.0, |sample| sample.median());
+        // If a clock is behind, the broadcast can seem to arrive before it was sent; the cast saturates.
         let slowest = collective::all_reduce(context.comm, median as u64, u64::max).await?;
         let broadcast = Duration::from_nanos((slowest as i64).max(1));
         Ok(PreparedRounds {
@@ -84,14 +84,15 @@ impl RoundTime {
 }
 
 impl PreparedRounds {
-    /// By what part the slack grows when a round is lost.
+    /// Relative growth of the slack when a round is late.
     const MORE: f64 = 0.1;
-    /// One round of a thousand may be lost at most, and half of that goes to what no slack would mend.
-    const ROUNDS_A_LOSS: f64 = 2_500.0;
-    /// Then this is no accident.
+    /// Number of rounds per late round to aim at: at most one of 1,000 may be late, and slack cannot prevent about half of
+    /// these.
+    const ROUNDS_PER_LOSS: f64 = 2_500.0;
+    /// Number of late rounds in a row after which the slack grows, however late they were.
     const TOO_MANY_IN_A_ROW: u32 = 3;
 
-    /// Rounds until there are enough, or time is up.
+    /// Runs a number of rounds, or fewer if the time is over.
     pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
@@ -106,62 +107,64 @@ impl PreparedRounds {
         for number in first..first + rounds {
             operation.prepare();
             let start = model.apply(context.clock.ticks()) + self.notice();
-            let start = from_word(context.coordinator.broadcast(to_word(start)).await?);
+            let start = decode_time(context.coordinator.broadcast(encode_time(start)).await?);
             let late = context.wait_until(&model, start)?;
             let span = context.timed(operation, number).await?;
-            let mut word = late.map_or(0, |by| self.lateness(by));
+            let mut flags = late.map_or(0, |delay| self.lateness(delay));
             if until.is_some_and(|until| span.end >= until) {
-                word |= OUT_OF_TIME;
+                flags |= OUT_OF_TIME;
             }
-            let word = context.coordinator.bitwise_or(word).await?;
-            let state = if word & LATE == 0 {
+            let flags = context.coordinator.bitwise_or(flags).await?;
+            let state = if flags & LATE == 0 {
                 ObservationState::Valid
             } else {
                 ObservationState::Late
             };
             spans.push(CallSpan { state, ..span });
-            self.adapt(word);
-            if word & OUT_OF_TIME != 0 {
+            self.adapt(flags);
+            if flags & OUT_OF_TIME != 0 {
                 break;
             }
         }
         Ok(spans)
     }
 
-    /// What a round begins later than its start is told.
+    /// Returns the time from the announcement of a round to its start.
     fn notice(&self) -> Duration {
         self.broadcast + self.slack()
     }
 
-    /// The part of it that is there for ranks that hear of it late.
+    /// Returns the part of the notice that is reserved for ranks that receive the announcement late.
     pub(super) fn slack(&self) -> Duration {
         let slack = Duration::from_nanos((self.broadcast.as_nanos() as f64 * self.slack) as i64);
         slack.min(MOST_SLACK)
     }
 
-    /// What a rank tells the others that came too late by so much. What the scheduler spoils, no slack would mend.
-    fn lateness(&self, by: Duration) -> u64 {
-        if by <= self.broadcast {
+    /// Returns the flags of a rank that is late by this duration. Slack cannot prevent delays by the scheduler, which are
+    /// longer than a broadcast.
+    fn lateness(&self, delay: Duration) -> u64 {
+        if delay <= self.broadcast {
             LATE | BARELY
         } else {
             LATE
         }
     }
 
-    /// More slack whenever a round is lost for the want of it, and ever so little less with each that is not: this comes
-    /// to rest where one of [`ROUNDS_A_LOSS`](Self::ROUNDS_A_LOSS) is lost. Where all are, all ranks are late by much.
-    fn adapt(&mut self, word: u64) {
+    /// Increases the slack after each round that was barely late, and decreases it slightly after each other round: it
+    /// converges to one late round per [`ROUNDS_PER_LOSS`](Self::ROUNDS_PER_LOSS). Several late rounds in a row increase it,
+    /// too, as the delays may exceed a broadcast.
+    fn adapt(&mut self, flags: u64) {
         const LEAST: f64 = 0.25;
         const MOST: f64 = 64.0;
-        self.late_in_a_row = if word & LATE == 0 {
+        self.late_in_a_row = if flags & LATE == 0 {
             0
         } else {
             self.late_in_a_row + 1
         };
-        let change = if word & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
+        let change = if flags & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
             1.0 + Self::MORE
         } else {
-            1.0 - Self::MORE / Self::ROUNDS_A_LOSS
+            1.0 - Self::MORE / Self::ROUNDS_PER_LOSS
         };
         if self.adaptive {
             self.slack = (self.slack * change).clamp(LEAST, MOST);

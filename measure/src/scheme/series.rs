@@ -9,30 +9,30 @@ use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 
-/// Several calls that are timed together, so that an observation is their mean.
+/// Series of calls that are timed together, so that an observation is their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// How many calls.
+    /// Number of calls.
     pub calls: u32,
-    /// How long a series may take: if so many calls would take longer, there are fewer, but one at least. Rank 0 finds
-    /// that out, by the time of some calls before the first series.
+    /// Time limit of a series: if the calls would take longer, their number is reduced, to at least one. Rank 0 determines
+    /// the number from the duration of some calls before the first series.
     pub within: Option<Duration>,
-    /// How many calls there are before the barriers of every series that are not timed.
+    /// Number of untimed calls before the barriers of every series.
     pub untimed: u32,
-    /// Which barrier.
+    /// Barrier before the series and after its calls.
     pub barrier: Barrier,
-    /// How many of them there are before the first call that is timed.
+    /// Number of barriers before the first timed call.
     pub barriers_before: u32,
-    /// Whether there is a barrier after every call (MS3), which is timed with it, or none (MS2): then calls overlap,
-    /// where the operation lets ranks leave before others came.
+    /// True if there is a timed barrier after every call (MS3); otherwise (MS2) calls overlap if the operation lets ranks
+    /// leave before others enter.
     pub barrier_after_each: bool,
 }
 
-/// Calls that are tried for how many fit into the time of a series.
+/// Number of calls that are tried to determine how many fit into the time limit.
 const TRIED: u32 = 5;
 
 impl Series {
-    /// So many calls behind a barrier.
+    /// Creates a series of a number of calls after a barrier.
     pub const fn new(calls: u32) -> Self {
         Self {
             calls,
@@ -44,7 +44,7 @@ impl Series {
         }
     }
 
-    /// A series of so many calls that is thrown away; then one that says how many calls fit into the time of a series.
+    /// Runs a series of `calls` calls that is discarded; then a short one to determine how many calls fit into the time limit.
     pub(super) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
@@ -60,13 +60,13 @@ impl Series {
         .run(context, operation, 0, series)
         .await?;
         if let Some(within) = self.within {
-            let tried = Self {
+            let trial = Self {
                 calls: TRIED,
                 ..*self
             }
             .run(context, operation, 0, 1)
             .await?;
-            let took = tried
+            let took = trial
                 .iter()
                 .map(|span| {
                     context
@@ -74,14 +74,15 @@ impl Series {
                         .saturating_sub(context.nanos(span.start))
                 })
                 .sum();
-            self.calls = collective::broadcast(context.comm, u64::from(self.fitting(within, took)))
-                .await? as u32;
+            self.calls =
+                collective::broadcast(context.comm, u64::from(self.calls_within(within, took)))
+                    .await? as u32;
         }
         Ok(())
     }
 
-    /// How many calls fit, if those that were tried took so many nanoseconds.
-    fn fitting(&self, within: Duration, took: i64) -> u32 {
+    /// Returns the number of calls that fit, if the tried ones took this number of nanoseconds.
+    fn calls_within(&self, within: Duration, took: i64) -> u32 {
         let fit = i128::from(within.as_nanos()) * i128::from(TRIED) / i128::from(took.max(1));
         fit.clamp(1, i128::from(self.calls.max(1))) as u32
     }
@@ -131,23 +132,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_calls_as_fit_but_one_at_least() {
-        let fitting =
-            |calls, millis, took| Series::new(calls).fitting(Duration::from_millis(millis), took);
+    fn the_number_of_calls_is_limited_by_time_but_at_least_one() {
+        let calls_within = |calls, millis, took| {
+            Series::new(calls).calls_within(Duration::from_millis(millis), took)
+        };
         // 5 calls took 1 ms, so 250 take 50.
         assert_eq!(
-            (fitting(1_000, 50, 1_000_000), fitting(100, 50, 1_000_000)),
+            (
+                calls_within(1_000, 50, 1_000_000),
+                calls_within(100, 50, 1_000_000)
+            ),
             (250, 100)
         );
-        // Clocks need not have moved, or may have moved back.
+        // Clocks may show the same time as before, or an earlier one.
         assert_eq!(
             (
-                fitting(1_000, 50, 0),
-                fitting(1_000, 50, -7),
-                fitting(1_000, 0, 5)
+                calls_within(1_000, 50, 0),
+                calls_within(1_000, 50, -7),
+                calls_within(1_000, 0, 5)
             ),
             (1_000, 1_000, 1)
         );
-        assert_eq!((fitting(7, 1, i64::MAX), fitting(0, 1, 1)), (1, 1));
+        assert_eq!(
+            (calls_within(7, 1, i64::MAX), calls_within(0, 1, 1)),
+            (1, 1)
+        );
     }
 }

@@ -1,39 +1,39 @@
-//! MS4: with one clock for all ranks, calls begin at agreed times, one window after the other.
+//! MS4: calls begin at agreed times by a global clock, one per time window.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
 
 use super::each_call::EachCall;
-use crate::context::{CallSpan, MeasureContext, from_word, reserve_spans, to_word};
+use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
 
-/// Calls begin one window after the other.
+/// One call per time window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// How long a window is; found by trying when it is not given.
+    /// Length of a window; determined from some calls if it is not given.
     pub window: Option<Duration>,
 }
 
-/// How long the first windows are, as rank 0 decides.
+/// State of the scheme: the length of the windows, as rank 0 decides.
 pub(crate) struct PreparedWindows {
     pub(super) window: Duration,
     fixed: bool,
 }
 
-/// All ranks learn of the first window in this time.
+/// Time from announcing the first window to its begin, within which all ranks receive the announcement.
 const NOTICE: Duration = Duration::from_millis(1);
 
-/// Calls that are tried for the size of a window.
+/// Number of calls that are tried to determine the length of a window.
 const TRIES: u32 = 32;
 
-/// Above this share of spoiled windows they become longer.
-const MOST_SPOILED: f64 = 0.02;
+/// Share of invalid windows above which windows become longer.
+const MAX_INVALID_SHARE: f64 = 0.02;
 
 impl Windows {
-    /// Finds the size of the windows: twice what most calls take, the waiting for a barrier included.
+    /// Determines the length of the windows: twice the 90th percentile of tried calls, including the imbalance of a barrier.
     pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -77,10 +77,10 @@ impl PreparedWindows {
         let begin = model.apply(context.clock.ticks()) + NOTICE;
         let [begin, window] = collective::broadcast(
             context.comm,
-            [to_word(begin), self.window.as_nanos() as u64],
+            [encode_time(begin), self.window.as_nanos() as u64],
         )
         .await?;
-        let (mut begin, window) = (from_word(begin), Duration::from_nanos(window as i64));
+        let (mut begin, window) = (decode_time(begin), Duration::from_nanos(window as i64));
         let mut spans = reserve_spans(calls);
         for number in first..first + calls {
             operation.prepare();
@@ -97,10 +97,10 @@ impl PreparedWindows {
         Ok(spans)
     }
 
-    /// Makes the windows longer if too many were too short. On rank 0, which tells the others.
+    /// Doubles the length of the windows if too many were invalid. Called on rank 0, which announces it with the next batch.
     pub(super) fn adapt(&mut self, batch: &Observations) {
         let spoiled = (batch.len() - batch.count(ObservationState::Valid)) as f64;
-        if !self.fixed && spoiled > MOST_SPOILED * batch.len() as f64 {
+        if !self.fixed && spoiled > MAX_INVALID_SHARE * batch.len() as f64 {
             self.window = self.window + self.window;
         }
     }

@@ -1,18 +1,18 @@
-//! mpicroscope's decay: the longer no new least run-time is found, the fewer observations are still to be made.
+//! mpicroscope's decay: the longer no new minimum run-time is found, the fewer observations remain.
 
 use core::fmt;
 
-/// How many of the remaining observations fall away after a batch without a new least run-time.
+/// Reduction of the number of remaining observations after a batch without a new minimum run-time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decay {
-    /// As many as a batch has.
+    /// By the size of a batch.
     Linear,
-    /// Half of them.
+    /// By half.
     Exponential,
 }
 
 impl Decay {
-    /// What is left of so many.
+    /// Returns the reduced number of remaining observations.
     pub(super) fn remaining_after(self, remaining: u32, batch: u32) -> u32 {
         match self {
             Self::Linear => remaining.saturating_sub(batch),
@@ -21,7 +21,7 @@ impl Decay {
     }
 }
 
-/// `linear` or `exponential`.
+/// Writes `linear` or `exponential`.
 impl fmt::Display for Decay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -31,25 +31,25 @@ impl fmt::Display for Decay {
     }
 }
 
-/// What is left of the observations, and the least run-time so far.
+/// Number of remaining observations, and minimum run-time so far.
 #[derive(Clone, Debug)]
 pub(super) struct RemainingObservations {
-    left: u32,
-    /// How many observations there were at the last look.
-    seen: u32,
+    remaining: u32,
+    /// Number of observations at the last check.
+    checked: u32,
     minimum: f64,
 }
 
 impl RemainingObservations {
     pub(super) fn new(most: u32) -> Self {
         Self {
-            left: most,
-            seen: 0,
+            remaining: most,
+            checked: 0,
             minimum: f64::INFINITY,
         }
     }
 
-    /// How many are still to be made, after some more of them with these valid run-times.
+    /// Returns the number of remaining observations, after the valid run-times of further observations.
     pub(super) fn after(
         &mut self,
         run_times: &[f64],
@@ -57,14 +57,14 @@ impl RemainingObservations {
         decay: Decay,
         batch: u32,
     ) -> u32 {
-        let made = observations.saturating_sub(self.seen);
+        let made = observations.saturating_sub(self.checked);
         let minimum = run_times.iter().copied().fold(self.minimum, f64::min);
-        self.left = self.left.saturating_sub(made);
+        self.remaining = self.remaining.saturating_sub(made);
         if made > 0 && minimum >= self.minimum {
-            self.left = decay.remaining_after(self.left, batch);
+            self.remaining = decay.remaining_after(self.remaining, batch);
         }
-        (self.seen, self.minimum) = (observations, minimum);
-        self.left
+        (self.checked, self.minimum) = (observations, minimum);
+        self.remaining
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_remains_falls_while_there_is_no_new_minimum() {
+    fn remaining_observations_decay_without_a_new_minimum() {
         let run = |decay: Decay, batches: &[&[f64]]| {
             let mut remaining = RemainingObservations::new(100);
             let mut observations = 0;

@@ -1,4 +1,4 @@
-//! Labels: how a stopping rule is asked for, and named in records.
+//! Labels of stopping rules in options and records.
 
 use core::fmt;
 use core::str::FromStr;
@@ -34,7 +34,7 @@ impl fmt::Display for Stopping {
     }
 }
 
-/// A duration in the largest unit that it is a multiple of: its own print is for reading, and cuts digits.
+/// Duration in the largest unit that it is a multiple of: `Duration`'s own format rounds.
 struct ExactDuration(Duration);
 
 impl fmt::Display for ExactDuration {
@@ -94,7 +94,7 @@ impl FromStr for Stopping {
                     "decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST",
                 )?;
                 Self::Decay {
-                    decay: shape(decay)?,
+                    decay: decay_kind(decay)?,
                     batch: count(BATCH, batch)?,
                     most: count(MOST, most)?,
                 }
@@ -142,7 +142,7 @@ fn parsed<T: FromStr>(name: &'static str, text: &str) -> Result<T, MethodError> 
     })
 }
 
-/// Nothing but digits: `+5` is parsed by `u32`, and is not what anybody means.
+/// Parses a number of digits only: `u32` also parses `+5`, which is refused.
 fn count(name: &'static str, text: &str) -> Result<u32, MethodError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if digits {
@@ -163,7 +163,7 @@ fn confidence(text: &str) -> Result<Confidence, MethodError> {
     })
 }
 
-fn shape(text: &str) -> Result<Decay, MethodError> {
+fn decay_kind(text: &str) -> Result<Decay, MethodError> {
     let found = [Decay::Linear, Decay::Exponential]
         .into_iter()
         .find(|decay| decay.to_string() == text);
@@ -213,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_that_was_printed_is_parsed(rule in rule()) {
+        fn printed_labels_can_be_parsed(rule in rule()) {
             prop_assert_eq!(rule.to_string().parse(), Ok(rule));
         }
 
@@ -247,52 +247,61 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_label_is_told_in_a_line() {
-        let told = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
+    fn messages_name_the_invalid_parameter() {
+        let message = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
         let rules = "; there are count, time, rse, interval, decay and near";
-        assert_eq!(told(""), format!("there is no stopping rule \"\"{rules}"));
         assert_eq!(
-            told("forever"),
+            message(""),
+            format!("there is no stopping rule \"\"{rules}")
+        );
+        assert_eq!(
+            message("forever"),
             format!("there is no stopping rule \"forever\"{rules}")
         );
-        assert_eq!(told("count"), "MOST cannot be \"\"");
-        assert_eq!(told("count/1/2"), "the rule is written count/MOST");
-        assert_eq!(told("time/1s"), "the rule is written time/SLICE/MOST");
+        assert_eq!(message("count"), "MOST cannot be \"\"");
+        assert_eq!(message("count/1/2"), "the rule is written count/MOST");
+        assert_eq!(message("time/1s"), "the rule is written time/SLICE/MOST");
         for count in ["", "8abc", "-1", "+5", "1e3", "4294967296", "NaN"] {
             assert_eq!(
-                told(&format!("count/{count}")),
+                message(&format!("count/{count}")),
                 format!("MOST cannot be \"{count}\"")
             );
         }
-        assert_eq!(told("count/0"), "MOST must be at least 1, and is 0");
-        assert_eq!(told("time/5/9"), "SLICE cannot be \"5\"");
+        assert_eq!(message("count/0"), "MOST must be at least 1, and is 0");
+        assert_eq!(message("time/5/9"), "SLICE cannot be \"5\"");
         assert_eq!(
-            told("time/-1s/9"),
+            message("time/-1s/9"),
             "SLICE must be longer than 0, and is -1.000 s"
         );
-        assert_eq!(told("rse/5%/8/9"), "BOUND cannot be \"5%\"");
+        assert_eq!(message("rse/5%/8/9"), "BOUND cannot be \"5%\"");
         assert_eq!(
-            told("rse/NaN/8/9"),
+            message("rse/NaN/8/9"),
             "BOUND must be a share above 0, and is NaN"
         );
-        assert_eq!(told("rse/0/8/9"), "BOUND must be a share above 0, and is 0");
         assert_eq!(
-            told("rse/0.1/9/8"),
+            message("rse/0/8/9"),
+            "BOUND must be a share above 0, and is 0"
+        );
+        assert_eq!(
+            message("rse/0.1/9/8"),
             "LEAST, which is 9, is above MOST, which is 8"
         );
-        assert_eq!(told("rse/0.1/1/8"), "LEAST must be at least 2, and is 1");
-        assert_eq!(told("interval/95/0.1/5/9"), "CONFIDENCE cannot be \"95\"");
-        assert_eq!(told("decay/cubic/1/2"), "the decay cannot be \"cubic\"");
+        assert_eq!(message("rse/0.1/1/8"), "LEAST must be at least 2, and is 1");
         assert_eq!(
-            told("near/0.05/3/4"),
+            message("interval/95/0.1/5/9"),
+            "CONFIDENCE cannot be \"95\""
+        );
+        assert_eq!(message("decay/cubic/1/2"), "the decay cannot be \"cubic\"");
+        assert_eq!(
+            message("near/0.05/3/4"),
             "the rule is written near/BOUND/TIMES/LEAST/MOST"
         );
         assert_eq!(
-            told("near/0.05/0/4/9"),
+            message("near/0.05/0/4/9"),
             "TIMES must be at least 1, and is 0"
         );
         assert_eq!(
-            told("decay/linear/3/2"),
+            message("decay/linear/3/2"),
             "BATCH, which is 3, is above MOST, which is 2"
         );
     }

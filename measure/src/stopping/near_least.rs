@@ -1,10 +1,10 @@
-//! mpptest's rule: the least run-time is believed when others came near it.
+//! mpptest's rule: the minimum run-time is trusted when other run-times are near it.
 
-/// How often the least run-time was nearly met again.
+/// Number of run-times near the minimum.
 #[derive(Clone, Debug)]
 pub(super) struct NearLeast {
     minimum: f64,
-    seen: u32,
+    count: u32,
     times: u32,
 }
 
@@ -12,22 +12,22 @@ impl Default for NearLeast {
     fn default() -> Self {
         Self {
             minimum: f64::INFINITY,
-            seen: 0,
+            count: 0,
             times: 0,
         }
     }
 }
 
 impl NearLeast {
-    /// How many were within this share of the least one since it was found, but for so many at the beginning.
+    /// Returns the number of run-times within a share of the minimum since it was found, without the first `least` ones.
     pub(super) fn after(&mut self, run_times: &[f64], bound: f64, least: u32) -> u32 {
         for run_time in run_times {
             if *run_time < self.minimum {
                 (self.minimum, self.times) = (*run_time, 0);
-            } else if self.seen >= least && *run_time < self.minimum * (1.0 + bound) {
+            } else if self.count >= least && *run_time < self.minimum * (1.0 + bound) {
                 self.times = self.times.saturating_add(1);
             }
-            self.seen = self.seen.saturating_add(1);
+            self.count = self.count.saturating_add(1);
         }
         self.times
     }
@@ -38,9 +38,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_near_the_least_count_until_there_is_a_lesser_one() {
+    fn a_new_minimum_restarts_the_count() {
         let mut near = NearLeast::default();
-        // Those at the beginning do not count, however near they are.
+        // The first three do not count, however near they are.
         assert_eq!(near.after(&[100.0, 101.0, 100.0], 0.05, 3), 0);
         assert_eq!(near.after(&[104.9, 105.1, 100.0], 0.05, 3), 2);
         assert_eq!(near.after(&[99.0, f64::NAN], 0.05, 3), 0);

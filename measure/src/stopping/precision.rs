@@ -1,8 +1,8 @@
-//! How well the mean of run-times is known, as they come in.
+//! Running precision of the mean run-time.
 
 use downbeat_records::stats::Confidence;
 
-/// Number, mean and squared distances of values from it, after Welford (1962): each value is looked at once.
+/// Number, mean and sum of squared distances from the mean, by Welford's algorithm (1962), which reads each value once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Precision {
     count: usize,
@@ -24,14 +24,14 @@ impl Precision {
         self.count
     }
 
-    /// The standard error as a share of the mean; `None` of fewer than two values, or of a mean of zero.
+    /// Returns the standard error as a share of the mean; `None` for fewer than two values, or a mean of zero.
     pub(super) fn relative_error(&self) -> Option<f64> {
         let count = self.count as f64;
         let known = self.count >= 2 && self.mean != 0.0;
         known.then(|| (self.squares / (count - 1.0) / count).sqrt() / self.mean.abs())
     }
 
-    /// How far the interval of the mean reaches from it, as a share of it; `None` as above.
+    /// Returns the half-width of the mean's confidence interval as a share of the mean; `None` as above.
     pub(super) fn relative_reach(&self, confidence: Confidence) -> Option<f64> {
         let error = self.relative_error()?;
         Some(error * confidence.critical_t((self.count - 1) as f64))
@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn little_is_known_of_few_values() {
+    fn few_values_have_no_relative_error() {
         let mut precision = Precision::default();
         assert_eq!((precision.count(), precision.relative_error()), (0, None));
         precision.add(&[3.0]);
@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_that_of_the_sample(values in prop::collection::vec(1.0..1e9, 2..60), cut in 0_usize..60) {
+        fn it_agrees_with_the_sample(values in prop::collection::vec(1.0..1e9, 2..60), cut in 0_usize..60) {
             let (one, two) = values.split_at(cut.min(values.len()));
             let mut precision = Precision::default();
             precision.add(one);

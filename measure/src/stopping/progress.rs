@@ -1,4 +1,4 @@
-//! How far a measurement is, and how many observations are to be made next.
+//! Progress of a measurement towards its stopping rule.
 
 use downbeat_clock_core::Duration;
 
@@ -7,12 +7,12 @@ use super::near_least::NearLeast;
 use super::precision::Precision;
 use super::{StopReason, Stopping, time_slice};
 
-/// How far a measurement is. Rank 0 asks it between two batches of observations.
+/// Progress of a measurement towards its stopping rule. Rank 0 updates it between two batches of observations.
 #[derive(Clone, Debug)]
 pub struct StoppingProgress {
     rule: Stopping,
-    /// How many run-times were already looked at.
-    seen: usize,
+    /// Number of run-times that were already processed.
+    processed: usize,
     precision: Precision,
     remaining: RemainingObservations,
     near_least: NearLeast,
@@ -20,14 +20,14 @@ pub struct StoppingProgress {
 }
 
 impl StoppingProgress {
-    /// Of a measurement that has not begun.
+    /// Creates the progress of a measurement that has not begun.
     #[must_use]
     pub fn new(rule: Stopping) -> Self {
         let remaining = RemainingObservations::new(rule.most());
         let (precision, near_least) = Default::default();
         Self {
             rule,
-            seen: 0,
+            processed: 0,
             precision,
             remaining,
             near_least,
@@ -35,19 +35,19 @@ impl StoppingProgress {
         }
     }
 
-    /// How many observations are to be made next: 0 when it is enough, and then for good.
+    /// Returns the size of the next batch of observations: 0 when there are enough, and in all later calls.
     ///
-    /// It takes the run-times of all valid observations so far, of which it looks at the new ones only; the number of
-    /// all observations so far, valid or not; and the time since the first of them began. Before them, that is nothing.
+    /// Takes the run-times of all valid observations so far, of which it reads only the new ones; the number of all
+    /// observations so far, valid or not; and the time since the first of them began, which is 0 before the first one.
     pub fn next(&mut self, run_times: &[f64], observations: u32, elapsed: Duration) -> u32 {
         if self.ended.is_some() {
             return 0;
         }
-        let new = run_times.get(self.seen..).unwrap_or_default();
-        self.seen = run_times.len();
-        let room = self.rule.most().saturating_sub(observations);
-        match self.wish(new, observations, elapsed) {
-            Ok(wish) if room > 0 => wish.clamp(1, room),
+        let new = run_times.get(self.processed..).unwrap_or_default();
+        self.processed = run_times.len();
+        let allowed = self.rule.most().saturating_sub(observations);
+        match self.batch_by_rule(new, observations, elapsed) {
+            Ok(batch) if allowed > 0 => batch.clamp(1, allowed),
             Ok(_) => self.end(if matches!(self.rule, Stopping::Count { .. }) {
                 StopReason::Count
             } else {
@@ -57,7 +57,7 @@ impl StoppingProgress {
         }
     }
 
-    /// Why nothing more is measured; `None` while there is.
+    /// Returns the reason why the measurement ended; `None` before that.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.ended
     }
@@ -67,8 +67,8 @@ impl StoppingProgress {
         0
     }
 
-    /// How many the rule asks for, whatever the greatest number is; or why none.
-    fn wish(
+    /// Returns the batch size by the rule alone, regardless of the greatest number; or the reason to end.
+    fn batch_by_rule(
         &mut self,
         new: &[f64],
         observations: u32,
@@ -115,8 +115,8 @@ impl StoppingProgress {
         }
     }
 
-    /// First as many as are needed at least, then batches of this size; larger ones only when they are still few beside
-    /// those that were made, as every look at them costs the ranks an agreement.
+    /// Returns the least number first, and batches of this size afterwards. Batches grow with the number of observations, as
+    /// the ranks must agree after every batch.
     fn until_precise(
         &self,
         share: Option<f64>,
@@ -131,20 +131,20 @@ impl StoppingProgress {
         if share.is_some_and(|share| share <= bound) {
             return Err(StopReason::Precise);
         }
-        Ok(batch.max(valid / FEW_BESIDE))
+        Ok(batch.max(valid / MIN_BATCH_FRACTION))
     }
 }
 
-/// A 64th more than were needed is no loss.
-const FEW_BESIDE: u32 = 64;
+/// Batches are at least this fraction of the valid observations: a 64th more than needed is acceptable.
+const MIN_BATCH_FRACTION: u32 = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Measures with run-times from a function, of which every so many are invalid and each takes 10 ns. The sizes of
-    /// the batches, and why it ended.
+    /// Simulates a measurement whose observations take 10 ns each, with run-times from a function, and every
+    /// `invalid_every`th of them invalid. Returns the sizes of the batches and the reason for the end.
     fn run(
         rule: &str,
         invalid_every: u32,
@@ -189,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn a_time_slice_is_filled_but_hardly_overrun() {
+    fn a_time_slice_is_filled_and_barely_exceeded() {
         let (batches, ended) = run("time/100us/1000000", 0, |_| 1.0);
-        // 10,000 of 10 ns; the last one is the only one that may end after it.
+        // 10,000 of 10 ns; only the last batch may end after the slice.
         assert_eq!(
             (batches.iter().sum::<u32>(), ended),
             (10_000, StopReason::TimeSlice)
@@ -204,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_error_is_looked_at_after_every_batch_of_the_least() {
-        // Of 9 and 11 in turn, n of them: 1 / sqrt(n - 1) off a mean of 10.
+    fn a_relative_error_is_checked_after_every_batch() {
+        // n run-times of 9 and 11 in turn have the mean 10 and the standard error 1 / sqrt(n - 1).
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
         assert_eq!(
             run("rse/0.025/8/33", 0, alternating),
@@ -219,7 +219,7 @@ mod tests {
             run("rse/0.01/8/33", 0, alternating),
             (vec![8, 8, 8, 8, 1], StopReason::Most)
         );
-        // All alike are precise at once; all zero have no relative error.
+        // Equal run-times are precise at once; zeros have no relative error.
         assert_eq!(
             run("rse/0.1/2/10", 0, |_| 5.0),
             (vec![2], StopReason::Precise)
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_looked_at_after_every_call() {
+    fn an_interval_is_checked_after_every_call() {
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
         // By R, as `qt(0.975, n - 1) * sd(x) / sqrt(n) / mean(x)`: 0.0512 for 18 of them, and 0.0497 for 19.
         let (batches, ended) = run("interval/0.95/0.05/5/1000", 0, alternating);
@@ -264,12 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_believed_when_it_was_nearly_met_often_enough() {
+    fn enough_run_times_near_the_minimum_end_it() {
         assert_eq!(
             run("near/0.05/3/4/30", 0, |_| 5.0),
             (vec![1; 7], StopReason::NearLeast)
         );
-        // A new least one at call 5: then 6, 7 and 8.
+        // Call 5 is a new minimum, and calls 6, 7 and 8 are near it.
         let once_less = |call| if call < 5 { 6.0 } else { 5.0 };
         assert_eq!(
             run("near/0.05/3/4/30", 0, once_less),
@@ -286,9 +286,9 @@ mod tests {
     }
 
     #[test]
-    fn invalid_observations_do_not_count_but_end_it() {
+    fn invalid_observations_count_only_for_the_limit() {
         let alternating = |call: u32| if call % 4 < 2 { 9.0 } else { 11.0 };
-        // Every other one is invalid: 8 valid ones take 15.
+        // Every other observation is invalid: 8 valid ones take 15.
         let (batches, ended) = run("rse/0.1/8/1000", 2, |call| alternating(call / 2 * 2));
         assert_eq!((batches[0], ended), (8, StopReason::Precise));
         for rule in [
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_makes_no_sense_ends_nevertheless() {
+    fn invalid_rules_end_nevertheless() {
         let mut progress = StoppingProgress::new(Stopping::Count { most: 0 });
         assert_eq!(
             (
@@ -324,7 +324,7 @@ mod tests {
         });
         assert_eq!(progress.next(&[], 0, Duration::ZERO), 1);
         assert_eq!(progress.next(&[f64::NAN; 5], 5, Duration::ZERO), 0);
-        // Fewer run-times than before: none of them is new.
+        // Fewer run-times than before: none of them are new.
         let mut progress = StoppingProgress::new("rse/0.1/2/10".parse().unwrap());
         progress.next(&[1.0, 2.0, 3.0], 3, Duration::ZERO);
         assert!(progress.next(&[1.0], 3, Duration::ZERO) > 0);

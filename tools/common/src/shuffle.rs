@@ -1,11 +1,11 @@
-//! An order by lot.
+//! Random order of measurements.
 
 use downbeat_sync::internal::{SPLITMIX_STEP, scramble};
 
-/// Puts things into an order that is drawn by lot: each as likely as any other.
+/// Brings items into a random order; all orders are equally likely.
 ///
-/// The same seed gives the same order in all versions and on all machines, as it stands in records: Fisher and Yates's
-/// shuffle, from the last place down, with Lemire's draws (2019) from SplitMix64 (Steele, Lea and Flood 2014).
+/// The same seed gives the same order in all versions and on all machines, as records contain the seed: Fisher and Yates's
+/// shuffle, from the last index down, with Lemire's method (2019) and SplitMix64 (Steele, Lea and Flood 2014).
 pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
     let mut state = seed;
     let mut draw = || {
@@ -18,8 +18,8 @@ pub(crate) fn shuffle<T>(things: &mut [T], seed: u64) {
     }
 }
 
-/// A number below the end, which is above 0. The upper half of the product is the number; where the lower half is
-/// among the few that would make some numbers likelier than others, it is drawn again.
+/// Draws a number below `end`, which must be above 0. The upper half of the product is the number; the draw is repeated if
+/// the lower half is one of the few values that would bias the result.
 fn draw_below(end: u64, draw: &mut impl FnMut() -> u64) -> u64 {
     let too_many = end.wrapping_neg() % end;
     loop {
@@ -41,7 +41,7 @@ mod tests {
         things
     }
 
-    /// The first numbers of SplitMix64 from 0, as they are published with it.
+    /// The published first numbers of SplitMix64 from 0.
     #[test]
     fn the_generator_is_split_mix_64() {
         let numbers = [1, 2, 3].map(|place: u64| scramble(place.wrapping_mul(SPLITMIX_STEP)));
@@ -55,17 +55,17 @@ mod tests {
         );
     }
 
-    /// `tests/golden/shuffle.py` prints them.
+    /// The expected orders are printed by `tests/golden/shuffle.py`.
     #[test]
-    fn orders_are_the_same_for_ever() {
+    fn orders_never_change() {
         assert_eq!(order(12, 1), [7, 0, 4, 1, 2, 11, 5, 10, 3, 9, 8, 6]);
         assert_eq!(order(12, 2), [9, 0, 10, 1, 3, 4, 11, 2, 6, 5, 8, 7]);
         assert_eq!(order(12, u64::MAX), [4, 9, 0, 8, 1, 6, 7, 5, 3, 2, 11, 10]);
     }
 
     #[test]
-    fn numbers_that_would_be_too_likely_are_drawn_again() {
-        // Of 2^64 = 5 * k + 1 numbers, the one whose product has lower half 0 is too many.
+    fn biased_draws_are_repeated() {
+        // Of 2^64 = 5 * k + 1 numbers, the one whose product has the lower half 0 is excess.
         let mut numbers = [0, u64::MAX].into_iter();
         assert_eq!(draw_below(5, &mut || numbers.next().unwrap()), 4);
         assert_eq!(draw_below(1 << 63, &mut || 7), 3);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn all_orders_are_about_as_likely() {
+    fn all_orders_are_about_equally_likely() {
         let mut counts = std::collections::HashMap::new();
         for seed in 0..24_000 {
             *counts.entry(order(4, seed)).or_insert(0_i32) += 1;
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_doubled(things in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
+        fn items_are_neither_lost_nor_duplicated(things in prop::collection::vec(0_u8..50, 0..200), seed: u64) {
             let (mut shuffled, mut again) = (things.clone(), things.clone());
             shuffle(&mut shuffled, seed);
             shuffle(&mut again, seed);
