@@ -1,11 +1,11 @@
-//! How long `downbeat clocks` keeps its user waiting: `cargo bench -p downbeat-cli`. With `-- --gate`, the exit code is 1
+//! Duration of `downbeat clocks`: `cargo bench -p downbeat-cli`. With `-- --gate`, the exit code is 1
 //! when the median of five runs exceeds the two seconds that the project promises for a machine with two cores.
 
 #![expect(
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark that fails has no caller")]
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;

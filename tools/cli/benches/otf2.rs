@@ -1,4 +1,4 @@
-//! How long the correction of an OTF2 archive takes, from the command to the copy on disk, in the times that OTF2's own
+//! Time of the correction of an OTF2 archive, from the command to the copy on disk, relative to the time that OTF2's own
 //! reader takes to read it: `cargo bench -p downbeat-cli --features otf2 --bench otf2`. With `-- --gate`, the exit code is 1
 //! when the median of five turns exceeds what the project promises. Without cargo's `--bench`, a small archive takes one
 //! turn. It also needs a C compiler.
@@ -7,7 +7,7 @@
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark that fails has no caller")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 const PROMISED: f64 = 4.0;
 const TURNS: usize = 5;
-/// Of 51 events on four locations, of messages, collective operations and threads: 8 million.
+/// Rounds of 51 events on four locations, of messages, collective operations and threads: 8 million events.
 const ROUNDS: u32 = 157_000;
 
 fn main() -> ExitCode {
@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-otf2-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("there can be a folder");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let writer = compile(&sources.join("../../measure/tests/otf2/archive.c"), &folder);
+    let writer = compile(
+        &sources.join("../../measure/trace/tests/otf2/archive.c"),
+        &folder,
+    );
     let reader = compile(&sources.join("benches/otf2/read.c"), &folder);
     let archive = folder.join("written");
     let (anchor, to) = (archive.join("traces.otf2"), folder.join("to"));
@@ -97,7 +100,7 @@ fn compile(source: &Path, folder: &Path) -> PathBuf {
     program
 }
 
-/// How long it takes.
+/// Runs a command; returns its duration in seconds.
 fn seconds(command: &mut Command) -> f64 {
     let start = Instant::now();
     let status = command

@@ -47,7 +47,7 @@ enum DownbeatCommand {
     /// Show the time that the regions of a program took on its ranks
     Regions(regions::RegionsOptions),
     /// Correct and check the timestamps of traces
-    Trace(trace::Options),
+    Trace(trace::TraceOptions),
 }
 
 pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `downbeat trace`: times of traces, corrected after the fact and checked.
+//! `downbeat trace`: correction and checks of the timestamps of traces.
 
 mod check;
 mod convert;
@@ -9,28 +9,28 @@ use clap::{Args, Subcommand};
 use downbeat_common::Failure;
 
 #[derive(Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct TraceOptions {
     #[command(subcommand)]
-    command: Command,
+    command: TraceCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// Corrects times so that no message arrives before it can have arrived
+enum TraceCommand {
+    /// Correct timestamps so that no message is received before it can have arrived
     Correct(Box<correct::Options>),
-    /// Says what cannot be true of times; the exit code is 1 if there is anything
+    /// List violations of causality in a trace; the exit code is 1 if there are any
     Check(check::Options),
-    /// Writes a trace in another format: text, bytes, or that of Perfetto, which shows it
+    /// Convert a trace to another format: text, binary, or that of the Perfetto viewer
     Convert(convert::Options),
-    /// Makes a trace of a program that never ran, with clocks that are wrong in a known way
+    /// Generate a synthetic trace with known clock errors
     Generate(Box<generate::Options>),
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
     match &options.command {
-        Command::Correct(options) => correct::run(options),
-        Command::Check(options) => check::run(options),
-        Command::Convert(options) => convert::run(options),
-        Command::Generate(options) => generate::run(options),
+        TraceCommand::Correct(options) => correct::run(options),
+        TraceCommand::Check(options) => check::run(options),
+        TraceCommand::Convert(options) => convert::run(options),
+        TraceCommand::Generate(options) => generate::run(options),
     }
 }

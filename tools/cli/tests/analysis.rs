@@ -1,9 +1,6 @@
 //! Command-line tests of the commands that analyse experiments.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
 use std::fs;

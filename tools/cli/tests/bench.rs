@@ -1,9 +1,6 @@
 //! Command-line tests of `downbeat bench`.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `downbeat trace` with OTF2 archives, which OTF2 itself wrote.
+//! Command-line tests of `downbeat trace` with OTF2 archives, written by the OTF2 library.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is a test")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// What writes archives, compiled once.
+/// Returns the program that writes archives, compiled once.
 fn writer() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -35,10 +35,10 @@ fn writer() -> &'static Path {
     })
 }
 
-/// A folder of a test's own, in which the program is called.
-struct Folder(PathBuf);
+/// Working directory of a test.
+struct ArchiveFolder(PathBuf);
 
-impl Folder {
+impl ArchiveFolder {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("trace-otf2-{name}-{}", std::process::id()));
@@ -47,7 +47,7 @@ impl Folder {
         Self(path)
     }
 
-    /// With an archive, `NAME/traces.otf2`.
+    /// Adds an archive, `NAME/traces.otf2`.
     fn with_archive(self, name: &str, ticks: u64, rounds: u32) -> Self {
         let (ticks, rounds) = (ticks.to_string(), rounds.to_string());
         let to = self.0.join(name);
@@ -72,7 +72,7 @@ impl Folder {
         program
     }
 
-    /// What it says, unless it takes longer than anything here can.
+    /// Runs the program, with a timeout.
     fn call(&self, arguments: &str) -> Output {
         let mut child = self
             .command(arguments)
@@ -101,7 +101,7 @@ impl Folder {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The one line of a failure.
+    /// Returns the line of a failure.
     fn fails(&self, code: i32, arguments: &str) -> String {
         let output = self.call(arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -117,7 +117,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// All files, of folders too, and what is in them.
+    /// Returns all files and folders with their content.
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = vec![];
         let mut folders = vec![self.0.clone()];
@@ -140,7 +140,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ArchiveFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -156,8 +156,8 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
         ("corrected", 2_593_993_000),
     ] {
         for rewrite in ["", "--rewrite"] {
-            let folder =
-                Folder::new(&format!("{variant}{rewrite}")).with_archive(variant, ticks, 200);
+            let folder = ArchiveFolder::new(&format!("{variant}{rewrite}"))
+                .with_archive(variant, ticks, 200);
             let before = folder.files();
             let anchor = format!("{variant}/traces.otf2");
             let why = folder.fails(1, &format!("check {anchor} {LATENCIES}"));
@@ -180,7 +180,7 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
             assert!(expected.contains(&rewritten), "{said}");
             let knots = said["archive"]["clock_offsets"].as_u64().unwrap();
             assert_eq!(knots == 0, rewritten == 4, "{said}");
-            // By what other readers find.
+            // The corrected archive is read again.
             let checked = folder.says(&format!(
                 "check to/traces.otf2 --against {anchor} {LATENCIES}"
             ));
@@ -200,8 +200,8 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
 }
 
 #[test]
-fn clock_offsets_are_the_sessions() {
-    let folder = Folder::new("sessions").with_archive("corrected", 1_000_000_000, 50);
+fn clock_offsets_become_sessions() {
+    let folder = ArchiveFolder::new("sessions").with_archive("corrected", 1_000_000_000, 50);
     let method = |options: &str| {
         let said = folder.says(&format!(
             "correct corrected/traces.otf2 -o to --json {LATENCIES} {options}"
@@ -232,14 +232,14 @@ fn clock_offsets_are_the_sessions() {
 }
 
 #[test]
-fn another_archive_is_told_from_a_corrected_one() {
-    let folder = Folder::new("other")
+fn a_different_archive_is_not_a_corrected_one() {
+    let folder = ArchiveFolder::new("other")
         .with_archive("plain", 1_000_000_000, 20)
         .with_archive("stranger", 1_000_000_000, 20);
     folder.says(&format!("correct plain/traces.otf2 -o to {LATENCIES}"));
     let path = folder.path("to/traces/7.evt");
     let mut content = fs::read(&path).unwrap();
-    // The tag of the first message.
+    // Change the tag of the first message.
     let at = content
         .windows(4)
         .position(|bytes| bytes == [0, 1, 7, 1])
@@ -247,7 +247,7 @@ fn another_archive_is_told_from_a_corrected_one() {
     content[at + 2] = 8;
     fs::write(&path, content).unwrap();
     let why = folder.fails(2, "check to/traces.otf2 --against plain/traces.otf2");
-    assert!(why.contains(" a message that nobody "), "{why}");
+    assert!(why.contains(" a message that "), "{why}");
     let why = folder.fails(
         1,
         "check to/traces.otf2 --against plain/traces.otf2 --lenient",
@@ -266,7 +266,7 @@ fn another_archive_is_told_from_a_corrected_one() {
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
-    let folder = Folder::new("bad")
+    let folder = ArchiveFolder::new("bad")
         .with_archive("plain", 1_000_000_000, 2)
         .with_archive("stranger", 1_000_000_000, 2);
     folder.says("generate -o a.dbt --events 100");
@@ -321,8 +321,8 @@ fn bad_input_is_refused_in_one_line() {
 }
 
 #[test]
-fn archives_that_are_cut_short_are_refused() {
-    let folder = Folder::new("cut").with_archive("corrected", 1_000_000_000, 1);
+fn truncated_archives_are_refused() {
+    let folder = ArchiveFolder::new("cut").with_archive("corrected", 1_000_000_000, 1);
     for name in [
         "traces.otf2",
         "traces.def",
@@ -346,10 +346,10 @@ fn archives_that_are_cut_short_are_refused() {
     folder.says("check corrected/traces.otf2 --lenient --latencies 0 --json --against corrected/traces.otf2");
 }
 
-/// With other numbers OTF2's own reader may read without end.
+/// OTF2's own reader may not end if numbers are damaged.
 #[test]
-fn a_damaged_anchor_is_no_reason_to_crash_or_not_to_end() {
-    let folder = Folder::new("anchor").with_archive("plain", 1_000_000_000, 1);
+fn a_damaged_anchor_neither_crashes_nor_hangs() {
+    let folder = ArchiveFolder::new("anchor").with_archive("plain", 1_000_000_000, 1);
     let path = folder.path("plain/traces.otf2");
     let content = fs::read(&path).unwrap();
     for at in 0..content.len() {
@@ -359,7 +359,7 @@ fn a_damaged_anchor_is_no_reason_to_crash_or_not_to_end() {
             fs::write(&path, damaged).unwrap();
             let output = folder.call("check plain/traces.otf2 --lenient");
             let said = String::from_utf8_lossy(&output.stderr);
-            // What names things, such as the trace's own number, may be anything.
+            // Some bytes, such as those of the trace's number, may have any value.
             let fine =
                 output.status.code().is_some_and(|code| code <= 2) && said.lines().count() <= 1;
             assert!(fine, "byte {at} is {byte}: {:?} {said}", output.status);
@@ -370,7 +370,7 @@ fn a_damaged_anchor_is_no_reason_to_crash_or_not_to_end() {
 #[test]
 fn a_signal_leaves_nothing_behind() {
     use std::os::unix::process::ExitStatusExt as _;
-    let folder = Folder::new("signal").with_archive("plain", 1_000_000_000, 4_000);
+    let folder = ArchiveFolder::new("signal").with_archive("plain", 1_000_000_000, 4_000);
     folder.says("generate -o a.dbt --events 400000");
     for arguments in [
         "correct a.dbt -o b.dbt",
@@ -388,7 +388,7 @@ fn a_signal_leaves_nothing_behind() {
                 .iter()
                 .any(|name| name.as_encoded_bytes().ends_with(b".part"))
         };
-        // The first one that is seen is the one by which is tried whether there can be any.
+        // The first temporary file is the one that tests whether the output can be written.
         let mut child = folder
             .command(arguments)
             .stdout(Stdio::null())
@@ -403,7 +403,7 @@ fn a_signal_leaves_nothing_behind() {
             .status()
             .unwrap();
         let status = child.wait().unwrap();
-        // It may have been done before.
+        // It may have ended before the signal.
         eprintln!("SIG {arguments} {status}");
         if killed.success() && status.signal() == Some(2) {
             assert_eq!(names(), before, "{arguments}");
@@ -415,27 +415,27 @@ fn a_signal_leaves_nothing_behind() {
 
 #[test]
 fn an_archive_is_converted() {
-    let folder = Folder::new("convert").with_archive("corrected", 1_000_000_000, 30);
+    let folder = ArchiveFolder::new("convert").with_archive("corrected", 1_000_000_000, 30);
     let before = folder.files();
     let said = folder.says("convert corrected/traces.otf2 a.dbt");
     assert!(
         said.starts_with("a.dbt: 4 locations, ")
-            && said.contains("\nLeft out, of kinds that no trace has: "),
+            && said.contains("\nLeft out, of unsupported kinds: "),
         "{said}"
     );
     folder.says("convert corrected/traces.otf2 raw.dbtb --as-recorded");
     folder.says("convert raw.dbtb raw.dbt");
     let [added, raw] =
         ["a.dbt", "raw.dbt"].map(|name| fs::read_to_string(folder.path(name)).unwrap());
-    let of = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
+    let lines = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
     assert_eq!(
-        (of(&added, "sample "), of(&added, "region ")),
-        (0, of(&raw, "region "))
+        (lines(&added, "sample "), lines(&added, "region ")),
+        (0, lines(&raw, "region "))
     );
     assert!(
-        of(&raw, "sample ") >= 6
-            && of(&raw, " send ") == of(&added, " send ")
-            && of(&raw, " send ") > 30
+        lines(&raw, "sample ") >= 6
+            && lines(&raw, " send ") == lines(&added, " send ")
+            && lines(&raw, " send ") > 30
     );
     assert_eq!(added.lines().last(), raw.lines().last());
 
@@ -477,7 +477,7 @@ fn an_archive_is_converted() {
             .eq(&after)
     );
 
-    // What is wrong with it is one line.
+    // A damaged archive gives one line.
     let cut = folder.path("corrected/traces/20.evt");
     let bytes = fs::read(&cut).unwrap();
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();

@@ -3,7 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test, that is how a failure is told"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "regions/made.rs"]

@@ -1,9 +1,6 @@
 //! Command-line tests of `downbeat run`, with a small script in place of a benchmark.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "run/experiment.rs"]
 mod experiment;

@@ -1,9 +1,6 @@
-//! `downbeat trace` as its user meets it: generated, checked, corrected, checked again.
+//! Command-line tests of `downbeat trace`.
 
-#![expect(
-    clippy::expect_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "trace/streaming.rs"]
 mod streaming;
@@ -17,10 +14,10 @@ use serde_json::Value;
 #[path = "trace/convert.rs"]
 mod convert;
 
-/// A folder of a test's own, in which the program is called.
-struct Folder(PathBuf);
+/// Working directory of a test.
+struct TraceFolder(PathBuf);
 
-impl Folder {
+impl TraceFolder {
     fn new(name: &str) -> Self {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("trace-{name}-{}", std::process::id()));
@@ -50,7 +47,7 @@ impl Folder {
         text(&output.stdout).to_owned()
     }
 
-    /// The line of a failure, and what was printed before.
+    /// Returns the line of a failure, and the output before.
     fn fails(&self, code: i32, arguments: &str) -> (String, String) {
         let output = self.call(arguments);
         let said = text(&output.stderr);
@@ -63,7 +60,7 @@ impl Folder {
         (line.to_owned(), text(&output.stdout).to_owned())
     }
 
-    /// That bad input gives this one line, and nothing else.
+    /// Asserts that bad input gives this one line, no output and no files.
     fn refuses(&self, arguments: &str, line: &str) {
         let before = self.names();
         let (found, printed) = self.fails(2, arguments);
@@ -95,7 +92,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TraceFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -109,7 +106,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("one document")
 }
 
-/// Without times, of events and of samples.
+/// Returns the lines of a trace without the times of events and samples.
 fn without_times(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).expect("it is there");
     let without = |line: &str| {
@@ -125,8 +122,8 @@ fn without_times(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_is_found_corrected_and_found_no_more() {
-    let folder = Folder::new("whole");
+fn violations_are_found_and_corrected() {
+    let folder = TraceFolder::new("whole");
     let generated = folder.says(
         "generate -o wrong.dbt --truth truth.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 4000",
     );
@@ -182,7 +179,7 @@ fn what_is_wrong_is_found_corrected_and_found_no_more() {
         "nothing else is left behind"
     );
 
-    // The corrected trace needs no other correction.
+    // Correcting a corrected trace changes nothing.
     folder.says(
         "correct right.dbt -o again.dbt --pre-synchronization none --latencies 200ns,500ns,2us",
     );
@@ -193,7 +190,7 @@ fn what_is_wrong_is_found_corrected_and_found_no_more() {
 
 #[test]
 fn the_result_depends_neither_on_the_format_nor_on_threads() {
-    let folder = Folder::new("formats");
+    let folder = TraceFolder::new("formats");
     folder.says("generate -o wrong.dbt --events 3000 --traffic stencil");
     folder.says("generate -o wrong.dbtb --events 3000 --traffic stencil");
     folder.says("correct wrong.dbt -o one.dbt --threads 1");
@@ -210,8 +207,8 @@ fn the_result_depends_neither_on_the_format_nor_on_threads() {
 }
 
 #[test]
-fn documents_have_a_schema_and_say_what_the_text_says() {
-    let folder = Folder::new("json");
+fn documents_have_a_schema_and_the_content_of_the_text() {
+    let folder = TraceFolder::new("json");
     folder.says("generate -o wrong.dbtb --truth truth.dbtb --events 3000 --sessions 4");
     let (_, checked) = folder.fails(1, "check wrong.dbtb --json");
     let checked = json(&checked);
@@ -253,10 +250,10 @@ fn documents_have_a_schema_and_say_what_the_text_says() {
     assert_eq!(checked["difference"], Value::Null);
 }
 
-/// One receive moves from 900 ns to 1000 ns, which is 900 ns after the start of its location, and then 1000 ns.
+/// One receive is moved from 900 ns to 1000 ns after the start of its location.
 #[test]
-fn figures_are_those_by_hand() {
-    let folder = Folder::new("hand");
+fn figures_equal_those_by_hand() {
+    let folder = TraceFolder::new("hand");
     let trace = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                  0 1000 send 1 0 5\n1 0 note x\n1 900 receive 0 0 5\nend 3\n";
     fs::write(folder.path("a.dbt"), trace).expect("it can be written");
@@ -348,8 +345,8 @@ fn figures_are_those_by_hand() {
 }
 
 #[test]
-fn another_trace_is_told_from_a_corrected_one() {
-    let folder = Folder::new("difference");
+fn a_different_trace_is_not_a_corrected_one() {
+    let folder = TraceFolder::new("difference");
     folder.says("generate -o wrong.dbt --events 500");
     folder.says("correct wrong.dbt -o right.dbt");
     let changed = fs::read_to_string(folder.path("right.dbt"))
@@ -364,8 +361,8 @@ fn another_trace_is_told_from_a_corrected_one() {
 }
 
 #[test]
-fn what_is_read_is_never_written() {
-    let folder = Folder::new("same");
+fn the_input_is_never_overwritten() {
+    let folder = TraceFolder::new("same");
     folder.says("generate -o a.dbt --events 100");
     let same = "-o: a.dbt is the same file as a.dbt, which is only read";
     folder.refuses("correct a.dbt -o a.dbt", same);
@@ -382,13 +379,13 @@ fn what_is_read_is_never_written() {
     folder.refuses("correct a.dbt -o b.dbt --truth b.dbt", "which is only read");
     folder.refuses(
         "generate -o c.dbt --truth c.dbt",
-        "--truth: it is the file of the trace itself",
+        "--truth: must not be the output file",
     );
 }
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
-    let folder = Folder::new("bad");
+    let folder = TraceFolder::new("bad");
     let write =
         |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
     folder.says("generate -o a.dbt --events 100");
@@ -423,7 +420,7 @@ fn bad_input_is_refused_in_one_line() {
             &format!("{command} other.dbt"),
             "other.dbt: line 1: version \"2\" is not known here",
         );
-        let alone = "alone.dbt: event 0 of location 0 sends a message that nobody receives";
+        let alone = "alone.dbt: event 0 of location 0 sends a message that is never received";
         folder.refuses(&format!("{command} alone.dbt"), alone);
         folder.refuses(
             &format!("{command} a.dbt --latencies 2us,1us,1us"),
@@ -506,25 +503,25 @@ fn bad_input_is_refused_in_one_line() {
     );
 }
 
-/// Of two locations: what happened, why it is refused, and what a lenient reader counts instead, if anything helps.
+/// Traces of two locations with a defect: the events, the error, and the count of a lenient reader, if it accepts them.
 #[test]
 fn every_defect_is_one_error_and_a_count_where_that_can_be() {
-    let folder = Folder::new("defects");
+    let folder = TraceFolder::new("defects");
     let in_all = "collective-end 0 allreduce 0 both\n";
     let defects = [
         (
             "0 0 send 1 0 0\nend 1\n",
-            "event 0 of location 0 sends a message that nobody receives",
+            "event 0 of location 0 sends a message that is never received",
             Some("Left out: 1 message without a receive, 0 messages without a send, 0 "),
         ),
         (
             "1 0 receive 0 0 0\nend 1\n",
-            "event 0 of location 1 receives a message that nobody sent",
+            "event 0 of location 1 receives a message that was never sent",
             Some("Left out: 0 messages without a receive, 1 message without a send, 0 "),
         ),
         (
             &format!("0 0 collective 0\n0 1 {in_all}end 2\n"),
-            "event 1 of location 0 is in a collective operation that location 1 is missing in",
+            "event 1 of location 0 is in a collective operation in which location 1 is missing",
             Some("0 messages without a send, 1 collective operation without some members"),
         ),
         (
@@ -585,11 +582,11 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
     }
 }
 
-/// A file that may not grow beyond a few kilobytes is as a disk that is full.
+/// A limited file size is like a full disk.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
-    let folder = Folder::new("full");
+    let folder = TraceFolder::new("full");
     folder.says("generate -o a.dbt --events 20000");
     fs::write(folder.path("out.dbt"), "before").expect("it can be written");
     let program = env!("CARGO_BIN_EXE_downbeat");
@@ -619,9 +616,9 @@ fn a_full_disk_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_examples_of_the_help_work_when_they_are_pasted() {
+fn the_examples_of_the_help_work() {
     let program = Path::new(env!("CARGO_BIN_EXE_downbeat"));
-    let folder = Folder::new("help");
+    let folder = TraceFolder::new("help");
     for command in ["correct", "check", "convert", "generate"] {
         let help = folder.says(&format!("{command} --help"));
         let examples: String = help
@@ -650,7 +647,7 @@ fn the_examples_of_the_help_work_when_they_are_pasted() {
                 ),
             );
             let output = shell.output().expect("there is a shell");
-            // The check of what is wrong finds it.
+            // The check of the wrong trace finds violations.
             let finds = example.ends_with("check wrong.dbt");
             assert_eq!(
                 output.status.code(),

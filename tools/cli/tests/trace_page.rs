@@ -1,9 +1,9 @@
-//! The page of `downbeat trace` as its readers meet it.
+//! Command-line tests of the page of `downbeat trace`.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test, that is how a failure is told"
+    reason = "a test fails by panicking"
 )]
 
 mod shown;
@@ -31,7 +31,7 @@ fn read(folder: &Path, name: &str) -> String {
 }
 
 #[test]
-fn a_correction_is_a_page_for_every_reader() {
+fn a_correction_is_a_page_on_every_device() {
     let folder = scratch("trace-page");
     trace(
         &folder,
@@ -52,7 +52,7 @@ fn a_correction_is_a_page_for_every_reader() {
         figures
     );
 
-    // What the page says is what the document says.
+    // The page and the document contain the same numbers.
     let deviation = &document["deviation"];
     let mut bins = 0;
     for histogram in ["displacement", "event_position", "event_distance"] {
@@ -144,7 +144,7 @@ fn a_correction_is_a_page_for_every_reader() {
 }
 
 #[test]
-fn a_check_has_a_page_also_where_something_is_wrong() {
+fn a_check_with_violations_has_a_page() {
     let folder = scratch("trace-page-check");
     trace(&folder, "generate -o wrong.dbt --events 2000");
     trace(&folder, "correct wrong.dbt -o right.dbt");
@@ -155,7 +155,7 @@ fn a_check_has_a_page_also_where_something_is_wrong() {
         wrong.contains(" violations.</p>") && wrong.contains(" too early for event "),
         "{wrong}"
     );
-    assert!(!wrong.contains("moved events"), "nothing is known of that");
+    assert!(!wrong.contains("moved events"), "no original is given");
     trace(
         &folder,
         "check right.dbt --against wrong.dbt --page right.html --svg pictures --histograms",
@@ -255,10 +255,10 @@ fn many_locations_are_a_page_that_is_not_larger() {
 }
 
 #[test]
-fn a_page_that_cannot_be_is_refused_before_the_work() {
+fn a_page_that_cannot_be_written_is_refused_first() {
     let folder = scratch("trace-page-bad");
     trace(&folder, "generate -o a.dbt --events 100");
-    // The trace is not there: whoever reads it first fails otherwise.
+    // The trace is missing, so reading it first would give another error.
     for command in ["correct missing.dbt -o out.dbt", "check missing.dbt"] {
         let refuses = |options: &str, culprit| {
             refuses(&folder, &words(&format!("{command} {options}")), culprit)

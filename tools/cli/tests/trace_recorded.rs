@@ -1,10 +1,6 @@
-//! Traces of programs that did run, on ranks that are threads and have wrong clocks: they are corrected, and what is known of
-//! the truth holds.
+//! Correction of traces recorded from real threads with skewed clocks, compared with the true times.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod recorder;
 
@@ -17,8 +13,8 @@ use downbeat_trace::formats::TraceFile;
 use downbeat_trace::{Latencies, Matching, Verdict};
 use recorder::{Recorder, patterns};
 
-/// What `downbeat trace` says with these arguments.
-fn says(folder: &Path, arguments: &str) -> String {
+/// Returns the output of `downbeat trace` with these arguments.
+fn output_of(folder: &Path, arguments: &str) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
     let output = program
         .arg("trace")
@@ -36,14 +32,14 @@ fn says(folder: &Path, arguments: &str) -> String {
 }
 
 #[test]
-fn real_patterns_of_messages_are_corrected() {
+fn recorded_communication_patterns_are_corrected() {
     for ranks in [2, 3, 5] {
         let name = format!("recorded-{ranks}-{}", std::process::id());
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&folder).unwrap();
         let origin = recorder::origin();
         let run = ThreadCluster::new(ranks).run(|comm| {
-            // A rank has a communicator, and may make others of it.
+            // A rank has a communicator, and may split it.
             let mut recorder = Recorder::new(comm, origin);
             patterns::all(&mut recorder, |_| ());
             recorder.write(&folder);
@@ -56,7 +52,7 @@ fn real_patterns_of_messages_are_corrected() {
                 .trace
         };
         let truth = read("truth.dbtb");
-        // Latencies of threads are not known, but no message arrived before it was sent.
+        // Latencies between threads are unknown, but no message was received before it was sent.
         let happened = Verdict::new(&truth, &truth.times(), &Latencies::ZERO).unwrap();
         assert_eq!(
             (happened.messages.violated, happened.collectives.violated),
@@ -67,7 +63,7 @@ fn real_patterns_of_messages_are_corrected() {
 
         let options = "--truth truth.dbtb --latencies 0 --json";
         for method in ["none", "linear", "least-squares", "spline"] {
-            let said = says(
+            let said = output_of(
                 &folder,
                 &format!(
                     "correct wrong.dbtb -o {method}.dbtb --pre-synchronization {method} {options}"
@@ -77,7 +73,7 @@ fn real_patterns_of_messages_are_corrected() {
             let before = &said["pre_synchronized"]["messages"];
             assert!(before["violated"].as_u64() > Some(0), "{before}");
             assert_eq!(said["corrected"]["holds"], true);
-            says(
+            output_of(
                 &folder,
                 &format!("check {method}.dbtb --against wrong.dbtb --latencies 0"),
             );

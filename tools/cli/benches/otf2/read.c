@@ -1,4 +1,4 @@
-/* Reads all events of an OTF2 archive with OTF2's own reader, location by location: read ANCHOR. Prints how many there are. */
+/* Reads all events of an OTF2 archive with OTF2's own reader, location by location: read ANCHOR. Prints their number. */
 #include <inttypes.h>
 #include <otf2/otf2.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static OTF2_CallbackCode location(void *data, OTF2_LocationRef self, OTF2_String
     return OTF2_CALLBACK_SUCCESS;
 }
 
-/* What every callback is called with, and what it does: the least that needs its time. */
+/* Parameters common to all callbacks, and their minimal body, which uses the timestamp. */
 #define EVENT OTF2_LocationRef self, OTF2_TimeStamp time, uint64_t position, void *data, OTF2_AttributeList *attributes
 #define COUNT { events++; sum += time; return OTF2_CALLBACK_SUCCESS; }
 

@@ -1,4 +1,4 @@
-//! Launches the commands of a plan, one after the other.
+//! Launches the commands of a plan sequentially.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! `downbeat trace check`: what cannot be true of times.
+//! `downbeat trace check`: violations of causality in a trace.
 
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,17 @@ use serde::Serialize;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "If nothing is said of latencies, a message may take no time at all; those that a correction used it \
-                  prints in the form that is understood here. A trace is checked by nothing that a correction is made \
-                  of.\n\n\
+    after_help = "Without --latencies, the minimum latency of messages is 0. `downbeat trace correct` prints the latencies that \
+                  it used in the form accepted here. The check uses none of the code of the correction.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace check wrong.dbt\n  \
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace check right.dbt --against wrong.dbt"
 )]
 pub(crate) struct Options {
-    /// The trace
+    /// Trace to check
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What it was made of by a correction: nothing but times may be different
+    /// Trace from which this one was corrected; only timestamps may differ
     #[arg(long, value_name = "ORIGINAL")]
     against: Option<PathBuf>,
     #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "0", allow_hyphen_values = true)]
@@ -35,14 +34,14 @@ pub(crate) struct Options {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Print histograms, too, of how far events were moved and intervals changed
+    /// Also print histograms of the displacement of events and the change of intervals
     #[arg(long, conflicts_with = "json", requires = "against")]
     histograms: bool,
     #[command(flatten)]
     page: PageOptions,
 }
 
-/// What is printed as JSON.
+/// Report in JSON.
 #[derive(Debug, Serialize)]
 struct Document {
     schema: &'static str,
@@ -50,10 +49,10 @@ struct Document {
     contents: Contents,
     latencies: LatencyReport,
     violations: Violations,
-    /// The first thing in which it is another trace than the original, besides times.
+    /// First difference from the original trace besides timestamps.
     difference: Option<String>,
     deviation: Option<DeviationReport>,
-    /// Where and when events were moved.
+    /// Displacement of events by location and time.
     movement: Option<Movement>,
 }
 
@@ -103,7 +102,7 @@ fn look(
         .map(|original| original.first_difference(file))
         .transpose()?
         .flatten();
-    // Of another trace, there is nothing to be said beside that.
+    // If the traces differ, they are not compared further.
     let original = original.filter(|_| difference.is_none());
     let times = file.trace.times();
     let before = original.map_or(&file.trace, |original| &original.trace);

@@ -11,21 +11,20 @@ use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A name that ends in .dbt stands for text, in .dbtb for bytes, and in .pftrace or .perfetto-trace for \
-                  Perfetto, which shows it: open it in https://ui.perfetto.dev. NAME.otf2 is the anchor file of an OTF2 \
-                  archive, which can be read.\n\n\
+    after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
+                  open in https://ui.perfetto.dev. IN may also be the anchor file NAME.otf2 of an OTF2 archive.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace convert wrong.dbt wrong.pftrace\n  \
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace convert right.dbt right.pftrace"
 )]
 pub(crate) struct Options {
-    /// The trace, which stays as it is
+    /// Trace to convert; it is not modified
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// Where to write it; what is there is replaced when all is done
+    /// Output file; an existing file is replaced when the conversion is complete
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// Leave times of an OTF2 archive as they were recorded, and make sessions of its clock offsets
+    /// Keep the timestamps of an OTF2 archive as recorded, and convert its clock offsets to sessions
     #[arg(long)]
     as_recorded: bool,
 }
@@ -71,14 +70,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     if left_out > 0 {
         text += &format!(
-            "Left out, of kinds that no trace has: {}\n",
+            "Left out, of unsupported kinds: {}\n",
             count(left_out as usize, "event")
         );
     }
     print(&text)
 }
 
-/// What is written.
+/// Output format.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Trace(TraceFormat),
@@ -93,7 +92,7 @@ impl Target {
         match output.extension().and_then(|end| end.to_str()) {
             Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
             _ => {
-                let why = "the name ends in none of .dbt, .dbtb, .pftrace and .perfetto-trace";
+                let why = "the name must end in .dbt, .dbtb, .pftrace or .perfetto-trace";
                 Err(Failure::option(
                     "OUT",
                     format!("{}: {why}", output.display()),
@@ -115,28 +114,23 @@ fn said(output: &Path, summary: &PerfettoSummary) -> String {
     let mut text = contents(output, summary.locations, summary.events);
     let shift = summary.shift.as_nanos();
     if shift > 0 {
-        text += &format!(
-            "All times are {shift} ns later than in the trace, so that none is negative\n"
-        );
+        text += &format!("All timestamps were shifted by {shift} ns, so that none is negative\n");
     }
     let counts = [
         (
             summary.unmatched,
-            "Sends and receives without another end, which have no arrow",
+            "Sends and receives without a counterpart, shown without arrow",
         ),
         (
             summary.not_begun,
-            "Ends of what has not begun, which are instants",
+            "Ends of intervals without a beginning, shown as instants",
         ),
         (
             summary.cut_short,
-            "Beginnings that end with what is around them",
+            "Intervals without an end, ended with the enclosing interval",
         ),
-        (summary.not_ended, "Beginnings that never end"),
-        (
-            summary.too_deep,
-            "Beginnings that are nested too deeply to be shown",
-        ),
+        (summary.not_ended, "Intervals that never end"),
+        (summary.too_deep, "Intervals nested too deeply to be shown"),
     ];
     for (number, what) in counts.into_iter().filter(|(number, _)| *number > 0) {
         text += &format!("{what}: {number}\n");

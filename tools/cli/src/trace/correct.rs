@@ -1,4 +1,4 @@
-//! `downbeat trace correct`: times of a trace corrected so that they can be true.
+//! `downbeat trace correct`: correction of the timestamps of a trace.
 
 mod streamed;
 
@@ -16,11 +16,11 @@ use downbeat_trace::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "First, clocks are made one by the sessions in which they were compared, as far as the trace has any. \
-                  Then events are moved forward by a controlled logical clock, so that every message arrives after it \
-                  can have arrived, and no collective operation is left before everyone needed is in it.\n\n\
-                  A name that ends in .dbt stands for text, in .dbtb for bytes. NAME.otf2 is the anchor file of an OTF2 \
-                  archive; its copy has other clock offsets, and events with other times only where that is needed.\n\n\
+    after_help = "First, all timestamps are mapped to one clock by the sessions in which clocks were compared, if the trace has \
+                  any. Then a controlled logical clock moves events forward, so that no message is received before it can \
+                  have arrived, and no collective operation ends before all members that it depends on have begun it.\n\n\
+                  The name of a file selects its format: .dbt is text, .dbtb binary. NAME.otf2 is the anchor file of an \
+                  OTF2 archive; the corrected archive has other clock offsets, and rewritten events only if needed.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
                   right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
@@ -29,27 +29,26 @@ use downbeat_trace::{ControlledLogicalClock, Deviation, Latencies, Verdict};
 pub(crate) struct Options {
     #[command(flatten)]
     correction: CorrectionOptions,
-    /// How many threads share the work; the result is the same [default: one for each core]
+    /// Number of threads; the result does not depend on it [default: number of cores]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
-    /// Read the trace again and again, with nothing in memory but what is under way: for traces larger than memory, of which
-    /// every event must come after those that it waits for, whatever their times. The result is the same. If nothing is
-    /// said, this is done with files of more than 2 GiB, as far as it can be
+    /// Read the trace several times instead of holding all events in memory, for traces larger than memory. In the file,
+    /// every event must follow those that it waits for, whatever their timestamps. The result is the same [default: auto]
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
     streaming: StreamingOption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StreamingOption {
-    /// If the file is large, there is no truth, and events come in such an order
+    /// Stream files of more than 2 GiB, if the order of events allows it and --truth is not given
     Auto,
-    /// Or else not at all
+    /// Stream, or fail if that is not possible
     Always,
-    /// All events are held in memory
+    /// Hold all events in memory
     Never,
 }
 
-/// Larger files are read again and again: in memory, their events take about as much again as four times that.
+/// Minimum size of files to stream by default; in memory, events take about five times the size of the file.
 const LARGE: u64 = 2 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -65,17 +64,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    /// Whether to read the trace again and again.
+    /// Returns true if the trace is to be streamed.
     fn streams(&self) -> Result<bool, Failure> {
         let is_file = !files::is_archive(&self.correction.input) && !self.correction.rewrite;
         match (self.streaming, &self.correction.truth) {
             (StreamingOption::Always, _) if !is_file => Err(Failure::option(
                 "--streaming",
-                "an OTF2 archive is corrected in memory",
+                "an OTF2 archive cannot be streamed",
             )),
             (StreamingOption::Always, Some(_)) => Err(Failure::option(
                 "--truth",
-                "it is only compared with a trace in memory, not with --streaming",
+                "cannot be combined with --streaming",
             )),
             (StreamingOption::Always, None) => Ok(true),
             (StreamingOption::Never, _) | (StreamingOption::Auto, Some(_)) => Ok(false),

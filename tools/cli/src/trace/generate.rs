@@ -1,4 +1,4 @@
-//! `downbeat trace generate`: a trace of a program that never ran, of which the truth is known.
+//! `downbeat trace generate`: synthetic traces with known true times.
 
 use std::path::{Path, PathBuf};
 
@@ -14,72 +14,72 @@ use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraff
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Equal options make equal traces. The clock of the first node is right.\n\n\
+    after_help = "Equal options generate equal traces. The clock of the first node is exact.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt\n  \
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb --nodes 8 --processes 4 --events 1000000 \
                   --sessions 5 --seed 7"
 )]
 pub(crate) struct Options {
-    /// Where to write the trace: *.dbt is text, *.dbtb is bytes
+    /// File for the trace: *.dbt is text, *.dbtb is binary
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Where to write the same trace with its true times
+    /// File for the same trace with true timestamps
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// How many nodes, each with a clock of its own
+    /// Number of nodes, each with its own clock
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     nodes: u32,
-    /// How many processes a node has
+    /// Number of processes per node
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     processes: u32,
-    /// How many threads a process has, of which one sends and receives
+    /// Number of threads per process, one of which communicates
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     threads: u32,
-    /// About how many events there are
+    /// Approximate number of events
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     events: u64,
-    /// How long the program runs
+    /// Run-time of the program
     #[arg(long, value_name = "DURATION", default_value = "20min", value_parser = cli::positive, allow_hyphen_values = true)]
     duration: Duration,
-    /// Who sends messages to whom
+    /// Communication pattern
     #[arg(long, value_enum, default_value_t = TrafficOption::Pairs, value_name = "TRAFFIC")]
     traffic: TrafficOption,
-    /// Rounds of messages from one collective operation to the next; 0 for none
+    /// Rounds of messages between collective operations; 0 for no collective operations
     #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
     collective_every: u32,
-    /// Rounds of messages from one start of threads to the next; 0 for none
+    /// Rounds of messages between starts of threads; 0 for no thread starts
     #[arg(long, value_name = "ROUNDS", default_value_t = 0)]
     fork_every: u32,
-    /// How long messages take at least: in a process, on a node, and between nodes
+    /// Minimum latencies of messages: within a process, within a node, between nodes
     #[arg(long, value_name = "DURATIONS", value_parser = levels, default_value = "200ns,500ns,2us", allow_hyphen_values = true)]
     latencies: Latencies,
-    /// How much longer they take on average
+    /// Mean delay of messages in addition to the minimum latency
     #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
     jitter: Duration,
-    /// In how many sessions clocks are compared
+    /// Number of sessions in which clocks are compared
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     sessions: u32,
-    /// How many samples a session has
+    /// Number of samples per session
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     samples: u32,
-    /// How wrong a sample is on average
+    /// Mean error of a sample
     #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
     noise: Duration,
-    /// Which share of messages arrives too early by clocks that were made one, at most; about half of them can
+    /// Maximum share of messages received too early by the pre-synchronized clocks; at most about a half is possible
     #[arg(long, value_name = "SHARE", value_parser = cli::share, default_value = "50%", allow_hyphen_values = true)]
     violated: f64,
-    /// Another seed makes another trace
+    /// Seed of everything random in the trace
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TrafficOption {
-    /// Every process to the next one
+    /// Each process sends to the next one
     Ring,
-    /// Two and two, by lot
+    /// Random pairs of processes
     Pairs,
-    /// Every process to its neighbours in a grid
+    /// Each process sends to its neighbours in a grid
     Stencil,
 }
 
@@ -89,9 +89,9 @@ fn levels(text: &str) -> Result<Latencies, String> {
         .map(cli::not_negative)
         .collect::<Result<Vec<_>, _>>()?;
     let &[process, node, beyond] = &levels[..] else {
-        return Err("there are three".to_owned());
+        return Err("expected three durations".to_owned());
     };
-    Latencies::new(process, node, beyond).ok_or_else(|| "they never fall".to_owned())
+    Latencies::new(process, node, beyond).ok_or_else(|| "latencies must not decrease".to_owned())
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -104,10 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     files::check_output("-o", &options.output, &[])?;
     if options.truth.as_ref() == Some(&options.output) {
-        return Err(Failure::option(
-            "--truth",
-            "it is the file of the trace itself",
-        ));
+        return Err(Failure::option("--truth", "must not be the output file"));
     }
     let unfinished = Unfinished::of(&options.output)?;
     let events = write(&program, &options.output, Times::Local)?;

@@ -1,5 +1,5 @@
-//! A recorder for tests: what ranks do is stamped by clocks that are wrong in a known way, compared in sessions, and
-//! written to a trace, with the true times beside.
+//! A trace recorder for tests: events are stamped by clocks with a known skew, which are compared in sessions, and written
+//! to a trace, and with true times to another.
 
 pub(crate) mod patterns;
 
@@ -17,38 +17,38 @@ use downbeat_timers::{Skew, SkewSwing, SkewedClock, SystemClock, SystemClockId, 
 use downbeat_trace::formats::{Item, TraceFormat, TraceReader, TraceWriter, What};
 use downbeat_trace::{ClockSample, CollectiveKind, Place};
 
-type Skewed = SkewedClock<SystemClock>;
+type RecorderClock = SkewedClock<SystemClock>;
 
-/// Ranks that have a communicator in common, and in a trace the same one.
-pub(crate) struct Team<M> {
+/// Ranks that share a communicator, and its number in the trace.
+pub(crate) struct RecordedTeam<M> {
     pub(crate) comm: M,
-    /// Its number in the trace.
+    /// Number of the communicator in the trace.
     pub(crate) number: u32,
-    /// Who is in it, by the ranks of all.
+    /// Members, by their ranks in the world.
     members: Vec<u32>,
 }
 
-/// What happened when: in truth, and as the clock showed it.
-struct Event {
+/// An event with its true time and its local time.
+struct RecordedEvent {
     truth: i64,
     local: i64,
     what: What<'static>,
 }
 
-/// Of one rank.
+/// Recorder of one rank.
 pub(crate) struct Recorder<M> {
-    pub(crate) world: Team<M>,
-    /// Every other rank, with this one.
-    pub(crate) half: Team<M>,
-    clock: Skewed,
-    events: Vec<Event>,
+    pub(crate) world: RecordedTeam<M>,
+    /// Every second rank, including this one.
+    pub(crate) half: RecordedTeam<M>,
+    clock: RecorderClock,
+    events: Vec<RecordedEvent>,
     sessions: Vec<Vec<ClockSample>>,
 }
 
-/// The region that is entered to work.
+/// Region that is entered for work.
 const WORK: u32 = 0;
 
-/// True time begins here. All ranks on this machine read the same clock.
+/// Origin of true time. All ranks on this machine read the same clock.
 pub(crate) fn origin() -> ClockModel<Counter, Truth> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
     ClockModel::through(
@@ -59,7 +59,7 @@ pub(crate) fn origin() -> ClockModel<Counter, Truth> {
     .unwrap()
 }
 
-/// Beside an offset and a drift, which are found out, a swing that sessions do not see. The first clock is right.
+/// Skew of a rank: an offset and a drift, which sessions can measure, and a swing, which they cannot. Rank 0 has none.
 fn skew(rank: u32) -> Skew {
     if rank == 0 {
         return Skew::default();
@@ -85,7 +85,7 @@ impl<M: Comm> Recorder<M> {
             let comm = block_on_ready(comm.split(Some(color), rank))
                 .unwrap()
                 .unwrap();
-            Team {
+            RecordedTeam {
                 comm,
                 number,
                 members,
@@ -93,7 +93,7 @@ impl<M: Comm> Recorder<M> {
         };
         let world = team(0, 0, (0..size).collect());
         let half = team(1 + rank % 2, rank % 2, half(rank % 2, size));
-        let clock = Skewed::new(raw, origin, skew(rank)).unwrap();
+        let clock = RecorderClock::new(raw, origin, skew(rank)).unwrap();
         Self {
             world,
             half,
@@ -111,15 +111,15 @@ impl<M: Comm> Recorder<M> {
         self.world.comm.size()
     }
 
-    /// Compares all clocks with that of rank 0, so often.
+    /// Compares all clocks with that of rank 0 by this number of samples.
     pub(crate) fn session(&mut self, samples: usize) {
         let comm = &self.world.comm;
-        let local = Skewed::nominal_model().unwrap();
+        let local = RecorderClock::nominal_model().unwrap();
         if comm.rank() == 0 {
             let global = ClockModel::<Counter, Global>::through(
-                Skewed::ZERO,
+                RecorderClock::ZERO,
                 Timestamp::ORIGIN,
-                Skewed::RATE,
+                RecorderClock::RATE,
             )
             .unwrap();
             for client in (1..comm.size()).flat_map(|client| vec![client; samples]) {
@@ -139,21 +139,21 @@ impl<M: Comm> Recorder<M> {
         self.sessions.push(found.collect());
     }
 
-    /// Something happens now.
+    /// Records an event now.
     pub(crate) fn stamp(&mut self, what: What<'static>) {
         let truth = self.clock.true_now();
-        let local = Skewed::nominal_model()
+        let local = RecorderClock::nominal_model()
             .unwrap()
             .apply(self.clock.ticks_at(truth))
             .as_nanos();
-        self.events.push(Event {
+        self.events.push(RecordedEvent {
             truth: truth.as_nanos(),
             local,
             what,
         });
     }
 
-    /// Works for as long.
+    /// Works for this duration, busy waiting.
     pub(crate) fn work(&mut self, micros: u64) {
         self.stamp(What::Enter { region: WORK });
         let started = time::Instant::now();
@@ -163,8 +163,8 @@ impl<M: Comm> Recorder<M> {
         self.stamp(What::Leave { region: WORK });
     }
 
-    /// A message to a rank of a team sets out.
-    pub(crate) fn send(&mut self, team: fn(&Self) -> &Team<M>, to: u32, tag: i32) {
+    /// Sends a message to a rank of a team.
+    pub(crate) fn send(&mut self, team: fn(&Self) -> &RecordedTeam<M>, to: u32, tag: i32) {
         let within = team(self);
         let what = What::Send {
             to: within.members[to as usize],
@@ -175,8 +175,8 @@ impl<M: Comm> Recorder<M> {
         block_on_ready(team(self).comm.send(to, tag as u64)).unwrap();
     }
 
-    /// A message of a rank of a team is waited for. Its tag.
-    pub(crate) fn receive(&mut self, team: fn(&Self) -> &Team<M>, from: u32) -> i32 {
+    /// Receives a message from a rank of a team; returns its tag.
+    pub(crate) fn receive(&mut self, team: fn(&Self) -> &RecordedTeam<M>, from: u32) -> i32 {
         let within = team(self);
         let tag = block_on_ready(within.comm.recv::<u64>(from)).unwrap() as i32;
         let what = What::Receive {
@@ -188,13 +188,13 @@ impl<M: Comm> Recorder<M> {
         tag
     }
 
-    /// All ranks of a team do something together.
+    /// Records a collective operation of a team.
     pub(crate) fn together(
         &mut self,
-        team: fn(&Self) -> &Team<M>,
+        team: fn(&Self) -> &RecordedTeam<M>,
         kind: CollectiveKind,
         root: u32,
-        call: impl FnOnce(&Team<M>),
+        call: impl FnOnce(&RecordedTeam<M>),
     ) {
         let communicator = team(self).number;
         self.stamp(What::Collective { communicator });
@@ -208,7 +208,7 @@ impl<M: Comm> Recorder<M> {
         });
     }
 
-    /// Writes what all ranks recorded, by their clocks and in truth: the two files, which are there on return.
+    /// Writes the events of all ranks with local times and with true times; returns the two files.
     pub(crate) fn write(&self, folder: &Path) -> [PathBuf; 2] {
         ["wrong", "truth"].map(|name| {
             let part = |rank: u32| folder.join(format!("{name}-{rank}.dbtb"));
@@ -223,7 +223,7 @@ impl<M: Comm> Recorder<M> {
         })
     }
 
-    /// With what all ranks define.
+    /// Writes the events of this rank, with the definitions of all.
     fn write_part(&self, path: &Path, in_truth: bool) {
         let mut writer = TraceWriter::create(path, TraceFormat::Binary).unwrap();
         let (location, size) = (self.rank(), self.size());
@@ -261,7 +261,7 @@ impl<M: Comm> Recorder<M> {
                     .unwrap();
             }
         }
-        for Event { truth, local, what } in &self.events {
+        for RecordedEvent { truth, local, what } in &self.events {
             let time = Timestamp::from_nanos(if in_truth { *truth } else { *local });
             writer
                 .write(&Item::Event {
@@ -275,12 +275,12 @@ impl<M: Comm> Recorder<M> {
     }
 }
 
-/// Every other rank.
+/// Returns every second rank.
 fn half(which: u32, size: u32) -> Vec<u32> {
     (which..size).step_by(2).collect()
 }
 
-/// The definitions of one part, and the samples and events of all, which are removed.
+/// Joins parts: the definitions of the first, and the samples and events of all. Removes the parts.
 fn join(parts: &[PathBuf], whole: &Path) {
     let mut writer = TraceWriter::create(whole, TraceFormat::Binary).unwrap();
     for (number, part) in parts.iter().enumerate() {
@@ -295,7 +295,7 @@ fn join(parts: &[PathBuf], whole: &Path) {
     writer.finish().unwrap();
 }
 
-/// Lets time pass in which clocks go wrong.
+/// Lets time pass in which clocks drift.
 pub(crate) fn rest() {
     thread::sleep(time::Duration::from_millis(30));
 }

@@ -1,35 +1,39 @@
-//! What ranks of programs do with each other.
+//! Communication patterns of programs.
 
 use downbeat_sync::internal::scramble;
 use downbeat_sync::{Comm, block_on_ready, collective};
 use downbeat_trace::CollectiveKind;
 
-use super::{Recorder, Team, rest};
+use super::{RecordedTeam, Recorder, rest};
 
-/// What a master answers when nothing is left to do.
+/// Answer of the master when no task is left.
 const STOP: i32 = 1_000;
 
-/// Everything, in between which clocks are compared.
-pub(crate) fn all<M: Comm>(recorder: &mut Recorder<M>, beside: impl FnOnce(&mut Recorder<M>)) {
+/// Runs all patterns and `extra`, with clock comparisons in between.
+pub(crate) fn all<M: Comm>(recorder: &mut Recorder<M>, extra: impl FnOnce(&mut Recorder<M>)) {
     recorder.session(8);
     rest();
-    ring(recorder, |of| &of.world, 20);
+    ring(recorder, |recorder| &recorder.world, 20);
     partners(recorder, 20);
     rest();
     master_and_workers(recorder, 30);
     recorder.session(8);
-    beside(recorder);
+    extra(recorder);
     rest();
     halo(recorder, 20);
-    ring(recorder, |of| &of.half, 10);
+    ring(recorder, |recorder| &recorder.half, 10);
     rest();
-    together(recorder, |of| &of.world, 5);
-    together(recorder, |of| &of.half, 5);
+    together(recorder, |recorder| &recorder.world, 5);
+    together(recorder, |recorder| &recorder.half, 5);
     recorder.session(8);
 }
 
-/// Everyone to the next one.
-fn ring<M: Comm>(recorder: &mut Recorder<M>, team: fn(&Recorder<M>) -> &Team<M>, rounds: i32) {
+/// Each rank sends to the next one.
+fn ring<M: Comm>(
+    recorder: &mut Recorder<M>,
+    team: fn(&Recorder<M>) -> &RecordedTeam<M>,
+    rounds: i32,
+) {
     let comm = &team(recorder).comm;
     let (rank, size) = (comm.rank(), comm.size());
     for round in 0..rounds {
@@ -39,7 +43,7 @@ fn ring<M: Comm>(recorder: &mut Recorder<M>, team: fn(&Recorder<M>) -> &Team<M>,
     }
 }
 
-/// Two and two by lot, the lower one first. With an odd number of ranks, one has nothing to do.
+/// Random pairs exchange messages, the lower rank first. With an odd number of ranks, one is idle.
 fn partners<M: Comm>(recorder: &mut Recorder<M>, rounds: u64) {
     for round in 0..rounds {
         let mut order: Vec<_> = (0..recorder.size()).collect();
@@ -53,21 +57,21 @@ fn partners<M: Comm>(recorder: &mut Recorder<M>, rounds: u64) {
         };
         recorder.work(10);
         if recorder.rank() < partner {
-            recorder.send(|of| &of.world, partner, 1);
-            recorder.receive(|of| &of.world, partner);
+            recorder.send(|recorder| &recorder.world, partner, 1);
+            recorder.receive(|recorder| &recorder.world, partner);
         } else {
-            recorder.receive(|of| &of.world, partner);
-            recorder.send(|of| &of.world, partner, 2);
+            recorder.receive(|recorder| &recorder.world, partner);
+            recorder.send(|recorder| &recorder.world, partner, 2);
         }
     }
 }
 
-/// Workers ask for tasks of different lengths. The master has something to do himself, so that they wait for him.
+/// Workers request tasks of different lengths. The master works, too, so that they wait for it.
 fn master_and_workers<M: Comm>(recorder: &mut Recorder<M>, tasks: i32) {
     if recorder.rank() > 0 {
         loop {
-            recorder.send(|of| &of.world, 0, 0);
-            match recorder.receive(|of| &of.world, 0) {
+            recorder.send(|recorder| &recorder.world, 0, 0);
+            match recorder.receive(|recorder| &recorder.world, 0) {
                 STOP => return,
                 task => recorder.work(scramble(task as u64) % 200),
             }
@@ -76,9 +80,9 @@ fn master_and_workers<M: Comm>(recorder: &mut Recorder<M>, tasks: i32) {
     for task in 1..=tasks {
         for worker in 1..recorder.size() {
             recorder.work(30);
-            recorder.receive(|of| &of.world, worker);
+            recorder.receive(|recorder| &recorder.world, worker);
             recorder.send(
-                |of| &of.world,
+                |recorder| &recorder.world,
                 worker,
                 if task == tasks { STOP } else { task },
             );
@@ -86,7 +90,7 @@ fn master_and_workers<M: Comm>(recorder: &mut Recorder<M>, tasks: i32) {
     }
 }
 
-/// Neighbours in a row exchange their edges, where rank 0 has the most work.
+/// Neighbours in a row exchange edges; rank 0 has the most work.
 fn halo<M: Comm>(recorder: &mut Recorder<M>, rounds: i32) {
     let (rank, last) = (recorder.rank(), recorder.size() - 1);
     let neighbours = [rank.checked_sub(1), (rank < last).then_some(rank + 1)]
@@ -96,15 +100,19 @@ fn halo<M: Comm>(recorder: &mut Recorder<M>, rounds: i32) {
         recorder.work(if rank == 0 { 200 } else { 20 });
         neighbours
             .clone()
-            .for_each(|neighbour| recorder.send(|of| &of.world, neighbour, round));
+            .for_each(|neighbour| recorder.send(|recorder| &recorder.world, neighbour, round));
         neighbours.clone().for_each(|neighbour| {
-            recorder.receive(|of| &of.world, neighbour);
+            recorder.receive(|recorder| &recorder.world, neighbour);
         });
     }
 }
 
-/// Collective operations, which are made of messages.
-fn together<M: Comm>(recorder: &mut Recorder<M>, team: fn(&Recorder<M>) -> &Team<M>, rounds: u64) {
+/// Runs collective operations, which consist of messages.
+fn together<M: Comm>(
+    recorder: &mut Recorder<M>,
+    team: fn(&Recorder<M>) -> &RecordedTeam<M>,
+    rounds: u64,
+) {
     for round in 0..rounds {
         recorder.work(50 * u64::from(recorder.rank()));
         recorder.together(team, CollectiveKind::Barrier, 0, |team| {

@@ -1,12 +1,12 @@
-//! `downbeat trace convert`: what is written is what was read, and nothing else is touched.
+//! Command-line tests of `downbeat trace convert`.
 
 use std::fs;
 
-use super::{Folder, without_times};
+use super::{TraceFolder, without_times};
 
 #[test]
-fn there_and_back_again_is_the_same() {
-    let folder = Folder::new("convert");
+fn a_round_trip_preserves_the_trace() {
+    let folder = TraceFolder::new("convert");
     folder
         .says("generate -o a.dbt --nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3");
     let said = folder.says("convert a.dbt b.dbtb");
@@ -19,7 +19,7 @@ fn there_and_back_again_is_the_same() {
     let [a, b, c, d] = ["a.dbt", "b.dbtb", "c.dbt", "d.dbtb"]
         .map(|name| fs::read(folder.path(name)).expect("it is there"));
     assert!(a == c && b == d && b.starts_with(b"\x89dbt"));
-    // What is there is replaced, also by way of a link.
+    // An existing file is replaced, even through a link.
     #[cfg(unix)]
     std::os::unix::fs::symlink("d.dbtb", folder.path("link.dbtb")).expect("there are links");
     #[cfg(unix)]
@@ -32,10 +32,10 @@ fn there_and_back_again_is_the_same() {
     );
 }
 
-/// What is in such a file, the library tests.
+/// The library tests the content of such files.
 #[test]
-fn perfetto_is_given_all_of_it() {
-    let folder = Folder::new("perfetto");
+fn a_perfetto_file_contains_the_whole_trace() {
+    let folder = TraceFolder::new("perfetto");
     folder.says("generate -o a.dbtb --nodes 3 --events 3000 --truth truth.dbt");
     let said = folder.says("convert truth.dbt a.pftrace");
     assert!(
@@ -69,17 +69,17 @@ fn perfetto_is_given_all_of_it() {
     .expect("it can be written");
     let said = folder.says("convert odd.dbt odd.pftrace");
     let expected = "odd.pftrace: 1 location, 505 events\n\
-                    All times are 7 ns later than in the trace, so that none is negative\n\
-                    Sends and receives without another end, which have no arrow: 1\n\
-                    Ends of what has not begun, which are instants: 2\n\
-                    Beginnings that never end: 502\n\
-                    Beginnings that are nested too deeply to be shown: 2\n";
+                    All timestamps were shifted by 7 ns, so that none is negative\n\
+                    Sends and receives without a counterpart, shown without arrow: 1\n\
+                    Ends of intervals without a beginning, shown as instants: 2\n\
+                    Intervals that never end: 502\n\
+                    Intervals nested too deeply to be shown: 2\n";
     assert_eq!(said, expected);
 }
 
 #[test]
-fn what_cannot_be_converted_is_said_in_one_line() {
-    let folder = Folder::new("inconvertible");
+fn bad_input_is_refused_in_one_line() {
+    let folder = TraceFolder::new("inconvertible");
     let wide = format!(
         "# downbeat trace 1\nlocation 0 0 0 a\n0 {} note x\n0 {} note x\nend 2\n",
         i64::MIN,
@@ -107,9 +107,9 @@ fn what_cannot_be_converted_is_said_in_one_line() {
     }
     folder.refuses(
         "convert a.dbt a.json",
-        "a.json: the name ends in none of .dbt, .dbtb, .pftrace and .perfetto-trace",
+        "a.json: the name must end in .dbt, .dbtb, .pftrace or .perfetto-trace",
     );
-    folder.refuses("convert a.dbt out", "out: the name ends in none of");
+    folder.refuses("convert a.dbt out", "out: the name must end in");
     folder.refuses(
         "convert a.dbt no/such/out.dbtb",
         "OUT: no/such/out.dbtb: No such file",
@@ -135,7 +135,7 @@ fn what_cannot_be_converted_is_said_in_one_line() {
     }
     folder.refuses(
         "convert wide.dbt out.pftrace",
-        "wide.dbt: times are negative, and so far apart",
+        "wide.dbt: some times are negative, and times are so far apart",
     );
     folder.says("convert wide.dbt out.dbtb");
     assert_eq!(

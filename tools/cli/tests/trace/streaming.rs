@@ -1,4 +1,4 @@
-//! Traces that are read again and again, beside the same in memory.
+//! Streamed corrections, compared with those in memory.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn a_streamed_correction_is_that_in_memory() {
-    let folder = Folder::new("streamed");
+fn a_streamed_correction_equals_one_in_memory() {
+    let folder = TraceFolder::new("streamed");
     folder.says(
         "generate -o plain.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 6000",
     );
     folder.says("generate -o curved.dbtb --nodes 6 --events 6000 --sessions 5 --traffic stencil");
     folder.says("generate -o alone.dbt --sessions 0 --events 3000");
-    // Without a few lines in the middle, some things do not go together.
+    // Without a few lines in the middle, some events do not match.
     let whole = fs::read_to_string(folder.path("plain.dbt")).expect("it is there");
     let lines: Vec<&str> = whole
         .lines()
@@ -76,8 +76,8 @@ fn a_streamed_correction_is_that_in_memory() {
 const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
 
 #[test]
-fn an_order_in_which_nothing_can_have_happened_is_for_memory() {
-    let folder = Folder::new("disorder");
+fn an_event_before_those_it_waits_for_cannot_be_streamed() {
+    let folder = TraceFolder::new("disorder");
     let write = |name: &str, text: &str| {
         fs::write(folder.path(name), format!("{HEAD}{text}")).expect("it can be")
     };
@@ -102,7 +102,7 @@ fn an_order_in_which_nothing_can_have_happened_is_for_memory() {
 
 #[test]
 fn bad_input_is_refused_as_in_memory() {
-    let folder = Folder::new("streamed-bad");
+    let folder = TraceFolder::new("streamed-bad");
     folder.says("generate -o a.dbt --events 100");
     let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
     let write =
@@ -150,16 +150,16 @@ fn bad_input_is_refused_as_in_memory() {
     }
     folder.refuses(
         "correct a.dbt -o out.dbt --truth a.dbt --streaming",
-        "--truth: it is only compared with a trace",
+        "--truth: cannot be combined with --streaming",
     );
     assert!(!folder.path("out.dbt").exists());
 }
 
-/// As where the disk is full.
+/// A limited file size is like a full disk.
 #[cfg(unix)]
 #[test]
-fn what_does_not_fit_beside_the_output_leaves_nothing_behind() {
-    let folder = Folder::new("streamed-full");
+fn a_full_disk_leaves_no_temporary_files() {
+    let folder = TraceFolder::new("streamed-full");
     folder.says("generate -o a.dbt --events 40000");
     for blocks in [8, 1_200] {
         let program = env!("CARGO_BIN_EXE_downbeat");
@@ -188,8 +188,8 @@ fn what_does_not_fit_beside_the_output_leaves_nothing_behind() {
 
 #[cfg(unix)]
 #[test]
-fn whoever_ends_it_finds_nothing_left_behind() {
-    let folder = Folder::new("streamed-ended");
+fn a_signal_leaves_no_temporary_files() {
+    let folder = TraceFolder::new("streamed-ended");
     folder.says("generate -o a.dbtb --events 150000");
     for (signal, millis) in [("-INT", 50), ("-TERM", 300), ("-INT", 900)] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
@@ -201,11 +201,11 @@ fn whoever_ends_it_finds_nothing_left_behind() {
             .spawn()
             .expect("the program starts");
         sleep(Duration::from_millis(millis));
-        let told = Command::new("kill")
+        let sent = Command::new("kill")
             .args([signal, &running.id().to_string()])
             .status();
-        told.expect("there is such a program");
-        // It may have been done before that.
+        sent.expect("kill is installed");
+        // It may have ended before the signal.
         running.wait().expect("it ends");
         let _ = fs::remove_file(folder.path("out"));
         assert_eq!(folder.names(), ["a.dbtb"], "{signal} after {millis} ms");
