@@ -1,6 +1,6 @@
-//! What the arithmetic of clocks costs: `cargo bench -p downbeat-clock-core`.
+//! Run time of clock arithmetic and estimators: `cargo bench -p downbeat-clock-core`.
 
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark may panic")]
 
 use core::hint::black_box;
 
@@ -43,7 +43,7 @@ fn models(criterion: &mut Criterion) {
     group.bench_function("encode and decode", |bench| {
         bench.iter(|| ClockModel::<Counter, Global>::decode(&black_box(&global).encode()));
     });
-    let mut writer = cell.writer().expect("nobody else publishes");
+    let mut writer = cell.writer().expect("no other writer");
     group.bench_function("publish", |bench| {
         bench.iter(|| writer.publish(black_box(global)))
     });
@@ -79,9 +79,11 @@ fn estimates(criterion: &mut Criterion) {
     group.bench_function("trace collector, 100 exchanges", |bench| {
         bench.iter(|| {
             let mut estimator = TraceCollectorOffset::new(&mut buffer);
-            black_box(&exchanges)
-                .iter()
-                .for_each(|exchange| estimator.push(*exchange).expect("room for all"));
+            black_box(&exchanges).iter().for_each(|exchange| {
+                estimator
+                    .push(*exchange)
+                    .expect("the buffer is large enough")
+            });
             estimator.estimate()
         });
     });

@@ -1,7 +1,7 @@
-//! What reading each clock costs: `cargo bench -p downbeat-timers --bench read`.
+//! Read cost of each clock: `cargo bench -p downbeat-timers --bench read`.
 //!
-//! For ratios between them, see `ratios.rs`: criterion times one clock after the other, and the machine changes
-//! meanwhile.
+//! For ratios between clocks see `ratios.rs`: criterion times one clock after the other, and the speed of the machine can
+//! change in between.
 
 use core::hint::black_box;
 

@@ -69,7 +69,7 @@ pub struct Above {
     pub length: u128,
 }
 
-/// A number of a report, by what becomes of it where reports on parts of a trace are put together.
+/// Number of a report, by the way in which reports on parts of a trace are merged.
 pub(super) enum Number<'a> {
     Count(&'a mut u64),
     Sum(&'a mut u128),
@@ -81,9 +81,9 @@ pub(super) enum Number<'a> {
     Greatest(&'a mut i128),
 }
 
-/// What consists of numbers.
+/// Report that consists of numbers.
 pub(super) trait Numbers {
-    /// Shows all of them, always in the same order.
+    /// Passes all numbers, always in the same order.
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>));
 }
 

@@ -1,10 +1,10 @@
-//! What can be wrong with a trace.
+//! Errors of traces.
 
 use core::fmt;
 
 use super::{CommunicatorId, EventId, LocationId};
 
-/// Why events are no [`Trace`](super::Trace).
+/// Reason why events do not form a [`Trace`](super::Trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -14,15 +14,15 @@ pub enum TraceError {
     TooManyCollectives,
     /// A location has more than 2^32 - 1 events.
     TooManyEvents(LocationId),
-    /// There is no such location.
+    /// The location does not exist.
     UnknownLocation(LocationId),
-    /// The event names a location that there is not.
+    /// The event names a location that does not exist.
     UnknownPeer(EventId),
-    /// There is no such communicator, or the location is none of its members.
+    /// The communicator does not exist, or the location is not one of its members.
     NotAMember {
-        /// What the location did there.
+        /// Event of the location.
         event: EventId,
-        /// Which.
+        /// Communicator of the event.
         communicator: CommunicatorId,
     },
     /// A location is a member of a communicator twice.
@@ -31,33 +31,34 @@ pub enum TraceError {
     Decreasing(EventId),
     /// The time of the event is more than 146 years from the origin.
     TooFar(EventId),
-    /// Nobody receives the message.
+    /// The message is never received.
     UnmatchedSend(EventId),
-    /// Nobody sent the message.
+    /// The message was never sent.
     UnmatchedReceive(EventId),
     /// Members do not agree on which collective operation this is.
     OtherKind {
-        /// The exit of one.
+        /// Exit of one member.
         event: EventId,
-        /// The exit of another.
+        /// Exit of another member.
         other: EventId,
     },
-    /// Members do not agree on the root of a collective operation, or it is no rank of the communicator.
+    /// Members do not agree on the root of a collective operation, or it is not a rank of the
+    /// communicator.
     OtherRoot {
-        /// The exit of one.
+        /// Exit of one member.
         event: EventId,
-        /// The exit of another; the same event if the root is no rank.
+        /// Exit of another member; the same event if the root is not a rank.
         other: EventId,
     },
     /// A collective operation is left that was not entered, or a join or a thread's end came twice.
     NotEntered(EventId),
     /// A collective operation is never left.
     NotLeft(EventId),
-    /// A member left a collective operation that another one never entered.
+    /// A member left a collective operation that another member never entered.
     Absent {
-        /// The exit, or else the only event, of one that did take part.
+        /// Exit, or else the only event, of a member that took part.
         event: EventId,
-        /// Who did not.
+        /// Member that did not take part.
         absent: LocationId,
     },
 }
@@ -73,16 +74,16 @@ impl fmt::Display for TraceError {
                 write!(f, "location {} has more than 2^32 events", location.index())
             }
             Self::UnknownLocation(location) => {
-                write!(f, "there is no location {}", location.index())
+                write!(f, "location {} does not exist", location.index())
             }
-            Self::UnknownPeer(event) => write!(f, "{event} names a location that there is not"),
+            Self::UnknownPeer(event) => write!(f, "{event} names a location that does not exist"),
             Self::NotAMember {
                 event,
                 communicator,
             } => {
                 write!(
                     f,
-                    "{event} is in communicator {}, of which the location is no member",
+                    "{event} is in communicator {}, of which the location is not a member",
                     communicator.0
                 )
             }
@@ -95,20 +96,22 @@ impl fmt::Display for TraceError {
             }
             Self::Decreasing(event) => write!(f, "{event} is earlier than the event before it"),
             Self::TooFar(event) => write!(f, "{event} is more than 146 years from the origin"),
-            Self::UnmatchedSend(event) => write!(f, "{event} sends a message that nobody receives"),
+            Self::UnmatchedSend(event) => {
+                write!(f, "{event} sends a message that is never received")
+            }
             Self::UnmatchedReceive(event) => {
-                write!(f, "{event} receives a message that nobody sent")
+                write!(f, "{event} receives a message that was never sent")
             }
             Self::OtherKind { event, other } => {
                 write!(
                     f,
-                    "{event} and {other} leave one collective operation, but say it was of different kinds"
+                    "{event} and {other} leave one collective operation, but give different kinds"
                 )
             }
             Self::OtherRoot { event, other } if event == other => {
                 write!(
                     f,
-                    "{event} names a root that is no rank of its communicator"
+                    "{event} names a root that is not a rank of its communicator"
                 )
             }
             Self::OtherRoot { event, other } => {
@@ -128,7 +131,7 @@ impl fmt::Display for TraceError {
             Self::Absent { event, absent } => {
                 write!(
                     f,
-                    "{event} is in a collective operation that location {} is missing in",
+                    "{event} is in a collective operation in which location {} is missing",
                     absent.index()
                 )
             }

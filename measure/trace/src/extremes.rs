@@ -15,7 +15,7 @@ pub(super) struct Extremes {
     pub(super) latest: i64,
     pub(super) at: Option<Site>,
     /// Latest sender outside of the group of the latest one, by level.
-    pub(super) beside: [i64; Latencies::LEVELS],
+    pub(super) outside: [i64; Latencies::LEVELS],
 }
 
 /// Arrival time if there is nothing to wait for.
@@ -25,7 +25,7 @@ impl Extremes {
     pub(super) const NONE: Self = Self {
         latest: NEVER,
         at: None,
-        beside: [NEVER; Latencies::LEVELS],
+        outside: [NEVER; Latencies::LEVELS],
     };
 
     /// Adds a sender.
@@ -38,8 +38,8 @@ impl Extremes {
         let other = if is_latest { self.latest } else { time };
         // Groups that contain both keep the latest sender outside.
         if let Some(apart) = site.level(at) {
-            for beside in &mut self.beside[..=apart] {
-                *beside = other.max(*beside);
+            for outside in &mut self.outside[..=apart] {
+                *outside = other.max(*outside);
             }
         }
         if is_latest {
@@ -63,12 +63,12 @@ impl Extremes {
         let apart = site.level(at);
         *self = later;
         // Levels at which both are in one group share the latest sender outside.
-        for (level, beside) in self.beside.iter_mut().enumerate() {
-            let is_beside = apart.is_some_and(|apart| apart >= level);
-            *beside = (*beside).max(if is_beside {
+        for (level, outside) in self.outside.iter_mut().enumerate() {
+            let is_outside = apart.is_some_and(|apart| apart >= level);
+            *outside = (*outside).max(if is_outside {
                 earlier.latest
             } else {
-                earlier.beside[level]
+                earlier.outside[level]
             });
         }
     }
@@ -82,7 +82,7 @@ impl Extremes {
             let latest = if apart.is_some_and(|apart| apart >= level) {
                 self.latest
             } else {
-                self.beside[level]
+                self.outside[level]
             };
             if latest != NEVER {
                 reach = reach.max(latest.saturating_add(latency.as_nanos()));

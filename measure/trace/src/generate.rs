@@ -124,9 +124,9 @@ impl SyntheticProgram {
         times: &[T],
     ) -> Result<TruthComparison, ClusterError> {
         let mut error = TruthComparison::default();
-        let mut left: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+        let mut remaining: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
         self.run(|event| {
-            if let Some(shown) = left
+            if let Some(shown) = remaining
                 .get_mut(event.location.index())
                 .and_then(Iterator::next)
             {

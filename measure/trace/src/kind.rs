@@ -122,7 +122,7 @@ pub enum Pattern {
 
 impl CollectiveKind {
     /// Operations of MPI: all but forks and joins, which have their own events.
-    pub const OF_MPI: [Self; 12] = [
+    pub const MPI_KINDS: [Self; 12] = [
         Self::Barrier,
         Self::Broadcast,
         Self::Scatter,
@@ -139,7 +139,7 @@ impl CollectiveKind {
 
     /// Returns the kind with this number.
     pub(super) fn from_number(number: u64) -> Option<Self> {
-        Self::OF_MPI
+        Self::MPI_KINDS
             .into_iter()
             .chain([Self::Fork, Self::Join])
             .find(|kind| *kind as u64 == number)

@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-otf2-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("there can be a folder");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let writer = compile(&sources.join("../../measure/tests/otf2/archive.c"), &folder);
+    let writer = compile(
+        &sources.join("../../measure/trace/tests/otf2/archive.c"),
+        &folder,
+    );
     let reader = compile(&sources.join("benches/otf2/read.c"), &folder);
     let archive = folder.join("written");
     let (anchor, to) = (archive.join("traces.otf2"), folder.join("to"));

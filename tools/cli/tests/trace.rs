@@ -420,7 +420,7 @@ fn bad_input_is_refused_in_one_line() {
             &format!("{command} other.dbt"),
             "other.dbt: line 1: version \"2\" is not known here",
         );
-        let alone = "alone.dbt: event 0 of location 0 sends a message that nobody receives";
+        let alone = "alone.dbt: event 0 of location 0 sends a message that is never received";
         folder.refuses(&format!("{command} alone.dbt"), alone);
         folder.refuses(
             &format!("{command} a.dbt --latencies 2us,1us,1us"),
@@ -511,17 +511,17 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
     let defects = [
         (
             "0 0 send 1 0 0\nend 1\n",
-            "event 0 of location 0 sends a message that nobody receives",
+            "event 0 of location 0 sends a message that is never received",
             Some("Left out: 1 message without a receive, 0 messages without a send, 0 "),
         ),
         (
             "1 0 receive 0 0 0\nend 1\n",
-            "event 0 of location 1 receives a message that nobody sent",
+            "event 0 of location 1 receives a message that was never sent",
             Some("Left out: 0 messages without a receive, 1 message without a send, 0 "),
         ),
         (
             &format!("0 0 collective 0\n0 1 {in_all}end 2\n"),
-            "event 1 of location 0 is in a collective operation that location 1 is missing in",
+            "event 1 of location 0 is in a collective operation in which location 1 is missing",
             Some("0 messages without a send, 1 collective operation without some members"),
         ),
         (

@@ -65,8 +65,9 @@ impl Trace {
                 .map(|message| message.receive);
             return receives.min().map(Difference::Message);
         }
-        let collectives =
-            |trace| Trace::collectives(trace).map(|of| (of.kind(), of.root(), of.members()));
+        let collectives = |trace| {
+            Trace::collectives(trace).map(|found| (found.kind(), found.root(), found.members()))
+        };
         first_difference(
             collectives(self)
                 .map(|(kind, root, members)| (kind, root, members.collect::<Vec<_>>())),

@@ -95,35 +95,37 @@ impl<'a> StreamedVerdict<'a> {
                 );
                 self.first[1].add(of_event, fault);
             }
-            Link::Enter { of } => {
-                let party = self.party(of, id);
+            Link::Enter { of: operation } => {
+                let party = self.party(operation, id);
                 party.enter = Some((id, time.as_nanos()));
-                self.end(of);
+                self.end(operation);
             }
             Link::Exit {
-                of,
+                of: operation,
                 kind,
                 root,
                 sends,
                 receives,
             } => {
-                let party = self.party(of, id);
+                let party = self.party(operation, id);
                 party.exit = receives.then_some((id, time.as_nanos()));
-                if let Some(ongoing) = self.ongoing.get_mut(&of.number) {
+                if let Some(ongoing) = self.ongoing.get_mut(&operation.number) {
                     ongoing.kind_and_root = Some((kind, root));
-                    ongoing.without_data.extend((!sends).then_some(of.rank));
+                    ongoing
+                        .without_data
+                        .extend((!sends).then_some(operation.rank));
                 }
-                self.end(of);
+                self.end(operation);
             }
         }
     }
 
     /// Returns the member of an operation to which an event belongs.
-    fn party(&mut self, of: Operation, id: EventId) -> &mut Party {
+    fn party(&mut self, operation: Operation, id: EventId) -> &mut Party {
         let place = self.census.site(id.location.0).place;
         let ongoing = self
             .ongoing
-            .entry(of.number)
+            .entry(operation.number)
             .or_insert_with(|| OngoingCheck {
                 parties: vec![
                     Party {
@@ -131,21 +133,21 @@ impl<'a> StreamedVerdict<'a> {
                         enter: None,
                         exit: None
                     };
-                    of.members as usize
+                    operation.members as usize
                 ],
                 kind_and_root: None,
                 without_data: vec![],
             });
-        let party = &mut ongoing.parties[of.rank as usize];
+        let party = &mut ongoing.parties[operation.rank as usize];
         party.place = place;
         party
     }
 
     /// Checks an operation after its last event.
-    fn end(&mut self, of: Operation) {
-        let Some(mut ongoing) = of
+    fn end(&mut self, operation: Operation) {
+        let Some(mut ongoing) = operation
             .is_last
-            .then(|| self.ongoing.remove(&of.number))
+            .then(|| self.ongoing.remove(&operation.number))
             .flatten()
         else {
             return;
@@ -166,7 +168,7 @@ impl<'a> StreamedVerdict<'a> {
             &self.latencies,
         );
         for (rank, fault) in late {
-            let at = (of.number, rank as u32);
+            let at = (operation.number, rank as u32);
             if self.first[2].would_keep(at) {
                 self.first[2].add(at, fault());
             }

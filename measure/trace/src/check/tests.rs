@@ -6,8 +6,8 @@ fn at(nanos: i64) -> Timestamp<Global> {
     Timestamp::from_nanos(nanos)
 }
 
-fn latencies(of: [i64; 3]) -> Latencies {
-    let [process, node, beyond] = of.map(Duration::from_nanos);
+fn latencies(nanos: [i64; 3]) -> Latencies {
+    let [process, node, beyond] = nanos.map(Duration::from_nanos);
     Latencies::new(process, node, beyond).unwrap()
 }
 

@@ -27,8 +27,9 @@ fn deviation(before: &[&[i64]], after: &[&[i64]]) -> Deviation {
     Deviation::between(&trace, &after).unwrap()
 }
 
-fn above(of: &Intervals) -> Vec<(u64, u128)> {
-    of.above
+fn above(found: &Intervals) -> Vec<(u64, u128)> {
+    found
+        .above
         .iter()
         .map(|above| (above.intervals, above.length))
         .collect()
@@ -164,7 +165,7 @@ proptest! {
     /// Compares with floating-point numbers computed by definition.
     #[test]
     fn shares_follow_the_definition(steps in prop::collection::vec((0_i64..2_000, 0_i64..2_000), 2..40)) {
-        let sum = |of: &[i64]| of.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect::<Vec<_>>();
+        let sum = |steps: &[i64]| steps.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect::<Vec<_>>();
         let [before, after] = [sum(&steps.iter().map(|step| step.0).collect::<Vec<_>>()),
             sum(&steps.iter().map(|step| step.1).collect::<Vec<_>>())];
         let found = deviation(&[&before], &[&after]);

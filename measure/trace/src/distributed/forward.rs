@@ -374,7 +374,7 @@ impl<'s, 'a> Mail<'s, 'a> {
 
 pub(super) fn words_of(seen: &Extremes) -> [u64; 5] {
     let at = seen.at.map_or(u64::MAX, |site| site.location.into());
-    let [process, node, beyond] = seen.beside.map(|time| time as u64);
+    let [process, node, beyond] = seen.outside.map(|time| time as u64);
     [seen.latest as u64, at, process, node, beyond]
 }
 
@@ -384,6 +384,6 @@ pub(super) fn extremes_of(part: &TracePart, [latest, at, beside @ ..]: &[u64; 5]
     Extremes {
         latest: *latest as i64,
         at,
-        beside: beside.map(|time| time as i64),
+        outside: beside.map(|time| time as i64),
     }
 }

@@ -41,7 +41,7 @@ impl Latencies {
         loop {
             for message in &met {
                 if let Some((pair, way)) = message.pair(part) {
-                    trips.see(pair, way, message.arrival);
+                    trips.add(pair, way, message.arrival);
                 }
             }
             let least = |one: [u64; 6], other: [u64; 6]| {

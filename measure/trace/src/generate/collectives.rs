@@ -23,8 +23,8 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         if ranks < 2 {
             return Ok(());
         }
-        let turns = CollectiveKind::OF_MPI.len() as u32;
-        let kind = CollectiveKind::OF_MPI[(number % turns) as usize];
+        let turns = CollectiveKind::MPI_KINDS.len() as u32;
+        let kind = CollectiveKind::MPI_KINDS[(number % turns) as usize];
         let communicator = if (number / turns).is_multiple_of(2) {
             WORLD
         } else {

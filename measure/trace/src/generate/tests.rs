@@ -52,7 +52,10 @@ fn true_times_violate_no_latency() {
             (0.8..1.1).contains(&(events / 20_000.0)),
             "{seed}: {events} events"
         );
-        let kinds: std::collections::HashSet<_> = trace.collectives().map(|of| of.kind()).collect();
+        let kinds: std::collections::HashSet<_> = trace
+            .collectives()
+            .map(|collective| collective.kind())
+            .collect();
         assert_eq!(
             kinds.len(),
             if program.nodes * program.processes > 1 {
@@ -70,7 +73,7 @@ fn true_times_violate_no_latency() {
         for (location, [events, marks]) in trace
             .locations()
             .iter()
-            .map(|of| [of.times.len(), of.marks.len()])
+            .map(|location| [location.times.len(), location.marks.len()])
             .enumerate()
         {
             let most = program.reserved()[usize::from(location >= program.ranks() as usize)];
@@ -314,7 +317,7 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
             program.nodes == 1
                 || wanted
                     .iter()
-                    .all(|of| of.violated >= of.reversed && of.reversed > 0),
+                    .all(|found| found.violated >= found.reversed && found.reversed > 0),
             "{wanted:?}"
         );
     }

@@ -64,7 +64,7 @@ impl Latencies {
         loop {
             in_order(trace, |from, to, arrival| {
                 if let Some((pair, way)) = EndpointPair::between(from, to) {
-                    trips.see(pair, way, arrival);
+                    trips.add(pair, way, arrival);
                 }
             });
             if !trips.has_another_pass() {
@@ -118,7 +118,7 @@ pub(crate) struct RoundTrips {
 
 impl RoundTrips {
     /// Takes the next message of a pair.
-    pub(crate) fn see(&mut self, pair: EndpointPair, way: usize, arrival: Arrival) {
+    pub(crate) fn add(&mut self, pair: EndpointPair, way: usize, arrival: Arrival) {
         let level = &mut self.levels[pair.level];
         let Some(lengths) = self.lengths else {
             let last = self.last.entry(pair).or_default();
@@ -157,7 +157,8 @@ impl RoundTrips {
         true
     }
 
-    /// What is known so far of each level, one way and both ways; [`Duration::MAX`], where it is nothing.
+    /// Returns the shortest messages and round trips of each level so far; [`Duration::MAX`] if
+    /// there are none.
     pub(crate) fn known(&self) -> [Duration; 2 * Latencies::LEVELS] {
         let [process, node, beyond] = self.levels;
         let both = [process, process, node, node, beyond, beyond]
@@ -165,7 +166,7 @@ impl RoundTrips {
         std::array::from_fn(|i| both[i][i % 2].unwrap_or(Duration::MAX))
     }
 
-    /// What others know, too.
+    /// Adopts the combined results of several searches.
     pub(crate) fn learn(&mut self, known: [Duration; 2 * Latencies::LEVELS]) {
         let known = known.map(|took| Some(took).filter(|took| *took < Duration::MAX));
         for (level, [one_way, round_trip]) in self.levels.iter_mut().zip(known.as_chunks().0) {

@@ -87,7 +87,7 @@ impl<'a> StreamedLatencies<'a> {
                     .filter(|next| bound.is_none_or(|bound| next.key().0 < bound))
                 {
                     let (way, arrival) = next.remove();
-                    self.trips.see(pair, way, arrival);
+                    self.trips.add(pair, way, arrival);
                 }
             }
             _ => {}
@@ -121,7 +121,7 @@ impl<'a> StreamedLatencies<'a> {
     pub fn has_another_pass(&mut self) -> bool {
         for (pair, held) in self.held.drain() {
             held.into_values()
-                .for_each(|(way, arrival)| self.trips.see(pair, way, arrival));
+                .for_each(|(way, arrival)| self.trips.add(pair, way, arrival));
         }
         self.sent.clear();
         self.last.fill(None);

@@ -171,7 +171,7 @@ impl Program {
         let kind = match rng.usize(0..14) {
             12 => CollectiveKind::Fork,
             13 => CollectiveKind::Join,
-            i => CollectiveKind::OF_MPI[i],
+            i => CollectiveKind::MPI_KINDS[i],
         };
         Ongoing {
             team,

@@ -178,8 +178,8 @@ impl MovementWalk {
         *total += u128::from(by.unsigned_abs());
     }
 
-    /// What was found, for another walk to [`learn`](Self::learn) that took events of other locations of the same trace.
-    /// These are as many words for either.
+    /// Returns the state, for another walk to [`learn`](Self::learn) that took events of other
+    /// locations of the same trace. Both have states of the same length.
     pub fn known(&self) -> Vec<u64> {
         let cells = self
             .cells
@@ -208,7 +208,7 @@ impl MovementWalk {
         cells.chain(locations).collect()
     }
 
-    /// What another walk found.
+    /// Merges the state of another walk.
     pub fn learn(&mut self, known: &[u64]) {
         let (cells, locations) = known
             .split_at_checked(2 * self.cells.len())
@@ -322,7 +322,7 @@ mod tests {
         Movement::between(&trace(before), &after, &names)
     }
 
-    /// The same by two walks.
+    /// Computes the movement by two walks that are merged.
     fn shared(before: &[Vec<i64>], after: &[Vec<i64>]) -> Movement {
         let names: Vec<String> = (0..before.len()).map(|i| format!("rank {i}")).collect();
         let mut walks = [(); 2].map(|()| MovementWalk::new(Slices::new(&trace(before)), &names));

@@ -209,9 +209,9 @@ pub(super) fn view(file: &[u8]) -> Viewed {
             viewed.arrows.push([other, this]);
         }
     }
-    let in_order = |mut of: Vec<(Option<u64>, String)>| {
-        of.sort();
-        of.into_iter().map(|(_, name)| name).collect()
+    let in_order = |mut names: Vec<(Option<u64>, String)>| {
+        names.sort();
+        names.into_iter().map(|(_, name)| name).collect()
     };
     [viewed.processes, viewed.threads] = orders.map(in_order);
     viewed

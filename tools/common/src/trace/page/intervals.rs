@@ -4,7 +4,7 @@ use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::{self, TickUnit};
+use crate::page::bins::{self, BinUnit};
 use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
@@ -22,8 +22,8 @@ const HISTOGRAMS: [(&str, &str, &str); 3] = [
 /// Horizontal offset between series, so that they do not hide each other.
 const APART: f64 = 7.0;
 
-fn unit() -> TickUnit {
-    TickUnit::new(Duration::from_nanos(1))
+fn unit() -> BinUnit {
+    BinUnit::new(Duration::from_nanos(1))
 }
 
 fn bins(found: &DeviationReport) -> [&[BinReport]; 3] {
@@ -213,17 +213,18 @@ pub(super) fn tables(found: &DeviationReport) -> [HtmlTable; 2] {
         "at most, of itself",
     ];
     let mut changes = HtmlTable::of_numbers("Changed intervals", headings);
-    for (name, of) in [
+    for (name, intervals) in [
         ("event position", &found.event_position),
         ("event distance", &found.event_distance),
     ] {
         changes.row([
             name.to_owned(),
-            count(of.intervals),
-            time(of.mean_nanos),
-            time(of.largest_nanos as f64),
-            percent(of.mean_share),
-            of.largest_share
+            count(intervals.intervals),
+            time(intervals.mean_nanos),
+            time(intervals.largest_nanos as f64),
+            percent(intervals.mean_share),
+            intervals
+                .largest_share
                 .map_or_else(|| "from 0".to_owned(), percent),
         ]);
     }
@@ -239,9 +240,13 @@ pub(super) fn tables(found: &DeviationReport) -> [HtmlTable; 2] {
         ],
     );
     let shares = KINDS.map(|kind| shares(&kind, found));
-    for (row, of) in found.event_distance.above.iter().enumerate() {
+    for (row, above_threshold) in found.event_distance.above.iter().enumerate() {
         let cells = shares.iter().map(|shares| percent(shares[row]));
-        above.row([threshold(of.threshold)].into_iter().chain(cells));
+        above.row(
+            [threshold(above_threshold.threshold)]
+                .into_iter()
+                .chain(cells),
+        );
     }
     [changes, above]
 }
