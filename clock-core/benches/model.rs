@@ -1,6 +1,6 @@
-//! What the arithmetic of clocks costs: `cargo bench -p downbeat-clock-core`.
+//! Run time of clock arithmetic and estimators: `cargo bench -p downbeat-clock-core`.
 
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark may panic")]
 
 use core::hint::black_box;
 
@@ -29,23 +29,23 @@ fn models(criterion: &mut Criterion) {
         Timestamp::from_nanos(47_483_380_389),
     );
     group.bench_function("apply", |bench| {
-        bench.iter(|| black_box(&global).apply(black_box(ticks)))
+        bench.iter(|| black_box(&global).apply(black_box(ticks)));
     });
     group.bench_function("load and apply", |bench| {
-        bench.iter(|| black_box(&cell).load().apply(black_box(ticks)))
+        bench.iter(|| black_box(&cell).load().apply(black_box(ticks)));
     });
     group.bench_function("invert", |bench| {
-        bench.iter(|| black_box(&global).invert(black_box(time)))
+        bench.iter(|| black_box(&global).invert(black_box(time)));
     });
     group.bench_function("compose", |bench| {
-        bench.iter(|| black_box(&local()).then(black_box(&learned())))
+        bench.iter(|| black_box(&local()).then(black_box(&learned())));
     });
     group.bench_function("encode and decode", |bench| {
         bench.iter(|| ClockModel::<Counter, Global>::decode(&black_box(&global).encode()));
     });
-    let mut writer = cell.writer().expect("nobody else publishes");
+    let mut writer = cell.writer().expect("no other writer");
     group.bench_function("publish", |bench| {
-        bench.iter(|| writer.publish(black_box(global)))
+        bench.iter(|| writer.publish(black_box(global)));
     });
     group.bench_function("ticks to a duration", |bench| {
         let rate = global.rate();
@@ -79,9 +79,11 @@ fn estimates(criterion: &mut Criterion) {
     group.bench_function("trace collector, 100 exchanges", |bench| {
         bench.iter(|| {
             let mut estimator = TraceCollectorOffset::new(&mut buffer);
-            black_box(&exchanges)
-                .iter()
-                .for_each(|exchange| estimator.push(*exchange).expect("room for all"));
+            black_box(&exchanges).iter().for_each(|exchange| {
+                estimator
+                    .push(*exchange)
+                    .expect("the buffer is large enough")
+            });
             estimator.estimate()
         });
     });

@@ -1,4 +1,4 @@
-//! From exchanges to one map: a client learns a reference's clock, and tells global time by its own counter.
+//! From exchanges to a model: a client learns a reference's clock and converts its own counter to global time.
 
 #![expect(
     clippy::print_stdout,
@@ -12,7 +12,7 @@ use downbeat_clock_core::{
     Timestamp,
 };
 
-/// An exchange that begins at this global time, with a client that is 3 us ahead and gains 2 ppm.
+/// An exchange that starts at this global time, with a client that is 3 us ahead and gains 2 ppm.
 fn exchange(global: i64, delays: [i64; 2]) -> Exchange<Local, Global> {
     let client = |global: i64| Timestamp::from_nanos(global + 3_000 + global / 500_000);
     Exchange {
@@ -23,7 +23,7 @@ fn exchange(global: i64, delays: [i64; 2]) -> Exchange<Local, Global> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Ten sessions of exchanges, a tenth of a second apart, give ten offsets; a line goes through them.
+    // Ten sessions of exchanges, a tenth of a second apart, give ten offsets, and these a line.
     let mut fit = OffsetFit::<Local>::new();
     for session in 0..10 {
         let mut skampi = SkampiOffset::new();
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let line = fit.line()?;
     println!("the client gains {:.3} ppm", line.drift() * 1e6);
 
-    // The client's counter, calibrated before, and what was learned make one map.
+    // The calibrated counter and the line are composed into one model.
     let counter = ClockModel::<Counter, Local>::through(
         Ticks(0),
         Timestamp::ORIGIN,

@@ -3,15 +3,15 @@
 use crate::TickRate;
 use crate::fixed::{HALF, exact};
 
-/// A constant reaches 2^126 units of 2^-64 ns, 146 years, either way. As long as the product stays below the same
-/// bound, the sum needs no check: it fits an `i128`.
+/// Upper limit of the magnitude of a constant: 2^126 units of 2^-64 ns, 146 years. As long as the product stays below
+/// the same limit, the sum needs no check: it fits an `i128`.
 const REACH: u128 = 1 << 126;
 
 /// `input * rate + constant`, in units of 2^-64 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Affine {
     pub(crate) rate: TickRate,
-    /// Within +-[`REACH`]; holds [`HALF`] too.
+    /// Within +-[`REACH`]; includes [`HALF`].
     pub(crate) constant: i128,
     /// The largest input whose product is below [`REACH`].
     pub(crate) limit: u64,
@@ -25,7 +25,7 @@ impl Affine {
         limit: ((REACH - 1) >> 64) as u64,
     };
 
-    /// `None` when the constant is beyond its reach.
+    /// Creates the map; `None` if the constant is beyond [`REACH`].
     pub(crate) const fn new(rate: TickRate, constant: i128) -> Option<Self> {
         if constant.unsigned_abs() > REACH {
             return None;
@@ -45,15 +45,15 @@ impl Affine {
 
     /// The image of an unsigned input, in whole nanoseconds; saturates.
     ///
-    /// This is the timed path: two multiplications side by side, an addition, and one branch that a running clock
+    /// This is the timed path: two independent multiplications, an addition, and one branch that a running clock
     /// does not take in its first 146 years.
     #[inline(always)]
     pub(crate) fn eval_unsigned(self, input: u64) -> i64 {
         if input > self.limit {
             return eval_far(input, self.rate, self.constant);
         }
-        // Only the sum is bound to fit, so the parts wrap. The whole nanoseconds join the constant first: that is done
-        // by the time the long multiplication is.
+        // Only the sum is certain to fit, so the parts wrap. The whole nanoseconds are added to the constant first: this
+        // runs in parallel with the long multiplication.
         let whole = i128::from(input.wrapping_mul(self.rate.whole())) << 64;
         let fraction = u128::from(input) * u128::from(self.rate.fraction());
         ((fraction as i128).wrapping_add(self.constant.wrapping_add(whole)) >> 64) as i64
@@ -75,7 +75,8 @@ impl Affine {
     }
 }
 
-/// Takes the parts one by one: a whole [`Affine`] would be put on the stack before the branch that leads here.
+/// The slow path of [`Affine::eval_unsigned`]. Takes the fields one by one: an [`Affine`] would be stored on the stack
+/// before the branch that leads here.
 #[cold]
 #[inline(never)]
 fn eval_far(input: u64, rate: TickRate, constant: i128) -> i64 {

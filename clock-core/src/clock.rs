@@ -3,28 +3,28 @@
 use crate::model::Counter;
 use crate::{ClockModel, Domain, Published, Publisher, Ticks, Timestamp};
 
-/// What a read of a clock is ordered with.
+/// Order of a clock read relative to the instructions around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReadOrdering {
-    /// Nothing: the processor may take the reading earlier or later than where it stands in the program. Two
-    /// readings on two cores can come out in the wrong order.
+    /// No order: the processor may take the reading earlier or later than its place in the program. Two readings on
+    /// two cores can be in the wrong order.
     Unordered,
-    /// Everything before it: taken once all earlier instructions are done and all earlier loads have their value.
-    /// Later instructions may begin before it.
+    /// Ordered after everything before it: taken when all earlier instructions are complete and all earlier loads have
+    /// their value. Later instructions may begin before it.
     Ordered,
-    /// Everything before and after it.
+    /// Ordered after everything before it and before everything after it.
     Fenced,
 }
 
 /// A clock that returns raw ticks.
 ///
-/// A clock is a value that exists only where its counter can be read, so reading it cannot fail. What the ticks mean
-/// is said by a [`TickRate`](crate::TickRate) or a [`ClockModel`].
+/// A value of a clock type exists only where its counter can be read, so reading it cannot fail. A
+/// [`TickRate`](crate::TickRate) or a [`ClockModel`] converts the ticks to time.
 pub trait Clock {
-    /// The counter, now.
+    /// Reads the counter.
     fn ticks(&self) -> Ticks;
 
-    /// What [`ticks`](Self::ticks) is ordered with.
+    /// The ordering of [`ticks`](Self::ticks).
     fn ordering(&self) -> ReadOrdering {
         ReadOrdering::Unordered
     }
@@ -60,7 +60,7 @@ impl<C: Clock> Clock for &C {
     }
 }
 
-/// A clock read through a model that may be replaced at any time: `now()` in the domain `D`.
+/// A clock read through a model that can be replaced at any time: returns timestamps of the domain `D`.
 ///
 /// ```
 /// use downbeat_clock_core::{Clock, ClockModel, Duration, Global, ModelClock, TickRate, Ticks, Timestamp};
@@ -73,9 +73,9 @@ impl<C: Clock> Clock for &C {
 /// let model = ClockModel::through(counter.ticks(), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
 /// let clock = ModelClock::<_, Global>::new(counter, model);
 ///
-/// let soon = clock.now() + Duration::from_nanos(500);
-/// let woken = clock.wait_until(soon);
-/// assert!(woken >= soon);
+/// let deadline = clock.now() + Duration::from_nanos(500);
+/// let reached = clock.wait_until(deadline);
+/// assert!(reached >= deadline);
 /// # Ok::<(), downbeat_clock_core::ModelError>(())
 /// ```
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         }
     }
 
-    /// What time it is; ordered as the clock's [`ticks`](Clock::ticks) are.
+    /// The current time; ordered like the clock's [`ticks`](Clock::ticks).
     #[inline(always)]
     pub fn now(&self) -> Timestamp<D> {
         // The counter first: the loads of the model then overlap with the wait for the counter.
@@ -115,9 +115,9 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         self.model.load().apply(ticks)
     }
 
-    /// Spins until the clock shows `deadline`, and returns what it showed then; at once if that is past.
+    /// Spins until the clock shows `deadline` and returns the time it shows then; returns at once if that is past.
     ///
-    /// Converts the deadline to ticks once and then compares ticks. A model published meanwhile does not move the
+    /// Converts the deadline to ticks once and then compares ticks. A model published in the meantime does not move the
     /// deadline.
     pub fn wait_until(&self, deadline: Timestamp<D>) -> Timestamp<D> {
         let model = self.model.load();
@@ -136,7 +136,7 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         self.model.load()
     }
 
-    /// The right to replace the model, unless another holds it.
+    /// The exclusive right to replace the model; `None` while another caller holds it.
     pub fn writer(&self) -> Option<Publisher<'_, Counter, D>> {
         self.model.writer()
     }

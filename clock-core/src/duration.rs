@@ -6,15 +6,15 @@ use core::str::FromStr;
 
 /// A signed span of time in nanoseconds.
 ///
-/// Its range is about 292 years either way. Arithmetic saturates at the ends of the range: a clock that has gone
-/// astray must not also bring the program down.
+/// Its range is about -292 to 292 years. Arithmetic saturates at the ends of the range: a faulty clock must not abort
+/// the program.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration {
     nanos: i64,
 }
 
 impl Duration {
-    /// No time at all.
+    /// The span of length zero.
     pub const ZERO: Self = Self { nanos: 0 };
     /// The longest span, about 292 years.
     pub const MAX: Self = Self { nanos: i64::MAX };
@@ -52,7 +52,7 @@ impl Duration {
         self.nanos
     }
 
-    /// The span in seconds, for printing and statistics: beyond 104 days single nanoseconds are lost.
+    /// The span in seconds, for printing and statistics; exact to the nanosecond up to 104 days.
     pub fn as_secs_f64(self) -> f64 {
         self.nanos as f64 / 1e9
     }
@@ -66,9 +66,9 @@ impl Duration {
 
     /// Rounds a number of nanoseconds to the nearest span; saturates, and `None` for NaN.
     ///
-    /// For the results of statistics, which are fractions; a counter never passes through here.
+    /// Meant for results of statistics, which are fractions, not for counters.
     pub fn from_nanos_f64(nanos: f64) -> Option<Self> {
-        // `as` saturates, which is what the type promises.
+        // The cast saturates, as the type documents.
         (!nanos.is_nan()).then(|| Self {
             nanos: libm::round(nanos) as i64,
         })
@@ -81,7 +81,7 @@ impl fmt::Debug for Duration {
     }
 }
 
-/// Prints with the unit that reads best: `17 ns`, `-4.200 us`, `12.345 ms`, `3.500 s`.
+/// Prints in the largest unit of which the span has at least one: `17 ns`, `-4.200 us`, `12.345 ms`, `3.500 s`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.nanos < 0 { "-" } else { "" };
@@ -92,7 +92,7 @@ impl fmt::Display for Duration {
             1_000_000..1_000_000_000 => (1_000_000, "ms"),
             _ => (1_000_000_000, "s"),
         };
-        // Whole digits are cut, not rounded, so that 999_999 ns never prints as 1000.000 us.
+        // Digits are truncated, not rounded, so that 999_999 ns never prints as 1000.000 us.
         write!(
             f,
             "{sign}{}.{:03} {name}",
@@ -102,17 +102,17 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Why a text is not a [`Duration`].
+/// Reason why a text is not a [`Duration`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseDurationError {
-    /// It does not begin with a number, such as `10` or `2.5`.
+    /// The text does not begin with a number, such as `10` or `2.5`.
     NoNumber,
     /// The unit is missing or is none of `ns`, `us`, `ms`, `s`, `min` and `h`.
     NoUnit,
-    /// It is finer than a nanosecond.
+    /// The duration is not a whole number of nanoseconds.
     TooFine,
-    /// It is longer than 292 years.
+    /// The duration is longer than 292 years.
     TooLong,
 }
 
@@ -129,8 +129,8 @@ impl fmt::Display for ParseDurationError {
 
 impl core::error::Error for ParseDurationError {}
 
-/// Reads a decimal number and a unit: `10ms`, `2.5 s`, `-3us`. Only `0` needs no unit. Exact: no floating-point number
-/// is involved.
+/// Parses a decimal number and a unit: `10ms`, `2.5 s`, `-3us`. Only `0` needs no unit. Exact, without
+/// floating-point arithmetic.
 impl FromStr for Duration {
     type Err = ParseDurationError;
 
@@ -157,7 +157,7 @@ impl FromStr for Duration {
             "" if number == "0" => 1,
             _ => return Err(ParseDurationError::NoUnit),
         };
-        // Digits are all that is left, so only the length can be wrong.
+        // Only digits are left, so parsing fails only on overflow.
         let whole: i128 = whole
             .parse::<u64>()
             .map_err(|_| ParseDurationError::TooLong)?
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn displays_the_unit_that_reads_best() {
+    fn display_selects_the_unit_by_size() {
         let shown = |nanos| Duration::from_nanos(nanos).to_string();
         assert_eq!(shown(0), "0 ns");
         assert_eq!(shown(-999), "-999 ns");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_of_a_nanosecond_rounds_and_nan_is_refused() {
+    fn fractions_of_a_nanosecond_are_rounded_and_nan_is_rejected() {
         assert_eq!(
             Duration::from_nanos_f64(-1.6),
             Some(Duration::from_nanos(-2))
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_with_a_unit_is_read_exactly() {
+    fn a_number_with_a_unit_is_parsed_exactly() {
         let read = |text: &str| text.parse::<Duration>().map(Duration::as_nanos);
         assert_eq!(read("10ms"), Ok(10_000_000));
         assert_eq!(read(" 2.5 s "), Ok(2_500_000_000));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_with_the_reason() {
+    fn invalid_durations_are_rejected_with_the_reason() {
         let read = |text: &str| text.parse::<Duration>().unwrap_err();
         for text in [
             "",
@@ -326,10 +326,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_displayed_in_whole_is_read_again(nanos: i64) {
+        fn a_displayed_duration_can_be_parsed(nanos: i64) {
             let exact = std::format!("{nanos}ns");
             prop_assert_eq!(exact.parse::<Duration>(), Ok(Duration::from_nanos(nanos)));
-            // The other units are cut to three digits.
+            // The other units are truncated to three digits.
             let shown = Duration::from_nanos(nanos).to_string().parse::<Duration>().unwrap();
             prop_assert!((shown.as_nanos().abs_diff(nanos)) < nanos.unsigned_abs() / 1_000 + 1);
         }

@@ -1,12 +1,12 @@
-//! A clock model as bytes: what one process sends to another, or keeps in a file.
+//! The encoding of a clock model as bytes, for messages and files.
 //!
 //! ```text
 //! 0..3    "dbm"
 //! 3       version, 1
 //! 4..16   nanoseconds per unit, in units of 2^-64 ns
-//! 16..32  time at the source's zero, in the same units, plus one half of a nanosecond
+//! 16..32  time at the source's zero, in the same units, plus half a nanosecond
 //! 32..40  anchor
-//! 40..44  CRC-32 of the names of both domains and of everything above
+//! 40..44  CRC-32 of the names of both domains and of all bytes above
 //! ```
 //!
 //! All numbers are little-endian.
@@ -17,14 +17,14 @@ use crate::{ClockModel, Domain, ModelError, Source, TickRate};
 const MAGIC: [u8; 3] = *b"dbm";
 const VERSION: u8 = 1;
 
-/// Bytes of an encoded model.
+/// Length of an encoded model in bytes.
 const LEN: usize = 44;
 
 impl<A: Source, B: Domain> ClockModel<A, B> {
-    /// How many bytes an encoded model has.
+    /// Length of an encoded model in bytes.
     pub const ENCODED_LEN: usize = LEN;
 
-    /// The model as bytes.
+    /// Encodes the model.
     ///
     /// ```
     /// use downbeat_clock_core::{ClockModel, Global, Local, ModelError, Node, TickRate, Timestamp};
@@ -49,10 +49,10 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         bytes
     }
 
-    /// The model that these bytes encode.
+    /// Decodes a model.
     ///
     /// # Errors
-    /// When they encode none, or one between other domains.
+    /// If the bytes do not encode a model, or encode one between other domains.
     pub fn decode(bytes: &[u8]) -> Result<Self, ModelError> {
         let bytes: &[u8; LEN] = bytes
             .try_into()
@@ -81,18 +81,15 @@ fn little_endian(bytes: &[u8]) -> u128 {
         .fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// CRC-32 (IEEE 802.3). Bit by bit: a model is encoded a few times in the life of a program, and a table would be
-/// larger than everything else here.
+/// CRC-32 (IEEE 802.3), computed bit by bit: a program encodes only a few models, and a table would be larger than
+/// the rest of this file.
 fn checksum<A: Source, B: Domain>(bytes: &[u8]) -> u32 {
-    let everything = [A::NAME.as_bytes(), &[0], B::NAME.as_bytes(), &[0], bytes];
-    !everything
-        .into_iter()
-        .flatten()
-        .fold(u32::MAX, |crc, byte| {
-            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-                (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
-            })
+    let parts = [A::NAME.as_bytes(), &[0], B::NAME.as_bytes(), &[0], bytes];
+    !parts.into_iter().flatten().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
         })
+    })
 }
 
 #[cfg(test)]
@@ -120,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(model in model()) {
+        fn an_encoded_model_decodes_to_itself(model in model()) {
             prop_assert_eq!(CounterModel::decode(&model.encode()), Ok(model));
         }
 
@@ -134,7 +131,7 @@ mod tests {
         }
 
         #[test]
-        fn every_one_and_two_flipped_bits_are_rejected(model in model(), second in 0..LEN * 8) {
+        fn one_or_two_flipped_bits_are_rejected(model in model(), second in 0..LEN * 8) {
             let bytes = model.encode();
             for first in 0..LEN * 8 {
                 let mut damaged = bytes;
@@ -145,15 +142,15 @@ mod tests {
             }
         }
 
-        /// Even under a valid checksum, what is decoded is a model that works.
+        /// With a valid checksum, arbitrary bytes are rejected or decode to a working model.
         #[test]
-        fn hostile_bytes_are_rejected_or_a_model(body: [u8; 32], more: [u8; 4], at: u64) {
+        fn arbitrary_bytes_are_rejected_or_decode_to_a_model(body: [u8; 32], more: [u8; 4], at: u64) {
             let mut bytes = [0; LEN];
             bytes[..3].copy_from_slice(&MAGIC);
             bytes[3] = VERSION;
             bytes[4..36].copy_from_slice(&body);
             bytes[36..40].copy_from_slice(&more);
-            // Half of the random constants are out of range; make sure that the others come up, too.
+            // Half of the random constants are out of range; make the others occur, too.
             if at & 1 == 0 {
                 bytes[31] = 0;
             }
@@ -168,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_magic_and_version_have_their_own_errors() {
+    fn magic_version_and_domain_mismatches_have_distinct_errors() {
         let bytes = ClockModel::<Local, Global>::IDENTITY.encode();
         let changed = |at: usize, to| {
             let mut bytes = bytes;
@@ -183,7 +180,6 @@ mod tests {
         );
     }
 
-    /// The check value that every description of this CRC gives.
     #[test]
     fn the_checksum_is_crc_32() {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -191,7 +187,7 @@ mod tests {
         impl Domain for Empty {
             const NAME: &'static str = "";
         }
-        // The two ends of the names, then "123456789": worked out with Python's zlib.crc32.
+        // The terminators of the two empty names, then "123456789": computed with Python's zlib.crc32.
         assert_eq!(checksum::<Empty, Empty>(b"123456789"), 0x467a_9c64);
     }
 }

@@ -1,9 +1,9 @@
-//! The straight line through noisy points, by least squares, in one pass.
+//! Linear least squares in one pass.
 //!
-//! The textbook's sums of squares and products lose every digit when points are far from the origin, as timestamps
-//! are, or close to a line, as clock offsets are. So points are counted from the first of them, means and centred sums
-//! are updated as points come (Welford 1962), and the sum of squared residuals is built from *recursive residuals*: by
-//! how much each new point missed the line through the earlier ones (Brown, Durbin and Evans 1975). That is a sum of
+//! The textbook sums of squares and products lose all digits if points are far from the origin, as timestamps are, or
+//! close to a line, as clock offsets are. Therefore points are taken relative to the first one, means and centred sums
+//! are updated with each point (Welford 1962), and the sum of squared residuals is built from *recursive residuals*: the
+//! distance of each new point from the line through the earlier ones (Brown, Durbin and Evans 1975). This is a sum of
 //! squares of small numbers instead of a small difference of large ones.
 
 use crate::FitError;
@@ -12,7 +12,7 @@ mod offset_line;
 
 pub use offset_line::{OffsetFit, OffsetLine};
 
-/// The least-squares line through points that come one by one.
+/// A least-squares fit of a line to points that are added one by one.
 ///
 /// ```
 /// use downbeat_clock_core::LeastSquares;
@@ -29,15 +29,15 @@ pub use offset_line::{OffsetFit, OffsetLine};
 /// ```
 ///
 /// # Precision
-/// Of `n` points the slope is good to about `n * 1e-16` of the ratio of the spreads of y and x, the residual standard
-/// deviation to about `n * 1e-16` of the spread of y, wherever the points lie. In practice rounding errors cancel, and
-/// it is rather the square root of `n`.
+/// For `n` points, the error of the slope is about `n * 1e-16` of the ratio of the spreads of y and x, that of the
+/// residual standard deviation about `n * 1e-16` of the spread of y, wherever the points lie. In practice rounding errors
+/// cancel, and the factor is closer to the square root of `n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LeastSquares {
     points: u64,
-    /// The sum of their weights.
+    /// Sum of the weights.
     weight: f64,
-    /// The first point. What follows is counted from there, so that it does not matter how far out the points are.
+    /// The first point. The sums are relative to it, so that the distance of the points from zero does not matter.
     origin: (f64, f64),
     mean: (f64, f64),
     sxx: f64,
@@ -47,7 +47,7 @@ pub struct LeastSquares {
 }
 
 impl LeastSquares {
-    /// No points yet.
+    /// Creates a fit without points.
     pub const fn new() -> Self {
         let (origin, mean) = ((0.0, 0.0), (0.0, 0.0));
         Self {
@@ -62,19 +62,19 @@ impl LeastSquares {
         }
     }
 
-    /// Takes a point, of weight 1.
+    /// Adds a point with weight 1.
     ///
     /// # Errors
-    /// When a coordinate is not finite, or the point is about 1e154 from the others. It is then left out.
+    /// If a coordinate is not finite, or the point is about 1e154 from the others. The point is then not added.
     pub fn push(&mut self, x: f64, y: f64) -> Result<(), FitError> {
         self.push_weighted(x, y, 1.0)
     }
 
-    /// Takes a point that weighs as much as so many others at the same place: one over the square of how uncertain it
-    /// is, in any unit. Only ratios of weights matter.
+    /// Adds a weighted point. A point with weight 2 counts like two points at the same place; the usual weight is one
+    /// over the square of the uncertainty. Only ratios of weights matter.
     ///
     /// # Errors
-    /// As [`push`](Self::push), and when the weight is not a positive number.
+    /// The same as [`push`](Self::push), and if the weight is not a positive number.
     pub fn push_weighted(&mut self, x: f64, y: f64, weight: f64) -> Result<(), FitError> {
         if !(x.is_finite() && y.is_finite()) {
             return Err(FitError::NotFinite);
@@ -82,7 +82,7 @@ impl LeastSquares {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(FitError::InvalidWeight);
         }
-        let next = self.with(x, y, weight);
+        let next = self.with_point(x, y, weight);
         if ![next.sxx, next.sxy, next.syy, next.residual_squares]
             .into_iter()
             .all(f64::is_finite)
@@ -93,8 +93,8 @@ impl LeastSquares {
         Ok(())
     }
 
-    /// These points and one more.
-    fn with(self, x: f64, y: f64, weight: f64) -> Self {
+    /// The fit with one more point, unchecked.
+    fn with_point(self, x: f64, y: f64, weight: f64) -> Self {
         if self.points == 0 {
             return Self {
                 points: 1,
@@ -117,36 +117,36 @@ impl LeastSquares {
             syy: self.syy + dy * dy * spread,
             ..self
         };
-        let missed = match (self.slope(), next.slope()) {
+        let residual_square = match (self.slope(), next.slope()) {
             (Some(slope), _) => {
                 let residual = dy - slope * dx;
                 residual * residual / (1.0 / weight + 1.0 / before + dx * dx / self.sxx)
             }
-            // The first point at another x: the line goes through it and through the mean of the others.
+            // The first point with a different x: the line goes through it and through the mean of the others.
             (None, Some(_)) => 0.0,
-            // All at one x still: the best line goes through their mean.
+            // All points still have the same x: the best line goes through their mean.
             (None, None) => dy * dy * spread,
         };
         Self {
-            residual_squares: self.residual_squares + missed,
+            residual_squares: self.residual_squares + residual_square,
             ..next
         }
     }
 
-    /// `None` unless there are two different x. A spread of less than 1e-154 is none: its square has no digits.
+    /// The slope; `None` unless there are two different x. A spread below 1e-154 counts as zero: its square underflows.
     fn slope(&self) -> Option<f64> {
         (self.sxx >= f64::MIN_POSITIVE).then(|| self.sxy / self.sxx)
     }
 
-    /// How many points were taken.
+    /// Number of points.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// The line.
+    /// Computes the line.
     ///
     /// # Errors
-    /// When there are not at least two points with different x.
+    /// If there are no two points with different x.
     pub fn line(&self) -> Result<FittedLine, FitError> {
         match (self.points, self.slope()) {
             (0, _) => Err(FitError::NoPoints),
@@ -159,11 +159,11 @@ impl LeastSquares {
     }
 }
 
-/// A line with the figures that say how well it fits.
+/// A fitted line with statistics of the fit.
 ///
-/// Standard errors need three points at least, since two are always on a line; they assume that the residuals are
-/// independent of each other and equally large everywhere. Clocks that wander break the first assumption, and then the
-/// errors are too small.
+/// Standard errors need at least three points, since two are always on a line. They assume that the residuals are
+/// independent and have the same variance everywhere. Clocks whose drift wanders violate the first assumption; the errors
+/// are then too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FittedLine {
     points: LeastSquares,
@@ -171,7 +171,7 @@ pub struct FittedLine {
 }
 
 impl FittedLine {
-    /// How many points it was fitted to.
+    /// Number of points of the fit.
     pub fn points(&self) -> u64 {
         self.points.points
     }
@@ -190,29 +190,29 @@ impl FittedLine {
     /// The value at `x`.
     pub fn at(&self, x: f64) -> f64 {
         let LeastSquares { origin, mean, .. } = self.points;
-        // Large numbers last: the line's own digits are in the small ones.
+        // The large number is added last, to keep the digits of the small ones.
         origin.1 + (mean.1 + self.slope * self.distance(x))
     }
 
-    /// The value at 0. Far from the points it says little; [`at`](Self::at) one of them says more.
+    /// The value at 0. It is inaccurate if 0 is far from the points; use [`at`](Self::at) near them.
     pub fn intercept(&self) -> f64 {
         self.at(0.0)
     }
 
-    /// The share of the variance of y that the line explains, from 0 to 1. `None` when all y are equal: then there is
-    /// nothing to explain.
+    /// Fraction of the variance of y explained by the line, from 0 to 1. `None` if all y are equal, that is, if the
+    /// variance is zero.
     pub fn r_squared(&self) -> Option<f64> {
         let LeastSquares {
             syy,
             residual_squares,
             ..
         } = self.points;
-        // Where y does not depend on x, rounding can make the residuals larger than what they are residuals of.
+        // If y does not depend on x, rounding can make the residuals larger than the total.
         (syy > 0.0).then(|| (1.0 - residual_squares / syy).max(0.0))
     }
 
-    /// The standard deviation of the points from the line, with `n - 2` degrees of freedom; of weighted points, that of
-    /// one with the mean weight.
+    /// Standard deviation of the points from the line, with `n - 2` degrees of freedom; for weighted points, that of a
+    /// point with the mean weight.
     pub fn residual_deviation(&self) -> Option<f64> {
         let freedom = self
             .points
@@ -238,29 +238,29 @@ impl FittedLine {
         self.error_at(0.0)
     }
 
-    /// The standard error of the line at `x`: of the mean of ever so many new observations there.
+    /// The standard error of the line at `x`.
     pub fn error_at(&self, x: f64) -> Option<f64> {
-        Some(self.residual_deviation()? * self.doubt(x))
+        Some(self.residual_deviation()? * self.relative_error(x))
     }
 
-    /// The standard error of one new observation at `x`: that of the line, and the scatter around it.
+    /// The standard error of one new observation at `x`: the error of the line combined with the residual deviation.
     pub fn prediction_error_at(&self, x: f64) -> Option<f64> {
-        Some(self.residual_deviation()? * libm::hypot(1.0, self.doubt(x)))
+        Some(self.residual_deviation()? * libm::hypot(1.0, self.relative_error(x)))
     }
 
     /// The standard error of the line at `x`, as a multiple of the residual deviation: the square root of
     /// `1 / n + (x - mean)^2 / sxx`.
-    fn doubt(&self, x: f64) -> f64 {
+    fn relative_error(&self, x: f64) -> f64 {
         let spreads = self.distance(x) / self.spread();
         libm::hypot(1.0 / libm::sqrt(self.points.points as f64), spreads)
     }
 
-    /// The square root of the sum of the squares of the points' distances from the mean, by their weights.
+    /// Square root of the weighted sum of squared distances of x from the mean.
     fn spread(&self) -> f64 {
         libm::sqrt(self.points.sxx / self.mean_weight())
     }
 
-    /// How far `x` is from the mean.
+    /// `x` minus the mean.
     fn distance(&self, x: f64) -> f64 {
         x - self.points.origin.0 - self.points.mean.0
     }

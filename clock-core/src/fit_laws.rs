@@ -1,4 +1,4 @@
-//! The laws of least squares, against exact rational arithmetic and against other people's programs.
+//! Properties of least squares, checked against exact rational arithmetic and other programs.
 
 extern crate std;
 
@@ -33,7 +33,7 @@ fn near(value: &BigRational) -> f64 {
     value.to_f64().unwrap()
 }
 
-/// A fit as one would do it on paper, with sums of fractions.
+/// The textbook fit in exact fractions.
 struct ExactFit {
     count: usize,
     first: (BigRational, BigRational),
@@ -85,8 +85,8 @@ impl ExactFit {
     }
 }
 
-/// Points anywhere: near the origin or as far from it as the Unix epoch is, in a cloud or almost on a line, close
-/// together or far apart, and often several at one x.
+/// Arbitrary points: near the origin or as far from it as the Unix epoch, in a cloud or almost on a line, close together
+/// or far apart, and often several with the same x.
 fn points() -> impl Strategy<Value = Vec<(f64, f64)>> {
     let decimal =
         |low: i32, high: i32| (low..=high).prop_map(|exponent| libm::pow(10.0, exponent.into()));
@@ -112,7 +112,7 @@ fn points() -> impl Strategy<Value = Vec<(f64, f64)>> {
         })
 }
 
-/// Any number at all, infinite ones and NaN included.
+/// Any number, including infinities and NaN.
 fn coordinate() -> impl Strategy<Value = f64> {
     prop_oneof![
         proptest::num::f64::ANY,
@@ -128,13 +128,13 @@ fn fitted(points: &[(f64, f64)]) -> LeastSquares {
     fit
 }
 
-/// How wrong each figure is, in multiples of the rounding of one operation and of what the figure's bound scales with.
+/// Error of each figure, in multiples of the rounding error of one operation times the scale of the figure's bound.
 ///
 /// Every centred sum has `n` terms, each rounded a few times, and a mean that was itself rounded `n` times; so by the
-/// inequality of Cauchy and Schwarz the errors of `sxx`, `sxy` and `syy` are some `n` roundings of `sxx`, of
-/// `sqrt(sxx * syy)` and of `syy`. Hence those of the slope are of `sqrt(syy / sxx)`. A recursive residual is off by the
-/// error of the slope times the distance: as a vector they are off by some `n` roundings of `sqrt(syy)`, however small
-/// they are themselves. The figures at `x` grow with the distance from the mean, in units of the spread.
+/// inequality of Cauchy and Schwarz the errors of `sxx`, `sxy` and `syy` are about `n` roundings of `sxx`, of
+/// `sqrt(sxx * syy)` and of `syy`. Hence the error of the slope is about `n` roundings of `sqrt(syy / sxx)`. The error of
+/// a recursive residual is that of the slope times the distance: as a vector, about `n` roundings of `sqrt(syy)`, however
+/// small the residuals are. The errors of figures at `x` grow with the distance from the mean, in units of the spread.
 fn errors(line: &FittedLine, exact: &ExactFit, x: f64) -> Vec<(&'static str, f64)> {
     let count = exact.count as f64;
     let (spread_x, spread_y) = (libm::sqrt(near(&exact.sxx)), libm::sqrt(near(&exact.syy)));
@@ -154,12 +154,12 @@ fn errors(line: &FittedLine, exact: &ExactFit, x: f64) -> Vec<(&'static str, f64
     let far = |x: f64| 1.0 + near(&(float(x) - &exact.mean.0)).abs() / spread_x;
     let value = |name, found: f64, x: f64| {
         let truth = exact.at(&float(x));
-        // The difference exactly: of two numbers near 1.7e18 it can be small.
-        let missed = near(&(float(found) - &truth)).abs();
+        // An exact difference: that of two numbers near 1.7e18 can be small.
+        let error = near(&(float(found) - &truth)).abs();
         let large = near(&exact.first.1).abs() + near(&truth).abs();
         (
             name,
-            missed / ROUNDING / (large + count * spread_y * far(x)).max(f64::MIN_POSITIVE),
+            error / ROUNDING / (large + count * spread_y * far(x)).max(f64::MIN_POSITIVE),
         )
     };
     errors.push(value("value", line.at(x), x));
@@ -190,10 +190,10 @@ fn errors(line: &FittedLine, exact: &ExactFit, x: f64) -> Vec<(&'static str, f64
     }
     if exact.count > 2 {
         let variance = exact.residual_variance();
-        let root = |of: BigRational| libm::sqrt(near(&of));
+        let root = |square: BigRational| libm::sqrt(near(&square));
         let scale = count * spread_y / libm::sqrt(count - 2.0);
-        let of_line = |x: f64| root(&variance * exact.leverage(&float(x)));
-        let of_new = root(&variance * (integer(1) + exact.leverage(&float(x))));
+        let line_error = |x: f64| root(&variance * exact.leverage(&float(x)));
+        let prediction_error = root(&variance * (integer(1) + exact.leverage(&float(x))));
         errors.extend([
             (
                 "deviation",
@@ -215,24 +215,28 @@ fn errors(line: &FittedLine, exact: &ExactFit, x: f64) -> Vec<(&'static str, f64
                 "intercept error",
                 off(
                     line.intercept_error().unwrap(),
-                    of_line(0.0),
+                    line_error(0.0),
                     scale * far(0.0),
                 ),
             ),
             (
                 "line error",
-                off(line.error_at(x).unwrap(), of_line(x), scale * far(x)),
+                off(line.error_at(x).unwrap(), line_error(x), scale * far(x)),
             ),
             (
                 "prediction error",
-                off(line.prediction_error_at(x).unwrap(), of_new, scale * far(x)),
+                off(
+                    line.prediction_error_at(x).unwrap(),
+                    prediction_error,
+                    scale * far(x),
+                ),
             ),
         ]);
     }
     errors
 }
 
-/// The bound of every figure of [`errors`]; the worst of 60,000 random fits came to 1.6.
+/// Upper limit of every figure of [`errors`]; the largest of 60,000 random fits was 1.6.
 const BOUND: f64 = 4.0;
 
 fn exact(points: &[(f64, f64)]) -> ExactFit {
@@ -244,9 +248,9 @@ fn exact(points: &[(f64, f64)]) -> ExactFit {
     )
 }
 
-/// A point of weight `k` is `k` points at the same place, for everything that does not count points.
+/// A point of weight `k` equals `k` points at the same place, except in the number of points.
 #[test]
-fn a_weight_is_a_number_of_points_at_one_place() {
+fn a_weight_equals_repeated_points() {
     let points = [
         (0.0, 5.0, 3),
         (1.0, 2.0, 1),
@@ -260,11 +264,11 @@ fn a_weight_is_a_number_of_points_at_one_place() {
         (0..times).for_each(|_| repeated.push(x, y).unwrap());
     }
     let (weighted, repeated) = (weighted.line().unwrap(), repeated.line().unwrap());
-    let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs(), "{a} is not {b}");
+    let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs(), "{a}, not {b}");
     close(weighted.slope(), repeated.slope());
     close(weighted.at(7.0), repeated.at(7.0));
     close(weighted.r_squared().unwrap(), repeated.r_squared().unwrap());
-    // The squares of residuals are the same; 5 points have 3 degrees of freedom, 17 have 15.
+    // The sums of squared residuals are equal; 5 points have 3 degrees of freedom, 17 have 15.
     let squares = |line: FittedLine, weight: f64, freedom: f64| {
         line.residual_deviation().unwrap().powi(2) * weight * freedom
     };
@@ -272,7 +276,7 @@ fn a_weight_is_a_number_of_points_at_one_place() {
         squares(weighted, 17.0 / 5.0, 3.0),
         squares(repeated, 1.0, 15.0),
     );
-    // Each error scales with the root of the variance of weight 1.
+    // Errors scale with the square root of the variance of weight 1.
     let scale = (15.0_f64 / 3.0).sqrt();
     close(
         weighted.slope_error().unwrap(),
@@ -285,7 +289,7 @@ fn a_weight_is_a_number_of_points_at_one_place() {
 }
 
 #[test]
-fn only_ratios_of_weights_matter_and_nonsense_is_refused() {
+fn only_ratios_of_weights_matter_and_invalid_weights_are_rejected() {
     let fit = |scale: f64| {
         let mut fit = LeastSquares::new();
         for (x, y, weight) in [
@@ -306,7 +310,7 @@ fn only_ratios_of_weights_matter_and_nonsense_is_refused() {
         ]
     };
     for (a, b) in deviations(one).into_iter().zip(deviations(other)) {
-        assert!((a - b).abs() <= 1e-9 * a.abs(), "{a} is not {b}");
+        assert!((a - b).abs() <= 1e-9 * a.abs(), "{a}, not {b}");
     }
     for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(
@@ -317,10 +321,10 @@ fn only_ratios_of_weights_matter_and_nonsense_is_refused() {
 }
 
 #[test]
-fn an_offset_that_is_hardly_certain_hardly_counts() {
+fn an_uncertain_offset_has_little_weight() {
     let mut fit = OffsetFit::<Local>::new();
     for i in 0..100 {
-        // Every tenth was hit by the scheduler, and is off by nearly as much as it can be.
+        // Every tenth was disturbed by the scheduler, with an error close to its half width.
         let (offset, width) = if i % 10 == 9 {
             (90_000, 100_000)
         } else {
@@ -343,7 +347,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn every_figure_is_that_of_exact_fractions(points in points(), share in -3.0..3.0_f64) {
+    fn every_figure_matches_exact_fractions(points in points(), share in -3.0..3.0_f64) {
         let (exact, fit) = (exact(&points), fitted(&points));
         prop_assert_eq!(fit.points(), points.len() as u64);
         if exact.sxx.is_zero() {
@@ -360,9 +364,9 @@ proptest! {
         }
     }
 
-    /// Any coordinates at all are refused or give finite figures.
+    /// Arbitrary coordinates are rejected or give finite figures.
     #[test]
-    fn extreme_points_are_refused_or_fitted(points in vec((coordinate(), coordinate()), 0..20), x in -1e6..1e6_f64) {
+    fn extreme_points_are_rejected_or_fitted(points in vec((coordinate(), coordinate()), 0..20), x in -1e6..1e6_f64) {
         let mut fit = LeastSquares::new();
         for (x, y) in points {
             let before = fit;
@@ -392,7 +396,7 @@ proptest! {
             let truth = exact.at(&integer(at.as_nanos()));
             let error = near(&(integer(line.offset_at(at).as_nanos()) - &truth)).abs();
             prop_assert!(error <= 0.501, "{error} ns");
-            // The image at the anchor is rounded, too.
+            // The image at the anchor is also rounded.
             let model = line.model::<Global>().unwrap();
             let error = near(&(integer(model.apply(at).as_nanos()) - integer(at.as_nanos()) + truth)).abs();
             prop_assert!(error <= 1.002, "{error} ns");
@@ -411,7 +415,7 @@ proptest! {
         prop_assert!(error <= 0.501, "{error} ns");
     }
 
-    /// The statistics of an offset line are those of its samples in nanoseconds, wherever these lie.
+    /// The statistics of an offset line are those of its samples in nanoseconds, whatever their origin.
     #[test]
     fn an_offset_line_has_the_figures_of_the_exact_one(samples in samples(), ahead in -DAY..DAY) {
         let exact = exact_offsets(&samples);
@@ -441,7 +445,7 @@ proptest! {
         prop_assert_eq!((moved.error_at(at), moved.prediction_error_at(at)), (None, None));
     }
 
-    /// No samples make it panic, and two are on the line as far as `f64` carries.
+    /// No samples cause a panic, and two samples are on the line to the precision of `f64`.
     #[test]
     fn extreme_samples_saturate(samples in vec((any::<i64>(), any::<i64>()), 1..8), at: i64) {
         let samples: Vec<_> = samples.into_iter().map(|(at, offset)| sample(at, offset)).collect();
@@ -469,7 +473,7 @@ fn sample(at: i64, offset: i64) -> OffsetSample<Local> {
     }
 }
 
-/// Samples of a clock with any offset, at any time, that drifts by up to 500 ppm: some seconds of them.
+/// Samples over some seconds of a clock with any offset, at any time, with a drift of up to 500 ppm.
 fn samples() -> impl Strategy<Value = Vec<OffsetSample<Local>>> {
     let noise = prop_oneof![Just(0), Just(10), Just(100_000)];
     let starts = prop_oneof![Just(1_700_000_000_000_000_000), -(1_i64 << 61)..1 << 61];
@@ -514,7 +518,7 @@ fn relative(found: f64, expected: f64) -> f64 {
 }
 
 #[test]
-fn statsmodels_finds_the_same() {
+fn figures_match_statsmodels() {
     for set in golden::SETS {
         let points: Vec<_> = set.x.iter().copied().zip(set.y.iter().copied()).collect();
         let line = fitted(&points).line().unwrap();
@@ -555,9 +559,9 @@ fn statsmodels_finds_the_same() {
     }
 }
 
-/// NIST gives 15 digits.
+/// NIST certifies 15 digits.
 #[test]
-fn norris_is_what_nist_certifies() {
+fn figures_match_the_certified_norris_data_set() {
     let points: Vec<_> = golden::NORRIS_X
         .iter()
         .copied()
@@ -589,7 +593,7 @@ fn a_line_needs_two_different_x() {
 }
 
 #[test]
-fn two_points_are_on_their_line_and_tell_no_errors() {
+fn two_points_are_on_their_line_and_have_no_errors() {
     let line = fitted(&[(1.0, 10.0), (3.0, 6.0)]).line().unwrap();
     assert_eq!(
         (line.slope(), line.mean(), line.intercept(), line.at(4.0)),
@@ -607,7 +611,7 @@ fn two_points_are_on_their_line_and_tell_no_errors() {
 }
 
 #[test]
-fn equal_y_leave_nothing_to_explain() {
+fn equal_y_have_no_r_squared() {
     let line = fitted(&[(1.0, 7.0), (2.0, 7.0), (4.0, 7.0)])
         .line()
         .unwrap();
@@ -622,7 +626,7 @@ fn equal_y_leave_nothing_to_explain() {
 }
 
 #[test]
-fn a_refused_point_is_left_out() {
+fn a_rejected_point_changes_nothing() {
     let mut fit = fitted(&[(1.0, 10.0), (3.0, 6.0)]);
     for (x, y, why) in [
         (f64::NAN, 0.0, FitError::NotFinite),
@@ -633,7 +637,7 @@ fn a_refused_point_is_left_out() {
         assert_eq!(fit.push(x, y), Err(why));
     }
     assert_eq!(fit, fitted(&[(1.0, 10.0), (3.0, 6.0)]));
-    // Far on one axis only, and with nothing to miss there.
+    // Far on one axis only, without residuals.
     assert_eq!(
         fitted(&[(1.0, 7.0), (3.0, 7.0)]).push(1e200, 7.0),
         Err(FitError::TooFar)
@@ -644,9 +648,9 @@ fn a_refused_point_is_left_out() {
     );
 }
 
-/// The mean of the times is half a nanosecond, where the line is 5 ns from both neighbours.
+/// The mean of the times is at half a nanosecond, where the line is 5 ns from both samples.
 #[test]
-fn a_steep_offset_line_is_anchored_on_itself() {
+fn the_anchor_of_a_steep_offset_line_is_on_the_line() {
     let line = fit_offsets(&[sample(100, 0), sample(101, 10)])
         .line()
         .unwrap();
@@ -654,7 +658,7 @@ fn a_steep_offset_line_is_anchored_on_itself() {
         [99, 100, 101, 103].map(|at| line.offset_at(Timestamp::from_nanos(at)).as_nanos()),
         [-10, 0, 10, 30]
     );
-    // So steep that its own values overflow more than a timestamp.
+    // So steep that the values exceed the range of a timestamp by far.
     let line = fit_offsets(&[sample(i64::MIN, i64::MIN), sample(i64::MIN + 1, i64::MAX)])
         .line()
         .unwrap();
@@ -704,7 +708,7 @@ fn impossible_clocks_have_no_model() {
     // The reference would stand still.
     let line = fit_offsets(&[sample(0, 0), sample(10, 10)]).line().unwrap();
     assert_eq!(model(line), ModelError::RateNotPositive);
-    // 200 years before the origin, and 100 more: not a time, though a saturated one would pass for one.
+    // 200 years before the origin, and 100 more: out of range, but a saturated image would look valid.
     let century = DAY * 36_525;
     let line = fit_offsets(&[sample(-2 * century, century)])
         .line()
@@ -713,22 +717,22 @@ fn impossible_clocks_have_no_model() {
 }
 
 #[test]
-fn errors_say_what_happened() {
-    let said = |error: &dyn core::error::Error| error.to_string();
+fn error_messages_name_the_fault() {
+    let message = |error: &dyn core::error::Error| error.to_string();
     assert_eq!(
-        said(&FitError::NotFinite),
+        message(&FitError::NotFinite),
         "a point of a fit must have finite coordinates"
     );
     assert_eq!(
-        said(&FitError::TooFar),
+        message(&FitError::TooFar),
         "the point is too far from the others to be fitted"
     );
     assert_eq!(
-        said(&FitError::NoPoints),
+        message(&FitError::NoPoints),
         "there are no points to fit a line to"
     );
     assert_eq!(
-        said(&FitError::OneX),
+        message(&FitError::OneX),
         "a line needs points at two different x"
     );
 }

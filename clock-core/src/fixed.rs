@@ -1,9 +1,9 @@
-//! Products and sums of 64.64 fixed-point numbers that cannot overflow: what rates and maps are made of.
+//! Checked arithmetic on fixed-point numbers in units of 2^-64.
 
-/// One half, in units of 2^-64 ns: folded into every constant, so that a floor becomes a rounding.
+/// One half, in units of 2^-64 ns: added to every constant, so that a floor becomes a rounding.
 pub(crate) const HALF: i128 = 1 << 63;
 
-/// `input * rate + constant`, not cut to whole nanoseconds; `None` beyond the range of `i128`.
+/// `input * rate + constant`, not rounded to whole nanoseconds; `None` beyond the range of `i128`.
 pub(crate) fn exact(input: u64, negative: bool, rate: u128, constant: i128) -> Option<i128> {
     let product = u128::from(input).checked_mul(rate)?;
     if negative {
@@ -13,7 +13,7 @@ pub(crate) fn exact(input: u64, negative: bool, rate: u128, constant: i128) -> O
     }
 }
 
-/// `a + b`, unless that leaves the range of `i128`.
+/// `a + b`; `None` outside the range of `i128`.
 fn add(a: u128, b: i128) -> Option<i128> {
     match i128::try_from(a) {
         Ok(a) => a.checked_add(b),
@@ -31,7 +31,7 @@ pub(crate) const fn mul_fixed(a: u128, b: u128) -> Option<u128> {
     };
     let low = a_low * b_low;
     let low = (low >> 64) + (low >> 63 & 1);
-    // Neither cross product leaves room for an overflow of its own.
+    // The cross products themselves cannot overflow.
     let Some(sum) = high.checked_add(a_high * b_low) else {
         return None;
     };
@@ -41,20 +41,20 @@ pub(crate) const fn mul_fixed(a: u128, b: u128) -> Option<u128> {
     sum.checked_add(low)
 }
 
-/// As [`mul_fixed`], for a signed number; `None` beyond the range of `i128`.
+/// The same as [`mul_fixed`] for a signed number; `None` beyond the range of `i128`.
 pub(crate) fn scale(value: i128, rate: u128) -> Option<i128> {
     let magnitude = i128::try_from(mul_fixed(value.unsigned_abs(), rate)?).ok()?;
     Some(if value < 0 { -magnitude } else { magnitude })
 }
 /// The smallest input whose image is at least `wanted`.
 ///
-/// Exact, and so possibly beyond what the input's own type can hold.
+/// Exact, so it can lie outside the range of the input's type.
 pub(crate) fn preimage(wanted: i64, rate: u128, constant: i128) -> i128 {
     // input * rate >= wanted * 2^64 - constant. The right side may need 129 bits: sign and magnitude.
     let target = i128::from(wanted) << 64;
     let (distance, negative) = match target.checked_sub(constant) {
         Some(distance) => (distance.unsigned_abs(), distance < 0),
-        // They differ in sign, or the difference would have fitted.
+        // They differ in sign, otherwise the difference would fit.
         None => (target.unsigned_abs() + constant.unsigned_abs(), target < 0),
     };
     if negative {

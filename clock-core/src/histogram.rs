@@ -1,11 +1,11 @@
-//! Histograms that are as fine everywhere as a decimal digit.
+//! Histogram bins of one significant decimal digit.
 
 use core::fmt;
 
-/// One bin of a decimal histogram: which numbers share their length and their first digit.
+/// One bin of a decimal histogram: the numbers with the same number of digits and the same first digit.
 ///
-/// There is one for each of 0 to 9, then nine for every power of ten: 10-19, ..., 90-99, 100-199, ..., up to the one that
-/// holds the largest `u64`. These are the bins of the 2007 paper on multi-resolution timers.
+/// There is one bin for each of 0 to 9, then nine for every power of ten: 10-19, ..., 90-99, 100-199, ..., up to the bin
+/// of the largest `u64`. These are the bins of the 2007 paper on multi-resolution timers.
 ///
 /// ```
 /// use downbeat_clock_core::DecimalBin;
@@ -19,22 +19,22 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecimalBin(u8);
 
-/// How to divide by a power of ten without a division.
+/// Constants to divide by a power of ten without a division instruction.
 #[derive(Clone, Copy)]
 struct Decade {
     /// `10^d`.
     power: u64,
-    /// `2^(64 + shift) / 10^d`, rounded up; 0 for `d = 0`, where that is one more than there is room for.
+    /// `2^(64 + shift) / 10^d`, rounded up; 0 for `d = 0`, where it would not fit a `u64`.
     inverse: u64,
-    /// All bits for `d = 0`: the number itself is the digit. None elsewhere.
+    /// All bits set for `d = 0`, where the number itself is the digit; otherwise 0.
     itself: u64,
     shift: u32,
 }
 
-/// The powers of ten that there are in a `u64`.
+/// Number of powers of ten in a `u64`.
 const DECADES: usize = 20;
 
-const TABLE: [Decade; DECADES] = {
+const DECADE_TABLE: [Decade; DECADES] = {
     let mut table = [Decade {
         power: 1,
         inverse: 0,
@@ -58,7 +58,7 @@ const TABLE: [Decade; DECADES] = {
     table
 };
 
-/// By the number of leading zeros: the greatest power of ten that a number like that can reach.
+/// Exponent of the largest power of ten not above the largest number with this number of leading zeros.
 const REACHED: [u8; 64] = {
     let mut reached = [0; 64];
     let mut zeros = 0;
@@ -70,31 +70,31 @@ const REACHED: [u8; 64] = {
 };
 
 impl DecimalBin {
-    /// How many there are.
+    /// Number of bins.
     pub const COUNT: usize = 9 * (DECADES - 1) + 2;
 
-    /// The one with this number.
+    /// The bin that contains `value`.
     ///
-    /// There is no division, no loop and no jump in it: this is what a timer does at every event.
+    /// Has no division, loop or branch, because timers call it at every event.
     #[inline(always)]
     pub const fn containing(value: u64) -> Self {
-        // 0 has as many digits as 1; and no number is made one digit longer by this.
+        // 0 has as many digits as 1, and setting the lowest bit makes no number a digit longer.
         let significant = value | 1;
         let reached = REACHED[(significant.leading_zeros() & 63) as usize];
-        let decade = reached - (significant < TABLE[reached as usize].power) as u8;
+        let decade = reached - (significant < DECADE_TABLE[reached as usize].power) as u8;
         let Decade {
             inverse,
             itself,
             shift,
             ..
-        } = TABLE[decade as usize];
+        } = DECADE_TABLE[decade as usize];
         // Exact, as the digit is at most 9: the inverse is too large by less than 2^-63 of itself.
         let product = ((value as u128 * inverse as u128) >> 64) as u64;
         let digit = (product | (value & itself)) >> shift;
         Self(decade * 9 + digit as u8)
     }
 
-    /// The one with this index, counted from the shortest; `None` if there are not so many.
+    /// The bin with this index, in ascending order from 0; `None` if the index is out of range.
     pub const fn from_index(index: usize) -> Option<Self> {
         if index < Self::COUNT {
             Some(Self(index as u8))
@@ -103,25 +103,25 @@ impl DecimalBin {
         }
     }
 
-    /// Which it is, counted from 0, the bin of 0 alone.
+    /// Index of the bin, from 0 for the bin of the number 0.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The least number in it.
+    /// The smallest number in the bin.
     pub const fn low(self) -> u64 {
         let (decade, digit) = self.parts();
-        digit * TABLE[decade].power
+        digit * DECADE_TABLE[decade].power
     }
 
-    /// The greatest number in it.
+    /// The largest number in the bin.
     pub const fn high(self) -> u64 {
         let (decade, _) = self.parts();
-        self.low().saturating_add(TABLE[decade].power - 1)
+        self.low().saturating_add(DECADE_TABLE[decade].power - 1)
     }
 
-    /// The power of ten, and the first digit.
+    /// The exponent of the power of ten, and the first digit.
     const fn parts(self) -> (usize, u64) {
         let index = self.0 as usize;
         if index < 10 {
@@ -132,7 +132,7 @@ impl DecimalBin {
     }
 }
 
-/// The numbers in it: `7`, `6000-6999`.
+/// Prints the range of the bin: `7`, `6000-6999`.
 impl fmt::Display for DecimalBin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.low(), self.high()) {
@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
     use std::string::ToString;
 
-    /// As the paper says it: a search for the power of ten, and a division.
+    /// The definition of the paper: a search for the power of ten, and a division.
     fn by_division(value: u64) -> (u64, u64) {
         let mut power = 1;
         while value / power >= 10 {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bin_begins_where_the_last_one_ended() {
+    fn bins_cover_all_numbers_without_gaps() {
         let mut next = Some(0);
         for index in 0..DecimalBin::COUNT {
             let bin = DecimalBin::from_index(index).unwrap();
@@ -175,7 +175,7 @@ mod tests {
             }
             next = bin.high().checked_add(1);
         }
-        assert_eq!(next, None, "the last one ends with the numbers");
+        assert_eq!(next, None, "the last bin ends with u64::MAX");
         assert_eq!(DecimalBin::from_index(DecimalBin::COUNT), None);
     }
 
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_is_in_its_bin(value: u64, zeros in 0_u32..64) {
+        fn any_number_is_in_the_bin_found_by_division(value: u64, zeros in 0_u32..64) {
             let value = value >> zeros;
             let bin = DecimalBin::containing(value);
             prop_assert_eq!((bin.low(), bin.high()), by_division(value));

@@ -1,4 +1,4 @@
-//! A handful of words that one thread replaces while others read them.
+//! A few machine words that one thread replaces while others read them.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -6,14 +6,14 @@ use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// `N` words that are always read together, as one of the values that were published.
+/// A sequence latch: `N` words that are always read together, as one of the published values.
 ///
-/// There are two copies and a sequence number. While the sequence is even readers use copy 0, while it is odd copy 1;
-/// a writer first sends the readers to the copy it is not going to touch. A writer that is preempted half-way
-/// therefore holds nobody up: a reader starts again only when the writer has *moved on* while it read. At rest the
-/// sequence is even, and everything a reader touches lies in one cache line.
+/// There are two copies and a sequence number. Readers use copy 0 while the sequence is even and copy 1 while it is odd;
+/// a writer first directs the readers to the copy that it does not write. A writer that is preempted half-way therefore
+/// blocks no reader: a reader retries only if the writer *advanced* while it read. At rest the sequence is even, and
+/// all that a reader touches is in one cache line.
 ///
-/// [`Published`](crate::Published) is the form for clock models.
+/// [`Published`](crate::Published) is a latch of a clock model.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Latch<const N: usize> {
@@ -23,7 +23,7 @@ pub struct Latch<const N: usize> {
 }
 
 impl<const N: usize> Latch<N> {
-    /// A latch that holds `words`.
+    /// Creates a latch that holds `words`.
     #[cfg(not(loom))]
     pub const fn new(words: [u64; N]) -> Self {
         let mut copies = [const { [const { AtomicU64::new(0) }; N] }; 2];
@@ -40,7 +40,7 @@ impl<const N: usize> Latch<N> {
         }
     }
 
-    /// As above; loom's atomics have no `const` constructor.
+    /// Creates a latch that holds `words`; loom's atomics have no `const` constructor.
     #[cfg(loom)]
     pub fn new(words: [u64; N]) -> Self {
         let copies = [words.map(AtomicU64::new), words.map(AtomicU64::new)];
@@ -51,14 +51,14 @@ impl<const N: usize> Latch<N> {
         }
     }
 
-    /// The words published last.
+    /// Reads the words published last.
     #[inline(always)]
     pub fn read(&self) -> [u64; N] {
         loop {
             let before = self.sequence.load(Ordering::Acquire);
             let copy = &self.copies[(before & 1) as usize];
             let words = core::array::from_fn(|i| copy[i].load(Ordering::Relaxed));
-            // Pairs with the fence in `direct_readers`: whoever saw a word of a later value sees its sequence too.
+            // Pairs with the fence in `direct_readers`: a reader that saw a word of a later value also sees its sequence.
             fence(Ordering::Acquire);
             if self.sequence.load(Ordering::Relaxed) == before {
                 return words;
@@ -67,18 +67,18 @@ impl<const N: usize> Latch<N> {
         }
     }
 
-    /// The right to publish, unless another holds it.
+    /// The exclusive right to publish; `None` while another caller holds it.
     pub fn writer(&self) -> Option<LatchWriter<'_, N>> {
-        // Acquire: what the last writer stored is there before this one goes on.
+        // Acquire: the stores of the last writer are visible to this one.
         let free = self
             .claimed
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        // Made only now: one that is made and thrown away would, on drop, return a right that another holds.
+        // Created only on success: dropping a writer would release the right that another one holds.
         free.is_ok().then(|| LatchWriter { latch: self })
     }
 }
 
-/// The right to publish in a [`Latch`], held by at most one at a time and returned on drop.
+/// The exclusive right to publish in a [`Latch`]; released on drop.
 #[derive(Debug)]
 pub struct LatchWriter<'a, const N: usize> {
     latch: &'a Latch<N>,
@@ -95,12 +95,12 @@ impl<const N: usize> LatchWriter<'_, N> {
         self.fill(1, words);
     }
 
-    /// Sends readers to the copy `sequence & 1`; the other one may be written after that.
+    /// Directs readers to the copy `sequence & 1`; the other copy may be written after that.
     fn direct_readers(&self, sequence: u64) {
-        // Release: a reader who sees the sequence finds that copy complete.
+        // Release: a reader that sees the sequence sees that copy complete.
         self.latch.sequence.store(sequence, Ordering::Release);
-        // A release store alone lets later stores overtake it. This fence holds them back, as seen by a reader that
-        // read one of them and then passed its acquire fence.
+        // A release store alone lets later stores overtake it. The fence prevents this for a reader that reads one of
+        // them and then passes its acquire fence.
         fence(Ordering::Release);
     }
 

@@ -1,19 +1,19 @@
 //! One precise clock for many processes: the types, the arithmetic and the estimators under it.
 //!
-//! A process reads a counter. How long a tick lasts is a [`TickRate`]; what time it is when the counter shows so many
-//! ticks is said by a [`ClockModel`], an affine map; what another process's clock shows meanwhile is one more of them.
-//! They are learned from ping-pongs, composed into one, and read millions of times. This crate holds all of that which
-//! needs no hardware, no operating system and no memory allocator:
+//! A process reads a counter. A [`TickRate`] is the length of a tick; a [`ClockModel`] is an affine map from ticks to
+//! time, or from the clock of one process to that of another. Models are learned from ping-pongs, composed into one, and
+//! applied millions of times. This crate holds the parts that need no hardware, no operating system and no memory
+//! allocator:
 //!
 //! | | |
 //! |---|---|
-//! | [`Ticks`], [`Timestamp`], [`Duration`], [`Domain`] | raw readings, points and spans of time; clocks cannot be mixed up |
+//! | [`Ticks`], [`Timestamp`], [`Duration`], [`Domain`] | raw readings, points and spans of time; the types keep clocks apart |
 //! | [`TickRate`], [`ClockModel`] | exact fixed-point maps: apply, [invert](ClockModel::invert), [compose](ClockModel::then), [encode](ClockModel::encode) |
 //! | [`Clock`], [`ModelClock`], [`Published`] | reading a clock through a model that another thread replaces |
 //! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
-//! | [`ConstrainedSpline`] | a curve through the offsets of several sessions |
-//! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with all statistics, in constant memory |
+//! | [`ConstrainedSpline`] | a smooth curve through the offsets of several sessions |
+//! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with statistics in constant memory |
 //!
 //! ```
 //! use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, TickRate, Ticks, Timestamp};
@@ -31,19 +31,20 @@
 //! ```
 //!
 //! # Precision
-//! Time is counted in whole nanoseconds, and a model is right to 0.51 ns for a year on either side of its anchor. A
-//! floating-point number of seconds would be right to 240 ns by now. Composing models costs no precision that matters,
-//! and composed models are read as fast as single ones.
+//! Time is counted in whole nanoseconds, and a model is exact to 0.51 ns for a year on either side of its anchor. A
+//! floating-point number of seconds since 1970 would be exact to 240 ns. Composing models costs no relevant precision,
+//! and composed models are as fast as single ones.
 //!
 //! # Caveats
-//! * Everything saturates, 292 years from the origin; models reach 146 years. Nothing wraps, nothing panics.
-//! * A model is a straight line. Real clocks wander: a line that was learned over a second is good for some ten seconds.
-//! * The interval of [`SkampiOffset`] is certain as long as the clocks do not drift while it is measured; standard
-//!   errors are never certain.
+//! * All arithmetic saturates 292 years from the origin; models reach 146 years. Nothing wraps, nothing panics.
+//! * A model is a straight line. The drift of real clocks changes: a line that was learned over a second is usable for
+//!   about ten seconds.
+//! * The interval of [`SkampiOffset`] is a guarantee as long as the clocks do not drift while it is measured; standard
+//!   errors are estimates.
 //!
-//! # What this crate does not do
-//! It reads no hardware (`downbeat-timers` does), sends no message (`downbeat-sync` does) and measures nothing
-//! (`downbeat-measure` does). It knows no calendar and no time zone.
+//! # Scope
+//! The crate reads no hardware (`downbeat-timers` does), sends no messages (`downbeat-sync` does) and measures nothing
+//! (`downbeat-measure` does). It has no calendar and no time zones.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -79,6 +80,7 @@ pub use duration::{Duration, ParseDurationError};
 pub use error::{FitError, ModelError};
 pub use fit::{FittedLine, LeastSquares, OffsetFit, OffsetLine};
 pub use histogram::DecimalBin;
+#[doc(hidden)]
 pub use latch::{Latch, LatchWriter};
 pub use model::{ClockModel, Counter, Instant, Source};
 pub use offset::{

@@ -7,15 +7,15 @@ use crate::affine::Affine;
 use crate::fixed::{self, HALF};
 use crate::{Domain, ModelError, TickRate, Ticks, Timestamp};
 
-/// What a [`ClockModel`] maps from: raw ticks, or the timestamps of a [`Domain`].
+/// The source of a [`ClockModel`]: raw ticks, or the timestamps of a [`Domain`].
 pub trait Source: sealed::Sealed + Copy + fmt::Debug + Eq + 'static {
-    /// A point on this source: [`Ticks`] of the [`Counter`], a [`Timestamp`] of everything else.
+    /// The type of readings: [`Ticks`] for the [`Counter`], a [`Timestamp`] for a domain.
     type Instant: Instant;
     /// Names the source in messages.
     const NAME: &'static str;
 }
 
-/// The source of raw [`Ticks`]: whatever counter the process reads.
+/// The source of raw [`Ticks`]: the counter that the process reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter;
 
@@ -29,7 +29,7 @@ impl<D: Domain> Source for D {
     const NAME: &'static str = <D as Domain>::NAME;
 }
 
-/// A point that a [`ClockModel`] maps: [`Ticks`] or a [`Timestamp`].
+/// An input of a [`ClockModel`]: [`Ticks`] or a [`Timestamp`].
 pub trait Instant: sealed::InstantMath + Copy + Ord + fmt::Debug {}
 
 impl Instant for Ticks {}
@@ -42,16 +42,16 @@ mod sealed {
     impl Sealed for Counter {}
     impl<D: Domain> Sealed for D {}
 
-    /// The arithmetic of the two kinds of points.
+    /// Arithmetic on ticks and timestamps.
     pub trait InstantMath: Sized {
         #[expect(
             private_interfaces,
-            reason = "this module is the seal: nobody outside can name the trait"
+            reason = "the module seals the trait, which cannot be named outside"
         )]
         fn image(self, map: Affine) -> i64;
-        /// `self * rate + constant`, not cut to whole nanoseconds.
+        /// `self * rate + constant`, not rounded to whole nanoseconds.
         fn exact(self, rate: TickRate, constant: i128) -> Option<i128>;
-        /// The nearest point there is, and whether that is the wanted one.
+        /// The nearest representable point, and true if it is exact.
         fn from_wide(wide: i128) -> (Self, bool);
         fn to_bits(self) -> u64;
         fn from_bits(bits: u64) -> Self;
@@ -107,9 +107,9 @@ mod sealed {
 
 /// An affine map from the clock `A` to the clock `B`, in fixed point.
 ///
-/// `ClockModel<Counter, Local>` says what time it is when the counter shows so many ticks; `ClockModel<Local, Global>`
-/// is what a synchronization learns; composed with [`then`](Self::then) they are one `ClockModel<Counter, Global>`
-/// which costs as much to apply as either: a multiply, a shift and an add.
+/// `ClockModel<Counter, Local>` converts ticks to local time; `ClockModel<Local, Global>` is the result of a
+/// synchronization; composed with [`then`](Self::then) they give one `ClockModel<Counter, Global>` that is as fast as
+/// either: a multiplication, a shift and an addition.
 ///
 /// ```
 /// use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, TickRate, Ticks, Timestamp};
@@ -130,7 +130,7 @@ mod sealed {
 ///
 /// let second_later = Ticks(1_000 + 13_000 + 2_600_000_000);
 /// assert_eq!(global.apply(second_later), Timestamp::from_nanos(1_000_001_000));
-/// // One tick earlier it is the same nanosecond: the inverse is the first tick that shows the wanted time.
+/// // One tick earlier shows the same nanosecond: the inverse is the first tick that shows the wanted time.
 /// assert_eq!(global.invert(Timestamp::from_nanos(1_000_001_000)), Ticks(second_later.0 - 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -140,8 +140,8 @@ mod sealed {
 /// value for a year of counting at 1 to 10 GHz on either side of the anchor.
 ///
 /// # Range
-/// The time at the source's zero must lie within 146 years of the origin of `B`; constructors refuse what does not.
-/// Images beyond the range of a [`Timestamp`], 292 years, saturate; so do inverses beyond the range of the source.
+/// The time at the source's zero must lie within 146 years of the origin of `B`; constructors reject other models.
+/// Images outside the range of a [`Timestamp`], 292 years, saturate; so do inverses outside the range of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClockModel<A: Source, B: Domain> {
     map: Affine,
@@ -150,7 +150,7 @@ pub struct ClockModel<A: Source, B: Domain> {
 }
 
 impl<D: Domain, B: Domain> ClockModel<D, B> {
-    /// The two clocks are one: what a reference, or a cluster that is already synchronized, uses.
+    /// The identity: for a reference, or a cluster that is already synchronized.
     pub const IDENTITY: Self = Self {
         map: Affine::IDENTITY,
         anchor: Timestamp::ORIGIN,
@@ -162,7 +162,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     /// The model that shows `image` at `anchor` and runs at `rate`.
     ///
     /// # Errors
-    /// When the clocks are more than 146 years apart at the source's zero, or the anchor is 292 years from it.
+    /// If the clocks are more than 146 years apart at the source's zero, or the anchor is 292 years from it.
     pub fn through(
         anchor: A::Instant,
         image: Timestamp<B>,
@@ -171,7 +171,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         Self::through_exact(anchor, i128::from(image.as_nanos()) << 64, rate)
     }
 
-    /// As [`through`](Self::through), with the image in units of 2^-64 ns.
+    /// The same as [`through`](Self::through), with the image in units of 2^-64 ns.
     fn through_exact(anchor: A::Instant, image: i128, rate: TickRate) -> Result<Self, ModelError> {
         use sealed::InstantMath as _;
         anchor
@@ -186,16 +186,16 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
             .ok_or(ModelError::TooFarApart)
     }
 
-    /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
+    /// The time on `B` when `A` shows `at`, to the nearest nanosecond; saturates.
     #[inline(always)]
     pub fn apply(&self, at: A::Instant) -> Timestamp<B> {
         use sealed::InstantMath as _;
         Timestamp::from_nanos(at.image(self.map))
     }
 
-    /// The smallest reading of `A` at which [`apply`](Self::apply) shows `wanted` or more: what to spin for.
+    /// The smallest reading of `A` at which [`apply`](Self::apply) shows `wanted` or more: the reading to wait for.
     ///
-    /// Saturates: a time before the source's first reading gives that, one past its last gives the last.
+    /// Saturates: a time before the source's first reading gives the first, one after its last reading gives the last.
     pub fn invert(&self, wanted: Timestamp<B>) -> A::Instant {
         use sealed::InstantMath as _;
         A::Instant::from_wide(self.preimage(wanted)).0
@@ -210,11 +210,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     /// Composed from the unrounded intermediate value, so it is within 1 ns of composing the exact maps.
     ///
     /// # Errors
-    /// When the result is out of range.
+    /// If the result is out of range.
     pub fn then<C: Domain>(&self, next: &ClockModel<B, C>) -> Result<ClockModel<A, C>, ModelError> {
         use sealed::InstantMath as _;
         let rate = self.map.rate.times(next.map.rate)?;
-        // Rounding the rate costs nothing at the anchor and little around it: keep the later of the two.
+        // The rounding of the rate has no effect at the anchor and little near it: keep the later of the two anchors.
         let anchor = match A::Instant::from_wide(self.preimage(next.anchor)) {
             (learned, true) => learned.max(self.anchor),
             (_, false) => self.anchor,
@@ -227,7 +227,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
             .and_then(|image| ClockModel::through_exact(anchor, image, rate))
     }
 
-    /// The same map to a clock of another name: says that `B` and `C` are one clock.
+    /// The same map to a clock of another name: declares that `B` and `C` are the same clock.
     pub fn renamed<C: Domain>(&self) -> ClockModel<A, C> {
         ClockModel {
             map: self.map,
@@ -236,7 +236,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         }
     }
 
-    /// Where the model was learned: its age is counted from here.
+    /// The reading at which the model was learned; its age is counted from there.
     pub fn anchor(&self) -> A::Instant {
         self.anchor
     }
@@ -261,7 +261,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         }
     }
 
-    /// The model as it lies in a [`Published`](crate::Published) cell.
+    /// The words of the model in a [`Published`](crate::Published) cell.
     pub(crate) fn to_words(self) -> [u64; WORDS] {
         let (
             Affine {
@@ -281,7 +281,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         ]
     }
 
-    /// Rebuilds a model from the words of one.
+    /// Rebuilds a model from its words.
     #[inline(always)]
     pub(crate) fn from_words(words: [u64; WORDS]) -> Self {
         let [whole, fraction, high, low, limit, anchor] = words;
@@ -298,7 +298,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 }
 
-/// Words of a model in memory.
+/// Number of words of a model in memory.
 pub(crate) const WORDS: usize = 6;
 
 impl<A: Source, B: Domain> fmt::Debug for ClockModel<A, B> {

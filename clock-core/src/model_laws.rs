@@ -1,4 +1,4 @@
-//! The laws of clock models, against exact rational arithmetic.
+//! Properties of clock models, checked against exact rational arithmetic.
 
 extern crate std;
 
@@ -23,7 +23,7 @@ fn float(value: f64) -> BigRational {
     BigRational::from_float(value).unwrap()
 }
 
-/// An affine map as one would write it on paper: `image + (x - anchor) * rate`.
+/// An exact affine map: `image + (x - anchor) * rate`.
 #[derive(Clone, Debug)]
 struct ExactMap {
     anchor: BigRational,
@@ -36,7 +36,7 @@ impl ExactMap {
         &self.image + (at - &self.anchor) * &self.rate
     }
 
-    /// Nanoseconds between the exact image and the one found.
+    /// Nanoseconds between the exact image and a computed one.
     fn error<D: Domain>(&self, at: &BigRational, found: Timestamp<D>) -> f64 {
         (self.apply(at) - integer(found.as_nanos()))
             .abs()
@@ -45,7 +45,7 @@ impl ExactMap {
     }
 }
 
-/// A counter of 1 to 10 GHz that began anywhere in the last year, and when it is read: up to a year later or earlier.
+/// A counter of 1 to 10 GHz that started within the last year, its exact map, and a reading up to a year later.
 fn counter() -> impl Strategy<Value = (ClockModel<Counter, Local>, ExactMap, u64)> {
     (
         1_000_000_000_u64..10_000_000_000,
@@ -68,7 +68,7 @@ fn counter() -> impl Strategy<Value = (ClockModel<Counter, Local>, ExactMap, u64
         })
 }
 
-/// A clock that drifts by up to 500 ppm, with any offset of up to a year.
+/// A clock with a drift of up to 500 ppm and an offset of up to a year.
 fn learned<A: Domain, B: Domain>() -> impl Strategy<Value = (ClockModel<A, B>, ExactMap)> {
     let year = YEAR as i64;
     (-year..year, -year..year, -500e-6..500e-6).prop_map(|(anchor, image, drift)| {
@@ -88,7 +88,7 @@ fn learned<A: Domain, B: Domain>() -> impl Strategy<Value = (ClockModel<A, B>, E
     })
 }
 
-/// Any model there is, extreme ones included.
+/// An arbitrary model, including extreme ones.
 fn any_model<A: Source, B: Domain>(
     anchor: impl Strategy<Value = A::Instant>,
 ) -> impl Strategy<Value = ClockModel<A, B>>
@@ -197,29 +197,29 @@ proptest! {
         prop_assert!(model.apply(Ticks(a)) <= model.apply(Ticks(a.saturating_add(step))));
     }
 
-    /// Where inputs leave the fast path, and beyond: the exact image, cut to the range of a timestamp.
+    /// At and beyond the limit of the fast path: the exact image, limited to the range of a timestamp.
     #[test]
     fn extreme_inputs_saturate(model in any_model::<Counter, Local>(any::<u64>().prop_map(Ticks)), ticks: u64, near: i8) {
-        let [whole, fraction, high, low, edge, _] = model.to_words();
+        let [whole, fraction, high, low, limit, _] = model.to_words();
         let rate = (BigInt::from(whole) << 64) + fraction;
         let constant = (BigInt::from(high as i64) << 64) + low;
-        for ticks in [ticks, edge.saturating_add_signed(near.into()), u64::MAX, 0] {
+        for ticks in [ticks, limit.saturating_add_signed(near.into()), u64::MAX, 0] {
             let exact: BigInt = (&rate * ticks + &constant) >> 64;
             let cut = exact.clamp(i64::MIN.into(), i64::MAX.into());
             prop_assert_eq!(BigInt::from(model.apply(Ticks(ticks)).as_nanos()), cut);
         }
     }
 
-    /// Composing any two models gives one that is right, or an error; never a wrong one.
+    /// Composing any two models gives a correct model or an error.
     #[test]
-    fn extreme_compositions_are_right_or_refused(
+    fn extreme_compositions_are_correct_or_rejected(
         first in any_model::<Counter, Local>(any::<u64>().prop_map(Ticks)),
         second in any_model::<Local, Global>(any::<i64>().prop_map(Timestamp::from_nanos)),
     ) {
         let Ok(fused) = first.then(&second) else { return Ok(()) };
         let at = fused.anchor();
         let stepwise = second.apply(first.apply(at));
-        // The intermediate rounding of the stepwise way is scaled by the second rate; a saturated one says nothing.
+        // Applying both models in turn scales the intermediate rounding by the second rate; saturated values are skipped.
         let slack = second.rate().nanos_per_tick() / 2.0 + 1.5;
         let between = first.apply(at).as_nanos();
         prop_assume!(between != i64::MAX && between != i64::MIN);

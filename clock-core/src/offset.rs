@@ -1,12 +1,12 @@
-//! Offsets between two clocks, from messages that went to and fro.
+//! Offsets between two clocks, estimated from round trips.
 //!
-//! A client learns by how much its clock differs from that of a reference: the client stamps a message and sends it,
-//! the reference answers with its own stamp, the client stamps the answer. No such [`Exchange`] tells how the time
-//! under way was shared between the two directions, so an estimator looks at many and each has its own idea of which
-//! to trust. One file per estimator; all of them take exchanges one at a time, count in whole nanoseconds and
-//! allocate nothing: where all exchanges must be kept, they are kept in a buffer of the caller's.
+//! A client measures the difference of its clock from that of a reference: the client stamps a message and sends it, the
+//! reference answers with its own timestamp, the client stamps the answer. An [`Exchange`] does not tell the share of each
+//! direction in the round trip, so an estimator combines many of them, each by its own rule. There is one file per
+//! estimator. All of them take exchanges one at a time, count in whole nanoseconds and allocate nothing: estimators that
+//! keep all exchanges use a buffer of the caller.
 //!
-//! An *offset* is what the client shows minus what the reference shows.
+//! An *offset* is the client's clock minus the reference's clock.
 
 use crate::{Domain, Duration, FitError, Timestamp};
 
@@ -21,28 +21,28 @@ pub use trace_collector::TraceCollectorOffset;
 /// One ping-pong between a client, whose clock is `C`, and a reference, whose clock is `R`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange<C: Domain, R: Domain> {
-    /// What the client showed when it sent its message.
+    /// The client's clock when it sent its message.
     pub sent: Timestamp<C>,
-    /// What the reference showed when it answered.
+    /// The reference's clock when it answered.
     pub answered: Timestamp<R>,
-    /// What the client showed when the answer came.
+    /// The client's clock when it received the answer.
     pub received: Timestamp<C>,
 }
 
 impl<C: Domain, R: Domain> Exchange<C, R> {
-    /// All stamps at the origin: fills a buffer before an estimator uses it.
+    /// An exchange with all timestamps at the origin, to initialize the buffer of an estimator.
     pub const BLANK: Self = Self {
         sent: Timestamp::ORIGIN,
         answered: Timestamp::ORIGIN,
         received: Timestamp::ORIGIN,
     };
 
-    /// How long the client waited for the answer; saturates.
+    /// The round-trip time; saturates.
     pub fn round_trip(&self) -> Duration {
         self.received - self.sent
     }
 
-    /// The exchange, unless the client's clock ran backwards in it.
+    /// Returns the exchange unless the client's clock ran backwards during it.
     fn checked(self) -> Result<Self, FitError> {
         if self.received < self.sent {
             return Err(FitError::SteppedBack {
@@ -52,7 +52,7 @@ impl<C: Domain, R: Domain> Exchange<C, R> {
         Ok(self)
     }
 
-    /// The stamps as numbers whose sums and differences cannot overflow.
+    /// The timestamps as integers whose sums and differences cannot overflow.
     fn wide(&self) -> (i128, i128, i128) {
         (
             self.sent.as_nanos().into(),
@@ -62,18 +62,18 @@ impl<C: Domain, R: Domain> Exchange<C, R> {
     }
 }
 
-/// By how much a client's clock was ahead of its reference, at one point in time.
+/// The offset of a client's clock from its reference at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OffsetSample<C: Domain> {
-    /// When the offset held, on the client's clock.
+    /// Time of the offset on the client's clock.
     pub at: Timestamp<C>,
-    /// What the client showed minus what the reference showed.
+    /// The client's clock minus the reference's clock.
     pub offset: Duration,
-    /// How far the true offset can be from `offset` at most, where the estimator can tell; never a guess.
+    /// Upper limit of the error of `offset`; `None` if the estimator has no guaranteed limit.
     pub half_width: Option<Duration>,
 }
 
-/// Exchanges in a buffer of the caller's.
+/// Exchanges in a buffer of the caller.
 #[derive(Debug)]
 struct Exchanges<'a, C: Domain, R: Domain> {
     buffer: &'a mut [Exchange<C, R>],
@@ -91,7 +91,7 @@ impl<C: Domain, R: Domain> Exchanges<'_, C, R> {
         Ok(())
     }
 
-    /// Those pushed; an estimate may change their order.
+    /// The exchanges pushed so far; an estimate may change their order.
     fn pushed(&mut self) -> &mut [Exchange<C, R>] {
         &mut self.buffer[..self.filled]
     }
@@ -102,12 +102,12 @@ fn nearest(sum: i128, count: i128) -> i128 {
     (2 * sum + count).div_euclid(2 * count)
 }
 
-/// Saturates.
+/// Converts to `i64`; saturates.
 fn nanos(wide: i128) -> i64 {
     wide.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// Saturates.
+/// Converts nanoseconds to a duration; saturates.
 fn span(wide: i128) -> Duration {
     Duration::from_nanos(nanos(wide))
 }

@@ -1,4 +1,4 @@
-//! The laws of offset estimators, against brute force.
+//! Properties of offset estimators, checked against brute force.
 
 extern crate std;
 
@@ -52,7 +52,7 @@ fn floor_half(doubled: i128) -> i128 {
     (doubled - doubled.rem_euclid(2)) / 2
 }
 
-/// The whole number next to `sum / count`, and the larger of two.
+/// The integer nearest to `sum / count`; of two, the larger.
 fn round(sum: i128, count: i128) -> i128 {
     let below = (sum - sum.rem_euclid(count)) / count;
     if 2 * (sum - below * count) >= count {
@@ -88,7 +88,7 @@ fn mean_round_trip(pings: &[TestExchange]) -> Result<Duration, FitError> {
     estimator.mean()
 }
 
-/// As on paper, in the paper's sign: reference minus client lies between the largest `t - b` and the smallest `t - a`.
+/// The paper's definition, with its sign: reference minus client lies between the largest `t - b` and the smallest `t - a`.
 fn skampi_oracle(pings: &[TestExchange]) -> Estimate {
     let low = pings
         .iter()
@@ -145,23 +145,23 @@ fn trace_collector_oracle(pings: &[TestExchange]) -> Estimate {
     Ok(sample(round(at, 2 * count), round(offset, 2 * count), None))
 }
 
-/// Any stamps at all, in the only order that is not refused.
+/// Arbitrary timestamps in the only valid order.
 fn any_ping() -> impl Strategy<Value = TestExchange> {
     any::<[i64; 3]>().prop_map(|[a, t, b]| ping(a.min(b), t, a.max(b)))
 }
 
-/// Stamps so close together that round trips, offsets and times are often equal.
+/// Timestamps so close together that round trips, offsets and times are often equal.
 fn tied_ping() -> impl Strategy<Value = TestExchange> {
     (0_i64..4, -3_i64..4, 0_i64..4)
         .prop_map(|(sent, ahead, round_trip)| ping(sent, sent + ahead, sent + round_trip))
 }
 
-/// Delays of a session: pauses between exchanges, there, back.
+/// Delays of a session: pause before the exchange, latency to the reference, latency back.
 fn delays(longest: i64) -> impl Strategy<Value = Vec<(i64, i64, i64)>> {
     vec((0..1_000_000_i64, 1..longest, 1..longest), 1..60)
 }
 
-/// What exchanges with these delays look like when the client starts at `start` and is ahead by `offset(time)`.
+/// Exchanges with these delays of a client that starts at `start` and is ahead by `offset(time)`.
 fn session(
     start: i64,
     delays: &[(i64, i64, i64)],
@@ -185,13 +185,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn skampi_is_what_brute_force_finds(pings in vec(any_ping(), 0..30), near in vec(tied_ping(), 0..30)) {
+    fn skampi_matches_brute_force(pings in vec(any_ping(), 0..30), near in vec(tied_ping(), 0..30)) {
         prop_assert_eq!(skampi(&pings), skampi_oracle(&pings));
         prop_assert_eq!(skampi(&near), skampi_oracle(&near));
     }
 
     #[test]
-    fn mean_rtt_is_what_brute_force_finds(
+    fn mean_rtt_matches_brute_force(
         round_trip: i64, pings in vec(any_ping(), 0..30), near in vec(tied_ping(), 0..30),
     ) {
         let round_trip = Duration::from_nanos(round_trip);
@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn trace_collector_is_what_brute_force_finds(pings in vec(any_ping(), 0..45), near in vec(tied_ping(), 0..45)) {
+    fn trace_collector_matches_brute_force(pings in vec(any_ping(), 0..45), near in vec(tied_ping(), 0..45)) {
         prop_assert_eq!(trace_collector(&pings), trace_collector_oracle(&pings));
         prop_assert_eq!(trace_collector(&near), trace_collector_oracle(&near));
     }
@@ -217,7 +217,7 @@ proptest! {
         }
     }
 
-    /// An estimator whose estimate was taken goes on as if it had not been; the order of exchanges changes nothing.
+    /// Computing an estimate does not affect later ones, and the order of exchanges does not matter.
     #[test]
     fn estimates_do_not_depend_on_order_or_on_earlier_ones(
         pings in vec(any_ping(), 1..45), near in vec(tied_ping(), 1..45), turn in any::<prop::sample::Index>(),
@@ -229,11 +229,11 @@ proptest! {
             let [first, second] = &mut buffers;
             let mut median = MeanRttOffset::new(Duration::ZERO, first);
             let mut mean = TraceCollectorOffset::new(second);
-            for (ping, seen) in turned.iter().zip(1..) {
+            for (ping, pushed) in turned.iter().zip(1..) {
                 median.push(*ping).unwrap();
                 mean.push(*ping).unwrap();
-                prop_assert_eq!(median.estimate(), mean_rtt_oracle(Duration::ZERO, &turned[..seen]));
-                prop_assert_eq!(mean.estimate(), trace_collector_oracle(&turned[..seen]));
+                prop_assert_eq!(median.estimate(), mean_rtt_oracle(Duration::ZERO, &turned[..pushed]));
+                prop_assert_eq!(mean.estimate(), trace_collector_oracle(&turned[..pushed]));
             }
             prop_assert_eq!(median.estimate(), mean_rtt(Duration::ZERO, &pings));
             prop_assert_eq!(mean.estimate(), trace_collector(&pings));
@@ -246,13 +246,13 @@ proptest! {
     ) {
         let estimate = skampi(&session(start, &delays, |_| offset)).unwrap();
         prop_assert!(distance(estimate, offset) <= estimate.half_width.unwrap().as_nanos());
-        // No wider than the fastest message there and the fastest one back.
+        // The interval is as wide as the fastest message there and the fastest one back together.
         let fastest = delays.iter().map(|d| d.1).min().unwrap() + delays.iter().map(|d| d.2).min().unwrap();
         prop_assert_eq!(estimate.half_width.unwrap().as_nanos(), (fastest + 1) / 2);
     }
 
-    /// As long as clocks drift less over the session than the fastest message is under way, the offset in the middle of
-    /// the session is in the interval, too.
+    /// If the drift over the session is smaller than the latency of the fastest message, the offset in the middle of the
+    /// session is in the interval, too.
     #[test]
     fn a_slowly_drifting_offset_is_in_skampis_interval(
         start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, delays in delays(100_000), share in -1.0..1.0,
@@ -269,7 +269,7 @@ proptest! {
     fn symmetric_delays_give_the_offset_to_a_nanosecond(
         start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, mut delays in delays(100_000), delay in 1_i64..1_000,
     ) {
-        // The Trace Collector wants each exchange symmetric; mean round trips want them all the same.
+        // The Trace Collector assumes that each exchange is symmetric, mean round trips that all are also equal.
         delays.iter_mut().for_each(|d| d.2 = d.1);
         let pings = session(start, &delays, |_| offset);
         prop_assert!(distance(trace_collector(&pings).unwrap(), offset) <= 1);
@@ -279,21 +279,21 @@ proptest! {
         prop_assert!(distance(mean_rtt(mean_round_trip(&pings).unwrap(), &pings).unwrap(), offset) <= 1);
     }
 
-    /// However asymmetric the delays are, no estimate is further off than half the longest round trip.
+    /// With asymmetric delays, the error is at most half the longest round trip, or the longest one for mean round trips.
     #[test]
-    fn asymmetric_delays_cost_half_a_round_trip_at_most(
+    fn the_error_is_limited_by_the_longest_round_trip(
         start in -1_i64 << 60..1 << 60, offset in -1_i64 << 60..1 << 60, delays in delays(100_000),
     ) {
         let pings = session(start, &delays, |_| offset);
         let longest = delays.iter().map(|d| d.1 + d.2).max().unwrap();
         prop_assert!(distance(trace_collector(&pings).unwrap(), offset) <= longest / 2 + 1);
         prop_assert!(distance(skampi(&pings).unwrap(), offset) <= longest / 2 + 1);
-        // The answer of the median took between nothing and the longest round trip, and is taken for half the mean.
+        // The latency of the median answer is between 0 and the longest round trip, and assumed to be half the mean.
         prop_assert!(distance(mean_rtt(mean_round_trip(&pings).unwrap(), &pings).unwrap(), offset) <= longest);
     }
 
     #[test]
-    fn the_order_of_sent_and_received_decides_whether_an_exchange_is_taken(stamps: [i64; 3]) {
+    fn exchanges_received_before_they_were_sent_are_rejected(stamps: [i64; 3]) {
         let [sent, answered, received] = stamps;
         let expected = match sent <= received {
             true => Ok(()),
@@ -309,7 +309,7 @@ proptest! {
 }
 
 #[test]
-fn a_refused_exchange_leaves_no_trace() {
+fn a_rejected_exchange_changes_nothing() {
     let (good, bad) = (ping(10, 1_000, 30), ping(10, 5, 9));
     let stepped = Err(FitError::SteppedBack {
         by: Duration::from_nanos(1),
@@ -346,7 +346,7 @@ fn a_refused_exchange_leaves_no_trace() {
 }
 
 #[test]
-fn a_full_buffer_is_an_error_and_keeps_what_it_has() {
+fn a_full_buffer_is_an_error_and_keeps_its_exchanges() {
     let (first, second) = (ping(0, 0, 2), ping(100, 0, 102));
     let mut buffer = [Exchange::BLANK];
     let mut median = MeanRttOffset::new(Duration::from_nanos(2), &mut buffer);
@@ -365,7 +365,7 @@ fn a_full_buffer_is_an_error_and_keeps_what_it_has() {
 }
 
 #[test]
-fn no_exchanges_tell_no_offset() {
+fn an_offset_needs_exchanges() {
     assert_eq!(skampi(&[]), Err(FitError::NoExchanges));
     assert_eq!(
         SkampiOffset::<Local, Global>::default().estimate(),
@@ -386,12 +386,12 @@ fn a_clock_that_drifts_too_fast_for_skampi_is_reported() {
             by: Duration::from_nanos(900)
         })
     );
-    // It may drift by as much as the messages took, which leaves a single offset.
+    // A drift equal to the latencies leaves a single consistent offset.
     let pings = [ping(0, 50, 100), ping(10_100, 10_050, 10_200)];
     assert_eq!(skampi(&pings).unwrap().half_width, Some(Duration::ZERO));
 }
 
-/// Worked by hand: one of ten is dropped, none of nine, two of twenty.
+/// Computed by hand: one of ten is dropped, none of nine, two of twenty.
 #[test]
 fn the_trace_collector_drops_a_tenth_rounded_down() {
     let pings: Vec<_> = (1..=20).map(|i| ping(0, 0, 2 * i)).collect();
@@ -416,7 +416,7 @@ fn the_trace_collector_drops_a_tenth_rounded_down() {
     );
 }
 
-/// Worked by hand: of four samples the second, with its own time.
+/// Computed by hand: of four samples the second, with its own time.
 #[test]
 fn the_median_of_an_even_number_is_the_lower_middle() {
     let pings = [
@@ -430,23 +430,23 @@ fn the_median_of_an_even_number_is_the_lower_middle() {
 }
 
 #[test]
-fn errors_say_what_happened() {
+fn error_messages_name_the_fault() {
     let by = Duration::from_nanos(1_500);
-    let said = |error: &dyn core::error::Error| error.to_string();
+    let message = |error: &dyn core::error::Error| error.to_string();
     assert_eq!(
-        said(&FitError::SteppedBack { by }),
+        message(&FitError::SteppedBack { by }),
         "the clock stepped back by 1.500 us or more during an exchange"
     );
     assert_eq!(
-        said(&FitError::BufferFull),
+        message(&FitError::BufferFull),
         "the buffer for exchanges is full"
     );
     assert_eq!(
-        said(&FitError::NoExchanges),
+        message(&FitError::NoExchanges),
         "an offset needs at least one exchange"
     );
     assert_eq!(
-        said(&FitError::Drifted { by }),
+        message(&FitError::Drifted { by }),
         "the clocks drifted 1.500 us more than the round trips allow for"
     );
 }

@@ -1,4 +1,4 @@
-//! A clock model that another thread may replace while it is read.
+//! A clock model that another thread can replace while it is read.
 
 use core::marker::PhantomData;
 
@@ -6,9 +6,9 @@ use crate::latch::{Latch, LatchWriter};
 use crate::model::WORDS;
 use crate::{ClockModel, Domain, Source};
 
-/// A cell for a [`ClockModel`] that many threads read while one replaces it.
+/// A cell with a [`ClockModel`] that many threads read while one replaces it.
 ///
-/// Readers take no lock and never wait for a writer, not even for one that was preempted in the middle.
+/// Readers take no lock and never wait for a writer, not even for one that was preempted half-way.
 ///
 /// ```
 /// use downbeat_clock_core::{ClockModel, Counter, Global, Published, TickRate, Ticks, Timestamp};
@@ -17,9 +17,9 @@ use crate::{ClockModel, Domain, Source};
 /// let clock = Published::new(first);
 /// assert_eq!(clock.load().apply(Ticks(7)), Timestamp::from_nanos(7));
 ///
-/// // A resync learned that the clock is 3 ns ahead.
+/// // A resynchronization finds that the clock is 3 ns ahead.
 /// let second = ClockModel::through(Ticks(3), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
-/// clock.writer().expect("nobody else publishes").publish(second);
+/// clock.writer().expect("no other writer").publish(second);
 /// assert_eq!(clock.load().apply(Ticks(7)), Timestamp::from_nanos(4));
 /// # Ok::<(), downbeat_clock_core::ModelError>(())
 /// ```
@@ -30,7 +30,7 @@ pub struct Published<A: Source, B: Domain> {
 }
 
 impl<A: Source, B: Domain> Published<A, B> {
-    /// A cell that holds `model`.
+    /// Creates a cell that holds `model`.
     pub fn new(model: ClockModel<A, B>) -> Self {
         Self {
             words: Latch::new(model.to_words()),
@@ -38,13 +38,13 @@ impl<A: Source, B: Domain> Published<A, B> {
         }
     }
 
-    /// The model published last.
+    /// Reads the model published last.
     #[inline(always)]
     pub fn load(&self) -> ClockModel<A, B> {
         ClockModel::from_words(self.words.read())
     }
 
-    /// The right to replace the model, unless another holds it.
+    /// The exclusive right to replace the model; `None` while another caller holds it.
     pub fn writer(&self) -> Option<Publisher<'_, A, B>> {
         self.words.writer().map(|words| Publisher {
             words,
@@ -53,7 +53,7 @@ impl<A: Source, B: Domain> Published<A, B> {
     }
 }
 
-/// The right to replace the model of a [`Published`] cell, held by at most one at a time and returned on drop.
+/// The exclusive right to replace the model of a [`Published`] cell; released on drop.
 #[derive(Debug)]
 pub struct Publisher<'a, A: Source, B: Domain> {
     words: LatchWriter<'a, WORDS>,
@@ -61,7 +61,7 @@ pub struct Publisher<'a, A: Source, B: Domain> {
 }
 
 impl<A: Source, B: Domain> Publisher<'_, A, B> {
-    /// Replaces the model; readers from now on get this one.
+    /// Replaces the model.
     pub fn publish(&mut self, model: ClockModel<A, B>) {
         self.words.publish(model.to_words());
     }

@@ -1,11 +1,11 @@
-//! How long a tick lasts.
+//! The rate of a counter: nanoseconds per tick.
 
 use crate::fixed::{self, HALF};
 use crate::{Duration, ModelError};
 
 /// Nanoseconds per tick, in units of 2^-64 ns.
 ///
-/// After a year of counting at 1 to 10 GHz the rounding to that unit amounts to less than a hundredth of a
+/// After a year of counting at 1 to 10 GHz the error from rounding to that unit is less than a hundredth of a
 /// nanosecond.
 ///
 /// ```
@@ -13,13 +13,13 @@ use crate::{Duration, ModelError};
 ///
 /// let rate = TickRate::from_hz(2_600_000_000)?;
 /// assert_eq!(rate.duration(2_600), Duration::from_micros(1));
-/// // One tick less is 999.6 ns, which is 1 us, too, to the nearest nanosecond.
+/// // One tick less is 999.6 ns, which also rounds to 1 us.
 /// assert_eq!(rate.ticks(Duration::from_micros(1)), 2_599);
 /// # Ok::<(), downbeat_clock_core::ModelError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TickRate {
-    /// From 1 up to, but not including, 2^96.
+    /// At least 1 and below 2^96.
     fixed: u128,
 }
 
@@ -30,7 +30,7 @@ impl TickRate {
     /// The rate of a counter that counted `ticks` in `nanos` nanoseconds.
     ///
     /// # Errors
-    /// When either is zero, or the rate is out of range.
+    /// If either is zero, or the rate is out of range.
     pub const fn from_ratio(nanos: u64, ticks: u64) -> Result<Self, ModelError> {
         if nanos == 0 || ticks == 0 {
             return Err(ModelError::RateNotPositive);
@@ -43,15 +43,15 @@ impl TickRate {
     /// The rate of a counter with this frequency.
     ///
     /// # Errors
-    /// When the frequency is zero.
+    /// If the frequency is zero.
     pub const fn from_hz(hz: u64) -> Result<Self, ModelError> {
         Self::from_ratio(1_000_000_000, hz)
     }
 
-    /// This rate made `drift` faster: `rate * (1 + drift)`, where `1e-6` is one part per million.
+    /// The rate changed by `drift`: `rate * (1 + drift)`, where `1e-6` is one part per million.
     ///
     /// # Errors
-    /// When `drift` is not a number, is -1 or less, or leads out of range.
+    /// If `drift` is not a number or is -1 or less, or the result is out of range.
     pub fn with_drift(self, drift: f64) -> Result<Self, ModelError> {
         if drift.is_nan() {
             return Err(ModelError::RateNotANumber);
@@ -59,17 +59,17 @@ impl TickRate {
         if drift <= -1.0 {
             return Err(ModelError::RateNotPositive);
         }
-        // 1 + drift is made in integers: as an f64 it would lose all below 1e-16. The cast saturates.
+        // 1 + drift is computed in integers: as an f64 it would lose all digits below 1e-16. The cast saturates.
         let factor = Self::NANOSECOND
             .fixed
             .saturating_add_signed(libm::round(drift * UNITS) as i128);
         self.times(Self::from_fixed(factor)?)
     }
 
-    /// The product of two rates: what composing two clocks does to their rates.
+    /// The product of two rates: the rate of two composed clocks.
     ///
     /// # Errors
-    /// When the product is out of range.
+    /// If the product is out of range.
     pub const fn times(self, other: Self) -> Result<Self, ModelError> {
         match fixed::mul_fixed(self.fixed, other.fixed) {
             Some(product) => Self::from_fixed(product),
@@ -77,7 +77,7 @@ impl TickRate {
         }
     }
 
-    /// The rate that is this many times 2^-64 ns per tick.
+    /// The rate from units of 2^-64 ns per tick.
     pub(crate) const fn from_fixed(fixed: u128) -> Result<Self, ModelError> {
         if fixed == 0 || fixed >> 96 != 0 {
             return Err(ModelError::RateOutOfRange);
@@ -97,13 +97,13 @@ impl TickRate {
         (self.fixed >> 64) as u64
     }
 
-    /// What is left, in units of 2^-64 ns.
+    /// The fraction of a nanosecond per tick, in units of 2^-64 ns.
     #[inline(always)]
     pub(crate) const fn fraction(self) -> u64 {
         self.fixed as u64
     }
 
-    /// Puts the parts of a rate together again.
+    /// The rate from its whole and fractional parts.
     #[inline(always)]
     pub(crate) const fn from_valid_parts(whole: u64, fraction: u64) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl TickRate {
         }
     }
 
-    /// How long this many ticks last, to the nearest nanosecond; saturates.
+    /// The length of a number of ticks, to the nearest nanosecond; saturates.
     #[inline]
     pub fn duration(self, ticks: u64) -> Duration {
         let nanos =
@@ -119,7 +119,7 @@ impl TickRate {
         Duration::from_nanos(nanos)
     }
 
-    /// The fewest ticks that [`last`](Self::duration) at least this long; 0 for a negative span, saturates.
+    /// The smallest number of ticks with a [`duration`](Self::duration) of at least `span`; 0 for a negative span, saturates.
     pub fn ticks(self, span: Duration) -> u64 {
         u64::try_from(fixed::preimage(span.as_nanos(), self.fixed, HALF).max(0)).unwrap_or(u64::MAX)
     }
@@ -129,15 +129,14 @@ impl TickRate {
         1e9 / self.nanos_per_tick()
     }
 
-    /// The rate as a number; for printing, 16 digits of it.
+    /// The rate as a floating-point number, for printing.
     pub fn nanos_per_tick(self) -> f64 {
         self.fixed as f64 / UNITS
     }
 
-    /// By how much a tick of this rate is longer than one of the other: `self / other - 1`, so `1e-6` is one part
-    /// per million.
+    /// The relative difference from another rate: `self / other - 1`, so `1e-6` is one part per million.
     pub fn drift_from(self, other: Self) -> f64 {
-        // The difference is taken in integers, so that 1 + 1e-18 and 1 can be told apart.
+        // The difference is computed in integers, so that 1 + 1e-18 and 1 differ.
         (self.fixed as i128 - other.fixed as i128) as f64 / other.fixed as f64
     }
 }
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_counters_have_rates_too() {
+    fn rates_of_slow_counters_are_exact() {
         let generic_timer = TickRate::from_hz(24_000_000).unwrap();
         assert_eq!(generic_timer.duration(24), Duration::from_micros(1));
         assert_eq!(
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn invalid_rates_are_rejected() {
         assert_eq!(TickRate::from_hz(0), Err(ModelError::RateNotPositive));
         assert_eq!(TickRate::from_ratio(0, 1), Err(ModelError::RateNotPositive));
         assert_eq!(
@@ -212,8 +211,8 @@ mod tests {
             TickRate::NANOSECOND.with_drift(f64::INFINITY),
             Err(ModelError::RateOutOfRange)
         );
-        let day = TickRate::from_ratio((1 << 32) - 1, 1).unwrap();
-        assert_eq!(day.times(day), Err(ModelError::RateOutOfRange));
+        let slowest = TickRate::from_ratio((1 << 32) - 1, 1).unwrap();
+        assert_eq!(slowest.times(slowest), Err(ModelError::RateOutOfRange));
     }
 
     #[test]
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_keeps_what_an_f64_near_one_would_lose() {
+    fn a_drift_below_the_precision_of_an_f64_near_one_is_kept() {
         let drifted = TickRate::NANOSECOND.with_drift(1e-18).unwrap();
         let drift = drifted.drift_from(TickRate::NANOSECOND);
         assert!((drift - 1e-18).abs() < 1e-19, "{drift}");
@@ -262,7 +261,7 @@ mod tests {
         }
 
         #[test]
-        fn ticks_are_the_fewest_that_last_as_long(hz in 1_000_u64..10_000_000_000, nanos in 1_i64..1 << 60) {
+        fn ticks_are_the_smallest_number_that_lasts_as_long(hz in 1_000_u64..10_000_000_000, nanos in 1_i64..1 << 60) {
             let rate = TickRate::from_hz(hz).unwrap();
             let span = Duration::from_nanos(nanos);
             let ticks = rate.ticks(span);

@@ -1,4 +1,4 @@
-//! Timing one region of a program, event by event.
+//! A timer of one region of a program.
 
 mod scale;
 mod statistics;
@@ -11,14 +11,14 @@ pub use statistics::{Misuse, MisuseCounts, RegionEvent, RegionStatistics};
 
 use crate::{Clock, DecimalBin};
 
-/// A timer of one region, for one thread: it keeps all statistics of the 2007 paper, in constant memory.
+/// A timer of one region in one thread: keeps all statistics of the 2007 paper in constant memory.
 ///
-/// An event is one run through the region. The timer counts events from 1 and keeps how long all of them took together,
-/// the longest, the second longest and the shortest with their numbers, and how many fell into each [`DecimalBin`].
-/// Lengths are kept exactly, in ticks of the clock; only the bins are in the program's unit, see [`TickScale`].
+/// An event is one run through the region. The timer counts events from 1 and keeps their total length, the longest, the
+/// second longest and the shortest with their numbers, and the number of events in each [`DecimalBin`]. Lengths are exact,
+/// in ticks of the clock; only the bins are in the program's unit, see [`TickScale`].
 ///
-/// One thread drives a timer; others may look at it meanwhile, by [`statistics`](Self::statistics). To be driven by
-/// two at once does it no harm, but loses events.
+/// One thread drives a timer; others can read its [`statistics`](Self::statistics) at the same time. Driving it from two
+/// threads at once is safe, but loses events.
 ///
 /// ```
 /// use downbeat_clock_core::{Clock, DecimalBin, Duration, RegionTimer, TickRate, TickScale, Ticks};
@@ -40,30 +40,30 @@ use crate::{Clock, DecimalBin};
 /// assert_eq!((longest.length, longest.number), (32, 3));
 /// assert_eq!(found.count(DecimalBin::containing(39)), 1);
 ///
-/// // To stop it once more is refused, and counted.
+/// // Stopping it once more is rejected and counted.
 /// assert!(timer.stop().is_err());
 /// assert_eq!(timer.statistics().misuse.stopped_while_stopped, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-// In this order: what every event needs fills two cache lines.
+// The order of the fields puts those used by every event into two cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct RegionTimer<K> {
     clock: K,
     scale: TickScale,
-    /// What an event costs the timer itself, in ticks of the clock; 0 unless it is to be subtracted.
-    own: u64,
-    /// What the clock showed at the start, and as much later as `own` says.
+    /// Overhead to subtract from each event, in ticks of the clock.
+    overhead: u64,
+    /// Reading of the clock at the start, plus `overhead`.
     start: AtomicU64,
-    /// Guards that are open, or 1 after a start; 0 when it is stopped.
+    /// Number of open guards, or 1 after a start; 0 while the timer is stopped.
     depth: AtomicU64,
-    /// Events whose recording has begun, and has ended: equal unless a reader comes in between.
+    /// Numbers of events whose recording has begun (`begun`) and ended (`events`); they differ only during a recording.
     begun: AtomicU64,
     events: AtomicU64,
     total: AtomicU64,
     second: AtomicU64,
     shortest: AtomicU64,
-    /// The length of the last event, which is not in its bin yet; at first one of length 0, which there was not.
+    /// Length of the last event, which is not in its bin yet; initially 0, without an event.
     last: AtomicU64,
     longest: AtomicU64,
     longest_event: AtomicU64,
@@ -73,17 +73,17 @@ pub struct RegionTimer<K> {
     started_while_running: AtomicU64,
     stopped_while_stopped: AtomicU64,
     backwards: AtomicU64,
-    /// But for the last event; hence the first bin is one short.
+    /// Counts without the last event; the first bin therefore starts at -1.
     bins: [AtomicU64; DecimalBin::COUNT],
 }
 
-/// One less than nothing, as [`add`] wraps.
-const ONE_SHORT: u64 = u64::MAX;
+/// -1: [`add`] wraps.
+const MINUS_ONE: u64 = u64::MAX;
 
-/// Adds to what only this thread writes.
+/// Adds to a counter that only this thread writes.
 #[inline(always)]
 fn add(to: &AtomicU64, value: u64) {
-    // Not `fetch_add`, which locks the bus.
+    // `fetch_add` would lock the bus.
     to.store(
         to.load(Ordering::Relaxed).wrapping_add(value),
         Ordering::Relaxed,
@@ -91,21 +91,21 @@ fn add(to: &AtomicU64, value: u64) {
 }
 
 impl<K: Clock> RegionTimer<K> {
-    /// A timer that is stopped, and has seen no event.
+    /// Creates a stopped timer without events.
     pub const fn new(clock: K, scale: TickScale) -> Self {
         Self::with_overhead(clock, scale, 0)
     }
 
-    /// A timer that takes so many ticks of the clock off every event: those that an empty region seems to last.
+    /// Creates a timer that subtracts an overhead, the apparent length of an empty region, from every event.
     ///
-    /// An event that is shorter lasts 0.
-    pub const fn with_overhead(clock: K, scale: TickScale, own: u64) -> Self {
+    /// `overhead` is in ticks of the clock. Events shorter than it get length 0.
+    pub const fn with_overhead(clock: K, scale: TickScale, overhead: u64) -> Self {
         let mut bins = [const { AtomicU64::new(0) }; DecimalBin::COUNT];
-        bins[0] = AtomicU64::new(ONE_SHORT);
+        bins[0] = AtomicU64::new(MINUS_ONE);
         Self {
             clock,
             scale,
-            own,
+            overhead,
             start: AtomicU64::new(0),
             depth: AtomicU64::new(0),
             begun: AtomicU64::new(0),
@@ -126,10 +126,10 @@ impl<K: Clock> RegionTimer<K> {
         }
     }
 
-    /// Begins an event.
+    /// Starts an event.
     ///
     /// # Errors
-    /// When one is under way: that one goes on as if nothing had happened, and the misuse is counted.
+    /// If an event is running: it continues, and the misuse is counted.
     #[inline]
     pub fn start(&self) -> Result<(), Misuse> {
         if self.depth.load(Ordering::Relaxed) != 0 {
@@ -139,13 +139,13 @@ impl<K: Clock> RegionTimer<K> {
         Ok(())
     }
 
-    /// Ends the event, also one that a guard began.
+    /// Ends the event, even if a guard started it.
     ///
     /// # Errors
-    /// When none is under way, or the clock ran backwards: there is no event then, and the misuse is counted.
+    /// If no event is running, or the clock ran backwards: no event is recorded, and the misuse is counted.
     #[inline]
     pub fn stop(&self) -> Result<(), Misuse> {
-        // First of all: what the timer does is not the region's time.
+        // Read first, so that the timer's own work is not part of the event.
         let now = self.clock.ticks().0;
         if self.depth.load(Ordering::Relaxed) == 0 {
             return Err(self.count(&self.stopped_while_stopped, Misuse::StoppedWhileStopped));
@@ -154,10 +154,10 @@ impl<K: Clock> RegionTimer<K> {
         self.record(now)
     }
 
-    /// Begins an event that ends when the guard is dropped.
+    /// Starts an event that ends when the guard is dropped.
     ///
-    /// A region that is entered while it runs, as a recursive function does, goes on until all of its guards are
-    /// dropped: this is one event. Each further guard is counted as a recursion.
+    /// If the region is entered while it runs, as by a recursive function, the event lasts until all guards are dropped.
+    /// Each further guard is counted as a recursion.
     #[inline]
     pub fn enter(&self) -> RegionGuard<'_, K> {
         let depth = self.depth.load(Ordering::Relaxed);
@@ -175,9 +175,9 @@ impl<K: Clock> RegionTimer<K> {
     #[inline(always)]
     fn begin(&self) {
         self.depth.store(1, Ordering::Relaxed);
-        // Last of all.
+        // Read last, so that the timer's own work is not part of the event.
         self.start.store(
-            self.clock.ticks().0.wrapping_add(self.own),
+            self.clock.ticks().0.wrapping_add(self.overhead),
             Ordering::Relaxed,
         );
     }
@@ -191,11 +191,11 @@ impl<K: Clock> RegionTimer<K> {
             return;
         }
         self.depth.store(0, Ordering::Relaxed);
-        // A clock that ran backwards was counted.
+        // `record` counts a clock that ran backwards.
         let _ = self.record(now);
     }
 
-    /// Adds an event to the statistics.
+    /// Adds an event that ends at `now` to the statistics.
     #[inline(always)]
     fn record(&self, now: u64) -> Result<(), Misuse> {
         let start = self.start.load(Ordering::Relaxed);
@@ -205,7 +205,7 @@ impl<K: Clock> RegionTimer<K> {
         };
         let event = self.events.load(Ordering::Relaxed).wrapping_add(1);
         self.begun.store(event, Ordering::Relaxed);
-        // Pairs with the fence of a reader: who sees anything of this event sees that it has begun.
+        // Pairs with the fence of a reader: a reader that sees any part of this event also sees that it has begun.
         fence(Ordering::Release);
         add(&self.total, length);
         if length > self.second.load(Ordering::Relaxed) {
@@ -215,8 +215,8 @@ impl<K: Clock> RegionTimer<K> {
             self.shortest.store(length, Ordering::Relaxed);
             self.shortest_event.store(event, Ordering::Relaxed);
         }
-        // The bin of the event before this one: that of this one could only be found when the clock has answered, and
-        // to wait for that would make the pair of readings half as expensive again.
+        // Counts the event before this one: the bin of this one depends on the clock reading, and waiting for that would
+        // make the pair of readings one and a half times as expensive.
         let last = self.last.load(Ordering::Relaxed);
         self.last.store(length, Ordering::Relaxed);
         add(&self.bins[self.bin(last)], 1);
@@ -229,11 +229,11 @@ impl<K: Clock> RegionTimer<K> {
         DecimalBin::containing(self.scale.apply(length)).index()
     }
 
-    /// The longest so far, or the second longest.
+    /// Records a new longest or second longest event.
     #[cold]
     fn record_long(&self, length: u64, event: u64) {
         let longest = self.longest.load(Ordering::Relaxed);
-        let (place, number) = if length > longest {
+        let (length_field, number_field) = if length > longest {
             self.second.store(longest, Ordering::Relaxed);
             self.second_event.store(
                 self.longest_event.load(Ordering::Relaxed),
@@ -243,16 +243,17 @@ impl<K: Clock> RegionTimer<K> {
         } else {
             (&self.second, &self.second_event)
         };
-        place.store(length, Ordering::Relaxed);
-        number.store(event, Ordering::Relaxed);
+        length_field.store(length, Ordering::Relaxed);
+        number_field.store(event, Ordering::Relaxed);
     }
 
-    /// The event was shorter than what is to be subtracted; or the clock ran backwards, and there is no event.
+    /// Handles an event that ended before `start`: either it was shorter than the overhead and has length 0, or the clock
+    /// ran backwards.
     #[cold]
     fn before_start(&self, now: u64, start: u64) -> Result<u64, Misuse> {
         if start
             .checked_sub(now)
-            .is_some_and(|missing| missing <= self.own)
+            .is_some_and(|missing| missing <= self.overhead)
         {
             return Ok(0);
         }
@@ -271,7 +272,7 @@ impl<K: Clock> RegionTimer<K> {
         add(&self.recursions, 1);
     }
 
-    /// An inner guard, or one whose event was stopped meanwhile.
+    /// Drops an inner guard, or one whose event was stopped explicitly.
     #[cold]
     fn ascend(&self, depth: u64) {
         match depth.checked_sub(1) {
@@ -280,23 +281,23 @@ impl<K: Clock> RegionTimer<K> {
         }
     }
 
-    /// Whether an event is under way.
+    /// True while an event is running.
     pub fn is_running(&self) -> bool {
         self.depth.load(Ordering::Relaxed) != 0
     }
 
-    /// The unit of its bins.
+    /// The scale of the bins.
     pub fn scale(&self) -> TickScale {
         self.scale
     }
 
-    /// What it has seen so far: events that ended. That one is under way is told, too.
+    /// Statistics of all events that ended.
     ///
-    /// While another thread drives the timer this waits, but not for ever, for a moment between two events: what is
-    /// returned is then as of one moment. Where events follow each other faster than they can be read, the total and
-    /// the extremes may be some events ahead of the bins, which are then what the events are counted by.
+    /// While another thread drives the timer, this retries a limited number of times to read between two events, which
+    /// gives a consistent result. If events follow each other too fast, the total and the extremes may be some events
+    /// ahead of the bins, and the number of events is the sum of the bins.
     pub fn statistics(&self) -> RegionStatistics {
-        // A writer that was interrupted between the two counts may stay away for long.
+        // Limited, because a writer can be preempted between the two counts.
         const ATTEMPTS: usize = 100;
         for _ in 0..ATTEMPTS {
             let found = self.read();
@@ -342,17 +343,17 @@ impl<K: Clock> RegionTimer<K> {
         for (to, from) in found.bins.iter_mut().zip(&self.bins) {
             *to = get(from);
         }
-        // The one that is not in its bin yet; if there was no event, this makes the first bin whole.
+        // Adds the last event, which is not in its bin yet; without events, this sets the first bin to 0.
         let last = &mut found.bins[self.bin(get(&self.last))];
         *last = last.wrapping_add(1);
         found
     }
 
-    /// Forgets all events; one that is under way is not counted either.
+    /// Discards all events, including a running one.
     ///
-    /// For the thread that drives it.
+    /// Must be called by the thread that drives the timer.
     pub fn reset(&self) {
-        let clear = |what: &AtomicU64| what.store(0, Ordering::Relaxed);
+        let clear = |field: &AtomicU64| field.store(0, Ordering::Relaxed);
         clear(&self.depth);
         [&self.total, &self.second, &self.longest, &self.last]
             .into_iter()
@@ -373,19 +374,19 @@ impl<K: Clock> RegionTimer<K> {
         .into_iter()
         .for_each(clear);
         self.bins.iter().for_each(clear);
-        self.bins[0].store(ONE_SHORT, Ordering::Relaxed);
+        self.bins[0].store(MINUS_ONE, Ordering::Relaxed);
         self.shortest.store(u64::MAX, Ordering::Relaxed);
         clear(&self.begun);
         clear(&self.events);
     }
 }
 
-/// An event that is under way; it ends when this is dropped, also by a panic.
+/// A running event; it ends when the guard is dropped, also by a panic.
 #[derive(Debug)]
 #[must_use = "the region ends at once if its guard is not kept: `let _guard = ...`"]
 pub struct RegionGuard<'a, K: Clock> {
     timer: &'a RegionTimer<K>,
-    /// A timer is of one thread.
+    /// Keeps the guard in the thread of its timer.
     not_send: PhantomData<*const ()>,
 }
 

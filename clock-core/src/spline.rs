@@ -1,26 +1,26 @@
 //! A smooth map between two clocks through points where both are known.
 //!
-//! After a run, the sessions in which a clock was compared with the master are known from its start to its end, and a
-//! line between two sessions would give every clock a kink at each. A natural cubic spline has none, but overshoots,
-//! and a time that overshoots runs backwards. The *constrained* cubic spline (Kruger) gives up the second derivative
-//! for that: it never leaves the box between two neighbouring points, so time stays in order.
+//! After a run, the offsets of a clock from the master are known at several sessions. Straight lines between sessions
+//! would have a kink at each. A natural cubic spline has none, but it overshoots, and time could run backwards. The
+//! *constrained* cubic spline (Kruger) gives up the continuity of the second derivative instead: it never leaves the box
+//! between two neighbouring points, so time stays in order.
 
 use crate::{Domain, FitError, Timestamp};
 
-/// A point of a [`ConstrainedSpline`]: what two clocks showed at one instant.
+/// A point of a [`ConstrainedSpline`]: the readings of two clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Knot<A: Domain, B: Domain> {
-    /// What the corrected clock showed.
+    /// Time on the corrected clock.
     pub at: Timestamp<A>,
-    /// What the master showed.
+    /// Time on the master's clock.
     pub image: Timestamp<B>,
 }
 
-/// A smooth monotone map from the clock `A` to the clock `B`, through knots in a slice of the caller's.
+/// A smooth monotone map from the clock `A` to the clock `B` through knots in a slice of the caller.
 ///
-/// Between knots it is a cubic with a continuous first derivative, beyond them a straight line. Through two knots it is
-/// straight everywhere; a single knot is a constant offset. Knots are pairs of times, never offsets: a monotone
-/// *offset* curve would still let time run backwards.
+/// Between knots it is a cubic with a continuous first derivative, beyond them a straight line. Two knots give a straight
+/// line, a single knot a constant offset. Knots are pairs of times, not offsets: with a monotone curve of *offsets* time
+/// could still run backwards.
 ///
 /// ```
 /// use downbeat_clock_core::{ConstrainedSpline, Global, Knot, Local, Timestamp};
@@ -36,10 +36,10 @@ pub struct Knot<A: Domain, B: Domain> {
 /// ```
 ///
 /// # Precision
-/// The straight part is computed in integers, the deviation from it in `f64` and from exact differences of chords. So
-/// what is lost before the result is rounded to the nearest nanosecond does not depend on where the origins of the
-/// clocks are: it is about 1e-15 of the change of rate at a knot times the distance from it. When the rate changes by
-/// one part per million from one knot to the next and they are four hours apart, that is 1e-9 ns.
+/// The straight part is computed in integers, the deviation from it in `f64` from exact differences of chords. The error
+/// before the result is rounded to the nearest nanosecond therefore does not depend on the origins of the clocks: it is
+/// about 1e-15 of the change of rate at a knot times the distance from it. For a change of one part per million between
+/// knots four hours apart, this is 1e-9 ns.
 ///
 /// # Order
 /// The exact curve is strictly increasing. In whole nanoseconds, neighbouring timestamps can share an image wherever the
@@ -47,7 +47,7 @@ pub struct Knot<A: Domain, B: Domain> {
 /// a knot no order is reversed, and timestamps at least 2 ns apart have different images.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstrainedSpline<'a, A: Domain, B: Domain> {
-    /// At least one, strictly increasing in both clocks.
+    /// At least one knot, strictly increasing on both clocks.
     knots: &'a [Knot<A, B>],
 }
 
@@ -55,7 +55,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
     /// The spline through these knots.
     ///
     /// # Errors
-    /// When there are no knots, or they are not strictly increasing on both clocks.
+    /// If there are no knots, or they are not strictly increasing on both clocks.
     pub fn new(knots: &'a [Knot<A, B>]) -> Result<Self, FitError> {
         if knots.is_empty() {
             return Err(FitError::NoKnots);
@@ -71,15 +71,15 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
         Ok(Self { knots })
     }
 
-    /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
+    /// The time on `B` when `A` shows `at`, to the nearest nanosecond; saturates.
     pub fn apply(&self, at: Timestamp<A>) -> Timestamp<B> {
         self.piece_at(at).apply(at)
     }
 
-    /// The piece of the spline for a time: where many times in a row are on one piece, it is found and worked out once.
+    /// The piece of the spline for a time. Finding the piece once is faster if many successive times are on it.
     pub fn piece_at(&self, at: Timestamp<A>) -> SplinePiece<A, B> {
         SplinePiece {
-            only: self.knots[0],
+            first: self.knots[0],
             segment: self.segment(at),
         }
     }
@@ -99,7 +99,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
         chord.slope() + bends.0 * q * (q - 2.0 * p) + bends.1 * p * (p - 2.0 * q)
     }
 
-    /// The segment that holds `at`, or the one next to it; none if there is but one knot.
+    /// The segment that contains `at`, or the nearest one; `None` for a single knot.
     fn segment(&self, at: Timestamp<A>) -> Option<Segment<A, B>> {
         let last = self.knots.len().checked_sub(2)?;
         let index = self
@@ -120,7 +120,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
             .and_then(chord)
             .map(|neighbour| this.bend_towards(neighbour));
         let after = chord(index + 1).map(|neighbour| this.bend_towards(neighbour));
-        // At an end of the spline the slope is 3/2 of the chord's less 1/2 of that at the next knot.
+        // At an end of the spline the slope is 3/2 of the chord's minus 1/2 of that at the next knot.
         let bends = match (before, after) {
             (Some(before), Some(after)) => (before, after),
             (Some(before), None) => (before, before / -2.0),
@@ -136,7 +136,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
     }
 }
 
-/// What a [`ConstrainedSpline`] is between two knots, and beyond the last of them.
+/// The part of a [`ConstrainedSpline`] between two knots, extended beyond the outermost knots.
 ///
 /// ```
 /// use downbeat_clock_core::{ConstrainedSpline, Global, Knot, Local, Timestamp};
@@ -155,27 +155,27 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SplinePiece<A: Domain, B: Domain> {
-    /// The only knot, where there is no segment.
-    only: Knot<A, B>,
+    /// The first knot; used only if there is no segment.
+    first: Knot<A, B>,
     segment: Option<Segment<A, B>>,
 }
 
 impl<A: Domain, B: Domain> SplinePiece<A, B> {
-    /// Whether a time is between the two knots, so that this piece is the right one. Beyond the last knots of the spline
-    /// none holds any.
+    /// True if the time is between the two knots, so that this piece is the right one. Always false beyond the outermost
+    /// knots, unless the spline has a single knot.
     #[inline]
     pub fn holds(&self, at: Timestamp<A>) -> bool {
         self.segment
             .is_none_or(|segment| segment.start.at <= at && at < segment.end.at)
     }
 
-    /// What `B` shows when `A` shows `at`, to the nearest nanosecond; saturates.
+    /// The time on `B` when `A` shows `at`, to the nearest nanosecond; saturates.
     pub fn apply(&self, at: Timestamp<A>) -> Timestamp<B> {
         self.unrounded(at).rounded()
     }
 
-    /// What [`apply`](Self::apply) rounds.
-    pub(crate) fn unrounded(&self, at: Timestamp<A>) -> Image {
+    /// The value that [`apply`](Self::apply) rounds.
+    pub(crate) fn unrounded(&self, at: Timestamp<A>) -> UnroundedImage {
         let Some(Segment {
             start,
             end,
@@ -183,9 +183,9 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
             bends,
         }) = self.segment
         else {
-            let whole = i128::from(at.as_nanos()) - i128::from(self.only.at.as_nanos());
-            return Image {
-                from: self.only.image.as_nanos(),
+            let whole = i128::from(at.as_nanos()) - i128::from(self.first.at.as_nanos());
+            return UnroundedImage {
+                from: self.first.image.as_nanos(),
                 whole,
                 rest: 0.0,
                 low: i64::MIN,
@@ -197,7 +197,7 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
             let distance = gap(at, start.at);
             let (whole, fraction) = chord.rise(distance);
             let rest = -(fraction + bends.0 * distance as f64);
-            return Image {
+            return UnroundedImage {
                 from: low,
                 whole: -whole,
                 rest,
@@ -209,7 +209,7 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
             let distance = gap(end.at, at);
             let (whole, fraction) = chord.rise(distance);
             let rest = fraction + bends.1 * distance as f64;
-            return Image {
+            return UnroundedImage {
                 from: high,
                 whole,
                 rest,
@@ -220,9 +220,9 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
         let distance = gap(start.at, at);
         let (whole, fraction) = chord.rise(distance);
         let (p, q) = chord.shares(distance);
-        // The cubic with the slopes `slope + bend` at the ends, less the chord: 0 at both ends.
+        // The cubic with the slopes `slope + bend` at the ends minus the chord: 0 at both ends.
         let deviation = distance as f64 * q * (bends.0 * q - bends.1 * p);
-        Image {
+        UnroundedImage {
             from: low,
             whole,
             rest: fraction + deviation,
@@ -232,17 +232,17 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
     }
 }
 
-/// A stretch between two knots.
+/// The part of a spline between two knots.
 #[derive(Clone, Copy, Debug)]
 struct Segment<A: Domain, B: Domain> {
     start: Knot<A, B>,
     end: Knot<A, B>,
     chord: Chord,
-    /// Slope of the spline minus that of the chord, at the start and at the end.
+    /// Slope of the spline minus slope of the chord, at the start and at the end.
     bends: (f64, f64),
 }
 
-/// The straight line between two knots; neither side is 0.
+/// The straight line between two knots; neither difference is 0.
 #[derive(Clone, Copy, Debug)]
 struct Chord {
     dx: u64,
@@ -261,7 +261,7 @@ impl Chord {
         self.dy as f64 / self.dx as f64
     }
 
-    /// By how much the chord rises over a distance: whole nanoseconds, exact unless they saturate, and the fraction.
+    /// Rise of the chord over a distance: whole nanoseconds, exact unless they saturate, and the fraction.
     fn rise(self, distance: u64) -> (i128, f64) {
         let (dx, product) = (
             u128::from(self.dx),
@@ -273,7 +273,7 @@ impl Chord {
         )
     }
 
-    /// A distance from the start and what is left to the end, as shares of the chord.
+    /// The distances from the start and to the end, as fractions of the chord's length.
     fn shares(self, distance: u64) -> (f64, f64) {
         let dx = self.dx as f64;
         (distance as f64 / dx, (self.dx - distance) as f64 / dx)
@@ -281,9 +281,9 @@ impl Chord {
 
     /// Slope of the spline, at the knot shared with a neighbour, minus slope of this chord.
     ///
-    /// The spline's slope there is the harmonic mean of the two chords' (the method's other case, 0 where their signs
-    /// differ, cannot arise: all knots increase). So the difference is `s * (n - s) / (n + s)`, and `n - s` is taken
-    /// from exact products: slopes of clocks agree in their first digits, and those would be lost.
+    /// The spline's slope there is the harmonic mean of the slopes of the two chords (the method's other case, 0 if their
+    /// signs differ, cannot occur: all knots increase). The difference is `s * (n - s) / (n + s)`. `n - s` is computed
+    /// from exact products, because slopes of clocks agree in their leading digits, which would cancel.
     fn bend_towards(self, neighbour: Self) -> f64 {
         let theirs = u128::from(neighbour.dy) * u128::from(self.dx);
         let ours = u128::from(self.dy) * u128::from(neighbour.dx);
@@ -296,29 +296,30 @@ impl Chord {
     }
 }
 
-/// The distance between two points, `from` being the earlier.
+/// Nanoseconds between two times, of which `from` is the earlier.
 fn gap<D: Domain>(from: Timestamp<D>, to: Timestamp<D>) -> u64 {
     to.as_nanos().abs_diff(from.as_nanos())
 }
 
 /// An image before it is rounded: `from + whole + rest`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Image {
+pub(crate) struct UnroundedImage {
     pub(crate) from: i64,
     pub(crate) whole: i128,
     pub(crate) rest: f64,
-    /// The images of the knots around it, between which the exact curve stays.
+    /// Image of the knot before, a lower limit of the exact curve.
     low: i64,
+    /// Image of the knot after, an upper limit of the exact curve.
     high: i64,
 }
 
-impl Image {
+impl UnroundedImage {
     fn rounded<B: Domain>(self) -> Timestamp<B> {
         let wide = self
             .whole
             .saturating_add(self.from.into())
             .saturating_add(libm::round(self.rest) as i128);
-        // Between knots that are centuries apart, the rest can be wrong by more than a nanosecond.
+        // Between knots that are centuries apart, the error of the rest can exceed a nanosecond.
         Timestamp::from_nanos(wide.clamp(self.low.into(), self.high.into()) as i64)
     }
 }
@@ -346,7 +347,7 @@ mod tests {
                 let (left, right) = (segment(*at - Duration::from_nanos(1)), segment(*at));
                 prop_assert_eq!(left.end, right.start);
                 let slopes = [left.chord.slope() + left.bends.1, right.chord.slope() + right.bends.0];
-                // Each is the difference of numbers as large as its chord's slope.
+                // Each is a sum of numbers as large as its chord's slope.
                 let chords = left.chord.slope().max(right.chord.slope());
                 prop_assert!((slopes[0] - slopes[1]).abs() <= 4.0 * f64::EPSILON * chords, "{slopes:?}");
             }

@@ -1,4 +1,4 @@
-//! The laws of constrained splines, against the formulas of the method in exact rational arithmetic.
+//! Properties of constrained splines, checked against the formulas of the method in exact rational arithmetic.
 
 extern crate std;
 
@@ -38,7 +38,7 @@ fn near(value: &BigRational) -> f64 {
     value.to_f64().unwrap()
 }
 
-/// The spline as the method's author writes it: a cubic `a + b x + c x^2 + d x^3` per segment, from the first and second
+/// The spline as defined by the method's author: a cubic `a + b x + c x^2 + d x^3` per segment, from the first and second
 /// derivatives at its ends.
 struct Textbook {
     points: Vec<(BigRational, BigRational)>,
@@ -72,7 +72,7 @@ impl Textbook {
         Self { points, slopes }
     }
 
-    /// Value and slope at `x`, and how far the two end slopes of the segment, each for itself, lead away from its chord.
+    /// Value and slope at `x`, and the sum of the distances that each of the two end slopes adds to the chord.
     fn at(&self, x: &BigRational) -> (BigRational, BigRational, BigRational) {
         let n = self.points.len() - 1;
         let line = |end: usize, slope: &BigRational| {
@@ -97,7 +97,7 @@ impl Textbook {
             }
         }
         let i = (1..=n).find(|i| *x <= self.points[*i].0).unwrap();
-        // From the segment's start, or exact fractions grow to thousands of digits.
+        // Relative to the segment's start, otherwise exact fractions grow to thousands of digits.
         let (zero, y0) = &self.points[i - 1];
         let (x, x0, x1) = (&(x - zero), &integer(0), &(&self.points[i].0 - zero));
         let (f0, f1) = (&self.slopes[i - 1], &self.slopes[i]);
@@ -118,7 +118,10 @@ impl Textbook {
 }
 
 /// Knots from a start and the steps between them.
-fn walk(start: (i64, i64), steps: impl IntoIterator<Item = (i64, i64)>) -> Vec<LocalKnot> {
+fn knots_from_steps(
+    start: (i64, i64),
+    steps: impl IntoIterator<Item = (i64, i64)>,
+) -> Vec<LocalKnot> {
     let mut knots = std::vec![knot(start.0, start.1)];
     for (run, rise) in steps {
         let last = knots[knots.len() - 1];
@@ -127,17 +130,17 @@ fn walk(start: (i64, i64), steps: impl IntoIterator<Item = (i64, i64)>) -> Vec<L
     knots
 }
 
-/// Knots of a clock whose rate is wrong by at most `drift`: any origins, and up to `longest` from one to the next.
+/// Knots of a clock with a drift of at most `drift`, any origins, and up to `longest` between knots.
 fn clock(longest: i64, drift: f64) -> impl Strategy<Value = Vec<LocalKnot>> {
     let starts = prop_oneof![Just(1_700_000_000 * SECOND), -(1_i64 << 61)..1 << 61];
     let run = prop_oneof![1..200_i64, 1_000..SECOND, SECOND..longest];
     let step = (run, -drift..drift)
         .prop_map(|(run, drift)| (run, run + libm::trunc(run as f64 * drift) as i64));
     (starts, -(1_i64 << 61)..1 << 61, vec(step, 1..8))
-        .prop_map(|(at, image, steps)| walk((at, image), steps))
+        .prop_map(|(at, image, steps)| knots_from_steps((at, image), steps))
 }
 
-/// Any knots there are.
+/// Arbitrary knots.
 fn any_knots() -> impl Strategy<Value = Vec<LocalKnot>> {
     let times = || vec(prop_oneof![any::<i64>(), -50..50_i64], 1..12);
     (times(), times()).prop_map(|(mut at, mut image)| {
@@ -152,8 +155,8 @@ fn any_knots() -> impl Strategy<Value = Vec<LocalKnot>> {
     })
 }
 
-/// A time on the way through the knots, or up to `margin` before or after.
-fn somewhere(knots: &[LocalKnot], share: f64, margin: i64) -> i64 {
+/// A time between the knots, or up to `margin` before or after.
+fn time_near_knots(knots: &[LocalKnot], share: f64, margin: i64) -> i64 {
     let (first, last) = (
         knots[0].at.as_nanos() - margin,
         knots[knots.len() - 1].at.as_nanos() + margin,
@@ -161,8 +164,12 @@ fn somewhere(knots: &[LocalKnot], share: f64, margin: i64) -> i64 {
     first + libm::trunc(share * (last - first) as f64) as i64
 }
 
-/// The nanoseconds by which the computed image was wrong before it was rounded.
-fn missed(spline: &ConstrainedSpline<'_, Local, Global>, at: i64, truth: &BigRational) -> f64 {
+/// Error of the computed image before rounding, in nanoseconds.
+fn unrounded_error(
+    spline: &ConstrainedSpline<'_, Local, Global>,
+    at: i64,
+    truth: &BigRational,
+) -> f64 {
     let image = spline.piece_at(time(at)).unrounded(time(at));
     near(
         &(integer(image.from)
@@ -177,13 +184,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn it_is_the_textbooks_spline(knots in clock(2 * DAY, 500e-6), share in 0.0..1.0_f64, pick in any::<prop::sample::Index>()) {
+    fn the_spline_is_that_of_the_textbook(knots in clock(2 * DAY, 500e-6), share in 0.0..1.0_f64, pick in any::<prop::sample::Index>()) {
         let (spline, textbook) = (ConstrainedSpline::new(&knots).unwrap(), Textbook::new(&knots));
-        // Anywhere from a day before to a day after, and near a knot, where neighbouring cubics meet.
+        // From a day before to a day after the knots, and near a knot, where neighbouring cubics meet.
         let near_knot = knots[pick.index(knots.len())].at.as_nanos();
-        for at in [somewhere(&knots, share, DAY), near_knot - 1, near_knot, near_knot + 1] {
+        for at in [time_near_knots(&knots, share, DAY), near_knot - 1, near_knot, near_knot + 1] {
             let (value, slope, away) = textbook.at(&integer(at));
-            let error = missed(&spline, at, &value);
+            let error = unrounded_error(&spline, at, &value);
             prop_assert!(error <= PRECISION * near(&away) + FRACTION, "{error} ns for {away}");
             let error = near(&(integer(spline.apply(time(at)).as_nanos()) - value)).abs();
             prop_assert!(error <= 0.5 + 1e-6, "{error} ns");
@@ -192,11 +199,11 @@ proptest! {
         }
     }
 
-    /// With knots anywhere it is right to the same precision, and saturates where a timestamp ends.
+    /// With arbitrary knots the precision is the same, and the result saturates at the range of a timestamp.
     #[test]
-    fn extremes_saturate(knots in any_knots(), random: i64, share in 0.0..1.0_f64) {
+    fn arbitrary_knots_are_precise_and_saturate(knots in any_knots(), random: i64, share in 0.0..1.0_f64) {
         let (spline, textbook) = (ConstrainedSpline::new(&knots).unwrap(), Textbook::new(&knots));
-        // A slope is that of a chord and what the knots add or take away; of a single knot it is 1.
+        // Slopes scale with the steepest chord; that of a single knot is 1.
         let chord = |pair: &[LocalKnot]| pair[1].image.as_nanos().abs_diff(pair[0].image.as_nanos()) as f64
             / pair[1].at.as_nanos().abs_diff(pair[0].at.as_nanos()) as f64;
         let steepest = knots.windows(2).map(chord).fold(0.0, f64::max);
@@ -207,23 +214,23 @@ proptest! {
             let cut = value.clamp(integer(i64::MIN), integer(i64::MAX));
             let error = near(&(integer(spline.apply(time(at)).as_nanos()) - cut)).abs();
             let bound = PRECISION * near(&away) + FRACTION;
-            prop_assert!(error <= 0.5 + bound, "{error} ns, {bound} for a for {away}");
+            prop_assert!(error <= 0.5 + bound, "{error} ns, {bound} for {away}");
             let error = (spline.slope_at(time(at)) - near(&slope)).abs();
             prop_assert!(error <= 4.0 * f64::EPSILON * steepest, "slope wrong by {error}");
         }
     }
 
     #[test]
-    fn it_passes_through_every_knot(knots in any_knots()) {
+    fn the_spline_passes_through_every_knot(knots in any_knots()) {
         let spline = ConstrainedSpline::new(&knots).unwrap();
         for knot in &knots {
             prop_assert_eq!(spline.apply(knot.at), knot.image);
         }
     }
 
-    /// It never overshoots: between two knots it stays between their images, beyond the ends it stays beyond theirs.
+    /// The spline never overshoots: between two knots it stays between their images, beyond the ends beyond theirs.
     #[test]
-    fn it_stays_in_the_box_of_its_knots(knots in any_knots(), at: i64) {
+    fn the_spline_stays_in_the_box_of_its_knots(knots in any_knots(), at: i64) {
         let spline = ConstrainedSpline::new(&knots).unwrap();
         for at in knots.iter().map(|knot| knot.at.as_nanos().saturating_add(1)).chain([at]) {
             let image = spline.apply(time(at));
@@ -233,47 +240,47 @@ proptest! {
         }
     }
 
-    /// The documented condition: chords between 0.99 and 1.01, within a year of a knot.
+    /// Under the documented condition: chords between 0.99 and 1.01, within a year of a knot.
     #[test]
-    fn two_nanoseconds_of_a_clock_are_never_one_instant(
+    fn timestamps_two_nanoseconds_apart_have_different_images(
         knots in clock(YEAR, 0.01), share in 0.0..1.0_f64, pick in any::<prop::sample::Index>(), around in -5_i64..5,
     ) {
         let spline = ConstrainedSpline::new(&knots).unwrap();
         let near_knot = knots[pick.index(knots.len())].at.as_nanos() + around;
-        for at in [somewhere(&knots, share, YEAR), near_knot] {
+        for at in [time_near_knots(&knots, share, YEAR), near_knot] {
             let images = [0, 1, 2, 3].map(|later| spline.apply(time(at + later)));
             prop_assert!(images.is_sorted(), "{images:?}");
             prop_assert!(images[0] < images[2] && images[1] < images[3], "{images:?}");
         }
     }
 
-    /// Clocks that run a thousand times too fast or too slow still run forwards.
+    /// Clocks that run up to a thousand times too fast or too slow still run forwards.
     #[test]
-    fn it_is_monotone(
+    fn the_spline_is_monotone(
         start in -SECOND..SECOND, steps in vec((1..SECOND, 1..SECOND), 1..8), share in 0.0..1.0_f64, step in 1..SECOND,
     ) {
         prop_assume!(steps.iter().all(|(run, rise)| run / rise < 1_000 && rise / run < 1_000));
-        let knots = walk((start, -start), steps);
+        let knots = knots_from_steps((start, -start), steps);
         let spline = ConstrainedSpline::new(&knots).unwrap();
-        let at = somewhere(&knots, share, SECOND);
+        let at = time_near_knots(&knots, share, SECOND);
         prop_assert!(spline.slope_at(time(at)) > 0.0);
         for later in [1, step] {
             prop_assert!(spline.apply(time(at)) <= spline.apply(time(at + later)));
         }
     }
 
-    /// Knots on a line give that line, to half a nanosecond and with no error at all before rounding.
+    /// Knots on a line give that line, without error before rounding.
     #[test]
     fn knots_on_a_line_give_the_line(
         start in -(1_i64 << 60)..1 << 60, image in -(1_i64 << 60)..1 << 60, run in 1..SECOND, rise in 1..SECOND,
         steps in vec(1..1_000_000_i64, 1..8), share in 0.0..1.0_f64,
     ) {
-        let knots = walk((start, image), steps.into_iter().map(|times| (times * run, times * rise)));
+        let knots = knots_from_steps((start, image), steps.into_iter().map(|times| (times * run, times * rise)));
         let spline = ConstrainedSpline::new(&knots).unwrap();
-        let at = somewhere(&knots, share, 1_000);
+        let at = time_near_knots(&knots, share, 1_000);
         let slope = BigRational::new(rise.into(), run.into());
         let value = integer(image) + &slope * integer(at - start);
-        prop_assert!(missed(&spline, at, &value) <= f64::EPSILON);
+        prop_assert!(unrounded_error(&spline, at, &value) <= f64::EPSILON);
         prop_assert_eq!(spline.slope_at(time(at)), near(&slope));
     }
 
@@ -304,14 +311,14 @@ proptest! {
     }
 }
 
-/// What the part that is not exact may lose of itself, a few roundings,
+/// Relative error of the floating-point part: a few roundings.
 const PRECISION: f64 = 2e-15;
-/// and of the fraction that the exact part leaves over.
+/// Absolute error of the fraction of the integer part.
 const FRACTION: f64 = 2.0 * f64::EPSILON;
 
-/// Worked by hand from the method's definition.
+/// Computed by hand from the definition of the method.
 #[test]
-fn a_bend_is_the_one_worked_by_hand() {
+fn slopes_and_values_match_a_computation_by_hand() {
     let knots = [knot(0, 0), knot(100, 200), knot(300, 300)];
     let spline = ConstrainedSpline::new(&knots).unwrap();
     // Chords of slope 2 and 1/2. At the knot between them 2 / (1/2 + 2) = 0.8; at the ends 3 - 0.4 and 0.75 - 0.4.
@@ -328,9 +335,9 @@ fn a_bend_is_the_one_worked_by_hand() {
     assert_eq!(spline.apply(time(200)).as_nanos(), 250 + 11, "11.25");
 }
 
-/// Steep enough that the image overflows more than a timestamp.
+/// The image exceeds the range of a timestamp by far.
 #[test]
-fn the_steepest_end_saturates() {
+fn images_beyond_a_steep_end_saturate() {
     let knots = [
         knot(i64::MIN, i64::MIN),
         knot(i64::MIN + 1_000, i64::MIN + 1),
@@ -361,20 +368,23 @@ fn neighbouring_timestamps_of_a_slow_clock_can_share_an_image() {
 }
 
 #[test]
-fn errors_say_what_happened() {
+fn error_messages_name_the_fault() {
     let none: [LocalKnot; 0] = [];
     assert_eq!(
         ConstrainedSpline::new(&none).unwrap_err(),
         FitError::NoKnots
     );
-    let said = |error: &dyn core::error::Error| error.to_string();
-    assert_eq!(said(&FitError::NoKnots), "a spline needs at least one knot");
+    let message = |error: &dyn core::error::Error| error.to_string();
     assert_eq!(
-        said(&FitError::AtNotIncreasing(3)),
+        message(&FitError::NoKnots),
+        "a spline needs at least one knot"
+    );
+    assert_eq!(
+        message(&FitError::AtNotIncreasing(3)),
         "knot 3 is not later than the one before"
     );
     assert_eq!(
-        said(&FitError::ImageNotIncreasing(3)),
+        message(&FitError::ImageNotIncreasing(3)),
         "the image of knot 3 is not later than the one before"
     );
 }

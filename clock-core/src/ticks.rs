@@ -2,18 +2,18 @@
 
 /// A reading of a counter, exactly as the hardware or the system returned it.
 ///
-/// Ticks have no unit: only a [`TickRate`](crate::TickRate) or a [`ClockModel`](crate::ClockModel) turns them into time.
+/// Ticks have no unit: a [`TickRate`](crate::TickRate) or a [`ClockModel`](crate::ClockModel) converts them to time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Ticks counted since `earlier`, or `None` when the counter ran backwards.
+    /// Ticks counted since `earlier`, or `None` if the counter ran backwards.
     #[inline]
     pub const fn checked_since(self, earlier: Self) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// Ticks counted since `earlier`, negative when the counter ran backwards; saturates.
+    /// Ticks counted since `earlier`, negative if the counter ran backwards; saturates.
     #[inline]
     pub const fn signed_since(self, earlier: Self) -> i64 {
         if self.0 >= earlier.0 {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_that_ran_backwards_is_seen() {
+    fn a_counter_that_ran_backwards_is_detected() {
         assert_eq!(Ticks(5).checked_since(Ticks(7)), None);
         assert_eq!(Ticks(5).signed_since(Ticks(7)), -2);
         assert_eq!(Ticks(7).checked_since(Ticks(5)), Some(2));

@@ -1,4 +1,4 @@
-//! Points in time, in whole nanoseconds, on clocks that cannot be mixed up.
+//! Points in time in whole nanoseconds, with one type per clock.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,7 +8,7 @@ use crate::Duration;
 
 /// A clock domain: the scale on which a [`Timestamp`] counts.
 ///
-/// A domain is an empty type. Declare your own when a program has more clocks than the ones named here:
+/// A domain is an empty type. Programs with further clocks declare their own domains:
 ///
 /// ```
 /// use downbeat_clock_core::{Domain, Timestamp};
@@ -24,7 +24,7 @@ use crate::Duration;
 /// assert_eq!(format!("{frame:?}"), "camera+40000000ns");
 /// ```
 pub trait Domain: Copy + Ord + core::hash::Hash + fmt::Debug + Send + Sync + 'static {
-    /// Names the domain in messages; two domains with one name can be mistaken for each other in an encoded model.
+    /// Name of the domain in messages; encoded models of two domains with the same name cannot be told apart.
     const NAME: &'static str;
 }
 
@@ -46,20 +46,20 @@ domain!(
     "local"
 );
 domain!(
-    /// The time that the processes of one node share.
+    /// The time shared by the processes of one node.
     Node,
     "node"
 );
 domain!(
-    /// The time that all processes share: what synchronization is for.
+    /// The time shared by all processes, the result of a synchronization.
     Global,
     "global"
 );
 
 /// A point in time of the domain `D`, in nanoseconds since the origin of that domain.
 ///
-/// Timestamps of one domain can be subtracted and compared; a [`Duration`] can be added. Nothing else compiles.
-/// Two points in time cannot be added:
+/// Timestamps of one domain can be subtracted and compared; a [`Duration`] can be added or subtracted. Two points in time
+/// cannot be added:
 ///
 /// ```compile_fail,E0308
 /// use downbeat_clock_core::{Global, Timestamp};
@@ -83,10 +83,10 @@ domain!(
 /// let nonsense = here < there;
 /// ```
 ///
-/// What two clocks showed at one instant is compared on purpose and by name, with [`offset_from`](Self::offset_from);
-/// a [`ClockModel`](crate::ClockModel) carries a timestamp from one domain to another.
+/// [`offset_from`](Self::offset_from) compares two clocks at one instant explicitly; a [`ClockModel`](crate::ClockModel)
+/// converts a timestamp from one domain to another.
 ///
-/// Arithmetic saturates, as that of [`Duration`] does.
+/// Arithmetic saturates, like that of [`Duration`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp<D: Domain> {
     nanos: i64,
@@ -110,14 +110,14 @@ impl<D: Domain> Timestamp<D> {
         self.nanos
     }
 
-    /// What this clock shows minus what the other shows, both read at one instant; saturates.
+    /// This clock minus the other, both read at the same instant; saturates.
     pub const fn offset_from<E: Domain>(self, other: Timestamp<E>) -> Duration {
         Duration::from_nanos(self.nanos.saturating_sub(other.nanos))
     }
 
     /// The middle of two points, rounded towards the earlier.
     pub const fn midpoint(self, other: Self) -> Self {
-        // Shared bits plus half of the differing ones: cannot overflow, and floors.
+        // Common bits plus half of the differing bits: cannot overflow, and rounds down.
         Self::from_nanos((self.nanos & other.nanos) + ((self.nanos ^ other.nanos) >> 1))
     }
 }

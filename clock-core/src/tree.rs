@@ -1,23 +1,23 @@
-//! Which rank learns from which, and in what order, in a logarithmic number of rounds.
+//! Pairs of clients and references in a logarithmic number of rounds.
 //!
-//! The ranks below the largest power of two form a binomial tree with rank 0 at its root. Every rank beyond hangs on
-//! one of them. In a round all pairs work at the same time.
+//! The ranks below the largest power of two form a binomial tree with rank 0 at its root. Each remaining rank is a client
+//! of one of them. In a round all pairs work at the same time.
 
-/// What a rank does at one step of a synchronization.
+/// The role of a rank in one step of a synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PairRole {
-    /// It is the reference of this client.
+    /// The rank is the reference of this client.
     ReferenceOf(u32),
-    /// It is a client of this reference.
+    /// The rank is a client of this reference.
     ClientOf(u32),
 }
 
-/// The tree of so many ranks.
+/// A binomial tree of ranks.
 ///
 /// ```
 /// use downbeat_clock_core::{BinomialTree, PairRole};
 ///
-/// // Six ranks: 0 to 3 are the tree, 4 and 5 hang on 0 and 1.
+/// // Six ranks: 0 to 3 are the tree, 4 and 5 are clients of 0 and 1.
 /// let tree = BinomialTree::new(6);
 /// assert!(tree.downwards(0).eq([PairRole::ReferenceOf(2), PairRole::ReferenceOf(1)]));
 /// assert!(tree.downwards(2).eq([PairRole::ClientOf(0), PairRole::ReferenceOf(3)]));
@@ -28,12 +28,12 @@ pub enum PairRole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinomialTree {
     ranks: u32,
-    /// Logarithm of the number of ranks in the tree.
+    /// Binary logarithm of the number of ranks in the tree.
     rounds: u32,
 }
 
 impl BinomialTree {
-    /// The tree of `ranks` ranks; of none, there is nothing to do for anybody.
+    /// The tree of `ranks` ranks; without ranks, it has no roles.
     pub const fn new(ranks: u32) -> Self {
         Self {
             ranks,
@@ -41,31 +41,31 @@ impl BinomialTree {
         }
     }
 
-    /// What a rank does from the root to the leaves: it is a client first, and then a reference.
+    /// Roles of a rank from the root to the leaves: first a client, then a reference.
     pub fn downwards(self, rank: u32) -> impl Iterator<Item = PairRole> {
         (0..self.rounds)
             .rev()
             .filter_map(move |round| self.role(rank, round))
     }
 
-    /// What a rank does from the leaves to the root: it is a reference first, and a client at last.
+    /// Roles of a rank from the leaves to the root: first a reference, then a client.
     pub fn upwards(self, rank: u32) -> impl Iterator<Item = PairRole> {
         (0..self.rounds).filter_map(move |round| self.role(rank, round))
     }
 
-    /// What a rank does outside the tree: those beyond it are clients of those in it.
+    /// Role of a rank in the step outside the tree: the ranks beyond the tree are clients of those in it.
     pub fn beyond(self, rank: u32) -> Option<PairRole> {
         let inside = 1 << self.rounds;
         if rank >= inside {
             return (rank < self.ranks).then(|| PairRole::ClientOf(rank - inside));
         }
-        // Both are below 2^31, or there is no rank beyond the tree.
+        // Both are below 2^31, otherwise no rank is beyond the tree.
         rank.checked_add(inside)
             .filter(|client| *client < self.ranks)
             .map(PairRole::ReferenceOf)
     }
 
-    /// In the round `i`, multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
+    /// Role in round `i`: multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
     fn role(self, rank: u32, round: u32) -> Option<PairRole> {
         let apart = 1 << round;
         if rank >> self.rounds != 0 || !rank.is_multiple_of(apart) {
@@ -85,9 +85,8 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// What both sides say of a pair agrees, and all but rank 0 are clients exactly once.
     #[test]
-    fn every_rank_but_the_root_learns_once_and_from_one_who_teaches_it() {
+    fn all_ranks_except_the_root_are_clients_once_and_pairs_agree() {
         for ranks in 0..70 {
             let tree = BinomialTree::new(ranks);
             let roles = |rank| {
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn downwards_nobody_teaches_before_it_has_learned_and_upwards_nobody_after() {
+    fn downwards_a_rank_is_a_client_first_and_upwards_last() {
         let tree = BinomialTree::new(64);
         for rank in 1..64 {
             assert!(matches!(
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_number_of_ranks_overflows_nothing() {
+    fn the_largest_number_of_ranks_does_not_overflow() {
         let tree = BinomialTree::new(u32::MAX);
         assert_eq!(tree.beyond(0), Some(PairRole::ReferenceOf(1 << 31)));
         assert_eq!(

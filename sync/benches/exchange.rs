@@ -1,4 +1,5 @@
-//! What a ping-pong of two threads costs: through bare mailboxes, and through the `Comm` trait. Compare within one run.
+//! Time of a ping-pong of two threads: through bare mailboxes, and through the `Comm` trait.
+//! Compare within one run.
 
 use std::error::Error;
 use std::hint::{black_box, spin_loop};
@@ -9,7 +10,7 @@ use downbeat_sync::internal::{Mailbox, MailboxBlocked};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{allowed_cores, pin_to};
 
-/// Ends a ping-pong.
+/// Message that ends a ping-pong.
 const STOP: u64 = u64::MAX;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,17 +1,14 @@
-//! What a synchronization over MPI costs beside a ping-pong written by hand, and how exact it is:
-//! `cargo bench -p downbeat-sync --features mpi --bench mpi_exchange --no-run`, and then `mpirun -np 2` on the program
-//! that cargo names; `cargo xtask bench` does both. With `--gate`, misses of the bounds that the project promises are
-//! named, and the exit code is 1.
+//! Time of a synchronization over MPI compared with a hand-written ping-pong, and its accuracy:
+//! `cargo bench -p downbeat-sync --features mpi --bench mpi_exchange --no-run`, and then `mpirun
+//! -np 2` on the program that cargo names; `cargo xtask bench` does both. With `--gate`, bounds of
+//! the project that are missed are listed, and the exit code is 1.
 //!
-//! The two take turns of a millisecond or less, so that neither a change of frequency nor a neighbour's load favours one
-//! of them. The ranks of one machine read one counter, which is the truth that the error is measured by: one of them sees
-//! it through a clock that is wrong in a known way.
+//! The two alternate in turns of a millisecond or less, so that neither a change of frequency nor
+//! the load of other programs favours one of them. The ranks of one machine read one counter, which
+//! is the truth for the error: one of them sees it through a clock with a known error.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "this is a program, and this is its output"
-)]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
+#![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
 
 use std::ffi::c_int;
 use std::hint::black_box;
@@ -28,30 +25,31 @@ use downbeat_timers::{
 use mpi::ffi::{self, MPI_Comm};
 use mpi::traits::{AsRaw, Equivalence};
 
-/// Whose error is looked at: that of the peers' figures, and one that takes its time. What the way of a message takes more
-/// in one direction than in the other wanders by some nanoseconds within a tenth of a second, and no line that was
-/// learned in less can foretell ten seconds.
+/// Algorithms whose error is measured: that of the peers' figures, and one that takes longer. The
+/// asymmetry of the latency varies by some nanoseconds within a tenth of a second, so a line that
+/// was learned in less cannot predict ten seconds.
 const LABELS: [&str; 2] = ["hca3/1000/skampi/100", "hca3/10000/skampi/100"];
-/// Whose cost is: the same messages, but so few that most turns are not disturbed.
+/// Algorithm whose time is measured: the same messages, but so few that most turns are not
+/// disturbed.
 const SHORT: &str = "hca3/10/skampi/100";
 const EXCHANGES: usize = 10 * 100;
-/// How often each of the two has its turn.
+/// Number of turns of each of the two.
 const TURNS: usize = 1_000;
-/// How often the error is looked at.
+/// Number of measurements of the error.
 const RUNS: usize = 10;
 
-struct Bench {
+struct MpiBench {
     comm: MpiComm,
     world: MPI_Comm,
     tsc: TscClock,
-    /// What the counter shows, the same on both ranks.
+    /// Model from the counter to local time, the same on both ranks.
     local: ClockModel<Counter, Local>,
 }
 
 fn main() -> ExitCode {
     let universe = mpi::initialize().expect("the first to initialize MPI");
     let world = universe.world();
-    let bench = Bench::new(
+    let bench = MpiBench::new(
         MpiComm::duplicate(&world).expect("MPI runs"),
         world.as_raw(),
     );
@@ -94,7 +92,7 @@ fn main() -> ExitCode {
         );
         for (
             label,
-            Errors {
+            MedianErrors {
                 now,
                 later,
                 scatter,
@@ -111,11 +109,11 @@ fn main() -> ExitCode {
             println!("missed: {}", missed.join("; "));
         }
     }
-    // What the two ranks found is the same.
+    // Both ranks have the same results.
     u8::from(!missed.is_empty() && std::env::args().any(|argument| argument == "--gate")).into()
 }
 
-impl Bench {
+impl MpiBench {
     fn new(comm: MpiComm, world: MPI_Comm) -> Self {
         assert_eq!(comm.size(), 2, "this is about two ranks");
         if let Some(core) = allowed_cores()
@@ -129,7 +127,7 @@ impl Bench {
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
         let calibration =
             calibrate_during(&tsc, &raw, Duration::from_millis(100)).expect("both clocks run");
-        let local = of_rank_0(&comm, calibration.model().expect("in range"));
+        let local = value_of_rank_0(&comm, calibration.model().expect("in range"));
         Self {
             comm,
             world,
@@ -138,14 +136,15 @@ impl Bench {
         }
     }
 
-    /// The median of the ratios, and of the times, in nanoseconds.
+    /// Returns the medians of the ratios, and of the times, in nanoseconds.
     fn cost(&self) -> (f64, f64, f64) {
         let algorithm: Algorithm = SHORT.parse().expect("a label");
         let mut times = [vec![], vec![]];
         for _ in 0..TURNS {
             times[0].push(self.time(|| {
                 let me = LocalClock::new(&self.tsc, self.local);
-                // Points that span so little time make no line on a busy machine.
+                // Ignores failures: on a busy machine, points that span so little time give no
+                // line.
                 let _ = black_box(algorithm.synchronize_blocking(&me, &self.comm));
             }));
             times[1].push(self.time(|| self.by_hand()));
@@ -157,25 +156,29 @@ impl Bench {
                 .map(|(algorithm, hand)| algorithm / hand),
         );
         let [by_algorithm, by_hand] = times.map(|times| median(times.into_iter()));
-        (of_rank_0(&self.comm, F64(ratio)).0, by_algorithm, by_hand)
+        (
+            value_of_rank_0(&self.comm, FloatPayload(ratio)).0,
+            by_algorithm,
+            by_hand,
+        )
     }
 
-    /// Nanoseconds, by rank 0.
+    /// Returns the time of the work in nanoseconds, on rank 0.
     fn time(&self, work: impl FnOnce()) -> f64 {
-        // Both are there.
-        of_rank_0(&self.comm, ());
+        // Waits until both ranks are ready.
+        value_of_rank_0(&self.comm, ());
         let start = self.local.apply(self.tsc.open());
         work();
         (self.local.apply(self.tsc.close()) - start).as_nanos() as f64
     }
 
-    /// The messages of the algorithm, with as many words and as many readings of the clock.
+    /// Sends the messages of the algorithm, with the same number of words and of clock readings.
     fn by_hand(&self) {
         let client = self.comm.rank() == 1;
         // The ranks agree on the algorithm.
         self.agree_by_hand::<2>();
         for exchange in 0..EXCHANGES as u64 {
-            // Before every measurement the reference says that it is there.
+            // Before every measurement the reference sends a message that it is ready.
             if exchange.is_multiple_of(100) {
                 if client {
                     self.recv_by_hand::<0>();
@@ -194,7 +197,7 @@ impl Bench {
                 self.send_by_hand([self.tsc.ticks().0]);
             }
         }
-        // The reference says how good its own clock is, and the ranks agree on whether all went well.
+        // The reference sends the quality of its own clock, and the ranks agree on success.
         if client {
             self.recv_by_hand::<3>();
         } else {
@@ -219,7 +222,7 @@ impl Bench {
 
     fn send_by_hand<const N: usize>(&self, words: [u64; N]) {
         let (buffer, word) = (words.as_ptr().cast(), u64::equivalent_datatype().as_raw());
-        // SAFETY: MPI is running, and there are as many words as it is told.
+        // SAFETY: MPI is running, and the buffer has `N` words.
         unsafe { ffi::MPI_Send(buffer, N as c_int, word, self.other(), 0, self.world) };
     }
 
@@ -231,7 +234,7 @@ impl Bench {
         );
         // SAFETY: a constant.
         let ignored = unsafe { ffi::RSMPI_STATUS_IGNORE };
-        // SAFETY: MPI is running, and there is as much room as it is told.
+        // SAFETY: MPI is running, and the buffer has space for `N` words.
         unsafe {
             ffi::MPI_Recv(
                 buffer,
@@ -246,7 +249,7 @@ impl Bench {
         words
     }
 
-    fn errors(&self, label: &str) -> Errors {
+    fn errors(&self, label: &str) -> MedianErrors {
         let algorithm: Algorithm = label.parse().expect("a label");
         let skew = Skew {
             offset: Duration::from_millis(3),
@@ -266,10 +269,10 @@ impl Bench {
             let learned =
                 algorithm.synchronize_blocking(&LocalClock::new(&clock, base), &self.comm);
             let Synchronized { model, quality } = learned.expect("the clocks are fitted");
-            let now: Timestamp<Truth> = of_rank_0(&self.comm, clock.true_now());
+            let now: Timestamp<Truth> = value_of_rank_0(&self.comm, clock.true_now());
             let error = |at| {
                 let here = model.apply(clock.ticks_at(at));
-                (here - of_rank_0(&self.comm, here)).as_nanos().abs() as f64
+                (here - value_of_rank_0(&self.comm, here)).as_nanos().abs() as f64
             };
             let scatter = quality.residual_deviation.unwrap_or_default();
             let values = [
@@ -283,10 +286,10 @@ impl Bench {
                 .zip(values)
                 .for_each(|(found, value)| found.push(value));
         }
-        // Only the client knows.
-        let [now, later, scatter, session] =
-            found.map(|values| of_rank(1, &self.comm, F64(median(values.into_iter()))).0);
-        Errors {
+        // Only the client has these values.
+        let [now, later, scatter, session] = found
+            .map(|values| value_of_rank(1, &self.comm, FloatPayload(median(values.into_iter()))).0);
+        MedianErrors {
             now,
             later,
             scatter,
@@ -295,15 +298,15 @@ impl Bench {
     }
 }
 
-/// By how much rank 1 is off from rank 0, in nanoseconds: medians.
-struct Errors {
+/// Error of rank 1 relative to rank 0, in nanoseconds: medians.
+struct MedianErrors {
     /// Right after the synchronization.
     now: f64,
-    /// Ten seconds later, which need not be waited for.
+    /// Ten seconds later, computed without waiting.
     later: f64,
     /// Standard deviation of the offsets from the line.
     scatter: f64,
-    /// How long it took.
+    /// Duration of the synchronization.
     session: f64,
 }
 
@@ -319,9 +322,9 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 #[derive(Clone, Copy)]
-struct F64(f64);
+struct FloatPayload(f64);
 
-impl Payload for F64 {
+impl Payload for FloatPayload {
     const WORDS: usize = 1;
     fn put(self, words: &mut [u64; 6]) {
         words[0] = self.0.to_bits();
@@ -331,16 +334,16 @@ impl Payload for F64 {
     }
 }
 
-/// What rank 0 says, on both ranks.
-fn of_rank_0<P: Payload>(comm: &MpiComm, mine: P) -> P {
-    of_rank(0, comm, mine)
+/// Returns the value of rank 0 on both ranks.
+fn value_of_rank_0<P: Payload>(comm: &MpiComm, mine: P) -> P {
+    value_of_rank(0, comm, mine)
 }
 
-fn of_rank<P: Payload>(rank: u32, comm: &MpiComm, mine: P) -> P {
-    let told = block_on_ready(async {
+fn value_of_rank<P: Payload>(rank: u32, comm: &MpiComm, mine: P) -> P {
+    let value = block_on_ready(async {
         comm.send(1 - comm.rank(), mine).await?;
         let other = comm.recv(1 - comm.rank()).await?;
         Ok::<_, CommError>(if comm.rank() == rank { mine } else { other })
     });
-    told.expect("the other rank is there")
+    value.expect("the other rank is there")
 }

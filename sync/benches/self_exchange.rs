@@ -1,14 +1,13 @@
-//! What the `Comm` trait adds to a message: a send and a receive to oneself through it, beside the same written by hand
-//! as a blocking call. Between two ranks the difference would drown in the noise of the ping-pong.
+//! Overhead of the `Comm` trait per message: a send and a receive of a rank to itself through it,
+//! compared with the same written by hand as a blocking call. Between two ranks the difference
+//! would be lost in the noise of the ping-pong.
 //!
-//! `cargo bench -p downbeat-sync --bench self_exchange`; with `-- --gate`, the exit code is 1 when it adds more than
-//! the nanosecond that the project promises. The two take turns, so that nothing the machine does favours one of them.
+//! `cargo bench -p downbeat-sync --bench self_exchange`; with `-- --gate`, the exit code is 1 when
+//! the overhead exceeds the nanosecond that the project promises. The two alternate, so that
+//! changes of the machine do not favour one of them.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "this is a program, and this is its output"
-)]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
+#![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
 
 use std::hint::{black_box, spin_loop};
 use std::process::ExitCode;
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
     u8::from(added > PROMISED && std::env::args().any(|argument| argument == "--gate")).into()
 }
 
-/// The median time of an exchange by hand and by the trait, in nanoseconds.
+/// Returns the median times of an exchange by hand and by the trait, in nanoseconds.
 fn measure(comm: &ThreadComm) -> [f64; 2] {
     let links = [(Mailbox::<6>::new(), Sleeper::new())];
     let mut times = [const { vec![] }; 2];
@@ -79,7 +78,7 @@ fn exchange_by_comm(comm: &ThreadComm, peer: u32, ball: u64) -> Result<u64, Comm
     })
 }
 
-/// What any communicator must do besides: find the other rank, and wake it if it sleeps.
+/// Includes the minimum work of any communicator: find the other rank, and wake it if it sleeps.
 #[inline]
 fn exchange_by_hand(links: &[(Mailbox<6>, Sleeper)], peer: usize, ball: u64) -> Option<u64> {
     let (mailbox, sleeper) = links.get(peer)?;

@@ -1,44 +1,42 @@
-//! How fast ranks are simulated: `cargo bench -p downbeat-sync --bench simulator`. With `-- --gate`, the exit code is 1
-//! when a figure that the project promises is missed. With `-- --million`, a million ranks are synchronized, too, which
-//! takes several minutes and almost 2 GB.
+//! Speed of the simulator: `cargo bench -p downbeat-sync --bench simulator`. With `-- --gate`, the
+//! exit code is 1 when a figure that the project promises is missed. With `-- --million`, a million
+//! ranks are synchronized, too, which takes several minutes and almost 2 GB.
 //!
-//! Every row is a process of its own, started from here, so that each has its own peak of memory.
+//! Every row is measured in a child process, so that each has its own peak of memory.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "this is a program, and this is its output"
-)]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
+#![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
 
 use std::process::{Command, ExitCode};
 
 use downbeat_sync::{Algorithm, Card, Clocks, Network, SimCluster, SyncError};
 
-/// The argument that makes this program one of its own children: the number of the row follows.
+/// Argument of the child processes, followed by the index of the row.
 const CHILD: &str = "--row";
 
-/// A synchronization that is simulated.
-struct Row {
+/// Simulated synchronization.
+struct SimulatorRow {
     name: &'static str,
     label: &'static str,
     ranks: u32,
     network: Network,
     ranks_per_node: u32,
-    /// What is promised: millions of messages per second of a processor, seconds of it, and megabytes.
+    /// Promised figures: millions of messages per second of processor time, processor time in
+    /// seconds, and megabytes.
     least_rate: f64,
     most_seconds: f64,
     most_megabytes: f64,
 }
 
-fn rows() -> [Row; 4] {
+fn rows() -> [SimulatorRow; 4] {
     let contended = Network::typical();
     let free = Network {
         card: None::<Card>,
         ..Network::typical()
     };
-    let hca3 = |name, network, ranks_per_node, least_rate| Row {
+    let hca3 = |name, network, ranks_per_node, least_rate| SimulatorRow {
         name,
-        // A test, which is not optimized, only wants to see that it runs.
+        // A test build, which is not optimized, only checks that it runs.
         label: if cfg!(debug_assertions) {
             "hca3/2/skampi/2"
         } else {
@@ -54,9 +52,10 @@ fn rows() -> [Row; 4] {
     [
         hca3("one card per node", contended.clone(), 16, 2.0),
         hca3("no contention", free, 16, 5.0),
-        // Nothing is promised here: every message passes two cards, and no two in a row are of the same ranks.
+        // No promise here: every message passes two cards, and no two in a row are of the same
+        // ranks.
         hca3("one card per rank", contended.clone(), 1, 0.0),
-        Row {
+        SimulatorRow {
             name: "one card per node",
             label: "h2hca(hca3/100/skampi/10,prop)",
             ranks: 1 << 20,
@@ -69,9 +68,9 @@ fn rows() -> [Row; 4] {
     ]
 }
 
-/// The figures of a row, as a child prints them: messages, seconds, bytes of a rank's program, megabytes at the peak,
-/// and the largest error of a rank in nanoseconds.
-fn measure(row: &Row) -> [f64; 5] {
+/// Returns the figures of a row, as a child prints them: messages, seconds, bytes of a rank's
+/// program, megabytes at the peak, and the largest error of a rank in nanoseconds.
+fn measure(row: &SimulatorRow) -> [f64; 5] {
     let cluster = SimCluster {
         ranks: row.ranks,
         ranks_per_node: row.ranks_per_node,
@@ -86,7 +85,7 @@ fn measure(row: &Row) -> [f64; 5] {
         let found = algorithm
             .synchronize(&comm.local_clock(&clock)?, comm)
             .await?;
-        // In a box, because there is room for the results of all ranks from the beginning.
+        // In a box, because space for the results of all ranks is allocated at the beginning.
         Ok::<_, SyncError>(Box::new((found.model, clock)))
     });
     let (simulated, seconds) = (
@@ -113,11 +112,10 @@ fn measure(row: &Row) -> [f64; 5] {
     ]
 }
 
-/// What this process has had of a processor: other programs on the machine do not count, unless by what they do to the
-/// caches.
+/// Returns the processor time of this process, which other programs affect only through the caches.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    // The name of the program is in parentheses, and may have spaces.
+    // The name of the program is in parentheses, and may contain spaces.
     let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
     let fields: Vec<&str> = fields.split_whitespace().collect();
     // Fields 14 and 15, in hundredths of a second: in user mode, and in the kernel.
@@ -127,14 +125,14 @@ fn processor_seconds() -> f64 {
         .sum()
 }
 
-/// The most memory that this process ever had.
+/// Returns the peak memory of this process.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .expect("Linux has it");
-    // What the kernel calls kB has 1,024 bytes.
+    // A kB of the kernel has 1,024 bytes.
     line.trim()
         .trim_end_matches("kB")
         .trim()
@@ -144,7 +142,7 @@ fn peak_megabytes() -> f64 {
         / 1e6
 }
 
-fn in_a_child(row: usize) -> [f64; 5] {
+fn measure_in_child(row: usize) -> [f64; 5] {
     let this = std::env::current_exe().expect("this program has a file");
     let output = Command::new(this)
         .args([CHILD, &row.to_string()])
@@ -180,7 +178,7 @@ fn main() -> ExitCode {
     println!("|---|---|---|---|---|---|---|---|---|---|");
     let mut missed = vec![];
     for (i, row) in rows.iter().enumerate().take(wanted) {
-        let [messages, seconds, program, megabytes, worst] = in_a_child(i);
+        let [messages, seconds, program, megabytes, worst] = measure_in_child(i);
         let (millions, ranks) = (messages / 1e6, f64::from(row.ranks));
         let rate = millions / seconds;
         println!(

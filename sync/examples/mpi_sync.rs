@@ -1,8 +1,8 @@
-//! How a program for MPI gets one precise clock: all its ranks do something at one instant.
+//! An MPI program whose ranks share one precise clock, and act at the same time.
 //!
 //! `cargo build --release -p downbeat-sync --features mpi --example mpi_sync`, and then
 //! `mpirun -np 2 target/release/examples/mpi_sync`
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use std::error::Error;
 
@@ -16,11 +16,12 @@ use downbeat_timers::{SystemClock, SystemClockId, current_core, socket_of};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;
-    // Whatever the program sends on its own communicators does not get in the way of this one.
+    // The messages of the program on its own communicators do not mix with those of this one.
     let comm = MpiComm::duplicate(&universe.world())?;
     let clock = global_clock(&comm)?;
 
-    // From here on, `clock.now()` is the same time on all ranks. Rank 0 chooses an instant, and all wait for it.
+    // From here on, `clock.now()` is the same time on all ranks. Rank 0 chooses a time, and all
+    // wait for it.
     let start = block_on_ready(agree_on(clock.now() + Duration::from_millis(20), &comm))?;
     let woken = clock.wait_until(start);
     if comm.rank() == 0 {
@@ -34,10 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A clock that shows the time of rank 0 on all ranks, which all call this.
+/// Returns a clock that shows the time of rank 0 on all ranks, which all call this.
 fn global_clock(comm: &MpiComm) -> Result<ModelClock<SystemClock, Global>, Box<dyn Error>> {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
-    // What this rank believes; its zero is as good as any other.
+    // Local time of this rank; its origin is arbitrary.
     let local =
         ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
     let socket = current_core().and_then(socket_of).unwrap_or_default();
@@ -52,7 +53,7 @@ fn global_clock(comm: &MpiComm) -> Result<ModelClock<SystemClock, Global>, Box<d
     Ok(ModelClock::new(clock, found.model))
 }
 
-/// What rank 0 says.
+/// Returns the time that rank 0 chose on all ranks.
 async fn agree_on(
     start: Timestamp<Global>,
     comm: &MpiComm,

@@ -1,7 +1,7 @@
-//! Two threads find out by how much one's clock is ahead of the other's, although neither knows the true time.
+//! Two threads measure the offset between their clocks, although neither knows the true time.
 //!
 //! `cargo run --release -p downbeat-sync --example pair_offset`
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use core::num::NonZeroU32;
 use std::error::Error;
@@ -12,7 +12,7 @@ use downbeat_clock_core::{
 use downbeat_sync::{Comm, OffsetAlgorithm, OffsetClient, ThreadCluster, answer_blocking};
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, allowed_cores, pin_to};
 
-/// The time of the thread that answers, and of the one that asks.
+/// Times of the thread that answers, and of the one that measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Reference;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,12 +25,12 @@ impl Domain for Client {
     const NAME: &'static str = "client";
 }
 
-type Skewed = SkewedClock<SystemClock>;
+type ExampleClock = SkewedClock<SystemClock>;
 
-type Failure = Box<dyn Error + Send + Sync>;
+type ExampleError = Box<dyn Error + Send + Sync>;
 
-fn main() -> Result<(), Failure> {
-    // Both read one true clock, and both make it wrong.
+fn main() -> Result<(), ExampleError> {
+    // Both clocks are skews of one true clock.
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
     let truth = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
     let offsets = [Duration::from_millis(-3), Duration::from_nanos(1_234_567)];
@@ -72,21 +72,25 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What one thread does. Only the second one learns something.
+/// Runs one thread. Only the second one returns an offset.
 fn measure(
-    clock: &Skewed,
+    clock: &ExampleClock,
     algorithm: OffsetAlgorithm,
     comm: &impl Comm,
-) -> Result<Option<OffsetSample<Client>>, Failure> {
+) -> Result<Option<OffsetSample<Client>>, ExampleError> {
     if comm.rank() == 0 {
-        answer_blocking(clock, &believed::<Reference>()?, comm, 1)?;
+        answer_blocking(clock, &local_model::<Reference>()?, comm, 1)?;
         return Ok(None);
     }
     let mut client = OffsetClient::<Client, Reference>::new(algorithm, 0)?;
-    Ok(Some(client.measure_blocking(clock, &believed()?, comm)?))
+    Ok(Some(client.measure_blocking(
+        clock,
+        &local_model()?,
+        comm,
+    )?))
 }
 
-/// What a thread takes its clock to show.
-fn believed<D: Domain>() -> Result<ClockModel<Counter, D>, ModelError> {
-    ClockModel::through(Skewed::ZERO, Timestamp::ORIGIN, Skewed::RATE)
+/// Returns the model from a thread's clock to its local time.
+fn local_model<D: Domain>() -> Result<ClockModel<Counter, D>, ModelError> {
+    ClockModel::through(ExampleClock::ZERO, Timestamp::ORIGIN, ExampleClock::RATE)
 }

@@ -1,9 +1,9 @@
-//! How far apart the clocks of a large cluster are after each synchronization, which no real cluster can tell: right
-//! away, and ten seconds later.
+//! Errors of the clocks of a large cluster after each synchronization, which cannot be measured on
+//! a real cluster: at the end, and ten seconds later.
 //!
-//! `cargo run --release -p downbeat-sync --example simulated_cluster`, and the number of ranks behind `--` if it is not to
-//! be 2,048.
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+//! `cargo run --release -p downbeat-sync --example simulated_cluster`, optionally with the number
+//! of ranks after `--` (2,048 by default).
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use std::error::Error;
 
@@ -58,7 +58,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The largest difference at a true time between what rank 0 shows and what another shows.
+/// Returns the largest difference at a true time between the global clock of rank 0 and that of
+/// another rank.
 fn worst_error(
     ranks: &[(ClockModel<Counter, Global>, SimClock)],
     at: Timestamp<VirtualTime>,

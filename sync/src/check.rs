@@ -176,7 +176,7 @@ mod tests {
     use crate::payload::to_words;
 
     #[test]
-    fn a_sample_is_about_as_large_as_asked_and_depends_on_the_seed() {
+    fn a_sample_has_about_the_requested_share_and_depends_on_the_seed() {
         assert!((0..1_000).all(|rank| RankSample::ALL.contains(rank)));
         for (share, seed) in [(0.1, 0), (0.1, 1), (0.5, 7), (0.9, 7)] {
             let sample = RankSample::new(share, seed).unwrap();
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn invalid_shares_are_refused() {
         for share in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
             assert!(RankSample::new(share, 0).is_err(), "{share}");
         }
     }
 
     #[test]
-    fn a_report_arrives_as_it_was_sent() {
+    fn checked_samples_are_transferred() {
         let sample = |half_width| OffsetSample {
             at: Timestamp::from_nanos(-5),
             offset: Duration::from_nanos(-7),

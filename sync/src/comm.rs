@@ -20,7 +20,7 @@ use crate::payload::{MAX_BYTES, bytes_of, words_of};
 /// - Waiting for a rank that is gone ends with an error. Over MPI, only if MPI detects that.
 #[expect(
     async_fn_in_trait,
-    reason = "a rank stays on its thread, or on the simulator's one: no Send bound is wanted"
+    reason = "a rank stays on one thread: no Send bound is needed"
 )]
 pub trait Comm: Sized {
     /// Returns the index of this rank, from 0.

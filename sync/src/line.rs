@@ -130,7 +130,7 @@ impl LineFit {
 
     /// Learns the clock of a reference, which calls [`teach`](Self::teach) meanwhile.
     ///
-    /// A failed measurement does not stop the messages, or the reference would wait for ever: that
+    /// A failed measurement does not stop the messages, or the reference would wait forever: that
     /// failure is the inner result.
     ///
     /// # Errors
@@ -147,11 +147,11 @@ impl LineFit {
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
-            let began = now();
+            let started = now();
             match client.attempt(clock, base, comm).await? {
                 Ok(sample) if measurement >= self.fit_points.get() => line.last = Some(sample),
                 Ok(sample) => line.push(sample),
-                Err(SyncError::Fit(why)) if is_drift(why, now() - began) => {
+                Err(SyncError::Fit(why)) if is_drift(why, now() - started) => {
                     line.quality.left_out += 1;
                     contradiction = Some(why);
                 }
@@ -265,7 +265,7 @@ mod tests {
     use crate::payload::to_words;
 
     #[test]
-    fn a_contradiction_is_drift_up_to_a_thousandth_of_the_session_and_beyond_a_step() {
+    fn contradictions_up_to_a_thousandth_of_the_session_are_drift() {
         let drifted = |by| FitError::Drifted {
             by: Duration::from_nanos(by),
         };
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_two_lines_is_put_together() {
+    fn qualities_of_two_lines_are_combined() {
         let width = |nanos| Some(Duration::from_nanos(nanos));
         let first = Quality {
             residual_deviation: Some(3.0),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_arrives_as_not_known() {
+    fn missing_values_of_a_quality_are_transferred() {
         let known = Quality {
             residual_deviation: Some(0.0),
             half_width: Some(Duration::ZERO),

@@ -86,7 +86,7 @@ impl MpiComm {
     )]
     pub unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
         error::check_usable()?;
-        // SAFETY: MPI is running, and so the caller vouches for the communicator.
+        // SAFETY: MPI is running, so the caller guarantees a valid communicator.
         Self::new(unsafe { Context::duplicate_raw(comm) }?)
     }
 
@@ -141,7 +141,7 @@ impl MpiComm {
         self.check_rank(to)?;
         let words = to_words(payload);
         if to == self.rank {
-            self.keep(words, P::WORDS);
+            self.push_to_itself(words, P::WORDS);
             return Ok(());
         }
         Ok(self.context.send(to as c_int, &words[..P::WORDS])?)
@@ -163,7 +163,7 @@ impl MpiComm {
         self.check_rank(from)?;
         let mut words = Words::default();
         let found = if from == self.rank {
-            self.take_kept(&mut words)?
+            self.pop_to_itself(&mut words)?
         } else {
             self.context.recv(from as c_int, &mut words)?
         };
@@ -200,31 +200,31 @@ impl MpiComm {
     }
 
     #[cold]
-    fn keep(&self, words: Words, length: usize) {
+    fn push_to_itself(&self, words: Words, length: usize) {
         self.to_itself.borrow_mut().push_back((words, length));
     }
 
     #[cold]
-    fn take_kept(&self, words: &mut Words) -> Result<usize, CommError> {
-        let (kept, length) = self
+    fn pop_to_itself(&self, words: &mut Words) -> Result<usize, CommError> {
+        let (message, length) = self
             .to_itself
             .borrow_mut()
             .pop_front()
             .ok_or(CommError::WaitsForItself)?;
-        *words = kept;
+        *words = message;
         Ok(length)
     }
 
     fn split_now(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError> {
-        let known = color
+        let mpi_color = color
             .map(|color| c_int::try_from(color).map_err(|_| MpiError::ColorTooLarge(color)))
             .transpose();
         // A rank with a color that MPI does not support takes part without one: the others wait for
         // it.
         let group = self
             .context
-            .split(known.unwrap_or_default(), ordered_key(key))?;
-        known?;
+            .split(mpi_color.unwrap_or_default(), ordered_key(key))?;
+        mpi_color?;
         Ok(group.map(Self::new).transpose()?)
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_label_is_refused_with_the_reason() {
+    fn invalid_offset_labels_are_refused_with_the_reason() {
         for label in [
             "",
             "/",
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read(exchanges: NonZeroU32) {
+        fn printed_labels_are_parsed(exchanges: NonZeroU32) {
             let early = OffsetAlgorithm::Skampi { exchanges, early_exit: true };
             for algorithm in OffsetAlgorithm::all(exchanges).into_iter().chain([early]) {
                 prop_assert_eq!(parse(&algorithm.to_string()), Ok(algorithm));
@@ -214,14 +214,14 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_printed_the_same(label in "(skampi|mean-rtt|trace-collector|[a-z-]{0,3})/?[0-9+ a]{0,11}(/|/early)?") {
+        fn parsed_labels_are_printed_unchanged(label in "(skampi|mean-rtt|trace-collector|[a-z-]{0,3})/?[0-9+ a]{0,11}(/|/early)?") {
             if let Ok(algorithm) = parse(&label) {
                 prop_assert_eq!(algorithm.to_string(), label);
             }
         }
 
         #[test]
-        fn no_text_makes_it_panic(label in "\\PC*") {
+        fn no_text_causes_a_panic(label in "\\PC*") {
             let _ = parse(&label);
         }
     }

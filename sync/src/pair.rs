@@ -120,13 +120,13 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         match self.algorithm {
             OffsetAlgorithm::Skampi { early_exit, .. } => {
                 let mut estimator = SkampiOffset::<C, R>::new();
-                let (quickest, mut made) = (&mut self.quickest, 0);
+                let (quickest, mut exchange_count) = (&mut self.quickest, 0);
                 let take = |exchange: Exchange<C, R>| {
                     estimator.push(exchange)?;
-                    made += 1;
+                    exchange_count += 1;
                     *quickest = exchange.round_trip().min(*quickest);
                     Ok(early_exit
-                        && made >= MIN_EXCHANGES_BEFORE_EXIT
+                        && exchange_count >= MIN_EXCHANGES_BEFORE_EXIT
                         && is_near_quickest(exchange.round_trip(), *quickest))
                 };
                 session
@@ -139,9 +139,9 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     Some(known) => known,
                     None => {
                         let mut mean = MeanRoundTrip::new();
-                        let before = exchanges..2 * exchanges;
+                        let remaining = exchanges..2 * exchanges;
                         session
-                            .run_exchanges::<R>(SendMode::Synchronous, before, |exchange| {
+                            .run_exchanges::<R>(SendMode::Synchronous, remaining, |exchange| {
                                 continue_after(mean.push(exchange))
                             })
                             .await?;
@@ -202,8 +202,8 @@ fn is_near_quickest(round_trip: Duration, quickest: Duration) -> bool {
 }
 
 /// Continues with further exchanges unless the last one failed.
-fn continue_after(taken: Result<(), FitError>) -> Result<bool, FitError> {
-    taken.map(|()| false)
+fn continue_after(result: Result<(), FitError>) -> Result<bool, FitError> {
+    result.map(|()| false)
 }
 
 /// Answers a client that measures its offset to the time `base` of this rank's `clock`: all
@@ -265,20 +265,20 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
         mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
     ) -> Result<(), SyncError> {
         let last = remaining.start;
-        let mut before: Option<RawExchange<R>> = None;
+        let mut pending_exchange: Option<RawExchange<R>> = None;
         for remaining in remaining.rev() {
-            let mut enough = Ok(false);
-            let meanwhile =
-                || enough = before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps)));
-            let stamps = self.exchange(send_mode, remaining, meanwhile).await?;
-            if enough != Ok(false) {
+            let mut done = Ok(false);
+            let while_waiting =
+                || done = pending_exchange.map_or(Ok(false), |raw| take(self.to_exchange(raw)));
+            let raw = self.exchange(send_mode, remaining, while_waiting).await?;
+            if done != Ok(false) {
                 return self
-                    .finish_early(send_mode, remaining, enough.map(|_| stamps), take)
+                    .finish_early(send_mode, remaining, done.map(|_| raw), take)
                     .await;
             }
-            before = Some(stamps);
+            pending_exchange = Some(raw);
         }
-        match before.map_or(Ok(false), |stamps| take(self.exchange_of(stamps))) {
+        match pending_exchange.map_or(Ok(false), |raw| take(self.to_exchange(raw))) {
             Ok(_) => Ok(()),
             Err(why) => self.finish_early(send_mode, last, Err(why), take).await,
         }
@@ -299,8 +299,8 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
         } else {
             None
         };
-        for stamps in [Some(pending?), last].into_iter().flatten() {
-            take(self.exchange_of(stamps))?;
+        for raw in [Some(pending?), last].into_iter().flatten() {
+            take(self.to_exchange(raw))?;
         }
         Ok(())
     }
@@ -309,7 +309,7 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
         &self,
         send_mode: SendMode,
         remaining: u64,
-        meanwhile: impl FnOnce(),
+        while_waiting: impl FnOnce(),
     ) -> Result<RawExchange<R>, CommError> {
         let request = OffsetRequest {
             remaining,
@@ -321,7 +321,7 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
             SendMode::Standard => self.comm.send(self.reference, request).await?,
             SendMode::Synchronous => self.comm.send_sync(self.reference, request).await?,
         }
-        meanwhile();
+        while_waiting();
         let answered = self.comm.recv(self.reference).await?;
         let received = self.clock.close();
         Ok(RawExchange {
@@ -331,12 +331,12 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
         })
     }
 
-    fn exchange_of<R: Domain>(&self, stamps: RawExchange<R>) -> Exchange<C, R> {
+    fn to_exchange<R: Domain>(&self, raw: RawExchange<R>) -> Exchange<C, R> {
         let RawExchange {
             sent,
             answered,
             received,
-        } = stamps;
+        } = raw;
         Exchange {
             sent: self.base.apply(sent),
             answered,

@@ -153,7 +153,7 @@ mod tests {
     use downbeat_clock_core::{Counter, Global, Local, Node, TickRate};
     use proptest::prelude::*;
 
-    fn comes_back<P: Payload + PartialEq + Debug>(payload: P) {
+    fn assert_round_trip<P: Payload + PartialEq + Debug>(payload: P) {
         let mut words = to_words(payload);
         // A receiver gets only the payload's own words.
         words[P::WORDS..].fill(0);
@@ -162,17 +162,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_put_is_got(word: u64, number: i64, some: [u64; 3], full: [u64; 6], hz in 1_u64..1 << 40) {
-            comes_back(());
-            comes_back(word);
-            comes_back(number);
-            comes_back(some);
-            comes_back(full);
-            comes_back(Ticks(word));
-            comes_back(Duration::from_nanos(number));
-            comes_back(Timestamp::<Global>::from_nanos(number));
+        fn payloads_are_read_as_written(word: u64, number: i64, some: [u64; 3], full: [u64; 6], hz in 1_u64..1 << 40) {
+            assert_round_trip(());
+            assert_round_trip(word);
+            assert_round_trip(number);
+            assert_round_trip(some);
+            assert_round_trip(full);
+            assert_round_trip(Ticks(word));
+            assert_round_trip(Duration::from_nanos(number));
+            assert_round_trip(Timestamp::<Global>::from_nanos(number));
             let rate = TickRate::from_hz(hz).unwrap();
-            comes_back(ClockModel::<Counter, Local>::through(Ticks(0), Timestamp::from_nanos(number / 2), rate).unwrap());
+            assert_round_trip(ClockModel::<Counter, Local>::through(Ticks(0), Timestamp::from_nanos(number / 2), rate).unwrap());
         }
 
         #[test]
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_between_other_clocks_is_recognized() {
+    fn a_model_between_other_clocks_is_refused() {
         let words = to_words(ClockModel::<Local, Global>::IDENTITY);
         assert_eq!(ClockModel::<Local, Node>::get(&words), None);
     }

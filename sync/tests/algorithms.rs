@@ -1,10 +1,10 @@
-//! Every algorithm over threads whose clocks are wrong in a known way, against the truth: exact, whatever the machine
-//! is busy with.
+//! Every algorithm over threads whose clocks have known errors, compared with the truth: exact,
+//! independent of the load of the machine.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test, that is how a failure is told"
+    reason = "tests report failures by panics"
 )]
 
 mod common;
@@ -16,9 +16,9 @@ use downbeat_sync::{
 };
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
 
-type Skewed = SkewedClock<SystemClock>;
+type WrongClock = SkewedClock<SystemClock>;
 
-/// Numbers of ranks that meet every remainder of a tree.
+/// Numbers of ranks with every shape of a tree.
 const RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
 const FLAT: [&str; 10] = [
@@ -34,7 +34,7 @@ const FLAT: [&str; 10] = [
     "hca3-offset/skampi/30",
 ];
 
-/// One true clock for all ranks.
+/// Returns one true clock for all ranks.
 fn truth() -> (SystemClock, ClockModel<Counter, Truth>) {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
     (
@@ -43,7 +43,7 @@ fn truth() -> (SystemClock, ClockModel<Counter, Truth>) {
     )
 }
 
-/// Ranks that are ahead by very different amounts, and drift by some parts per million.
+/// Ranks whose offsets differ widely, and whose drifts differ by some parts per million.
 fn skew(rank: u32, drifting: bool) -> Skew {
     let rank = i64::from(rank);
     let offset = Duration::from_millis(rank * rank * 700 - 1_000);
@@ -59,8 +59,8 @@ fn skew(rank: u32, drifting: bool) -> Skew {
     }
 }
 
-/// What a rank has, and by how much its global clock is off from that of rank 0 at an instant just after.
-struct Outcome {
+/// Result of a rank, and the error of its global clock relative to that of rank 0 just afterwards.
+struct ThreadOutcome {
     result: Result<Synchronized, SyncError>,
     error: Option<i64>,
     took: Duration,
@@ -70,57 +70,60 @@ fn synchronize(
     label: &str,
     ranks: u32,
     drifting: bool,
-    place: fn(u32) -> RankPlacement,
-) -> Vec<Outcome> {
+    placement: fn(u32) -> RankPlacement,
+) -> Vec<ThreadOutcome> {
     let algorithm: Algorithm = label.parse().unwrap();
     let (raw, model) = truth();
     let found = run(ranks, move |comm| {
-        let clock = Skewed::new(raw, model, skew(comm.rank(), drifting)).unwrap();
-        let base = Skewed::nominal_model().unwrap();
-        let me = LocalClock::new(&clock, base).placement(place(comm.rank()));
+        let clock = WrongClock::new(raw, model, skew(comm.rank(), drifting)).unwrap();
+        let base = WrongClock::nominal_model().unwrap();
+        let me = LocalClock::new(&clock, base).placement(placement(comm.rank()));
         let began = clock.true_now();
         let result = algorithm.synchronize_blocking(&me, comm);
         (result, clock, began)
     });
     let ranks = found.unwrap();
-    // Global time is what rank 0 believes.
+    // Global time is the local time of rank 0.
     let now = ranks
         .iter()
         .map(|(_, clock, _)| clock.true_now())
         .max()
         .unwrap();
-    let global = Skewed::nominal_model()
+    let global = WrongClock::nominal_model()
         .unwrap()
         .apply(ranks[0].1.ticks_at(now))
         .as_nanos();
-    let outcome =
-        |(result, clock, began): &(Result<Synchronized, SyncError>, Skewed, Timestamp<Truth>)| {
-            Outcome {
-                result: *result,
-                error: result
-                    .ok()
-                    .map(|found| found.model.apply(clock.ticks_at(now)).as_nanos() - global),
-                took: now - *began,
-            }
-        };
+    let outcome = |(result, clock, began): &(
+        Result<Synchronized, SyncError>,
+        WrongClock,
+        Timestamp<Truth>,
+    )| {
+        ThreadOutcome {
+            result: *result,
+            error: result
+                .ok()
+                .map(|found| found.model.apply(clock.ticks_at(now)).as_nanos() - global),
+            took: now - *began,
+        }
+    };
     ranks.iter().map(outcome).collect()
 }
 
-fn one_place(_: u32) -> RankPlacement {
+fn same_placement(_: u32) -> RankPlacement {
     RankPlacement::default()
 }
 
-/// Tries until the clocks could be fitted: on a busy machine eight points within some microseconds can be so far off that
-/// the line through them is no clock's, and a single offset can take so long that drift contradicts it. Then all ranks
-/// must fail, and one must say so.
-fn synchronize_at_last(
+/// Retries until the clocks could be fitted: on a busy machine eight points within some
+/// microseconds can be so wrong that the line through them is invalid, and a single offset can take
+/// so long that drift contradicts it. Then all ranks must fail, and one must report the cause.
+fn synchronize_with_retries(
     label: &str,
     ranks: u32,
     drifting: bool,
-    place: fn(u32) -> RankPlacement,
-) -> Vec<Outcome> {
+    placement: fn(u32) -> RankPlacement,
+) -> Vec<ThreadOutcome> {
     for _ in 0..100 {
-        let outcomes = synchronize(label, ranks, drifting, place);
+        let outcomes = synchronize(label, ranks, drifting, placement);
         if outcomes.iter().all(|outcome| outcome.result.is_ok()) {
             return outcomes;
         }
@@ -133,30 +136,33 @@ fn synchronize_at_last(
             outcomes.len(),
             "{label}: some ranks failed and some did not: {failures:?}"
         );
-        let unfit = |why: &SyncError| matches!(why, SyncError::Model(_) | SyncError::Fit(_));
+        let is_fit_error = |why: &SyncError| matches!(why, SyncError::Model(_) | SyncError::Fit(_));
         let other = |why: &SyncError| matches!(why, SyncError::OtherRank(_));
         assert!(
-            failures.iter().any(unfit) && failures.iter().all(|why| unfit(why) || other(why)),
+            failures.iter().any(is_fit_error)
+                && failures.iter().all(|why| is_fit_error(why) || other(why)),
             "{failures:?}"
         );
     }
     panic!("{label}: the clocks could not be fitted in 100 tries");
 }
 
-/// That clocks which keep their distance are found to within what the algorithm itself calls possible.
+/// Asserts that constant offsets are found within the error bound of the algorithm.
 ///
-/// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
-/// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
-/// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
+/// Each offset is off by its half width at most, and so is a line in the middle of its points. From
+/// there to now the line is off by its slope, which should be one. The slopes of the lines that a
+/// model was composed of are not known individually; but each is the ratio of the rates of two
+/// ranks, and no model was composed of more than `hops`.
 fn assert_within_the_half_widths(
     label: &str,
     ranks: u32,
     hops: f64,
-    place: fn(u32) -> RankPlacement,
+    placement: fn(u32) -> RankPlacement,
 ) {
-    let outcomes = synchronize_at_last(label, ranks, false, place);
-    let steepness =
-        |outcome: &Outcome| (outcome.result.unwrap().model.rate().nanos_per_tick() - 1.0).abs();
+    let outcomes = synchronize_with_retries(label, ranks, false, placement);
+    let steepness = |outcome: &ThreadOutcome| {
+        (outcome.result.unwrap().model.rate().nanos_per_tick() - 1.0).abs()
+    };
     let steepest = outcomes.iter().map(steepness).fold(0.0, f64::max);
     for (rank, outcome) in outcomes.iter().enumerate() {
         let (found, error) = (outcome.result.unwrap(), outcome.error.unwrap());
@@ -164,7 +170,8 @@ fn assert_within_the_half_widths(
             assert_eq!(error, 0, "{label}, rank 0 of {ranks}");
             continue;
         }
-        // Estimators other than SKaMPI's know no bound; but no exchange takes longer than the whole synchronization.
+        // Estimators other than SKaMPI's have no bound; but no exchange takes longer than the whole
+        // synchronization.
         let took = outcome.took.as_nanos() as f64;
         let width = found
             .quality
@@ -188,12 +195,12 @@ fn constant_offsets_are_found_to_within_the_half_widths() {
     ];
     for label in FLAT.into_iter().chain(estimators) {
         for ranks in RANKS {
-            assert_within_the_half_widths(label, ranks, 4.0, one_place);
+            assert_within_the_half_widths(label, ranks, 4.0, same_placement);
         }
     }
 }
 
-/// Lines learn the drift; that of offsets is the whole error, and known.
+/// Lines learn the drift; for offsets the drift is the whole error, and known.
 #[test]
 fn a_line_learns_the_drift_and_an_offset_does_not() {
     for (label, learns) in [
@@ -201,7 +208,7 @@ fn a_line_learns_the_drift_and_an_offset_does_not() {
         ("jk/10/skampi/50", true),
         ("hca3-offset/skampi/50", false),
     ] {
-        for (rank, outcome) in synchronize_at_last(label, 4, true, one_place)
+        for (rank, outcome) in synchronize_with_retries(label, 4, true, same_placement)
             .into_iter()
             .enumerate()
         {
@@ -217,8 +224,8 @@ fn a_line_learns_the_drift_and_an_offset_does_not() {
 
 #[test]
 fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
-    // Two sockets per node, and ranks dealt out like cards, as some launchers do.
-    let place = |rank: u32| RankPlacement {
+    // Two sockets per node, and ranks assigned to nodes round-robin, as some launchers do.
+    let placement = |rank: u32| RankPlacement {
         node: rank % 3,
         socket: rank / 3 % 2,
     };
@@ -230,32 +237,32 @@ fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
     ];
     for label in labels {
         for ranks in [1, 2, 3, 5, 8, 13] {
-            assert_within_the_half_widths(label, ranks, 10.0, place);
+            assert_within_the_half_widths(label, ranks, 10.0, placement);
         }
     }
 }
 
 #[test]
-fn nodes_that_share_a_clock_need_only_be_told_within() {
-    // Ranks of a node are ahead by the same amount, those of another by another.
+fn ranks_of_a_node_with_one_clock_adopt_one_model() {
+    // The ranks of a node have the same offset; other nodes have others.
     let ahead = |rank: u32| Duration::from_secs(i64::from(rank / 2) * 50);
-    let place = |rank: u32| RankPlacement {
+    let placement = |rank: u32| RankPlacement {
         node: rank / 2,
         socket: 0,
     };
-    let found = on_one_clock(
+    let found = synchronize_one_clock(
         6,
         "h2hca(hca3/8/skampi/30,prop)",
         |rank| u64::from(rank / 2),
         ahead,
-        place,
+        placement,
     );
     let models: Vec<_> = found.into_iter().map(|rank| rank.unwrap().model).collect();
     assert!(models[0] == models[1] && models[2] == models[3] && models[4] == models[5]);
     assert!(models[0] != models[2] && models[2] != models[4]);
 
-    // The same ranks on one node do not share a clock, and the node's first rank is not to blame.
-    let found = on_one_clock(
+    // The same ranks on one node do not share a clock, and the node's first rank does not fail.
+    let found = synchronize_one_clock(
         6,
         "h2hca(hca3/8/skampi/30,prop)",
         |_| 7,
@@ -270,19 +277,19 @@ fn nodes_that_share_a_clock_need_only_be_told_within() {
     assert_eq!(found[0], Err(SyncError::OtherRank(2)));
 }
 
-/// Ranks that all read one clock, but for those that are ahead of it.
-fn on_one_clock(
+/// Ranks that all read one clock, except those that are ahead of it.
+fn synchronize_one_clock(
     ranks: u32,
     label: &str,
     source: fn(u32) -> u64,
     ahead: fn(u32) -> Duration,
-    place: fn(u32) -> RankPlacement,
+    placement: fn(u32) -> RankPlacement,
 ) -> Vec<Result<Synchronized, SyncError>> {
     let algorithm: Algorithm = label.parse().unwrap();
     let (raw, model) = truth();
     let found = run(ranks, move |comm| {
         let offset = ahead(comm.rank());
-        let clock = Skewed::new(
+        let clock = WrongClock::new(
             raw,
             model,
             Skew {
@@ -291,10 +298,10 @@ fn on_one_clock(
             },
         )
         .unwrap();
-        let base = Skewed::nominal_model().unwrap();
+        let base = WrongClock::nominal_model().unwrap();
         let me = LocalClock::new(&clock, base)
             .source(source(comm.rank()))
-            .placement(place(comm.rank()));
+            .placement(placement(comm.rank()));
         algorithm.synchronize_blocking(&me, comm)
     });
     found.unwrap()
@@ -303,15 +310,15 @@ fn on_one_clock(
 #[test]
 fn ranks_of_one_source_adopt_the_model_of_the_first() {
     for ranks in RANKS {
-        let found = on_one_clock(ranks, "prop", |_| 7, |_| Duration::ZERO, one_place);
+        let found = synchronize_one_clock(ranks, "prop", |_| 7, |_| Duration::ZERO, same_placement);
         let first = found[0].unwrap().model;
         assert!(found.iter().all(|rank| rank.unwrap().model == first));
     }
 }
 
 #[test]
-fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks() {
-    // As emulated hosts are: one boot id, another CLOCK_MONOTONIC.
+fn different_clocks_with_the_same_source_fail_on_all_ranks() {
+    // Like emulated hosts, which share a boot id but not CLOCK_MONOTONIC.
     let ahead = |rank| {
         if rank == 2 {
             Duration::from_secs(1_000)
@@ -319,7 +326,7 @@ fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks() {
             Duration::ZERO
         }
     };
-    let found = on_one_clock(4, "prop", |_| 7, ahead, one_place);
+    let found = synchronize_one_clock(4, "prop", |_| 7, ahead, same_placement);
     assert!(
         matches!(found[2], Err(SyncError::OtherSource { offset, half_width })
         if (offset - Duration::from_secs(1_000)).abs() <= half_width),
@@ -332,13 +339,13 @@ fn a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks() {
 }
 
 #[test]
-fn a_source_of_another_name_is_refused_even_if_it_agrees() {
-    let found = on_one_clock(
+fn different_sources_are_refused_even_if_their_clocks_agree() {
+    let found = synchronize_one_clock(
         3,
         "prop",
         |rank| if rank == 1 { 8 } else { 7 },
         |_| Duration::ZERO,
-        one_place,
+        same_placement,
     );
     assert!(
         matches!(found[1], Err(SyncError::OtherSource { .. })),
@@ -352,8 +359,8 @@ fn a_source_of_another_name_is_refused_even_if_it_agrees() {
 }
 
 #[test]
-fn clocks_that_are_one_already_are_left_alone() {
-    for (rank, outcome) in synchronize("none", 3, false, one_place)
+fn the_algorithm_none_changes_no_clock() {
+    for (rank, outcome) in synchronize("none", 3, false, same_placement)
         .into_iter()
         .enumerate()
     {
@@ -363,7 +370,7 @@ fn clocks_that_are_one_already_are_left_alone() {
 }
 
 #[test]
-fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it() {
+fn different_algorithms_are_an_error_on_all_ranks() {
     for ranks in RANKS.into_iter().skip(1) {
         let found = run(ranks, move |comm| {
             let label = if comm.rank() == ranks - 1 {
@@ -371,7 +378,7 @@ fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it() {
             } else {
                 "jk/10/skampi/11"
             };
-            let (clock, base) = (truth().0, Skewed::nominal_model().unwrap());
+            let (clock, base) = (truth().0, WrongClock::nominal_model().unwrap());
             let me = LocalClock::new(&clock, base);
             label
                 .parse::<Algorithm>()
@@ -388,10 +395,10 @@ fn ranks_that_are_asked_for_different_algorithms_all_hear_of_it() {
     }
 }
 
-/// A clock that steps back by a second at every 50th reading.
-struct Stepping(SystemClock, std::cell::Cell<u64>);
+/// Clock that steps back by a second at every 50th reading.
+struct SteppingClock(SystemClock, std::cell::Cell<u64>);
 
-impl Clock for Stepping {
+impl Clock for SteppingClock {
     fn ticks(&self) -> Ticks {
         let reads = self.1.replace(self.1.get() + 1);
         Ticks(self.0.ticks().0 - reads / 50 * 1_000_000_000)
@@ -415,7 +422,7 @@ fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks() {
                 let base =
                     ClockModel::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE).unwrap();
                 if comm.rank() == stepping {
-                    let clock = Stepping(raw, std::cell::Cell::new(0));
+                    let clock = SteppingClock(raw, std::cell::Cell::new(0));
                     return algorithm.synchronize_blocking(&LocalClock::new(&clock, base), comm);
                 }
                 algorithm.synchronize_blocking(&LocalClock::new(&raw, base), comm)
@@ -437,14 +444,14 @@ fn a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks() {
 }
 
 #[test]
-fn a_rank_that_leaves_ends_it_for_all() {
+fn a_rank_that_leaves_fails_the_synchronization_on_all_ranks() {
     for label in FLAT {
         let algorithm: Algorithm = label.parse().unwrap();
         let found = run(4, move |comm| {
             if comm.rank() == 3 {
                 return None;
             }
-            let (clock, base) = (truth().0, Skewed::nominal_model().unwrap());
+            let (clock, base) = (truth().0, WrongClock::nominal_model().unwrap());
             let me = LocalClock::new(&clock, base);
             Some(algorithm.synchronize_blocking(&me, comm))
         });

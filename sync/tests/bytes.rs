@@ -1,4 +1,5 @@
-//! More bytes than a message holds, between threads and between simulated ranks; over MPI, see the tests that span crates.
+//! Transfers of more bytes than a message holds, between threads and between simulated ranks; those
+//! over MPI are in the tests that span crates.
 
 #[path = "common/bytes.rs"]
 mod bytes;
@@ -40,7 +41,7 @@ fn between_simulated_ranks() {
 }
 
 #[test]
-fn from_a_rank_that_left_in_the_middle() {
+fn from_a_rank_that_left_during_a_transfer() {
     let program = async |comm: &SimComm| match comm.rank() {
         0 => comm.send(1, [0_u64; 6]).await,
         _ => comm.recv_bytes(0, &mut [0; 49]).await,

@@ -1,9 +1,6 @@
-//! The accuracy check over threads whose clocks are apart by a known amount.
+//! The accuracy check over threads whose clocks have known offsets.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 mod common;
 
@@ -14,7 +11,7 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, T
 use downbeat_sync::{AccuracyCheck, Comm, RankOffset, RankSample, SyncError};
 use downbeat_timers::{SystemClock, SystemClockId};
 
-/// Clocks that are one, but for a constant.
+/// Constant offset of each rank's clock.
 fn ahead(rank: u32) -> Duration {
     Duration::from_micros(i64::from(rank) * 300 - 700)
 }
@@ -26,8 +23,8 @@ fn check(ranks: RankSample) -> AccuracyCheck {
     }
 }
 
-/// What rank 0 sees of so many others.
-fn seen(ranks: u32, sample: RankSample) -> Vec<RankOffset> {
+/// Runs the check with this number of ranks, and returns the offsets that rank 0 gets.
+fn offsets(ranks: u32, sample: RankSample) -> Vec<RankOffset> {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
     let start = clock.ticks();
     let found = run(ranks, move |comm| {
@@ -44,13 +41,13 @@ fn seen(ranks: u32, sample: RankSample) -> Vec<RankOffset> {
 }
 
 #[test]
-fn what_is_seen_is_the_truth_to_within_the_half_width() {
+fn measured_offsets_are_true_within_the_half_width() {
     for ranks in [1, 2, 3, 5, 8] {
-        let seen = seen(ranks, RankSample::ALL);
-        assert!(seen.iter().map(|seen| seen.rank).eq(1..ranks));
-        for RankOffset { rank, sample } in seen {
+        let offsets = offsets(ranks, RankSample::ALL);
+        assert!(offsets.iter().map(|offset| offset.rank).eq(1..ranks));
+        for RankOffset { rank, sample } in offsets {
             let (sample, truth) = (sample.unwrap(), ahead(rank) - ahead(0));
-            // A nanosecond for the rounding of stamps.
+            // A nanosecond for the rounding of timestamps.
             let certain = sample.half_width.unwrap() + Duration::from_nanos(1);
             assert!(
                 (sample.offset - truth).abs() <= certain,
@@ -61,17 +58,22 @@ fn what_is_seen_is_the_truth_to_within_the_half_width() {
 }
 
 #[test]
-fn only_the_ranks_of_the_sample_are_looked_at() {
+fn only_the_ranks_of_the_sample_are_measured() {
     let sample = RankSample::new(0.4, 3).unwrap();
     let wanted: Vec<u32> = (1..20).filter(|rank| sample.contains(*rank)).collect();
     assert!((1..19).contains(&wanted.len()), "the sample is none");
-    assert!(seen(20, sample).iter().map(|seen| seen.rank).eq(wanted));
+    assert!(
+        offsets(20, sample)
+            .iter()
+            .map(|offset| offset.rank)
+            .eq(wanted)
+    );
 }
 
-/// Runs backwards from the 20th reading on.
-struct Failing(SystemClock, Cell<u64>);
+/// Clock that runs backwards from the 20th reading on.
+struct BackwardClock(SystemClock, Cell<u64>);
 
-impl Clock for Failing {
+impl Clock for BackwardClock {
     fn ticks(&self) -> Ticks {
         let reading = self.1.replace(self.1.get() + 1);
         Ticks(if reading < 20 {
@@ -94,7 +96,7 @@ fn a_clock_that_runs_backwards_fails_the_check_on_all_ranks() {
         .unwrap();
         if comm.rank() == 2 {
             return check(RankSample::ALL).measure_blocking(
-                &Failing(clock, Cell::new(0)),
+                &BackwardClock(clock, Cell::new(0)),
                 model,
                 comm,
             );

@@ -1,5 +1,5 @@
-//! What loom cannot show of a mailbox: that a message was read before the next one overwrites it. On real cores, with
-//! everything that the compiler and the processor reorder.
+//! Stress test of mailboxes on real cores, with all reordering of the compiler and the processor.
+//! Loom cannot show that a message was read before the next one overwrites it.
 
 use std::hint;
 use std::thread;
@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 
 use downbeat_sync::internal::{Departure, Mailbox, MailboxBlocked};
 
-/// So many messages, or as many as there is time for: on busy cores most of it goes to other processes.
+/// Maximum number of messages; on busy cores the time limit ends the test earlier.
 const MESSAGES: u64 = 300_000;
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Every word of a message follows from its number, differently.
+/// Each word of a message is derived differently from its number.
 fn message(number: u64) -> [u64; 6] {
     [1_u64, 3, 5, 7, 9, 11].map(|factor| number.wrapping_mul(factor).rotate_left(factor as u32))
 }
 
-/// Spins a little, because the other one may be on another core, and lets it run, because it may be not.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Result<T, Departure> {
+/// Spins a little, because the other thread may be on another core, and then yields, because it may
+/// not be.
+fn retry<T>(mut attempt: impl FnMut() -> Result<T, MailboxBlocked>) -> Result<T, Departure> {
     loop {
         for _ in 0..100 {
             match attempt() {
@@ -34,7 +35,7 @@ fn send_all(mailbox: &Mailbox<6>) {
     let began = Instant::now();
     for number in (0..MESSAGES).take_while(|_| began.elapsed() < LONGEST) {
         assert_eq!(
-            patiently(|| mailbox.try_put(&message(number), 6)),
+            retry(|| mailbox.try_put(&message(number), 6)),
             Ok(()),
             "message {number}"
         );
@@ -42,10 +43,10 @@ fn send_all(mailbox: &Mailbox<6>) {
     mailbox.end_sending(Departure::Left);
 }
 
-/// How many came.
+/// Returns the number of received messages.
 fn receive_all(mailbox: &Mailbox<6>) -> u64 {
     for number in 0.. {
-        match patiently(|| mailbox.try_take(6)) {
+        match retry(|| mailbox.try_take(6)) {
             Ok(found) => assert_eq!(found, (message(number), 6), "message {number}"),
             Err(how) => {
                 assert_eq!(how, Departure::Left);
@@ -66,7 +67,7 @@ fn every_message_arrives_whole_and_once() {
 }
 
 #[test]
-fn mailboxes_side_by_side_do_not_disturb_each_other() {
+fn adjacent_mailboxes_do_not_affect_each_other() {
     let mailboxes = [(); 3].map(|()| Mailbox::new());
     thread::scope(|scope| {
         for mailbox in &mailboxes {

@@ -1,7 +1,7 @@
-//! Offsets between ranks whose clocks are wrong in a known way, against the truth: exact, whatever the machine is busy
-//! with.
+//! Offsets between ranks whose clocks have known errors, compared with the truth: exact,
+//! independent of the load of the machine.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail like the test")]
+#![expect(clippy::unwrap_used, reason = "test helpers fail like tests")]
 
 mod common;
 
@@ -16,38 +16,38 @@ use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
 
 const EXCHANGES: NonZeroU32 = NonZeroU32::new(50).unwrap();
 
-type Skewed = SkewedClock<SystemClock>;
+type ClientClock = SkewedClock<SystemClock>;
 
-/// What a client measured, and when it began to measure at all.
+/// Result of a client, and the times of its first measurement and of the end of this one.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct ClientResult {
     result: Result<OffsetSample<Local>, SyncError>,
     began: Timestamp<Truth>,
     ended: Timestamp<Truth>,
 }
 
-/// The clocks of all ranks: skews of one true clock.
-fn clocks(skews: &[Skew]) -> Vec<Skewed> {
+/// Clocks of all ranks: skews of one true clock.
+fn clocks(skews: &[Skew]) -> Vec<ClientClock> {
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
     let truth =
         ClockModel::<Counter, Truth>::through(raw.ticks(), Timestamp::ORIGIN, SystemClock::RATE)
             .unwrap();
     skews
         .iter()
-        .map(|skew| Skewed::new(raw, truth, skew.clone()).unwrap())
+        .map(|skew| ClientClock::new(raw, truth, skew.clone()).unwrap())
         .collect()
 }
 
-/// Every rank but the first measures its offset to the first, twice.
-fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
+/// Every rank except the first measures its offset to the first, twice.
+fn measure(algorithm: OffsetAlgorithm, clocks: Vec<ClientClock>) -> Vec<ClientResult> {
     let found = run(clocks.len() as u32, move |comm| {
         let clock = &clocks[comm.rank() as usize];
-        let local = Skewed::nominal_model().unwrap();
+        let local = ClientClock::nominal_model().unwrap();
         if comm.rank() == 0 {
             let global = ClockModel::<Counter, Global>::through(
-                Skewed::ZERO,
+                ClientClock::ZERO,
                 Timestamp::ORIGIN,
-                Skewed::RATE,
+                ClientClock::RATE,
             )
             .unwrap();
             for client in (1..comm.size()).flat_map(|client| [client; 2]) {
@@ -56,11 +56,11 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
             return vec![];
         }
         let mut client = OffsetClient::<Local, Global>::new(algorithm, 0).unwrap();
-        // The second measurement stands on the round trip of the first.
+        // The second measurement uses the round trip of the first.
         let began = clock.true_now();
         let mut measure = || {
             let result = client.measure_blocking(clock, &local, comm);
-            Found {
+            ClientResult {
                 result,
                 began,
                 ended: clock.true_now(),
@@ -71,8 +71,8 @@ fn measure(algorithm: OffsetAlgorithm, clocks: Vec<Skewed>) -> Vec<Found> {
     found.unwrap().concat()
 }
 
-/// Clocks that are ahead by so much.
-fn constant(offsets: &[Duration]) -> Vec<Skewed> {
+/// Clocks with these constant offsets.
+fn constant(offsets: &[Duration]) -> Vec<ClientClock> {
     clocks(
         &offsets
             .iter()
@@ -92,8 +92,8 @@ const OFFSETS: [Duration; 5] = [
     Duration::from_secs(86_400),
 ];
 
-/// What is found of clocks that keep their distance: `(sample, true offset, how long the client took)`.
-fn found_of_constant(
+/// Results for clocks with constant offsets: `(sample, true offset, time that the client took)`.
+fn results_with_constant_offsets(
     algorithm: OffsetAlgorithm,
     ranks: usize,
 ) -> Vec<(OffsetSample<Local>, Duration, Duration)> {
@@ -116,7 +116,8 @@ fn found_of_constant(
 #[test]
 fn the_interval_of_skampi_contains_the_truth() {
     for ranks in 2..=5 {
-        for (sample, truth, session) in found_of_constant(OffsetAlgorithm::skampi(EXCHANGES), ranks)
+        for (sample, truth, session) in
+            results_with_constant_offsets(OffsetAlgorithm::skampi(EXCHANGES), ranks)
         {
             let half_width = sample.half_width.unwrap();
             assert!(
@@ -128,12 +129,12 @@ fn the_interval_of_skampi_contains_the_truth() {
     }
 }
 
-/// Whatever exchanges say, they are wrong by no more than they took.
+/// The error of every estimate is at most the time that its exchanges took.
 #[test]
-fn no_estimate_is_wrong_by_more_than_its_exchanges_took() {
+fn errors_are_at_most_the_duration_of_the_exchanges() {
     for algorithm in OffsetAlgorithm::all(EXCHANGES) {
         for ranks in 2..=5 {
-            for (sample, truth, session) in found_of_constant(algorithm, ranks) {
+            for (sample, truth, session) in results_with_constant_offsets(algorithm, ranks) {
                 assert!(
                     (sample.offset - truth).abs() <= session,
                     "{algorithm}: {sample:?} in {session}, truth {truth}"
@@ -143,8 +144,8 @@ fn no_estimate_is_wrong_by_more_than_its_exchanges_took() {
     }
 }
 
-/// A clock that drifts contradicts itself by its drift at most, and is otherwise found where it was at the sample's
-/// time.
+/// Exchanges of a drifting clock contradict each other by at most the drift; otherwise the clock is
+/// found where it was at the sample's time.
 #[test]
 fn a_drift_widens_the_interval_by_no_more_than_itself() {
     let drifts = [0.0, 3e-6, -20e-6];
@@ -157,7 +158,7 @@ fn a_drift_widens_the_interval_by_no_more_than_itself() {
     let found = measure(OffsetAlgorithm::skampi(EXCHANGES), clocks.clone());
     for (
         i,
-        Found {
+        ClientResult {
             result,
             began,
             ended,
@@ -166,13 +167,13 @@ fn a_drift_widens_the_interval_by_no_more_than_itself() {
     {
         let rank = 1 + i / 2;
         let (client, reference) = (&clocks[rank], &clocks[0]);
-        // Each of three stamps is rounded.
+        // Each of three timestamps is rounded.
         let drifted = Duration::from_nanos(
             ((ended - began).as_nanos() as f64 * drifts[rank].abs()) as i64 + 3,
         );
         match result {
             Ok(sample) => {
-                // To a nanosecond: the drift of the deviation is negligible.
+                // Correct to a nanosecond: the drift of the deviation is negligible.
                 let at =
                     Timestamp::<Truth>::from_nanos((sample.at - skews[rank].offset).as_nanos());
                 let at = at - (client.deviation(at) - skews[rank].offset);

@@ -1,9 +1,6 @@
-//! Every algorithm at sizes that no test machine has threads for.
+//! Every algorithm with more ranks than a test machine has threads.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 #[path = "common/simulated.rs"]
 mod simulated;
@@ -29,8 +26,8 @@ const LABELS: [&str; 15] = [
     "h3hca(hca/2/skampi/2,skampi/skampi/2,prop)",
 ];
 
-/// All ranks come to their end, and what they then take for global time is not nonsense.
-fn all_end_well(ranks: u32) {
+/// All ranks succeed, and their global times are roughly equal.
+fn all_ranks_succeed(ranks: u32) {
     let cluster = cluster(ranks, Network::typical(), Clocks::typical(), 1);
     let cluster = SimCluster {
         ranks_per_node: 16,
@@ -53,7 +50,8 @@ fn all_end_well(ranks: u32) {
             .map(|time| (*time - shown[0]).abs())
             .max()
             .unwrap();
-        // A line through two points some microseconds apart is a bad one, but it begins where it should.
+        // A line through two points some microseconds apart has a bad slope, but begins at the
+        // right time.
         assert!(
             label == "none" || worst.as_nanos() < 50_000_000,
             "{label}, {ranks} ranks: {worst}"
@@ -63,11 +61,11 @@ fn all_end_well(ranks: u32) {
 
 #[test]
 fn a_thousand_ranks_are_synchronized_by_every_algorithm() {
-    all_end_well(1_000);
+    all_ranks_succeed(1_000);
 }
 
-/// One more than a power of two, on which a tree is as deep as it gets.
+/// One more than a power of two, the maximum depth of a tree.
 #[test]
-fn four_thousand_and_some_ranks_are_synchronized_by_every_algorithm() {
-    all_end_well(4_097);
+fn more_than_four_thousand_ranks_are_synchronized_by_every_algorithm() {
+    all_ranks_succeed(4_097);
 }

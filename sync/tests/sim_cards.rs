@@ -1,4 +1,4 @@
-//! Simulated network cards: they pass on one message at a time, in true order of time.
+//! Simulated network cards: they transfer one message at a time, in the order of true time.
 
 #[path = "common/plain.rs"]
 mod plain;
@@ -15,7 +15,7 @@ use simulated::{cluster, synchronize};
 
 /// Two messages to each of two nodes, and one within the node, all sent at once.
 #[test]
-fn a_card_passes_on_one_message_at_a_time_and_knows_none_within_its_node() {
+fn a_card_sends_one_message_at_a_time_and_none_within_its_node() {
     let card = Card {
         gap: Duration::from_nanos(300),
         per_byte: 10.0,
@@ -51,14 +51,15 @@ fn a_card_passes_on_one_message_at_a_time_and_knows_none_within_its_node() {
         .map(Result::unwrap)
         .collect();
     assert_eq!(times[2], 0, "a message within the node waits for no card");
-    // A message of ten bytes occupies a card for 400 ns. Four leave one after the other, by the rank of the sender.
+    // A message of ten bytes occupies a card for 400 ns. Four leave one after the other, by the
+    // rank of the sender.
     let mut arrived = [times[3], times[4], times[6], times[7]];
     arrived.sort_unstable();
     assert_eq!(arrived, [1_000, 1_400, 1_800, 2_200]);
 }
 
 #[test]
-fn a_card_takes_in_one_message_at_a_time() {
+fn a_card_receives_one_message_at_a_time() {
     let card = Card {
         gap: Duration::from_nanos(300),
         per_byte: 0.0,
@@ -79,7 +80,7 @@ fn a_card_takes_in_one_message_at_a_time() {
             comm.send(0, ()).await?;
             return Ok(times);
         }
-        // In the order in which they come: the last rank was the first to send.
+        // In the order of arrival: the last rank was the first to send.
         for from in (1..6).rev() {
             comm.recv::<()>(from).await?;
             times.push(comm.true_now().as_nanos());
@@ -90,9 +91,10 @@ fn a_card_takes_in_one_message_at_a_time() {
     assert_eq!(times, [1_010, 1_310, 1_610, 1_910, 2_210]);
 }
 
-/// Rank 0 is simulated first and wants the card at 1.5 us; rank 1 wants it at 1 us, when it was sent for.
+/// Rank 0 is simulated first and needs the card at 1.5 us; rank 1 needs it at 1 us, when a message
+/// to it arrives.
 #[test]
-fn a_card_serves_first_who_comes_first_in_true_time() {
+fn a_card_serves_messages_in_the_order_of_true_time() {
     let card = Card {
         gap: Duration::from_micros(2),
         per_byte: 0.0,
@@ -129,20 +131,21 @@ fn a_card_serves_first_who_comes_first_in_true_time() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
-    /// A card that is never occupied changes nothing, although every message then passes through the events.
+    /// A card that is never occupied changes nothing, although every message is then processed by
+    /// events.
     #[test]
-    fn infinitely_fast_cards_are_no_cards(ranks in 1_u32..40, ranks_per_node in 1_u32..5, seed: u64) {
+    fn infinitely_fast_cards_change_nothing(ranks in 1_u32..40, ranks_per_node in 1_u32..5, seed: u64) {
         let found = |card| {
             let network = Network { card, ..Network::typical() };
             let cluster = SimCluster { ranks_per_node, ..cluster(ranks, network, Clocks::typical(), seed) };
             let outcomes = synchronize(&cluster, "h2hca(hca3/3/skampi/4,hca/3/mean-rtt/4)");
-            let shown = |outcome: &simulated::Outcome| outcome.clock.ticks_at(outcome.done);
+            let shown = |outcome: &simulated::SimOutcome| outcome.clock.ticks_at(outcome.done);
             outcomes.iter().map(|outcome| (outcome.result, outcome.done, shown(outcome))).collect::<Vec<_>>()
         };
         prop_assert_eq!(found(None), found(Some(Card { gap: Duration::ZERO, per_byte: 0.0 })));
     }
 
-    /// Messages to and fro, at random: cards make nothing earlier, and nobody gets stuck.
+    /// Random messages: cards never make an arrival earlier, and there is no deadlock.
     #[test]
     fn slow_cards_make_nothing_earlier(ranks in 2_u32..20, rounds in 1_u32..20, seed: u64) {
         let found = |card| {

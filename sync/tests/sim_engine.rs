@@ -1,4 +1,4 @@
-//! The simulator itself: what a simulated rank can rely on.
+//! Guarantees of the simulator to a simulated rank.
 
 #[path = "common/plain.rs"]
 mod plain;
@@ -13,7 +13,7 @@ use downbeat_sync::{
     NetworkLink, RankPlacement, SimClock, SimCluster, SimComm, VirtualTime,
 };
 use plain::plain;
-use simulated::{Outcome, cluster, synchronize};
+use simulated::{SimOutcome, cluster, synchronize};
 
 const MICROSECOND: i64 = 1_000;
 
@@ -36,7 +36,7 @@ fn equal_seeds_give_equal_results() {
             ..cluster(40, network, Clocks::typical(), 7)
         };
         let outcomes = synchronize(&cluster, "h2hca(hca3/5/skampi/5,hca2/5/mean-rtt/3)");
-        let shown = |outcome: &Outcome| {
+        let shown = |outcome: &SimOutcome| {
             (
                 outcome.result.unwrap().model,
                 outcome.clock.ticks_at(at(0)),
@@ -48,9 +48,9 @@ fn equal_seeds_give_equal_results() {
     assert_eq!(found(), found());
 }
 
-/// Each rank and each node has chances of its own, and other ones with another seed.
+/// Each rank and each node has its own random numbers, which depend on the seed.
 #[test]
-fn nobody_shares_its_chances() {
+fn random_numbers_differ_between_ranks_nodes_and_seeds() {
     let tail = DelayTail::LogNormal {
         median: Duration::from_micros(100),
         sigma: 1.0,
@@ -98,7 +98,7 @@ fn nobody_shares_its_chances() {
 }
 
 #[test]
-fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
+fn messages_of_a_pair_arrive_in_order_despite_delays() {
     let tail = DelayTail::Pareto {
         scale: Duration::from_micros(5),
         shape: 0.8,
@@ -157,7 +157,7 @@ fn messages_of_a_pair_arrive_in_order_whatever_they_meet() {
 }
 
 #[test]
-fn every_part_of_a_way_takes_its_time() {
+fn latencies_and_overheads_of_all_levels_add_up() {
     let network = Network {
         socket: NetworkLink::steady(Duration::from_nanos(7)),
         node: NetworkLink::steady(Duration::from_nanos(70)),
@@ -200,18 +200,18 @@ fn every_part_of_a_way_takes_its_time() {
 }
 
 #[test]
-fn a_group_has_its_colors_in_the_order_of_keys_and_then_of_ranks() {
+fn a_split_groups_by_color_and_orders_by_key_and_rank() {
     let program = async |comm: &SimComm| {
         let rank = comm.rank();
         comm.pause(Duration::from_micros(rank.into()));
-        // Ranks 0, 3, 6, 9 have no color; the keys turn the order round, but for ranks 7 and 8.
+        // Ranks 0, 3, 6, 9 have no color; the keys reverse the order, except for ranks 7 and 8.
         let color = Some(rank % 3).filter(|color| *color > 0);
         let group = comm.split(color, 100 - rank / 2 * 2).await?;
         let left = comm.true_now();
         let Some(group) = group else {
             return Ok((None, left, vec![]));
         };
-        // Who is who: every member sends its number in the whole cluster to the first of the group.
+        // Every member sends its rank in the whole cluster to the first of the group.
         group.send(0, u64::from(rank)).await?;
         let mut members = vec![];
         if group.rank() == 0 {
@@ -227,7 +227,8 @@ fn a_group_has_its_colors_in_the_order_of_keys_and_then_of_ranks() {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    // The last came after 10 us, and eight hops of 1 us up and down the tree of eleven followed.
+    // The last arrived after 10 us, followed by eight hops of 1 us up and down the tree of eleven
+    // ranks.
     assert!(
         found
             .iter()
@@ -287,7 +288,7 @@ fn a_synchronous_send_waits_until_it_is_received_and_a_plain_one_does_not() {
 }
 
 #[test]
-fn who_waits_for_a_rank_that_left_hears_of_it_and_gets_its_messages_first() {
+fn waits_for_a_rank_that_left_fail_after_its_messages_were_received() {
     for card in [
         None,
         Some(Card {
@@ -317,9 +318,9 @@ fn who_waits_for_a_rank_that_left_hears_of_it_and_gets_its_messages_first() {
     }
 }
 
-/// Whichever of the two is simulated first.
+/// Independent of which of the two is simulated first.
 #[test]
-fn a_communicator_that_is_dropped_is_left_but_others_are_not() {
+fn dropping_a_communicator_does_not_affect_others() {
     for leaver in [0, 1] {
         let program = async |comm: &SimComm| {
             let group = comm.split(Some(0), comm.rank()).await?.unwrap();
@@ -351,9 +352,9 @@ fn a_communicator_that_is_dropped_is_left_but_others_are_not() {
     }
 }
 
-/// A rank can return a communicator, but not come back.
+/// A rank can return a communicator, but never use it again.
 #[test]
-fn a_rank_that_returned_has_left_also_where_it_kept_the_communicator() {
+fn a_rank_that_returned_has_left_even_if_it_kept_the_communicator() {
     for leaver in [0, 1] {
         let program = async |comm: &SimComm| {
             let group = comm.split(Some(0), comm.rank()).await?.unwrap();
@@ -371,7 +372,7 @@ fn a_rank_that_returned_has_left_also_where_it_kept_the_communicator() {
 }
 
 #[test]
-fn ranks_that_wait_for_each_other_end_in_an_error() {
+fn a_deadlock_is_an_error() {
     let ring = async |comm: &SimComm| comm.recv::<u64>((comm.rank() + 2) % 3).await.map(|_| ());
     let error = ClusterError::Deadlock {
         waiting: 3,
@@ -384,7 +385,7 @@ fn ranks_that_wait_for_each_other_end_in_an_error() {
         "3 ranks are deadlocked: the first is rank 0, which waits for rank 2"
     );
 
-    // Rank 0 returns, but nobody waits for it.
+    // Rank 0 returns, but no rank waits for it.
     let some = async |comm: &SimComm| match comm.rank() {
         0 => Ok(()),
         rank => comm.send_sync(3 - rank, ()).await,
@@ -425,7 +426,7 @@ fn ranks_that_wait_for_each_other_end_in_an_error() {
 }
 
 #[test]
-fn a_single_rank_can_do_all_that_makes_sense() {
+fn all_operations_work_on_a_single_rank() {
     let program = async |comm: &SimComm| {
         comm.send(0, 4_u64).await?;
         assert_eq!(comm.recv::<u64>(0).await, Ok(4));
@@ -469,7 +470,7 @@ fn a_single_rank_can_do_all_that_makes_sense() {
 }
 
 #[test]
-fn a_pause_and_a_reading_take_time_and_the_truth_takes_none() {
+fn pauses_and_readings_take_time_and_true_time_is_free() {
     let clocks = Clocks {
         offset: Duration::from_millis(1),
         drift: Drift::Within(1e-5),
@@ -494,7 +495,7 @@ fn a_pause_and_a_reading_take_time_and_the_truth_takes_none() {
         ..cluster(3, plain(), clocks, 1)
     };
     let clocks = cluster.run(program).unwrap();
-    // The two of a node share a clock, and it can be asked when all is over.
+    // The two ranks of a node share a clock, which can be read after the simulation.
     let later = at(3_600_000_000_000);
     assert_eq!(clocks[0].ticks_at(later), clocks[1].ticks_at(later));
     let apart = clocks[0]
@@ -509,7 +510,7 @@ fn a_pause_and_a_reading_take_time_and_the_truth_takes_none() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     let good = || cluster(2, Network::typical(), Clocks::typical(), 1);
     let negative = Duration::from_nanos(-1);
     type Spoil = fn(&mut SimCluster, Duration);

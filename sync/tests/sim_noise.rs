@@ -1,9 +1,6 @@
-//! Whether errors are as large as the standard errors say, with noise that is alike in both directions.
+//! Errors compared with their standard errors, with symmetric noise.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 use core::num::NonZeroU32;
 
@@ -44,15 +41,16 @@ fn noisy(ranks: u32, seed: u64) -> SimCluster {
     }
 }
 
-/// What a rank learned: its line, if it is not the root, and global time by its counter.
-type Taught = (
+/// Result of a rank: its line, unless it is the root, its model from its counter to global time,
+/// and its clock.
+type LearnedRank = (
     Option<OffsetLine<Local>>,
     ClockModel<Counter, Global>,
     SimClock,
 );
 
-/// HCA3 by hand, because an algorithm does not hand out its lines.
-async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncError> {
+/// HCA3 reimplemented, because the algorithm does not return its lines.
+async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<LearnedRank, SyncError> {
     let (clock, base) = (comm.clock(), SimClock::nominal_model()?);
     let (mut learned, mut model) = (None, base.renamed());
     let tree = BinomialTree::new(comm.size());
@@ -78,15 +76,16 @@ async fn hca3(comm: &SimComm, offset: OffsetAlgorithm) -> Result<Taught, SyncErr
     Ok((learned, model, clock))
 }
 
-/// The share of the errors that are within three standard errors, `late` after the end.
+/// Returns the share of the errors that are within three standard errors, `late` after the end.
 ///
-/// The offsets that a line was fitted to are independent: each is from messages of its own, and what delays a message
-/// has the same distribution both ways, so no offset is wrong on average. The standard error of the line is therefore
-/// as a textbook has it, from the line's own residuals, 20 points less 2: Student's t then puts 99.2 % within three.
-/// A child learns the clock that its parent has, with all its error, which is a line in time itself: so the errors of
-/// all hops add up, each at the time that is asked for, and, being independent, their squares do.
+/// The offsets that a line was fitted to are independent: each is from messages of its own, whose
+/// delays have the same distribution in both directions, so the mean error of the offsets is zero.
+/// The standard error of the line is therefore the textbook formula, from the line's own residuals,
+/// with 20 points less 2: Student's t then has 99.2 % within three. A child learns the clock of its
+/// parent with all its error, which is itself linear in time: so the errors of all hops add up,
+/// each at the time in question, and, being independent, their squares do.
 ///
-/// Rounding to whole nanoseconds is not noise, and gets one of its own per hop.
+/// Rounding to whole nanoseconds is not noise, and adds one nanosecond per hop.
 fn share_within_three_standard_errors(
     ranks: u32,
     seeds: u64,
@@ -99,10 +98,11 @@ fn share_within_three_standard_errors(
             .simulate(async |comm| hca3(comm, offset).await.unwrap())
             .unwrap();
         let (at, found) = (simulated.ended + late, simulated.results);
-        let shown = |(_, model, clock): &Taught| model.apply(clock.ticks_at(at));
+        let shown = |(_, model, clock): &LearnedRank| model.apply(clock.ticks_at(at));
         for rank in 1..ranks {
             let error = (shown(&found[rank as usize]) - shown(&found[0])).as_nanos() as f64;
-            // Ranks are powers of two here: the way to the root clears one bit after the other, from the lowest.
+            // Ranks are powers of two here: the path to the root clears one bit after the other,
+            // from the lowest.
             let way = core::iter::successors(Some(rank), |rank| Some(rank & rank.wrapping_sub(1)))
                 .take_while(|rank| *rank > 0);
             let (mut variance, mut rounding) = (0.0, 0.0);
@@ -122,8 +122,8 @@ fn share_within_three_standard_errors(
 #[test]
 fn the_errors_of_a_pair_are_within_three_standard_errors() {
     for offset in OffsetAlgorithm::all(const { NonZeroU32::new(10).unwrap() }) {
-        // Mean-RTT measures the round trip once, which is an error that all its offsets share and residuals cannot
-        // show: it is not for this test.
+        // Mean-RTT measures the round trip once, with an error that all its offsets share and
+        // residuals cannot show, so this test does not apply to it.
         if matches!(offset, OffsetAlgorithm::MeanRtt { .. }) {
             continue;
         }
@@ -143,7 +143,7 @@ fn the_errors_of_a_tree_are_within_three_standard_errors_added_in_quadrature() {
     }
 }
 
-/// The same bound would be of no use if it were never reached.
+/// The bound is not trivially satisfied.
 #[test]
 fn a_tenth_of_the_standard_error_is_too_little() {
     let offset = OffsetAlgorithm::skampi(const { NonZeroU32::new(10).unwrap() });

@@ -1,10 +1,8 @@
-//! HCA, HCA2 and HCA3 against the pseudo code of the papers, worked out plainly: in floating-point numbers, one rank after
-//! the other, with slopes and intercepts, from the stamps that the simulated ranks took.
+//! HCA, HCA2 and HCA3 compared with the pseudo code of the papers, implemented directly: in
+//! floating-point numbers, one rank after the other, with slopes and intercepts, from the
+//! timestamps of the simulated ranks.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 use core::cell::RefCell;
 
@@ -18,9 +16,9 @@ use downbeat_sync::{
 const POINTS: usize = 6;
 const EXCHANGES: usize = 5;
 
-/// What a rank did that matters to an exchange.
+/// Action of a rank that is part of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
+enum Action {
     Opened(f64),
     Closed(f64),
     Read(f64),
@@ -28,38 +26,38 @@ enum Step {
     Received(u32),
 }
 
-/// A rank that writes down what it does. Times are nanoseconds by its own clock.
-struct Scribe<'a> {
+/// Rank that records its actions. Times are nanoseconds by its own clock.
+struct RecordingComm<'a> {
     comm: &'a SimComm,
     clock: SimClock,
-    steps: RefCell<Vec<Step>>,
+    actions: RefCell<Vec<Action>>,
 }
 
-impl Scribe<'_> {
-    fn note(&self, step: impl FnOnce(f64) -> Step, ticks: Ticks) -> Ticks {
-        self.steps.borrow_mut().push(step(local(ticks)));
+impl RecordingComm<'_> {
+    fn note(&self, action: impl FnOnce(f64) -> Action, ticks: Ticks) -> Ticks {
+        self.actions.borrow_mut().push(action(local(ticks)));
         ticks
     }
 }
 
-/// What a rank believes its ticks to mean.
+/// Converts ticks to the local time of a rank.
 fn local(ticks: Ticks) -> f64 {
     (ticks.0 as i64 - SimClock::ZERO.0 as i64) as f64
 }
 
-impl Clock for &Scribe<'_> {
+impl Clock for &RecordingComm<'_> {
     fn ticks(&self) -> Ticks {
-        self.note(Step::Read, self.clock.ticks())
+        self.note(Action::Read, self.clock.ticks())
     }
     fn open(&self) -> Ticks {
-        self.note(Step::Opened, self.clock.open())
+        self.note(Action::Opened, self.clock.open())
     }
     fn close(&self) -> Ticks {
-        self.note(Step::Closed, self.clock.close())
+        self.note(Action::Closed, self.clock.close())
     }
 }
 
-impl Comm for &Scribe<'_> {
+impl Comm for &RecordingComm<'_> {
     fn rank(&self) -> u32 {
         self.comm.rank()
     }
@@ -67,7 +65,7 @@ impl Comm for &Scribe<'_> {
         self.comm.size()
     }
     async fn send<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
-        self.steps.borrow_mut().push(Step::Sent(to));
+        self.actions.borrow_mut().push(Action::Sent(to));
         self.comm.send(to, payload).await
     }
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
@@ -75,7 +73,7 @@ impl Comm for &Scribe<'_> {
     }
     async fn recv<P: Payload>(&self, from: u32) -> Result<P, CommError> {
         let payload = self.comm.recv(from).await?;
-        self.steps.borrow_mut().push(Step::Received(from));
+        self.actions.borrow_mut().push(Action::Received(from));
         Ok(payload)
     }
     async fn split(&self, _: Option<u32>, _: u32) -> Result<Option<Self>, CommError> {
@@ -83,24 +81,24 @@ impl Comm for &Scribe<'_> {
     }
 }
 
-/// A line: `offset = slope * x + intercept`, client minus reference.
+/// Line: `offset = slope * x + intercept`, client minus reference.
 #[derive(Clone, Copy, Debug)]
-struct Model {
+struct PaperLine {
     slope: f64,
     intercept: f64,
 }
 
-const IDENTITY: Model = Model {
+const IDENTITY: PaperLine = PaperLine {
     slope: 0.0,
     intercept: 0.0,
 };
 
-impl Model {
+impl PaperLine {
     fn apply(self, x: f64) -> f64 {
         x - (self.slope * x + self.intercept)
     }
 
-    /// `A->B` = 1 with `B->C` = 2.
+    /// Merges `A->B`, which is `self`, with `B->C`.
     fn merged(self, second: Self) -> Self {
         Self {
             slope: self.slope + second.slope - self.slope * second.slope,
@@ -109,27 +107,30 @@ impl Model {
     }
 }
 
-/// What all ranks wrote down.
-struct Record(Vec<Vec<Step>>);
+/// Recorded actions of all ranks.
+struct Recording(Vec<Vec<Action>>);
 
-impl Record {
-    /// The exchanges between a client and its reference, in order: sent, answered, received, each by its own clock.
+impl Recording {
+    /// Returns the exchanges between a client and its reference, in order: sent, answered,
+    /// received, each by its own clock.
     fn exchanges(&self, client: u32, reference: u32) -> Vec<[f64; 3]> {
         let asked = self.0[client as usize]
             .windows(4)
-            .filter_map(|steps| match *steps {
+            .filter_map(|actions| match *actions {
                 [
-                    Step::Opened(sent),
-                    Step::Sent(to),
-                    Step::Received(_),
-                    Step::Closed(received),
+                    Action::Opened(sent),
+                    Action::Sent(to),
+                    Action::Received(_),
+                    Action::Closed(received),
                 ] if to == reference => Some((sent, received)),
                 _ => None,
             });
         let answered = self.0[reference as usize]
             .windows(3)
-            .filter_map(|steps| match *steps {
-                [Step::Received(from), Step::Read(at), Step::Sent(_)] if from == client => Some(at),
+            .filter_map(|actions| match *actions {
+                [Action::Received(from), Action::Read(at), Action::Sent(_)] if from == client => {
+                    Some(at)
+                }
                 _ => None,
             });
         let (asked, answered): (Vec<_>, Vec<_>) = (asked.collect(), answered.collect());
@@ -146,8 +147,8 @@ impl Record {
     }
 }
 
-/// Algorithm 7, corrected: the middle of the interval, in the middle of the session.
-fn skampi_offset(session: &[[f64; 3]], reference: Model) -> (f64, f64) {
+/// Algorithm 7, corrected: the middle of the interval, at the middle of the session.
+fn skampi_offset(session: &[[f64; 3]], reference: PaperLine) -> (f64, f64) {
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     for [sent, answered, received] in session {
         let answered = reference.apply(*answered);
@@ -160,8 +161,9 @@ fn skampi_offset(session: &[[f64; 3]], reference: Model) -> (f64, f64) {
     )
 }
 
-/// Algorithm 2: the least squares through the first points, moved to the last one if there is one more.
-fn learn(exchanges: &[[f64; 3]], reference: Model) -> Model {
+/// Algorithm 2: least squares through the first points, shifted to the last one if there is one
+/// more.
+fn learn(exchanges: &[[f64; 3]], reference: PaperLine) -> PaperLine {
     let points: Vec<_> = exchanges
         .chunks(EXCHANGES)
         .map(|session| skampi_offset(session, reference))
@@ -177,11 +179,11 @@ fn learn(exchanges: &[[f64; 3]], reference: Model) -> Model {
     let sxx: f64 = fitted.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
     let slope = sxy / sxx;
     match points.get(POINTS) {
-        Some((x, y)) => Model {
+        Some((x, y)) => PaperLine {
             slope,
             intercept: y - slope * x,
         },
-        None => Model {
+        None => PaperLine {
             slope,
             intercept: mean_y - slope * mean_x,
         },
@@ -189,7 +191,7 @@ fn learn(exchanges: &[[f64; 3]], reference: Model) -> Model {
 }
 
 /// Algorithm 1, from the root to the leaves: every reference answers with global time.
-fn hca3(record: &Record, ranks: u32) -> Vec<Model> {
+fn hca3(record: &Recording, ranks: u32) -> Vec<PaperLine> {
     let mut models = vec![IDENTITY; ranks as usize];
     let rounds = ranks.ilog2();
     let inside = 1 << rounds;
@@ -212,14 +214,14 @@ fn hca3(record: &Record, ranks: u32) -> Vec<Model> {
     models
 }
 
-/// From the leaves to the root: every reference answers with its own time, and the lines of a subtree are merged with
-/// the line of its root as that learns one, from its first sessions.
+/// From the leaves to the root: every reference answers with its own time, and the lines of a
+/// subtree are merged with the line that its root learns, from its first sessions.
 fn up_the_tree(
-    record: &Record,
+    record: &Recording,
     ranks: u32,
     sessions: usize,
-    merged: fn(Model, Model) -> Model,
-) -> Vec<Model> {
+    merged: fn(PaperLine, PaperLine) -> PaperLine,
+) -> Vec<PaperLine> {
     let line = |client, reference| {
         let exchanges = record.exchanges(client, reference);
         learn(
@@ -246,13 +248,13 @@ fn up_the_tree(
     models
 }
 
-fn hca2(record: &Record, ranks: u32) -> Vec<Model> {
-    up_the_tree(record, ranks, POINTS + 1, Model::merged)
+fn hca2(record: &Recording, ranks: u32) -> Vec<PaperLine> {
+    up_the_tree(record, ranks, POINTS + 1, PaperLine::merged)
 }
 
-/// HCA2, and at the end an offset to the root, through which each line is moved.
-fn hca(record: &Record, ranks: u32) -> Vec<Model> {
-    let mut models = up_the_tree(record, ranks, POINTS, Model::merged);
+/// HCA2, followed by an offset to the root, to which each line is shifted.
+fn hca(record: &Recording, ranks: u32) -> Vec<PaperLine> {
+    let mut models = up_the_tree(record, ranks, POINTS, PaperLine::merged);
     for (client, model) in (1..).zip(&mut models[1..]) {
         let exchanges = record.exchanges(client, 0);
         let (x, offset) = skampi_offset(&exchanges[exchanges.len() - EXCHANGES..], IDENTITY);
@@ -261,10 +263,10 @@ fn hca(record: &Record, ranks: u32) -> Vec<Model> {
     models
 }
 
-/// What a rank has, its clock, what it wrote down, and when it was done.
-type Outcome = (Synchronized, SimClock, Vec<Step>, Timestamp<VirtualTime>);
+/// Result of a rank, its clock, its recorded actions, and the time when it was done.
+type RecordedRank = (Synchronized, SimClock, Vec<Action>, Timestamp<VirtualTime>);
 
-fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
+fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<RecordedRank> {
     let tail = DelayTail::LogNormal {
         median: Duration::from_nanos(300),
         sigma: 1.0,
@@ -274,7 +276,7 @@ fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
         asymmetry: Duration::from_nanos(100),
         ..NetworkLink::steady(Duration::from_micros(3))
     };
-    // Drifts that no quartz has, so that the products of slopes and intercepts matter.
+    // Drifts larger than those of quartzes, so that the products of slopes and intercepts matter.
     let clocks = Clocks {
         offset: Duration::from_secs(1),
         drift: Drift::Within(1e-3),
@@ -294,32 +296,43 @@ fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<Outcome> {
     };
     let algorithm: Algorithm = label.parse().unwrap();
     let program = async |comm: &SimComm| {
-        let scribe = Scribe {
+        let recorder = RecordingComm {
             comm,
             clock: comm.clock(),
-            steps: RefCell::default(),
+            actions: RefCell::default(),
         };
-        let clock = &&scribe;
+        let clock = &&recorder;
         let me = downbeat_sync::LocalClock::new(clock, SimClock::nominal_model().unwrap());
         let found = algorithm.synchronize(&me, clock).await.unwrap();
-        (found, comm.clock(), scribe.steps.take(), comm.true_now())
+        (
+            found,
+            comm.clock(),
+            recorder.actions.take(),
+            comm.true_now(),
+        )
     };
     cluster.run(program).unwrap()
 }
 
-/// How far our models and the naive ones are apart, in units of what rounding explains.
+/// Returns the difference between our models and the direct implementation, relative to the
+/// rounding.
 ///
-/// Ours count in whole nanoseconds: an answer in global time, the middle of an interval, the middle of a session, the
-/// point that a line goes through and the result are rounded, so an offset differs by up to 1.5 ns per hop, and a slope
-/// by up to `3 * 1.5 / span`, as it would by an error of that size. Floating-point numbers of seconds, as nanoseconds,
-/// are good to 2e-7 here.
-fn disagreement(label: &str, ranks: u32, seed: u64, naive: fn(&Record, u32) -> Vec<Model>) -> f64 {
+/// Our models are rounded to whole nanoseconds: an answer in global time, the middle of an
+/// interval, the middle of a session, the point that a line goes through and the result, so an
+/// offset differs by up to 1.5 ns per hop, and a slope by up to `3 * 1.5 / span`. Floating-point
+/// numbers of seconds, as nanoseconds, are precise to 2e-7 here.
+fn disagreement(
+    label: &str,
+    ranks: u32,
+    seed: u64,
+    paper: fn(&Recording, u32) -> Vec<PaperLine>,
+) -> f64 {
     let outcomes = simulate(label, ranks, seed);
-    let models = naive(
-        &Record(
+    let models = paper(
+        &Recording(
             outcomes
                 .iter()
-                .map(|(_, _, steps, _)| steps.clone())
+                .map(|(_, _, actions, _)| actions.clone())
                 .collect(),
         ),
         ranks,
@@ -330,9 +343,9 @@ fn disagreement(label: &str, ranks: u32, seed: u64, naive: fn(&Record, u32) -> V
     let mut worst: f64 = 0.0;
     for late in [0, 1_000_000, 1_000_000_000] {
         let at = end + Duration::from_nanos(late);
-        for ((found, clock, ..), naive) in outcomes.iter().zip(&models) {
+        for ((found, clock, ..), paper) in outcomes.iter().zip(&models) {
             let ticks = clock.ticks_at(at);
-            let difference = found.model.apply(ticks).as_nanos() as f64 - naive.apply(local(ticks));
+            let difference = found.model.apply(ticks).as_nanos() as f64 - paper.apply(local(ticks));
             let rounding = hops * (2.0 + 4.5 * at.as_nanos() as f64 / span);
             worst = worst.max(difference.abs() / rounding);
         }
@@ -342,18 +355,18 @@ fn disagreement(label: &str, ranks: u32, seed: u64, naive: fn(&Record, u32) -> V
 
 #[test]
 fn the_algorithms_do_what_the_papers_say() {
-    type Naive = fn(&Record, u32) -> Vec<Model>;
-    let labels: [(&str, Naive); 5] = [
+    type PaperAlgorithm = fn(&Recording, u32) -> Vec<PaperLine>;
+    let labels: [(&str, PaperAlgorithm); 5] = [
         ("hca/6/skampi/5", hca),
         ("hca2/6/skampi/5", hca2),
         ("hca2/6/skampi/5/recompute", hca2),
         ("hca3/6/skampi/5", hca3),
         ("hca3/6/skampi/5/recompute", hca3),
     ];
-    for (label, naive) in labels {
+    for (label, paper) in labels {
         for ranks in [5, 8, 13] {
             for seed in 0..5 {
-                let found = disagreement(label, ranks, seed, naive);
+                let found = disagreement(label, ranks, seed, paper);
                 assert!(
                     found <= 1.0,
                     "{label}, {ranks} ranks, seed {seed}: {found} times what rounding explains"
@@ -363,22 +376,22 @@ fn the_algorithms_do_what_the_papers_say() {
     }
 }
 
-/// A comparison that cannot fail would say nothing.
+/// The comparison detects deviations.
 #[test]
-fn another_algorithm_would_be_found_out() {
-    let sums = |record: &Record, ranks| {
-        let merged = |first: Model, second: Model| Model {
+fn deviating_algorithms_are_detected() {
+    let sums = |record: &Recording, ranks| {
+        let merged = |first: PaperLine, second: PaperLine| PaperLine {
             slope: first.slope + second.slope,
             intercept: first.intercept + second.intercept,
         };
         up_the_tree(record, ranks, POINTS + 1, merged)
     };
     let unmerged =
-        |record: &Record, ranks| up_the_tree(record, ranks, POINTS + 1, |first, _| first);
-    let without_the_last_point =
-        |record: &Record, ranks| up_the_tree(record, ranks, POINTS, Model::merged);
+        |record: &Recording, ranks| up_the_tree(record, ranks, POINTS + 1, |first, _| first);
+    let without_last_point =
+        |record: &Recording, ranks| up_the_tree(record, ranks, POINTS, PaperLine::merged);
     assert!(disagreement("hca2/6/skampi/5", 8, 1, sums) > 10.0);
     assert!(disagreement("hca2/6/skampi/5", 8, 1, unmerged) > 10.0);
-    assert!(disagreement("hca2/6/skampi/5/recompute", 8, 1, without_the_last_point) > 1.0);
+    assert!(disagreement("hca2/6/skampi/5/recompute", 8, 1, without_last_point) > 1.0);
     assert!(disagreement("hca/6/skampi/5", 8, 1, hca2) > 1.0);
 }

@@ -1,17 +1,14 @@
-//! Every algorithm against the truth, on a network without noise: what is left is rounding, and what an algorithm
-//! leaves out.
+//! Every algorithm compared with the truth, on a network without noise: the remaining errors are
+//! rounding, and effects that an algorithm ignores.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 #[path = "common/simulated.rs"]
 mod simulated;
 
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::{Clocks, Drift, Network, NetworkLink, VirtualTime};
-use simulated::{Outcome, cluster, synchronize};
+use simulated::{SimOutcome, cluster, synchronize};
 
 const RANKS: [u32; 7] = [1, 2, 3, 5, 8, 13, 64];
 
@@ -21,7 +18,7 @@ const EXCHANGES: f64 = 10.0;
 
 const LATENCY: Duration = Duration::from_micros(20);
 
-/// The largest drift of a clock, either way.
+/// Maximum drift of a clock, in either direction.
 const DRIFT: f64 = 10e-6;
 
 fn clocks() -> Clocks {
@@ -39,7 +36,7 @@ fn network() -> Network {
     }
 }
 
-/// How many clocks a rank's clock was learned through, in a tree.
+/// Returns the number of hops from a rank to rank 0 in a tree.
 fn depth(rank: u32, ranks: u32) -> f64 {
     let inside = 1 << ranks.ilog2();
     f64::from(if rank < inside {
@@ -49,9 +46,10 @@ fn depth(rank: u32, ranks: u32) -> f64 {
     })
 }
 
-/// By how much each rank's global clock is off at a true time. Global time is what rank 0 believes.
-fn errors(outcomes: &[Outcome], at: Timestamp<VirtualTime>) -> Vec<f64> {
-    let shown = |outcome: &Outcome| {
+/// Returns the error of each rank's global clock at a true time. Global time is the local time of
+/// rank 0.
+fn errors(outcomes: &[SimOutcome], at: Timestamp<VirtualTime>) -> Vec<f64> {
+    let shown = |outcome: &SimOutcome| {
         outcome
             .result
             .unwrap()
@@ -65,25 +63,26 @@ fn errors(outcomes: &[Outcome], at: Timestamp<VirtualTime>) -> Vec<f64> {
         .collect()
 }
 
-fn end(outcomes: &[Outcome]) -> Timestamp<VirtualTime> {
+fn end(outcomes: &[SimOutcome]) -> Timestamp<VirtualTime> {
     outcomes.iter().map(|outcome| outcome.done).max().unwrap()
 }
 
-/// Readings and messages are whole nanoseconds, so an offset is off by up to 1.5: half for each of two readings, half
-/// for the middle of an interval, which is rounded. The points of a line span `span`, and a slope that fits such
-/// offsets worst, those of one half too large and those of the other too small, is off by `3 * 1.5 / span`. That is
-/// for one hop, and for the time since the middle of the line.
+/// Readings and messages are whole nanoseconds, so an offset is off by up to 1.5: half for each of
+/// two readings, half for the middle of an interval, which is rounded. The points of a line span
+/// `span`, and the slope is worst if the offsets of one half are too large and those of the other
+/// too small: off by `3 * 1.5 / span`. This is for one hop, and for the time since the middle of
+/// the line.
 fn rounding_after(since: f64, span: f64) -> f64 {
     2.0 + 4.5 * since / span
 }
 
-/// How long a line of a tree spans. Those of Jones and Koenig span more.
+/// Returns the time span of a line of a tree. Those of Jones and Koenig span more.
 fn span() -> f64 {
     (POINTS - 1.0) * EXCHANGES * 2.0 * LATENCY.as_nanos() as f64
 }
 
 #[test]
-fn lines_are_right_to_two_nanoseconds_per_hop_and_stay_so_as_well_as_their_span_allows() {
+fn lines_are_correct_to_two_nanoseconds_per_hop_and_extrapolate_within_their_span() {
     let labels = [
         "jk/20/skampi/10",
         "hca/20/skampi/10",
@@ -102,9 +101,9 @@ fn lines_are_right_to_two_nanoseconds_per_hop_and_stay_so_as_well_as_their_span_
                 );
                 for (rank, (now, later)) in (0..).zip(now.into_iter().zip(later)) {
                     let hops = depth(rank, ranks);
-                    // Lines of a tree are extended for as many spans as rounds follow, HCA's while offsets are measured
-                    // again; by the slope's standard error, 0.45 ns / sqrt(20) * sqrt(12) / span, that is less than
-                    // half a nanosecond each.
+                    // Lines of a tree are extrapolated over one span per following round, those of
+                    // HCA while offsets are measured again; by the slope's standard error, 0.45 ns
+                    // / sqrt(20) * sqrt(12) / span, that is less than half a nanosecond each.
                     let rounds = if rank == 0 || label.starts_with("jk") {
                         0
                     } else {
@@ -126,9 +125,10 @@ fn lines_are_right_to_two_nanoseconds_per_hop_and_stay_so_as_well_as_their_span_
     }
 }
 
-/// The two clocks of a hop drift apart by the sum of their drifts at most, from the beginning at the earliest.
+/// The two clocks of a hop drift apart by at most the sum of their drifts, from the beginning at
+/// the earliest.
 #[test]
-fn offsets_are_right_to_two_nanoseconds_per_hop_and_the_drift_that_they_leave_out() {
+fn offsets_are_correct_to_two_nanoseconds_per_hop_and_the_ignored_drift() {
     let labels = [
         "skampi/skampi/10",
         "skampi/mean-rtt/10",
@@ -154,9 +154,9 @@ fn offsets_are_right_to_two_nanoseconds_per_hop_and_the_drift_that_they_leave_ou
     }
 }
 
-/// With clocks that do not drift, offsets are all there is to learn, however long a client waits for its reference.
+/// Without drift, offsets are exact, no matter how long a client waits for its reference.
 #[test]
-fn without_drift_every_offset_is_right_to_two_nanoseconds_per_hop() {
+fn without_drift_every_offset_is_correct_to_two_nanoseconds_per_hop() {
     let clocks = Clocks {
         drift: Drift::Within(0.0),
         ..clocks()
@@ -178,14 +178,15 @@ fn without_drift_every_offset_is_right_to_two_nanoseconds_per_hop() {
 }
 
 #[test]
-fn levels_of_a_hierarchy_add_up() {
+fn errors_of_the_levels_of_a_hierarchy_add_up() {
     let label = "h3hca(hca3/20/skampi/10,hca2/20/skampi/10,prop)";
     let mut cluster = cluster(64, network(), clocks(), 1);
     (cluster.ranks_per_node, cluster.sockets_per_node) = (8, 2);
     let outcomes = synchronize(&cluster, label);
     let errors = errors(&outcomes, end(&outcomes));
     for (rank, error) in (0..).zip(&errors) {
-        // Eight nodes, then two sockets that read the same clock but do not know it, then one clock for all.
+        // Eight nodes, then two sockets that read the same clock but measure it, then `prop` within
+        // the sockets.
         let hops = depth(rank / 8, 8) + f64::from(rank % 8 / 4);
         assert!(error.abs() <= 2.0 * hops, "rank {rank}: {error} ns");
         assert_eq!(*error, errors[rank as usize / 4 * 4]);

@@ -1,9 +1,7 @@
-//! What weights are for: a machine that now and then holds up all messages for longer than a measurement takes.
+//! Weighted lines on a machine that sometimes delays all messages for longer than a measurement
+//! takes.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test, that is how a failure is told"
-)]
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::{Bursts, Clocks, Drift, Network, NetworkLink};
@@ -12,7 +10,7 @@ use downbeat_sync::{Bursts, Clocks, Drift, Network, NetworkLink};
 mod simulated;
 use simulated::{cluster, synchronize};
 
-/// Two fifths of the time are bad.
+/// Messages are delayed during two fifths of the time.
 fn disturbed() -> Network {
     let bursts = Bursts::Spells {
         every: Duration::from_millis(5),
@@ -28,7 +26,7 @@ fn disturbed() -> Network {
     }
 }
 
-/// The error of rank 1 a second after the synchronization, in nanoseconds.
+/// Returns the error of rank 1 a second after the synchronization, in nanoseconds.
 fn error_after_a_second(label: &str, seed: u64) -> i64 {
     let clocks = Clocks {
         offset: Duration::from_secs(1),
@@ -48,7 +46,7 @@ fn error_after_a_second(label: &str, seed: u64) -> i64 {
 }
 
 #[test]
-fn offsets_that_were_hit_hardly_count_if_they_are_weighted() {
+fn weights_reduce_the_effect_of_delayed_offsets() {
     let median = |label: &str| {
         let mut errors: Vec<i64> = (0..40)
             .map(|seed| error_after_a_second(label, seed))

@@ -1,4 +1,4 @@
-//! What a communicator of threads promises, with fewer and with more ranks than cores.
+//! Guarantees of a communicator of threads, with fewer and with more ranks than cores.
 
 mod common;
 
@@ -10,7 +10,7 @@ use downbeat_sync::{
     ClusterError, Comm, CommError, Payload, ThreadCluster, ThreadComm, block_on_ready,
 };
 
-/// From one rank to more than there are cores.
+/// From one rank to more ranks than cores.
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
 
 fn send<P: Payload>(comm: &ThreadComm, to: u32, payload: P) -> Result<(), CommError> {
@@ -26,7 +26,7 @@ fn split(comm: &ThreadComm, color: Option<u32>, key: u32) -> Result<Option<Threa
 }
 
 #[test]
-fn messages_arrive_in_order_from_everyone_to_everyone() {
+fn messages_arrive_in_order_between_all_ranks() {
     for size in SIZES {
         let all = run(size, |comm| {
             for i in 0..50_u64 {
@@ -48,9 +48,9 @@ fn messages_arrive_in_order_from_everyone_to_everyone() {
     }
 }
 
-/// Each rank waits for the one before it: most of them for long enough to fall asleep.
+/// Each rank waits for the one before it: most of them long enough to fall asleep.
 #[test]
-fn a_token_goes_round_and_round() {
+fn a_token_circulates_in_a_ring() {
     for size in SIZES.into_iter().skip(1) {
         let tokens = run(size, |comm| {
             let (next, previous) = (
@@ -82,7 +82,7 @@ fn a_second_send_waits_until_the_first_was_received() {
                 send(comm, 1, u64::from(i)).unwrap();
                 assert!(RECEIVED.load(Ordering::Relaxed) + 1 >= i);
             } else {
-                // Counted before, or the sender could know of it first.
+                // Counted before the receive, or the sender could continue first.
                 RECEIVED.store(i, Ordering::Relaxed);
                 assert_eq!(recv(comm, 0), Ok(u64::from(i)));
             }
@@ -140,7 +140,7 @@ fn a_rank_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn another_type_than_was_sent_is_refused() {
+fn a_message_of_another_type_is_refused() {
     use downbeat_clock_core::{ClockModel, Global, Local, Node};
     run(1, |comm| {
         send(comm, 0, [1_u64, 2]).unwrap();
@@ -166,7 +166,7 @@ fn another_type_than_was_sent_is_refused() {
             recv::<ClockModel<Local, Node>>(comm, 0),
             Err(CommError::WrongType { from: 0 })
         );
-        // The messages are gone, and the mailbox works as before.
+        // The messages are lost, and the mailbox works as before.
         send(comm, 0, ClockModel::<Local, Global>::IDENTITY).unwrap();
         assert_eq!(recv(comm, 0), Ok(ClockModel::<Local, Global>::IDENTITY));
     })
@@ -174,7 +174,7 @@ fn another_type_than_was_sent_is_refused() {
 }
 
 #[test]
-fn a_rank_that_left_can_still_be_heard() {
+fn messages_of_a_rank_that_left_can_be_received() {
     for size in SIZES.into_iter().skip(1) {
         let results = run(size, |comm| {
             if comm.rank() == 0 {
@@ -193,9 +193,9 @@ fn a_rank_that_left_can_still_be_heard() {
     }
 }
 
-/// Whatever they wait for: a message, room for one, its receipt, or a meeting.
+/// Covers all waits: for a message, for space for one, for its receipt, and for a split.
 #[test]
-fn nobody_waits_for_a_rank_that_left() {
+fn waits_for_a_rank_that_left_fail() {
     let results = run(8, |comm| match comm.rank() {
         0 => Err(CommError::Left { rank: 0 }),
         1..=2 => recv::<()>(comm, 0),
@@ -210,7 +210,7 @@ fn nobody_waits_for_a_rank_that_left() {
             .all(|result| *result == Err(CommError::Left { rank: 0 })),
         "{results:?}"
     );
-    // The others leave, too, and any of them may be the one that was missed first.
+    // The others leave, too, and any of them may be reported.
     assert!(
         results[6..]
             .iter()
@@ -221,9 +221,9 @@ fn nobody_waits_for_a_rank_that_left() {
 
 /// The rank that panics is not the one that most others wait for.
 #[test]
-fn a_panic_releases_everyone() {
+fn a_panic_releases_all_ranks() {
     for size in SIZES.into_iter().skip(2) {
-        static SEEN: Mutex<Vec<(u32, CommError)>> = Mutex::new(Vec::new());
+        static FAILURES: Mutex<Vec<(u32, CommError)>> = Mutex::new(Vec::new());
         let failed = run(size, |comm| {
             let last = comm.size() - 1;
             if comm.rank() == last {
@@ -234,9 +234,9 @@ fn a_panic_releases_everyone() {
             if comm.rank() == 0 {
                 recv::<()>(comm, last).unwrap();
             }
-            // In a ring that the last rank would have to begin.
+            // In a ring that the last rank would have to start.
             let why = recv::<u64>(comm, (comm.rank() + last) % comm.size()).unwrap_err();
-            SEEN.lock().unwrap().push((comm.rank(), why));
+            FAILURES.lock().unwrap().push((comm.rank(), why));
             recv::<u64>(comm, (comm.rank() + 1) % comm.size())
                 .expect("this panic is only a consequence");
         });
@@ -249,10 +249,10 @@ fn a_panic_releases_everyone() {
             }
             other => panic!("{other}"),
         }
-        let mut seen = std::mem::take(&mut *SEEN.lock().unwrap());
-        seen.sort_by_key(|(rank, _)| *rank);
+        let mut failures = std::mem::take(&mut *FAILURES.lock().unwrap());
+        failures.sort_by_key(|(rank, _)| *rank);
         let panicked = (0..size - 1).map(|rank| (rank, CommError::Panicked { rank: size - 1 }));
-        assert!(seen.iter().copied().eq(panicked), "{seen:?}");
+        assert!(failures.iter().copied().eq(panicked), "{failures:?}");
     }
 }
 
@@ -260,14 +260,14 @@ fn a_panic_releases_everyone() {
 fn a_split_groups_by_color_and_orders_by_key_and_rank() {
     for size in SIZES {
         let groups = run(size, |comm| {
-            // Even ranks in reverse order, odd ranks as they are; every fourth has no part in it.
+            // Even ranks in reverse order, odd ranks in order; every fourth has no color.
             let rank = comm.rank();
             let color = (rank % 4 != 3).then_some(rank % 2);
             let key = if rank % 2 == 0 { 100 - rank } else { 7 };
             let Some(group) = split(comm, color, key)? else {
                 return Ok(None);
             };
-            // The first of the group collects who is there.
+            // The first rank of the group collects the members.
             send(&group, 0, u64::from(rank))?;
             let mut members = Vec::new();
             if group.rank() == 0 {
@@ -294,7 +294,7 @@ fn a_split_groups_by_color_and_orders_by_key_and_rank() {
 }
 
 #[test]
-fn splits_can_follow_one_another_and_do_not_disturb_messages() {
+fn successive_splits_do_not_affect_messages() {
     for size in SIZES {
         let results = run(size, |comm| {
             let (next, previous) = (
@@ -318,7 +318,7 @@ fn splits_can_follow_one_another_and_do_not_disturb_messages() {
 }
 
 #[test]
-fn who_drops_a_communicator_has_left_that_one_only() {
+fn dropping_a_group_does_not_affect_the_communicator() {
     let results = run(2, |comm| {
         let group = split(comm, Some(0), 0).unwrap().unwrap();
         if comm.rank() == 0 {
@@ -333,7 +333,7 @@ fn who_drops_a_communicator_has_left_that_one_only() {
 }
 
 #[test]
-fn numbers_of_ranks_that_cannot_be_are_refused() {
+fn invalid_numbers_of_ranks_are_refused() {
     for ranks in [0, ThreadCluster::MAX_RANKS + 1, u32::MAX] {
         assert!(
             matches!(ThreadCluster::new(ranks).run(|_| ()), Err(ClusterError::Ranks(found)) if found == ranks)
@@ -342,9 +342,9 @@ fn numbers_of_ranks_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn no_rank_begins_unless_all_are_pinned() {
-    static BEGUN: AtomicU32 = AtomicU32::new(0);
-    let begin = |_: &ThreadComm| BEGUN.fetch_add(1, Ordering::Relaxed);
+fn no_rank_starts_unless_all_are_pinned() {
+    static STARTED: AtomicU32 = AtomicU32::new(0);
+    let start = |_: &ThreadComm| STARTED.fetch_add(1, Ordering::Relaxed);
 
     let refused = ThreadCluster::new(4)
         .pin(|rank| {
@@ -354,7 +354,7 @@ fn no_rank_begins_unless_all_are_pinned() {
                 Ok(())
             }
         })
-        .run(begin);
+        .run(start);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "rank 2 could not be pinned: no such core"
@@ -367,19 +367,22 @@ fn no_rank_begins_unless_all_are_pinned() {
         }
     });
     assert_eq!(
-        panicked.run(begin).unwrap_err().to_string(),
+        panicked.run(start).unwrap_err().to_string(),
         "rank 1 panicked: at 1"
     );
-    assert_eq!(BEGUN.load(Ordering::Relaxed), 0);
+    assert_eq!(STARTED.load(Ordering::Relaxed), 0);
 
     let pinned = Mutex::new(Vec::new());
     let cluster = ThreadCluster::new(3).pin(|rank| {
         pinned.lock().unwrap().push(rank);
         Ok::<_, String>(())
     });
-    assert_eq!(cluster.run(begin).unwrap().len(), 3);
+    assert_eq!(cluster.run(start).unwrap().len(), 3);
     drop(cluster);
     let mut pinned = pinned.into_inner().unwrap();
     pinned.sort_unstable();
-    assert_eq!((pinned, BEGUN.load(Ordering::Relaxed)), (vec![0, 1, 2], 3));
+    assert_eq!(
+        (pinned, STARTED.load(Ordering::Relaxed)),
+        (vec![0, 1, 2], 3)
+    );
 }

@@ -1,15 +1,15 @@
-//! How well calibrations hit the true rate: `cargo bench -p downbeat-timers --bench calibration`.
+//! Accuracy of calibrations: `cargo bench -p downbeat-timers --bench calibration`.
 //!
-//! 200 processes are started one after the other, on a machine whose every core is kept busy. Each calibrates the time
-//! stamp counter for 10 ms, and lets quanta and minstant do it their way; meanwhile this process compares the counter
-//! with `CLOCK_MONOTONIC_RAW` for 10 s or longer, which is the truth that all are measured by. With `-- --gate`, the
-//! exit code is 1 when the worst of ours is off by more than 0.5 ppm, or was ever outside its own stated uncertainty.
+//! 200 processes are started one after the other while every core is kept busy. Each calibrates the time stamp counter for
+//! 10 ms, and also with quanta and minstant; meanwhile this process compares the counter with `CLOCK_MONOTONIC_RAW` for at
+//! least 10 s, which gives the true rate. With `-- --gate`, the exit code is 1 if the largest error of ours exceeds
+//! 0.5 ppm, or any error exceeds its stated uncertainty.
 
 #![expect(
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark may panic")]
 
 use std::hash::{Hash, Hasher};
 use std::hint::black_box;
@@ -28,14 +28,14 @@ const TRUTH: StdDuration = StdDuration::from_secs(10);
 const CHILD: &str = "--calibrate-once";
 
 fn clocks() -> (TscClock, SystemClock) {
-    let tsc = TscClock::detect().expect("this is about the time stamp counter");
+    let tsc = TscClock::detect().expect("the benchmark needs the time stamp counter");
     (
         tsc,
-        SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it"),
+        SystemClock::detect(SystemClockId::MonotonicRaw).expect("available on Linux"),
     )
 }
 
-/// Nanoseconds per tick, as found by ours, quanta and minstant; and ours' uncertainty.
+/// Nanoseconds per tick by Downbeat, quanta and minstant, and the uncertainty of the first.
 fn calibrate_once() -> [f64; 4] {
     let (tsc, raw) = clocks();
     let ours = calibrate_during(&tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
@@ -51,10 +51,10 @@ fn calibrate_once() -> [f64; 4] {
     ]
 }
 
-/// The ticks in an `Instant`, which it shows to nobody but a hasher.
+/// The ticks of an `Instant`, which only a hasher can read.
 fn minstant_ticks(instant: minstant::Instant) -> u64 {
-    struct Reveal(u64);
-    impl Hasher for Reveal {
+    struct TickHasher(u64);
+    impl Hasher for TickHasher {
         fn finish(&self) -> u64 {
             self.0
         }
@@ -63,18 +63,18 @@ fn minstant_ticks(instant: minstant::Instant) -> u64 {
             self.0 = ticks;
         }
     }
-    let mut reveal = Reveal(0);
-    instant.hash(&mut reveal);
-    reveal.finish()
+    let mut hasher = TickHasher(0);
+    instant.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Starts this program again as a child that calibrates once.
 fn fresh_start() -> [f64; 4] {
-    let this = std::env::current_exe().expect("this program has a file");
+    let this = std::env::current_exe().expect("the path of this program");
     let output = Command::new(this)
         .arg(CHILD)
         .output()
-        .expect("it can be started again");
+        .expect("start of a child process");
     let numbers = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<f64> = numbers
         .split_whitespace()
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
     let truth = Calibration::between(start, end).expect("both clocks run");
 
     println!(
-        "{STARTS} fresh starts on busy cores, against CLOCK_MONOTONIC_RAW over {:.0} s (certain to {:.4} ppm)\n",
+        "{STARTS} fresh starts on busy cores, against CLOCK_MONOTONIC_RAW over {:.0} s (error at most {:.4} ppm)\n",
         truth.duration().as_secs_f64(),
         truth.uncertainty() * 1e6
     );

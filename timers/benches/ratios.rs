@@ -1,17 +1,17 @@
-//! What reading a clock costs, as a ratio to the bare instruction, in one run: `cargo bench -p downbeat-timers --bench
-//! ratios`. With `-- --gate`, misses of the bounds that the project promises are named and the exit code is 1.
+//! Cost of reading a clock relative to the bare instruction, measured in one run: `cargo bench -p downbeat-timers --bench
+//! ratios`. With `-- --gate`, the exit code is 1 if a limit of the project is exceeded.
 //!
-//! All timed_reads take turns, a millisecond each, for several hundred rounds; a ratio is the median of the ratios of
-//! the rounds. So neither a change of frequency nor a neighbour's load favours one of them.
+//! All reads take turns, a millisecond each, for several hundred rounds; a ratio is the median of the ratios of the
+//! rounds. Changes of frequency and the load of neighbours therefore affect all of them alike.
 //!
-//! Each is timed in two loops. *Back to back*, the processor may start the next read while it still works on the last
-//! one. *Waited for*, a fence after each read makes the program wait for the result, as one does that uses it.
+//! Each read is timed in two loops. *Back to back*, the processor may start the next read before the last one is complete.
+//! *Waited for*, a fence after each read makes the program wait for the result, like a program that uses it.
 
 #![expect(
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark may panic")]
 
 use core::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
 use core::hint::black_box;
@@ -28,13 +28,13 @@ const READS: u32 = 10_000;
 
 struct TimedRead<'a> {
     name: &'static str,
-    /// The timed_read that this one is compared with.
+    /// Index of the read that this one is compared with.
     floor: usize,
     back_to_back: Box<dyn Fn() + 'a>,
     waited_for: Box<dyn Fn() + 'a>,
 }
 
-/// A timed_read whose reads are timed by the thousand: the call through the box does not count.
+/// Creates a read that is timed in loops of [`READS`], so that the call through the box is negligible.
 fn timed_read<'a, T>(
     name: &'static str,
     floor: usize,
@@ -60,13 +60,13 @@ fn timed_read<'a, T>(
     }
 }
 
-/// A map that is not the identity, so that no compiler can leave it out.
+/// A model that is not the identity, so that the compiler cannot remove it.
 fn drifted<A: Domain, B: Domain>() -> ClockModel<A, B> {
     let rate = TickRate::NANOSECOND.with_drift(1.5e-6).expect("a rate");
     ClockModel::through(Timestamp::from_nanos(3), Timestamp::from_nanos(17), rate).expect("a model")
 }
 
-/// A clock whose model is composed of this many.
+/// The composition of a calibration and `depth` models.
 fn composed(local: ClockModel<Counter, Local>, depth: usize) -> ClockModel<Counter, Global> {
     let hops = (1..depth)
         .try_fold(local, |model, _| model.then(&drifted::<Local, Local>()))
@@ -75,7 +75,7 @@ fn composed(local: ClockModel<Counter, Local>, depth: usize) -> ClockModel<Count
 }
 
 /// Nanoseconds per read: for every timed_read, back to back and waited for.
-fn play_rounds(timed_reads: &[TimedRead<'_>]) -> Vec<[Vec<f64>; 2]> {
+fn time_rounds(timed_reads: &[TimedRead<'_>]) -> Vec<[Vec<f64>; 2]> {
     let time = |reads: &dyn Fn()| {
         let start = Instant::now();
         reads();
@@ -107,8 +107,8 @@ fn median_ratio(times: &[f64], floor: &[f64]) -> f64 {
 }
 
 fn main() -> std::process::ExitCode {
-    let tsc = TscClock::detect().expect("these ratios are about the time stamp counter");
-    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
+    let tsc = TscClock::detect().expect("the benchmark needs the time stamp counter");
+    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("available on Linux");
     let calibration =
         calibrate_during(&tsc, &raw, Duration::from_millis(10)).expect("both clocks run");
     let local = calibration.model().expect("in range");
@@ -124,7 +124,7 @@ fn main() -> std::process::ExitCode {
     });
     let rdtscp = timed_read("bare `rdtscp`", 1, || {
         let mut core = 0;
-        // SAFETY: as above, and `core` can be written to.
+        // SAFETY: detection found the instruction, and `core` is writable.
         unsafe { __rdtscp(&raw mut core) }
     });
     let timed_reads = [
@@ -159,13 +159,13 @@ fn main() -> std::process::ExitCode {
     let done = AtomicBool::new(false);
     let times = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut writer = replaced.writer().expect("nobody else publishes");
+            let mut writer = replaced.writer().expect("no other writer");
             while !done.load(Ordering::Relaxed) {
                 writer.publish(composed(local, 3));
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
-        let times = play_rounds(&timed_reads);
+        let times = time_rounds(&timed_reads);
         done.store(true, Ordering::Relaxed);
         times
     });

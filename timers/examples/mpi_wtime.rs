@@ -7,14 +7,16 @@
 
 use std::error::Error;
 
-use downbeat_timers::{Clock, Resolution, WtimeClock, WtimeUnavailable};
+use downbeat_timers::{Clock, ClockUnavailable, Resolution, WtimeClock};
 use mpi::traits::Communicator;
 
 fn main() -> Result<(), Box<dyn Error>> {
     match WtimeClock::attach() {
-        Err(WtimeUnavailable::NotInitialized) => {}
+        Err(ClockUnavailable::MpiNotInitialized) => {}
         other => {
-            return Err(format!("before MPI_Init there is no such clock, but: {other:?}").into());
+            return Err(
+                format!("MPI_Wtime must be unavailable before MPI_Init, but: {other:?}").into(),
+            );
         }
     }
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;
@@ -33,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .into());
     }
     println!(
-        "rank {} of {}: it shows {} ns, steps of {} ns, {:.0} ns stated",
+        "rank {} of {}: reading {} ns, steps of {} ns, stated resolution {:.0} ns",
         universe.world().rank(),
         universe.world().size(),
         start.0,

@@ -1,4 +1,4 @@
-//! Times a short function with the best clock of the machine, and says how far the result can be wrong.
+//! Times a short function with the time stamp counter and prints the upper limit of the error.
 
 #![expect(
     clippy::print_stdout,
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let time = calibration.rate().duration(ticks);
     println!(
-        "{ticks} ticks, {time}, certain to {:.2} ppm",
+        "{ticks} ticks, {time}, error at most {:.2} ppm",
         calibration.uncertainty() * 1e6
     );
     Ok(())

@@ -1,76 +1,43 @@
-//! Caches: which ones a core reads data through, and which of them it shares.
+//! Data caches of a core, and the cores that share them.
 
-use core::fmt;
 use core::ops::RangeInclusive;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::CoreId;
+use crate::{CoreError, CoreId};
 
 /// A cache that a core reads data through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataCache {
-    /// 1 is the nearest.
+    /// Level; 1 is nearest to the core.
     pub level: u32,
-    /// How much it holds.
+    /// Size in bytes.
     pub bytes: u64,
-    /// No other core uses it. Hardware threads are not other cores.
+    /// True if no other core uses the cache. Hardware threads of the same core do not count.
     pub private: bool,
 }
 
-/// Why nothing is known of a core's caches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CachesUnknown {
-    /// The system lists none, as on systems other than Linux, or there is no such core.
-    NotListed(CoreId),
-    /// A file of the system cannot be read, or does not say what it should.
-    Unreadable(PathBuf),
-    /// All that are listed are shared with other cores.
-    NonePrivate(CoreId),
-}
-
-impl fmt::Display for CachesUnknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotListed(core) => {
-                write!(f, "the system does not list the caches of core {core}")
-            }
-            Self::Unreadable(file) => write!(
-                f,
-                "{} does not say what is known of a cache",
-                file.display()
-            ),
-            Self::NonePrivate(core) => {
-                write!(f, "core {core} shares all of its caches with other cores")
-            }
-        }
-    }
-}
-
-impl core::error::Error for CachesUnknown {}
-
-/// The caches that a core reads data through, nearest first.
+/// Lists the caches that a core reads data through, nearest first.
 ///
 /// # Errors
-/// Why they are not known.
-pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
+/// If they are unknown.
+pub fn data_caches(core: CoreId) -> Result<Vec<DataCache>, CoreError> {
     caches_below(
         Path::new(&format!("/sys/devices/system/cpu/cpu{core}")),
         core,
     )
 }
 
-/// The last cache that a core shares with no other. What was overwritten there must come from further away.
+/// The outermost cache that a core shares with no other. Data evicted from it must come from a shared cache or memory.
 ///
 /// # Errors
-/// Why it is not known, or that there is none.
-pub fn last_private_cache(core: CoreId) -> Result<DataCache, CachesUnknown> {
+/// If the caches are unknown, or none is private.
+pub fn last_private_cache(core: CoreId) -> Result<DataCache, CoreError> {
     let private = data_caches(core)?.into_iter().rfind(|cache| cache.private);
-    private.ok_or(CachesUnknown::NonePrivate(core))
+    private.ok_or(CoreError::NoPrivateCache(core))
 }
 
-fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CachesUnknown> {
+fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CoreError> {
     let threads = || read(&cpu.join("topology/thread_siblings_list"), cores);
     let mut caches = Vec::new();
     for index in 0.. {
@@ -97,19 +64,19 @@ fn caches_below(cpu: &Path, core: CoreId) -> Result<Vec<DataCache>, CachesUnknow
     }
     caches.sort_by_key(|cache| cache.level);
     if caches.is_empty() {
-        Err(CachesUnknown::NotListed(core))
+        Err(CoreError::CachesNotListed(core))
     } else {
         Ok(caches)
     }
 }
 
-fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CachesUnknown> {
+fn read<T>(file: &Path, parse: impl Fn(&str) -> Option<T>) -> Result<T, CoreError> {
     let text = fs::read_to_string(file).ok();
     text.and_then(|text| parse(text.trim()))
-        .ok_or_else(|| CachesUnknown::Unreadable(file.to_owned()))
+        .ok_or_else(|| CoreError::CacheUnreadable(file.to_owned()))
 }
 
-/// `48K`; the kernel writes no other unit, but an `M` would be no riddle.
+/// Parses a size such as `48K`; the kernel writes no other unit, but `M` is accepted.
 fn size(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(number) => (number, 1 << 10),
@@ -124,7 +91,7 @@ fn size(text: &str) -> Option<u64> {
         .filter(|bytes| *bytes > 0)
 }
 
-/// `0-3,8`.
+/// Parses a list of cores such as `0-3,8`.
 fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let range = |text: &str| {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -135,12 +102,14 @@ fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
-    /// A folder that is gone when the test is over.
-    struct Cpu(PathBuf);
+    /// A temporary folder with files like those of the kernel.
+    struct CpuFolder(PathBuf);
 
-    impl Cpu {
+    impl CpuFolder {
         fn new(name: &str, threads: &str) -> Self {
             let cpu = Self(
                 std::env::temp_dir().join(format!("downbeat-caches-{name}-{}", std::process::id())),
@@ -166,12 +135,12 @@ mod tests {
             }
         }
 
-        fn caches(&self) -> Result<Vec<DataCache>, CachesUnknown> {
+        fn caches(&self) -> Result<Vec<DataCache>, CoreError> {
             caches_below(&self.0, CoreId(7))
         }
     }
 
-    impl Drop for Cpu {
+    impl Drop for CpuFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -179,7 +148,7 @@ mod tests {
 
     #[test]
     fn caches_of_hardware_threads_are_private() {
-        let cpu = Cpu::new("threads", "7,39");
+        let cpu = CpuFolder::new("threads", "7,39");
         cpu.cache(0, ["1", "Data", "48K", "7,39"]);
         cpu.cache(1, ["1", "Instruction", "32K", "7,39"]);
         cpu.cache(2, ["3", "Unified", "32M", "0-15,32-47"]);
@@ -195,7 +164,7 @@ mod tests {
             cache(3, 32 << 20, false),
         ];
         assert_eq!(cpu.caches().unwrap(), expected);
-        // A range that reaches beyond the threads.
+        // A range beyond the threads of the core.
         cpu.write("topology/thread_siblings_list", "6-7");
         assert_eq!(
             cpu.caches()
@@ -208,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
-        let cpu = Cpu::new("unknown", "7");
-        assert_eq!(cpu.caches(), Err(CachesUnknown::NotListed(CoreId(7))));
+    fn unknown_caches_are_reported() {
+        let cpu = CpuFolder::new("unknown", "7");
+        assert_eq!(cpu.caches(), Err(CoreError::CachesNotListed(CoreId(7))));
         for (size, shared, file) in [
             ("much", "7", "size"),
             ("0K", "7", "size"),
@@ -221,21 +190,21 @@ mod tests {
             ("48K", "all", "shared_cpu_list"),
         ] {
             cpu.cache(0, ["1", "Data", size, shared]);
-            let Err(CachesUnknown::Unreadable(found)) = cpu.caches() else {
+            let Err(CoreError::CacheUnreadable(found)) = cpu.caches() else {
                 panic!("{size} {shared}")
             };
             assert!(found.ends_with(file), "{}", found.display());
         }
         cpu.cache(0, ["1", "Data", "48K", "7"]);
         fs::remove_file(cpu.0.join("topology/thread_siblings_list")).unwrap();
-        let told = cpu.caches().unwrap_err().to_string();
+        let message = cpu.caches().unwrap_err().to_string();
         assert!(
-            told.ends_with("thread_siblings_list does not say what is known of a cache"),
-            "{told}"
+            message.ends_with("thread_siblings_list cannot be read or does not describe a cache"),
+            "{message}"
         );
         assert_eq!(
             data_caches(CoreId(u32::MAX)),
-            Err(CachesUnknown::NotListed(CoreId(u32::MAX)))
+            Err(CoreError::CachesNotListed(CoreId(u32::MAX)))
         );
     }
 

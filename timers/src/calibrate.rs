@@ -1,4 +1,4 @@
-//! Finding out how fast a counter counts.
+//! Calibration of a counter: measurement of its rate.
 
 use core::fmt;
 
@@ -6,26 +6,26 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Local, ModelError, TickRate, Ticks, Timestamp,
 };
 
-/// A reading of a reference clock between two of a counter: at some instant between `before` and `after` the reference
-/// showed `reference`.
+/// A reading of a reference clock between two readings of a counter: the reference showed `reference` at some instant
+/// between `before` and `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bracket {
-    /// The counter before the reference was read.
+    /// Counter before the reference was read.
     pub before: Ticks,
-    /// The reference clock, in nanoseconds.
+    /// Reference clock, in nanoseconds.
     pub reference: Ticks,
-    /// The counter after the reference was read.
+    /// Counter after the reference was read.
     pub after: Ticks,
 }
 
 impl Bracket {
     /// The mean of the narrower half of [`BRACKETS`] brackets.
     ///
-    /// The wider half were taken while caches were cold or something interrupted. Of the others no single one is best:
-    /// processors count in steps of up to ten nanoseconds, and on the step it depends which bracket looks narrowest.
-    /// Their mean is a bracket as certain as they are, because both clocks run evenly meanwhile.
+    /// The wider half was taken with cold caches or interrupted. Of the others none is best: processors count in steps of up
+    /// to ten nanoseconds, and the step determines which bracket looks narrowest. Their mean is a valid bracket, because
+    /// both clocks run at constant rates meanwhile.
     ///
-    /// `None` when the counter ran backwards in all of them.
+    /// Returns `None` if the counter ran backwards in all of them.
     pub fn measure(counter: &impl Clock, reference: &impl Clock) -> Option<Self> {
         let mut brackets = [(); BRACKETS].map(|()| Self {
             before: counter.open(),
@@ -38,12 +38,12 @@ impl Bracket {
         Self::mean(&brackets[..sound.div_ceil(2)])
     }
 
-    /// `None` without brackets.
+    /// Returns `None` without brackets.
     fn mean(brackets: &[Self]) -> Option<Self> {
         let count = u128::try_from(brackets.len())
             .ok()
             .filter(|count| *count > 0)?;
-        // Rounded outwards, so that the bracket stays certain. A mean is no larger than the largest: the casts are exact.
+        // Rounded outwards, so that the bracket stays valid. A mean is at most the largest value, so the casts are exact.
         let sum = |stamp: fn(&Self) -> Ticks| {
             brackets
                 .iter()
@@ -60,18 +60,18 @@ impl Bracket {
         })
     }
 
-    /// How many ticks the instant is uncertain by.
+    /// Uncertainty of the instant in ticks.
     pub fn width(&self) -> u64 {
         self.after.0.saturating_sub(self.before.0)
     }
 
-    /// The counter half-way: the best guess of what it showed when the reference was read.
+    /// Middle of the bracket: the best estimate of the counter at the instant when the reference was read.
     pub fn middle(&self) -> Ticks {
         self.before.saturating_add(self.width() / 2)
     }
 }
 
-/// How fast a counter counts, and how far that can be wrong.
+/// The rate of a counter with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     start: Bracket,
@@ -152,16 +152,16 @@ impl From<std::io::Error> for CalibrationError {
     }
 }
 
-/// Brackets at either end of a calibration: enough for half of them to be undisturbed on a busy machine. They take some
-/// ten microseconds.
+/// Number of brackets at either end of a calibration: enough for half of them to be undisturbed on a busy machine. They
+/// take some tens of microseconds.
 pub const BRACKETS: usize = 200;
 
 /// Compares a counter with a reference clock that counts nanoseconds, before and after `wait`.
 ///
-/// The longer the wait, the smaller the [uncertainty](Calibration::uncertainty): 10 ms give some parts per million.
+/// The longer the wait, the smaller the [uncertainty](Calibration::uncertainty): some parts per million for 10 ms.
 ///
 /// # Errors
-/// When either clock did not advance.
+/// If either clock did not advance.
 pub fn calibrate(
     counter: &impl Clock,
     reference: &impl Clock,
@@ -173,7 +173,7 @@ pub fn calibrate(
     Calibration::between(start, end)
 }
 
-/// As [`calibrate`], sleeping for `duration`.
+/// The same as [`calibrate`], sleeping for `duration`.
 ///
 /// ```
 /// use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
@@ -181,13 +181,13 @@ pub fn calibrate(
 /// if let Ok(tsc) = TscClock::detect() {
 ///     let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
 ///     let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(10))?;
-///     println!("{:.0} Hz, certain to {:.1} ppm", calibration.rate().hz(), calibration.uncertainty() * 1e6);
+///     println!("{:.0} Hz, error at most {:.1} ppm", calibration.rate().hz(), calibration.uncertainty() * 1e6);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// When either clock did not advance; a duration of zero or less leads there.
+/// If either clock did not advance, as with a duration of zero or less.
 #[cfg(feature = "std")]
 pub fn calibrate_during(
     counter: &impl Clock,
@@ -196,15 +196,15 @@ pub fn calibrate_during(
 ) -> Result<Calibration, CalibrationError> {
     let nanos = u64::try_from(duration.as_nanos()).unwrap_or_default();
     calibrate(counter, reference, || {
-        std::thread::sleep(core::time::Duration::from_nanos(nanos))
+        std::thread::sleep(core::time::Duration::from_nanos(nanos));
     })
 }
 
 impl Calibration {
-    /// The rate between two brackets.
+    /// Computes the rate from two brackets.
     ///
     /// # Errors
-    /// When either clock did not advance from the one to the other.
+    /// If either clock did not advance from one to the other.
     pub fn between(start: Bracket, end: Bracket) -> Result<Self, CalibrationError> {
         let ticks = end
             .middle()
@@ -224,44 +224,44 @@ impl Calibration {
         Ok(Self { start, end, rate })
     }
 
-    /// The rate of the counter, by the reference clock.
+    /// Rate of the counter by the reference clock.
     pub fn rate(&self) -> TickRate {
         self.rate
     }
 
-    /// The largest error that the rate can have, as a fraction of it: `1e-6` is one part per million.
+    /// Upper limit of the relative error of the rate: `1e-6` is one part per million.
     ///
-    /// This is a bound, not an estimate: it follows from the widths of the brackets and from the nanosecond to which
-    /// the reference clock is rounded, and holds as long as the counter runs evenly.
+    /// This is a guarantee, not an estimate: it follows from the widths of the brackets and the rounding of the reference
+    /// clock to nanoseconds, and holds as long as the rate of the counter is constant.
     pub fn uncertainty(&self) -> f64 {
-        // Half of each bracket, and one unit for the halves that were cut.
+        // Half of each bracket, and one tick for the truncated halves.
         let ticks = (self.start.width() + self.end.width()) as f64 / 2.0 + 1.0;
         let counted = self.end.middle().signed_since(self.start.middle()) as f64;
         let nanos = self.end.reference.signed_since(self.start.reference) as f64;
-        // (nanos +- 2) / (counted +- ticks), compared with nanos / counted: either end is cut to a nanosecond by the
+        // (nanos +- 2) / (counted +- ticks) relative to nanos / counted: either end is truncated to a nanosecond by the
         // clock, and rounded to one here.
         (1.0 + 2.0 / nanos) / (1.0 - ticks / counted) - 1.0
     }
 
-    /// How long the calibration took, by the reference clock.
+    /// Length of the calibration by the reference clock.
     pub fn duration(&self) -> Duration {
         Duration::from_nanos(self.end.reference.signed_since(self.start.reference))
     }
 
-    /// The bracket that it began with.
+    /// Bracket at the start.
     pub fn start(&self) -> Bracket {
         self.start
     }
 
-    /// The bracket that it ended with.
+    /// Bracket at the end.
     pub fn end(&self) -> Bracket {
         self.end
     }
 
-    /// Local time as the reference clock shows it, carried on by the counter from the end of the calibration.
+    /// Model of local time: the time of the reference clock, continued by the counter from the end of the calibration.
     ///
     /// # Errors
-    /// When the counter's zero is more than 146 years from that of the reference clock.
+    /// If the counter's zero is more than 146 years from that of the reference clock.
     pub fn model(&self) -> Result<ClockModel<Counter, Local>, ModelError> {
         let shown = i64::try_from(self.end.reference.0).map_err(|_| ModelError::TooFarApart)?;
         ClockModel::through(self.end.middle(), Timestamp::from_nanos(shown), self.rate)
@@ -274,7 +274,7 @@ mod tests {
     use core::cell::Cell;
     use proptest::prelude::*;
 
-    /// Time, advanced by whoever reads a clock of it.
+    /// Simulated time, which every read of a clock advances.
     #[derive(Default)]
     struct SimulatedTime {
         nanos: Cell<u64>,
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// A counter of `ticks` per `nanos`.
+    /// A counter with a rate of `ticks` per `nanos`.
     struct SimulatedCounter<'a> {
         time: &'a SimulatedTime,
         ticks: u64,
@@ -311,6 +311,7 @@ mod tests {
         }
     }
 
+    /// A clock that shows a function of time.
     struct BrokenClock<'a>(&'a SimulatedTime, fn(u64) -> u64);
 
     impl Clock for BrokenClock<'_> {
@@ -320,9 +321,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever delays hit the reads, the true rate lies within the stated uncertainty.
+        /// The true rate lies within the stated uncertainty for any delays of the reads.
         #[test]
-        fn the_truth_is_never_outside_the_stated_uncertainty(
+        fn the_true_rate_is_within_the_uncertainty(
             costs in prop::collection::vec(prop_oneof![9 => 5_u64..60, 1 => 1_000_u64..3_000_000], 1..400),
             hz in 1_000_000_u64..10_000_000_000,
             wait in 1_000_000_u64..100_000_000,
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn undisturbed_ten_milliseconds_give_some_parts_per_million() {
+    fn ten_undisturbed_milliseconds_give_a_few_parts_per_million() {
         let time = SimulatedTime::default();
         let counter = SimulatedCounter {
             time: &time,
@@ -356,7 +357,7 @@ mod tests {
         .unwrap();
         assert!((found.rate().hz() - 2.6e9).abs() / 2.6e9 < found.uncertainty());
         assert!(found.uncertainty() < 5e-6, "{}", found.uncertainty());
-        // Half of the brackets at either end lie in between, too.
+        // The duration includes half of the brackets at either end.
         let brackets = BRACKETS as i64 * 3 * 20;
         assert!((10_000_000..10_000_000 + 2 * brackets).contains(&found.duration().as_nanos()));
         let shown = found.model().unwrap().apply(found.end().before).as_nanos();
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_do_not_run_are_refused() {
+    fn clocks_that_do_not_advance_are_rejected() {
         let time = SimulatedTime::default();
         let sound = SimulatedCounter {
             time: &time,

@@ -1,51 +1,30 @@
 //! The generic timer of aarch64 processors.
 
-use core::fmt;
-
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
 
-/// The virtual count of the generic timer, CNTVCT_EL0: the same on all cores, at a rate that the system states.
+use crate::ClockUnavailable;
+
+/// The virtual count of the generic timer, CNTVCT_EL0: equal on all cores, with a rate stated by the firmware.
 ///
-/// Its [`ticks`](Clock::ticks) are ordered with what precedes them (`isb; mrs`). Written, but not yet run on hardware.
+/// [`ticks`](Clock::ticks) is ordered after preceding instructions (`isb; mrs`). Not yet run on hardware.
 #[derive(Clone, Copy, Debug)]
 pub struct CntvctClock {
     rate: TickRate,
     counter: CntvctAccess,
 }
 
-/// Why the generic timer cannot be used as a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CntvctUnavailable {
-    /// This is not an aarch64 processor.
-    OtherArchitecture,
-    /// The firmware did not say how fast the timer counts.
-    NoFrequency,
-}
-
-impl fmt::Display for CntvctUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OtherArchitecture => "this is not an aarch64 processor",
-            Self::NoFrequency => "the firmware states no frequency (CNTFRQ_EL0 is 0)",
-        })
-    }
-}
-
-impl core::error::Error for CntvctUnavailable {}
-
 impl CntvctClock {
-    /// Finds out whether the timer can be read.
+    /// Creates the clock if the timer can be read.
     ///
     /// # Errors
-    /// The reason why it cannot.
-    pub fn detect() -> Result<Self, CntvctUnavailable> {
+    /// If it cannot be read.
+    pub fn detect() -> Result<Self, ClockUnavailable> {
         let (counter, hz) = detect()?;
-        let rate = TickRate::from_hz(hz).map_err(|_| CntvctUnavailable::NoFrequency)?;
+        let rate = TickRate::from_hz(hz).map_err(|_| ClockUnavailable::NoFrequency)?;
         Ok(Self { rate, counter })
     }
 
-    /// The rate that the firmware states.
+    /// Rate stated by the firmware.
     pub fn stated_rate(&self) -> TickRate {
         self.rate
     }
@@ -74,17 +53,17 @@ impl Clock for CntvctClock {
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64 {
-    use super::CntvctUnavailable;
+    use crate::ClockUnavailable;
     use core::arch::asm;
 
     #[derive(Clone, Copy, Debug)]
     pub(super) struct CntvctAccess(());
 
-    pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
+    pub(super) fn detect() -> Result<(CntvctAccess, u64), ClockUnavailable> {
         let hz: u64;
-        // SAFETY: every aarch64 processor has the register, and it may be read at EL0 wherever the counter may.
+        // SAFETY: every aarch64 processor has the register; EL0 may read it if it may read the counter.
         unsafe {
-            asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags))
+            asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags));
         };
         Ok((CntvctAccess(()), hz))
     }
@@ -93,9 +72,9 @@ mod aarch64 {
         #[inline(always)]
         pub(super) fn ordered(self) -> u64 {
             let count: u64;
-            // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or reads it on its behalf.
+            // SAFETY: every aarch64 processor has the register; Linux lets EL0 read it, or emulates the read.
             unsafe {
-                asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags))
+                asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags));
             };
             count
         }
@@ -105,7 +84,7 @@ mod aarch64 {
             let count: u64;
             // SAFETY: as for `ordered`.
             unsafe {
-                asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags))
+                asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) count, options(nostack, preserves_flags));
             };
             count
         }
@@ -114,14 +93,14 @@ mod aarch64 {
 
 #[cfg(not(target_arch = "aarch64"))]
 mod elsewhere {
-    use super::CntvctUnavailable;
+    use crate::ClockUnavailable;
 
-    /// There is no such timer here, so there is no such value.
+    /// Has no values, because the timer does not exist on this architecture.
     #[derive(Clone, Copy, Debug)]
     pub(super) enum CntvctAccess {}
 
-    pub(super) fn detect() -> Result<(CntvctAccess, u64), CntvctUnavailable> {
-        Err(CntvctUnavailable::OtherArchitecture)
+    pub(super) fn detect() -> Result<(CntvctAccess, u64), ClockUnavailable> {
+        Err(ClockUnavailable::NotAarch64)
     }
 
     impl CntvctAccess {

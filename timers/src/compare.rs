@@ -1,4 +1,4 @@
-//! Whether a counter shows the same on all cores.
+//! Comparison of a counter between cores.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,51 +10,51 @@ use downbeat_clock_core::{
 
 use crate::{CoreError, CoreId, pin_to};
 
-/// The offset between what a counter shows on two cores.
+/// The offset of a counter between two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreOffset {
-    /// The core that was compared.
+    /// Compared core.
     pub core: CoreId,
-    /// The core it was compared with.
+    /// Reference core.
     pub reference: CoreId,
-    /// What `core` shows minus what `reference` shows.
+    /// Counter on `core` minus counter on `reference`.
     pub offset: Duration,
-    /// How far that can be wrong.
+    /// Upper limit of the error of `offset`.
     pub half_width: Duration,
 }
 
 impl CoreOffset {
-    /// Whether the two cores may well show the same: zero is not excluded.
+    /// True if the offset may be zero.
     pub fn may_be_zero(&self) -> bool {
         self.offset.abs() <= self.half_width
     }
 
-    /// The largest offset that is not excluded.
+    /// The largest possible magnitude of the offset.
     pub fn bound(&self) -> Duration {
         self.offset.abs() + self.half_width
     }
 }
 
-/// Up to this many cores, [`compare_cores`] compares every pair; beyond, every core with the first.
+/// Up to this number of cores [`compare_cores`] compares every pair; for more, every core with the first.
 pub const ALL_PAIRS_UP_TO: usize = 8;
 
-/// A comparison of two cores stops after this time, if it has [`MIN_EXCHANGES`] exchanges: on busy cores most of them take as
-/// long as a time slice of the system.
+/// Time limit of a comparison of two cores that has [`MIN_EXCHANGES`] exchanges: on busy cores most exchanges take as
+/// long as a time slice of the scheduler.
 const MAX_TIME: Duration = Duration::from_millis(100);
 
-/// So many exchanges are made while both players run at once, whatever else the cores have to do.
+/// Minimum number of exchanges before the time limit applies, so that some are made while both threads run at once.
 const MIN_EXCHANGES: u64 = 50;
 
-/// Compares what a clock shows on several cores, by exchanging its readings through a shared cache line.
+/// Compares the readings of a clock on several cores by cache-line ping-pongs.
 ///
-/// `grain` is what the clock counts in ([`Resolution::grain`](crate::Resolution::grain)): how far a reading can be from
-/// the time that it was taken.
+/// `grain` is the unit that the clock counts in ([`Resolution::grain`](crate::Resolution::grain)): the largest difference
+/// between a reading and the true time.
 ///
-/// Starts two threads for each pair and pins them; the calling thread stays where it is. Makes up to `exchanges`
-/// exchanges for each, which takes some tenths of a millisecond for a thousand, and stops after 100 ms.
+/// Starts two threads for each pair and pins them; the calling thread is not moved. Makes up to `exchanges` exchanges per
+/// pair and stops after 100 ms; a thousand exchanges take some tenths of a millisecond.
 ///
 /// # Errors
-/// The first pair that cannot be compared, and why.
+/// If a pair cannot be compared; returns the error of the first one.
 pub fn compare_cores<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
@@ -81,10 +81,10 @@ pub fn compare_cores<C: Clock + Sync>(
         .collect()
 }
 
-/// Compares what a clock shows on two cores, the second being the reference; see [`compare_cores`].
+/// Compares the readings of a clock on two cores, the second of which is the reference; see [`compare_cores`].
 ///
 /// # Errors
-/// When that is impossible, why.
+/// If the cores are the same, a thread cannot be pinned, or the readings are inconsistent.
 pub fn compare_pair<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
@@ -98,20 +98,21 @@ pub fn compare_pair<C: Clock + Sync>(
     let line = PingPongLine::default();
     let estimator = thread::scope(|scope| {
         let asking = scope.spawn(|| {
-            pin_to(core).inspect_err(|_| line.leave())?;
-            line.ask(clock, rate, exchanges)
+            let estimator = pin_to(core).and_then(|()| line.ask(clock, rate, exchanges));
+            line.quit();
+            estimator
         });
         let answering = scope.spawn(|| {
-            pin_to(reference).inspect_err(|_| line.leave())?;
-            line.answer(clock, exchanges);
-            Ok(())
+            pin_to(reference)
+                .map(|()| line.answer(clock, exchanges))
+                .inspect_err(|_| line.quit())
         });
         let (asked, answered) = (asking.join(), answering.join());
         answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     let sample = estimator.estimate().map_err(CoreError::Readings)?;
-    // Each side of the interval is the difference of two stamps, each up to a grain late and rounded to a nanosecond.
+    // Each limit of the interval is the difference of two readings, each up to a grain late and rounded to a nanosecond.
     let half_width = sample.half_width.unwrap_or(Duration::MAX) + grain + Duration::from_nanos(1);
     Ok(CoreOffset {
         core,
@@ -121,9 +122,11 @@ pub fn compare_pair<C: Clock + Sync>(
     })
 }
 
-/// The core that asks, and the core that answers: the same counter, read in two places.
+/// The time of the core that starts the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Asking;
+
+/// The time of the core that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Answering;
 
@@ -134,30 +137,30 @@ impl Domain for Answering {
     const NAME: &'static str = "answering core";
 }
 
-/// The cache line through which two cores play ping-pong.
+/// The cache line of a ping-pong between two cores.
 #[derive(Default)]
 #[repr(align(64))]
 struct PingPongLine {
-    /// How often the ball has crossed: odd, it is the answering core's turn.
-    ball: AtomicU64,
-    /// What the answering core read last.
+    /// Number of messages so far; if odd, it is the answering core's turn.
+    messages: AtomicU64,
+    /// Last reading of the answering core.
     answer: AtomicU64,
-    /// A player has gone. Not a state of the ball: the other player, who does not know yet, would overwrite it.
-    left: AtomicBool,
+    /// True after a thread has quit. Not encoded in `messages`, which the other thread could overwrite.
+    has_quit: AtomicBool,
 }
 
 impl PingPongLine {
-    fn leave(&self) {
-        self.left.store(true, Ordering::Relaxed);
+    fn quit(&self) {
+        self.has_quit.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the ball came; `false` when the other player has gone.
+    /// Waits until `messages` reaches a number; returns false if the other thread has quit.
     ///
-    /// Spins and never yields: on a busy machine the players meet only while both are running, and each would keep
-    /// missing the other.
-    fn await_ball(&self, crossings: u64) -> bool {
-        while self.ball.load(Ordering::Acquire) != crossings {
-            if self.left.load(Ordering::Relaxed) {
+    /// Spins and never yields: on a busy machine exchanges succeed only while both threads run, and with yields they would
+    /// rarely run at the same time.
+    fn wait_for(&self, messages: u64) -> bool {
+        while self.messages.load(Ordering::Acquire) != messages {
+            if self.has_quit.load(Ordering::Relaxed) {
                 return false;
             }
             core::hint::spin_loop();
@@ -167,11 +170,11 @@ impl PingPongLine {
 
     fn answer(&self, clock: &impl Clock, exchanges: u32) {
         for i in 0..u64::from(exchanges) {
-            if !self.await_ball(2 * i + 1) {
+            if !self.wait_for(2 * i + 1) {
                 return;
             }
             self.answer.store(clock.ticks().0, Ordering::Relaxed);
-            self.ball.store(2 * i + 2, Ordering::Release);
+            self.messages.store(2 * i + 2, Ordering::Release);
         }
     }
 
@@ -181,7 +184,7 @@ impl PingPongLine {
         rate: TickRate,
         exchanges: u32,
     ) -> Result<SkampiOffset<Asking, Answering>, CoreError> {
-        // Both cores are put on one scale, which begins here.
+        // Both cores count time from here.
         let origin = clock.ticks();
         let nanos = |ticks: Ticks| match ticks.checked_since(origin) {
             Some(later) => rate.duration(later).as_nanos(),
@@ -193,12 +196,11 @@ impl PingPongLine {
             if i >= MIN_EXCHANGES
                 && began.elapsed().as_nanos() > MAX_TIME.as_nanos().unsigned_abs().into()
             {
-                self.leave();
                 break;
             }
             let sent = clock.open();
-            self.ball.store(2 * i + 1, Ordering::Release);
-            if !self.await_ball(2 * i + 2) {
+            self.messages.store(2 * i + 1, Ordering::Release);
+            if !self.wait_for(2 * i + 2) {
                 break;
             }
             let received = clock.close();
@@ -223,7 +225,7 @@ mod tests {
 
     const GRAIN: Duration = Duration::from_nanos(1);
 
-    /// A true clock that is ahead on one core.
+    /// A clock that is ahead on one core.
     struct AheadOn(CoreId, u64);
 
     impl Clock for AheadOn {
@@ -238,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The first two cores; a machine with one has nothing to compare, and a test there nothing to test.
+    /// The first two cores; these tests need two.
     fn two_cores() -> [CoreId; 2] {
         allowed_cores()[..2]
             .try_into()
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_ahead_is_found_within_the_bound() {
+    fn the_offset_of_a_core_is_within_the_error_limit() {
         let [reference, core] = two_cores();
         for ahead in [0, 1_000_000_000] {
             let clock = AheadOn(core, ahead);
@@ -254,10 +256,29 @@ mod tests {
                 compare_pair(&clock, SystemClock::RATE, GRAIN, [core, reference], 500).unwrap();
             let error = found.offset - Duration::from_nanos(ahead as i64);
             assert!(error.abs() <= found.half_width, "{found:?}");
-            // A second is more than an exchange between two cores is uncertain by, however busy they are.
+            // The uncertainty of an exchange between two cores is below a second, even on busy cores.
             assert_eq!(found.may_be_zero(), ahead == 0, "{found:?}");
             assert!(found.bound() >= Duration::from_nanos(ahead as i64));
         }
+    }
+
+    /// A clock that runs backwards.
+    struct Backwards(AtomicU64);
+
+    impl Clock for Backwards {
+        fn ticks(&self) -> Ticks {
+            Ticks(self.0.fetch_sub(1, Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn a_clock_that_runs_backwards_ends_the_comparison() {
+        let clock = Backwards(AtomicU64::new(1 << 40));
+        let found = compare_pair(&clock, TickRate::NANOSECOND, GRAIN, two_cores(), 10);
+        assert!(matches!(
+            found,
+            Err(CoreError::Readings(FitError::SteppedBack { .. }))
+        ));
     }
 
     #[test]
@@ -270,18 +291,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_refused_and_no_thread_waits_for_ever() {
+    fn invalid_comparisons_are_rejected_and_no_thread_waits_forever() {
         let [core, _] = two_cores();
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
         let error = |core, reference, exchanges| {
             compare_pair(&raw, SystemClock::RATE, GRAIN, [core, reference], exchanges).unwrap_err()
         };
-        let nowhere = CoreId(u32::MAX);
+        let missing = CoreId(u32::MAX);
         assert_eq!(error(core, core, 10), CoreError::SameCore(core));
-        // Often, because it depends on who comes first.
+        // Repeated, because it depends on which thread comes first.
         for _ in 0..100 {
-            assert_eq!(error(core, nowhere, 10), CoreError::NotAllowed(nowhere));
-            assert_eq!(error(nowhere, core, 10), CoreError::NotAllowed(nowhere));
+            assert_eq!(error(core, missing, 10), CoreError::NotAllowed(missing));
+            assert_eq!(error(missing, core, 10), CoreError::NotAllowed(missing));
         }
         assert_eq!(
             error(core, two_cores()[1], 0),

@@ -1,23 +1,23 @@
-//! What reading a clock costs, and how fine it is.
+//! Read cost and resolution of a clock.
 
 use downbeat_clock_core::{Clock, TickRate};
 
-/// What a read of a clock costs, in nanoseconds.
+/// Cost of a read of a clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadCost {
-    /// Half of the reads cost no more than this.
+    /// Median cost.
     pub median: f64,
-    /// 99 of 100 reads cost no more than this.
+    /// 99th percentile of the cost.
     pub p99: f64,
 }
 
-/// Reads that are timed together: enough to hide the cost of the yardstick, few enough to see a slow one.
+/// Number of reads that are timed together: enough to hide the cost of the yardstick, few enough to detect slow reads.
 const BATCH: u32 = 100;
 
 impl ReadCost {
     /// Times `batches` batches of 100 reads with another clock, the yardstick.
     ///
-    /// `None` without batches.
+    /// Returns `None` if `batches` is 0.
     pub fn measure(
         clock: &impl Clock,
         yardstick: &impl Clock,
@@ -35,7 +35,7 @@ impl ReadCost {
             })
             .collect();
         costs.sort_unstable_by(f64::total_cmp);
-        // Nearest rank: the smallest cost that this share of the batches does not exceed.
+        // Nearest rank: the smallest cost that this percentage of the batches does not exceed.
         let at = |percent: usize| {
             costs
                 .get((batches * percent).div_ceil(100).max(1) - 1)
@@ -48,20 +48,20 @@ impl ReadCost {
     }
 }
 
-/// How fine a clock is, in ticks.
+/// Resolution of a clock, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolution {
-    /// The smallest step between two readings in a row that differ. A fast counter moves on by more than its own step
-    /// while it is read, so this is no smaller than the cost of a read.
+    /// Smallest difference between two different successive readings. At least the cost of a read, because a fast counter
+    /// advances by more than its own step during a read.
     pub step: u64,
-    /// The greatest common divisor of all steps: what the counter really counts in, as far as the readings show it.
+    /// Greatest common divisor of all differences: the step of the counter, as far as the readings show it.
     pub grain: u64,
-    /// Readings that were smaller than the one before.
+    /// Number of readings that were smaller than the one before.
     pub backwards: u64,
 }
 
 impl Resolution {
-    /// Reads the clock `reads` times in a row; `None` when it never moved.
+    /// Reads the clock `reads` times in a row; returns `None` if it never advanced.
     pub fn measure(clock: &impl Clock, reads: u32) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut backwards = 0;
@@ -105,7 +105,7 @@ mod tests {
     use core::cell::Cell;
     use downbeat_clock_core::Ticks;
 
-    /// Shows the readings of a list, over and over.
+    /// A clock that repeats the readings of a list.
     struct CyclicClock<'a>(&'a [u64], Cell<usize>);
 
     impl Clock for CyclicClock<'_> {
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// Advances by one step of a list at every read.
+    /// A clock that advances by the next step of a list at every read.
     struct SteppingClock<'a>(&'a [u64], Cell<(usize, u64)>);
 
     impl Clock for SteppingClock<'_> {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_is_seen_and_one_that_stands_still_has_no_resolution() {
+    fn steps_back_are_counted_and_a_stopped_clock_has_no_resolution() {
         let back = CyclicClock(&[10, 20, 5], Cell::default());
         let found = Resolution::measure(&back, 8).unwrap();
         assert_eq!((found.step, found.backwards), (5, 3));
@@ -152,8 +152,8 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_what_the_yardstick_counts() {
-        // A batch costs 2,000 or, one time in fifty, 20,000 ticks of half a nanosecond each.
+    fn the_cost_is_measured_by_the_yardstick() {
+        // A batch costs 2,000 or, once in fifty, 20,000 ticks of half a nanosecond each.
         let mut script = vec![2_000; 50];
         script[7] = 20_000;
         let steps: Vec<u64> = script.into_iter().flat_map(|cost| [1, cost]).collect();

@@ -1,15 +1,15 @@
-//! `MPI_Wtime`.
-
-use core::fmt;
+//! `MPI_Wtime` as a clock.
 
 use downbeat_clock_core::{Clock, TickRate, Ticks};
 use mpi::environment;
 
-/// `MPI_Wtime`, in nanoseconds.
+use crate::ClockUnavailable;
+
+/// The clock `MPI_Wtime`, in nanoseconds.
 ///
-/// The standard says neither where it begins nor that processes agree on it: under Open MPI 4.1 it begins with each
-/// process's first call, under MPICH with the hour. MPI returns seconds as a floating-point number; how fine they are
-/// depends on how far back they begin.
+/// The standard defines neither the origin nor that processes agree on it: under Open MPI 4.1 it is each process's first
+/// call, under MPICH the hour. MPI returns seconds as a floating-point number, whose resolution depends on the distance
+/// from the origin.
 ///
 /// ```no_run
 /// use downbeat_timers::{Clock, WtimeClock};
@@ -17,53 +17,32 @@ use mpi::environment;
 /// let universe = mpi::initialize().expect("MPI was not initialized before");
 /// let clock = WtimeClock::attach()?;
 /// let start = clock.ticks();
-/// # Ok::<(), downbeat_timers::WtimeUnavailable>(())
+/// # Ok::<(), downbeat_timers::ClockUnavailable>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WtimeClock {
     _attached: (),
 }
 
-/// Why `MPI_Wtime` cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WtimeUnavailable {
-    /// MPI is not initialized yet.
-    NotInitialized,
-    /// MPI is already finalized.
-    Finalized,
-}
-
-impl fmt::Display for WtimeUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotInitialized => "MPI is not initialized",
-            Self::Finalized => "MPI is already finalized",
-        })
-    }
-}
-
-impl core::error::Error for WtimeUnavailable {}
-
 impl WtimeClock {
-    /// How long a tick lasts.
+    /// Length of a tick.
     pub const RATE: TickRate = TickRate::NANOSECOND;
 
-    /// Finds out whether MPI is running. The clock must not be read after `MPI_Finalize`.
+    /// Creates the clock if MPI is initialized. The clock must not be read after `MPI_Finalize`.
     ///
     /// # Errors
-    /// The reason why it is not.
-    pub fn attach() -> Result<Self, WtimeUnavailable> {
+    /// If MPI is not initialized, or already finalized.
+    pub fn attach() -> Result<Self, ClockUnavailable> {
         if !environment::is_initialized() {
-            return Err(WtimeUnavailable::NotInitialized);
+            return Err(ClockUnavailable::MpiNotInitialized);
         }
         if environment::is_finalized() {
-            return Err(WtimeUnavailable::Finalized);
+            return Err(ClockUnavailable::MpiFinalized);
         }
         Ok(Self { _attached: () })
     }
 
-    /// The resolution that the library states (`MPI_Wtick`), in nanoseconds.
+    /// Resolution stated by the library (`MPI_Wtick`), in nanoseconds.
     pub fn stated_tick_nanos(&self) -> f64 {
         environment::time_resolution() * 1e9
     }
@@ -72,7 +51,7 @@ impl WtimeClock {
 impl Clock for WtimeClock {
     #[inline]
     fn ticks(&self) -> Ticks {
-        // Rounded by hand: `f64::round` is a function call on plain x86-64. The cast saturates.
+        // Adds 0.5 because `f64::round` is a function call on baseline x86-64. The cast saturates.
         Ticks((environment::time() * 1e9 + 0.5) as u64)
     }
 }

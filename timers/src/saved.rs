@@ -1,7 +1,7 @@
-//! A calibration in a file, for programs that cannot wait for their own.
+//! Calibration files, for programs that should not spend time on their own calibration.
 //!
-//! The file is plain text that any TOML reader understands. It holds the brackets themselves, so that nothing is lost,
-//! and the machine that they were taken on, because another one, or the same one after a reboot, counts differently:
+//! The file is valid TOML. It holds the brackets, so that no information is lost, and the machine where they were taken,
+//! because the counter of another machine, or of the same one after a reboot, can have another rate:
 //!
 //! ```toml
 //! # 2.600000012 GHz, certain to 0.8 ppm
@@ -24,12 +24,12 @@ use downbeat_clock_core::Ticks;
 
 use crate::{Bracket, Calibration, CalibrationError, SystemClockId};
 
-/// What a calibration holds for: this processor, until the next reboot.
+/// The machine that a calibration is valid for: one processor until the next reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The kernel's name for the time since it was booted.
+    /// The kernel's identifier of the current boot.
     pub boot_id: String,
-    /// The processor's own name.
+    /// Model name of the processor.
     pub cpu_model: String,
 }
 
@@ -37,7 +37,7 @@ impl Machine {
     /// The machine that this program runs on.
     ///
     /// # Errors
-    /// When the system does not tell; only Linux does.
+    /// If the files of Linux that tell this cannot be read.
     pub fn this() -> io::Result<Self> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?
             .trim()
@@ -52,32 +52,32 @@ impl Machine {
     }
 }
 
-/// A calibration of the time stamp counter, and what it holds for.
+/// A calibration of the time stamp counter and the machine it is valid for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedCalibration {
     /// The calibration.
     pub calibration: Calibration,
-    /// The clock that the counter was compared with.
+    /// Reference clock of the calibration.
     pub reference: SystemClockId,
-    /// The machine that it holds for.
+    /// Machine that the calibration is valid for.
     pub machine: Machine,
 }
 
 impl SavedCalibration {
-    /// Reads a calibration that holds for this machine.
+    /// Reads a calibration of this machine from a file.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or was made elsewhere.
+    /// If the file cannot be read, is malformed, or was made on another machine or before the last reboot.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, CalibrationError> {
         let saved: Self = fs::read_to_string(path)?.parse()?;
         saved.check(&Machine::this()?)?;
         Ok(saved)
     }
 
-    /// Writes the calibration.
+    /// Writes the calibration to a file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         fs::write(path, self.to_string())
     }
@@ -93,7 +93,7 @@ impl SavedCalibration {
     }
 }
 
-/// The text of the file.
+/// Prints the text of the file.
 impl fmt::Display for SavedCalibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -164,7 +164,7 @@ impl FromStr for SavedCalibration {
     }
 }
 
-/// `key = value` lines, each with its number.
+/// Lines of the form `key = value`: line number, key and value.
 struct KeyValueLines<'a>(Vec<(usize, &'a str, &'a str)>);
 
 impl<'a> KeyValueLines<'a> {
@@ -181,7 +181,7 @@ impl<'a> KeyValueLines<'a> {
     fn read(text: &'a str) -> Result<Self, CalibrationError> {
         let mut found = Self(Vec::new());
         for (i, line) in text.lines().enumerate() {
-            let wrong = |fault| CalibrationError::Line {
+            let error = |fault| CalibrationError::Line {
                 number: i + 1,
                 fault,
             };
@@ -191,13 +191,13 @@ impl<'a> KeyValueLines<'a> {
             }
             let (key, value) = line
                 .split_once('=')
-                .ok_or(wrong("not of the form \"key = value\""))?;
+                .ok_or(error("not of the form \"key = value\""))?;
             let (key, value) = (key.trim(), value.trim());
             if !Self::KEYS.contains(&key) {
-                return Err(wrong("no such key"));
+                return Err(error("no such key"));
             }
             if found.0.iter().any(|(_, earlier, _)| *earlier == key) {
-                return Err(wrong("the key is there twice"));
+                return Err(error("duplicate key"));
             }
             found.0.push((i + 1, key, value));
         }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn a_saved_calibration_is_loaded() {
         assert_eq!(
             sample().to_string().parse::<SavedCalibration>().unwrap(),
             sample()
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_is_refused() {
+    fn calibrations_of_other_machines_and_boots_are_rejected() {
         let saved = sample();
         let here = saved.machine.clone();
         assert!(saved.check(&here).is_ok());
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn every_damage_is_named_with_its_line() {
+    fn faults_are_reported_with_their_line() {
         let text = sample().to_string();
         assert_eq!(error(""), "the line \"version = ...\" is missing");
         assert_eq!(
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(error(&(text.clone() + "rate = 3")), "line 9: no such key");
         assert_eq!(
             error(&(text.clone() + "end = [1, 2, 3]")),
-            "line 9: the key is there twice"
+            "line 9: duplicate key"
         );
         let still = "the reference clock did not advance: calibrate for longer";
         assert_eq!(error(&text.replace("10000500", "500")), still);

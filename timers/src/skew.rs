@@ -1,4 +1,4 @@
-//! A clock that is wrong in a known way.
+//! A clock with a known error, for tests.
 
 use core::f64::consts::TAU;
 use core::fmt;
@@ -8,7 +8,7 @@ use downbeat_clock_core::{
     Timestamp,
 };
 
-/// True time: what the clock under a [`SkewedClock`] shows.
+/// True time: the domain of the clock that a [`SkewedClock`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Truth;
 
@@ -16,55 +16,55 @@ impl Domain for Truth {
     const NAME: &'static str = "truth";
 }
 
-/// How a clock goes wrong: the sum of everything that is not zero here.
+/// The error of a clock: the sum of all parts.
 ///
-/// All times count from the origin of [`Truth`].
+/// All times are counted from the origin of [`Truth`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Skew {
-    /// Ahead by this much all the time.
+    /// Constant deviation.
     pub offset: Duration,
-    /// Gains this fraction of the time that passes: `1e-6` is one part per million.
+    /// Constant drift: `1e-6` is one part per million.
     pub drift: f64,
-    /// Swings around the truth, as a clock does whose temperature rises and falls.
+    /// Periodic deviation, like that of a clock whose temperature rises and falls.
     pub swing: Option<SkewSwing>,
-    /// The drift itself wanders at random.
+    /// Random walk of the drift.
     pub wander: Option<SkewWander>,
-    /// Jumps once.
+    /// A single step.
     pub step: Option<SkewStep>,
 }
 
 /// A sinusoidal deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SkewSwing {
-    /// The largest deviation.
+    /// Largest deviation.
     pub amplitude: Duration,
-    /// How long one swing takes.
+    /// Length of a period.
     pub period: Duration,
 }
 
-/// A drift that walks at random: constant over each interval, then changed by a normally distributed amount.
+/// A random walk of the drift: constant over each interval, then changed by a normally distributed amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SkewWander {
-    /// The standard deviation of the drift after one second; it grows with the square root of time.
+    /// Standard deviation of the drift after one second; it grows with the square root of time.
     pub drift_per_sqrt_second: f64,
-    /// How often the drift changes.
+    /// Time between changes of the drift.
     pub interval: Duration,
-    /// How long the walk goes on; after that the drift stays as it is.
+    /// Length of the walk; afterwards the drift is constant.
     pub lasting: Duration,
-    /// Equal seeds make equal walks.
+    /// Seed of the random numbers; equal seeds give equal walks.
     pub seed: u64,
 }
 
-/// A jump.
+/// A step of the clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SkewStep {
-    /// When, in true time.
+    /// True time of the step.
     pub after: Duration,
-    /// By how much.
+    /// Size of the step.
     pub by: Duration,
 }
 
-/// Why no clock can be this wrong.
+/// Reason why a [`Skew`] is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkewError {
@@ -88,10 +88,10 @@ impl fmt::Display for SkewError {
 
 impl core::error::Error for SkewError {}
 
-/// A true clock made wrong by a [`Skew`]: what a synchronization is tested with, because its true error is known.
+/// A clock with the error of a [`Skew`], to test synchronizations against the known true error.
 ///
-/// [`deviation`](Self::deviation) is the truth about it. Its ticks are nanoseconds and begin at [`Self::ZERO`], so that
-/// a clock that is behind has no negative ones.
+/// [`deviation`](Self::deviation) is the true error. Ticks are nanoseconds and start at [`Self::ZERO`], so that a clock that
+/// is behind has no negative ones.
 ///
 /// ```
 /// use downbeat_clock_core::{Clock, ClockModel, Duration, TickRate, Timestamp};
@@ -115,16 +115,16 @@ pub struct SkewedClock<C> {
 }
 
 impl<C: Clock> SkewedClock<C> {
-    /// What a clock without any skew shows at the origin of [`Truth`].
+    /// Reading of a clock without skew at the origin of [`Truth`].
     pub const ZERO: Ticks = Ticks(1 << 60);
 
-    /// How long a tick lasts by this clock.
+    /// Length of a tick by this clock.
     pub const RATE: TickRate = TickRate::NANOSECOND;
 
-    /// Makes `clock`, which shows true time by the model `truth`, wrong by `skew`.
+    /// Adds the error `skew` to `clock`, which shows true time by the model `truth`.
     ///
     /// # Errors
-    /// When a parameter of the skew makes no sense.
+    /// If a parameter of the skew is invalid.
     pub fn new(clock: C, truth: ClockModel<Counter, Truth>, skew: Skew) -> Result<Self, SkewError> {
         if !(skew.drift.is_finite() && skew.drift > -1.0) {
             return Err(SkewError::Drift);
@@ -146,22 +146,22 @@ impl<C: Clock> SkewedClock<C> {
         })
     }
 
-    /// The clock that it makes wrong,
+    /// The clock underneath.
     pub fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// the true time that that shows,
+    /// The model of true time for the clock underneath.
     pub fn truth(&self) -> &ClockModel<Counter, Truth> {
         &self.truth
     }
 
-    /// and how wrong it is.
+    /// The error of this clock.
     pub fn skew(&self) -> &Skew {
         &self.skew
     }
 
-    /// What this clock shows minus what a true one shows, at a true time.
+    /// Error of this clock at a true time: this clock minus a true one.
     pub fn deviation(&self, at: Timestamp<Truth>) -> Duration {
         let elapsed = at.as_nanos() as f64;
         let swing = self.skew.swing.map_or(0.0, |swing| {
@@ -178,21 +178,21 @@ impl<C: Clock> SkewedClock<C> {
         self.skew.offset + jump + Duration::from_nanos_f64(smooth).unwrap_or_default()
     }
 
-    /// What this clock shows at a true time.
+    /// Reading of this clock at a true time.
     pub fn ticks_at(&self, at: Timestamp<Truth>) -> Ticks {
         let shown = (at + self.deviation(at)).as_nanos();
         Ticks(Self::ZERO.0.saturating_add_signed(shown))
     }
 
-    /// True time, now.
+    /// The current true time.
     pub fn true_now(&self) -> Timestamp<Truth> {
         self.truth.apply(self.clock.ticks())
     }
 
-    /// The time that a process with this clock believes in: its ticks taken at their word.
+    /// The local time of a process that reads this clock and does not know its error.
     ///
     /// # Errors
-    /// None in fact: the constants of this type are in range.
+    /// Never fails: the constants of this type are in range.
     pub fn nominal_model() -> Result<ClockModel<Counter, Local>, ModelError> {
         ClockModel::through(Self::ZERO, Timestamp::ORIGIN, Self::RATE)
     }
@@ -219,7 +219,7 @@ impl<C: Clock> Clock for SkewedClock<C> {
     }
 }
 
-/// A random walk of the drift, worked out in advance so that any instant can be asked for.
+/// A random walk of the drift, computed in advance so that any time can be looked up.
 #[derive(Clone, Debug, Default)]
 struct DriftWalk {
     interval: f64,
@@ -229,7 +229,7 @@ struct DriftWalk {
 /// An interval of constant drift.
 #[derive(Clone, Copy, Debug)]
 struct DriftInterval {
-    /// The deviation at the beginning, in nanoseconds.
+    /// Deviation at the start, in nanoseconds.
     deviation: f64,
     drift: f64,
 }
@@ -265,7 +265,7 @@ impl DriftWalk {
 
     fn deviation(&self, elapsed: f64) -> f64 {
         let last = self.steps.len().saturating_sub(1);
-        // The cast saturates: before the beginning there is no deviation, after the end the last interval goes on.
+        // The cast saturates: there is no deviation before the start, and after the end the last interval continues.
         let i = ((elapsed / self.interval) as usize).min(last);
         match self.steps.get(i) {
             Some(step) if elapsed > 0.0 => {
@@ -288,7 +288,7 @@ mod tests {
     use core::cell::Cell;
     use proptest::prelude::*;
 
-    /// A true clock that stands where it is put.
+    /// A clock that is set by the test.
     #[derive(Debug)]
     struct SetClock(Cell<u64>);
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_skew_is_what_it_says() {
+    fn every_part_of_a_skew_has_its_deviation() {
         let second = 1_000_000_000;
         let drift = skewed(Skew {
             offset: Duration::from_nanos(-7),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_continuous_repeatable_and_as_wide_as_asked() {
+    fn a_walk_is_continuous_and_repeatable_with_the_given_deviation() {
         let wander = |seed| SkewWander {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(10),
@@ -385,18 +385,18 @@ mod tests {
             clock(2).deviation(at(700_000_000))
         );
         for i in 1..=101 {
-            let knot = i * 10_000_000;
-            let jump = clock(3).deviation(at(knot)) - clock(3).deviation(at(knot - 1));
-            assert!(jump.abs().as_nanos() <= 1, "{jump} at {knot}");
+            let change = i * 10_000_000;
+            let jump = clock(3).deviation(at(change)) - clock(3).deviation(at(change - 1));
+            assert!(jump.abs().as_nanos() <= 1, "{jump} at {change}");
         }
-        // The drift after a second has the standard deviation asked for: 1,000 walks tell it to 7 % (3 sigma).
+        // The drift after a second has the given standard deviation: 1,000 walks estimate it to 7 % (3 sigma).
         let drifts = (0..1_000).map(|seed| DriftWalk::new(&wander(seed)).unwrap().steps[100].drift);
         let deviation = (drifts.map(|drift| drift * drift).sum::<f64>() / 1_000.0).sqrt();
         assert!((deviation / 1e-6 - 1.0).abs() < 0.07, "{deviation}");
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_skews_are_rejected() {
         let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
         let error = |skew| SkewedClock::new(SetClock(Cell::new(0)), truth, skew).unwrap_err();
         assert_eq!(
@@ -441,7 +441,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_instant_is_out_of_bounds(nanos: i64, drift in -0.9..1e3, offset: i64) {
+        fn any_time_has_a_reading(nanos: i64, drift in -0.9..1e3, offset: i64) {
             let wander = SkewWander {
                 drift_per_sqrt_second: 1e-6,
                 interval: Duration::from_millis(1),

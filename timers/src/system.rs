@@ -1,27 +1,28 @@
-//! The clocks that the system keeps: `clock_gettime` and `gettimeofday`.
+//! The system clocks: `clock_gettime` and `gettimeofday`.
 
 use core::fmt;
-use std::io;
 
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
 
-/// Which clock of the system.
+use crate::ClockUnavailable;
+
+/// A system clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SystemClockId {
-    /// CLOCK_MONOTONIC: never steps, but its rate is adjusted to keep time with the world.
+    /// CLOCK_MONOTONIC: never steps, but its rate is adjusted by NTP.
     Monotonic,
     /// CLOCK_MONOTONIC_RAW: never steps and is never adjusted. Linux only.
     MonotonicRaw,
     /// CLOCK_REALTIME: the time of day; steps when it is set.
     Realtime,
-    /// CLOCK_BOOTTIME: as CLOCK_MONOTONIC, and goes on while the machine sleeps. Linux only.
+    /// CLOCK_BOOTTIME: the same as CLOCK_MONOTONIC, but continues while the machine sleeps. Linux only.
     Boottime,
-    /// `gettimeofday`: CLOCK_REALTIME cut to microseconds.
+    /// `gettimeofday`: CLOCK_REALTIME truncated to microseconds.
     TimeOfDay,
 }
 
 impl SystemClockId {
-    /// All of them.
+    /// All system clocks.
     pub const ALL: [Self; 5] = [
         Self::Monotonic,
         Self::MonotonicRaw,
@@ -30,7 +31,7 @@ impl SystemClockId {
         Self::TimeOfDay,
     ];
 
-    /// The name that the system uses.
+    /// The system's name of the clock.
     pub fn name(self) -> &'static str {
         match self {
             Self::Monotonic => "CLOCK_MONOTONIC",
@@ -41,12 +42,12 @@ impl SystemClockId {
         }
     }
 
-    /// Whether somebody can set it to another time while it is in use.
+    /// True if the clock can be set while it is in use.
     pub fn can_step(self) -> bool {
         matches!(self, Self::Realtime | Self::TimeOfDay)
     }
 
-    /// Whether its rate is adjusted to keep time with the world.
+    /// True if the rate of the clock is adjusted by NTP.
     pub fn is_slewed(self) -> bool {
         self != Self::MonotonicRaw
     }
@@ -77,7 +78,7 @@ impl fmt::Display for SystemClockId {
     }
 }
 
-/// A clock of the system; its ticks are nanoseconds since that clock's own beginning.
+/// A system clock; its ticks are nanoseconds since that clock's origin.
 ///
 /// ```
 /// use downbeat_timers::{Clock, SystemClock, SystemClockId};
@@ -85,7 +86,7 @@ impl fmt::Display for SystemClockId {
 /// let clock = SystemClock::detect(SystemClockId::Monotonic)?;
 /// let earlier = clock.ticks();
 /// assert!(clock.ticks() >= earlier);
-/// # Ok::<(), downbeat_timers::SystemClockUnavailable>(())
+/// # Ok::<(), downbeat_timers::ClockUnavailable>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
@@ -93,46 +94,26 @@ pub struct SystemClock {
     raw: libc::clockid_t,
 }
 
-/// Why a clock of the system cannot be used.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SystemClockUnavailable {
-    /// This system has no such clock.
-    NotOnThisSystem(SystemClockId),
-    /// The system refuses to read it.
-    Refused(SystemClockId, io::Error),
-}
-
-impl fmt::Display for SystemClockUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotOnThisSystem(id) => write!(f, "this system has no {id}"),
-            Self::Refused(id, why) => write!(f, "the system refuses to read {id}: {why}"),
-        }
-    }
-}
-
-impl core::error::Error for SystemClockUnavailable {}
-
 impl SystemClock {
-    /// How long a tick of every clock of the system lasts.
+    /// Length of a tick of every system clock.
     pub const RATE: TickRate = TickRate::NANOSECOND;
 
-    /// Finds out whether the clock can be read.
+    /// Creates the clock if it can be read.
     ///
     /// # Errors
-    /// The reason why it cannot.
-    pub fn detect(id: SystemClockId) -> Result<Self, SystemClockUnavailable> {
+    /// If it cannot be read.
+    pub fn detect(id: SystemClockId) -> Result<Self, ClockUnavailable> {
         let raw = id
             .raw()
-            .ok_or(SystemClockUnavailable::NotOnThisSystem(id))?;
-        match gettime(raw) {
-            Ok(_) => Ok(Self { id, raw }),
-            Err(why) => Err(SystemClockUnavailable::Refused(id, why)),
-        }
+            .ok_or(ClockUnavailable::NotOnThisSystem(id.name()))?;
+        gettime(raw).map_err(|errno| ClockUnavailable::Refused {
+            clock: id.name(),
+            errno,
+        })?;
+        Ok(Self { id, raw })
     }
 
-    /// Which clock this is.
+    /// The clock that is read.
     pub fn id(&self) -> SystemClockId {
         self.id
     }
@@ -144,50 +125,51 @@ impl Clock for SystemClock {
         let (seconds, nanos) = if self.id == SystemClockId::TimeOfDay {
             gettimeofday()
         } else {
-            // The clock could be read when it was detected, and nothing takes that back.
+            // `detect` read the clock, and it cannot become unreadable.
             gettime(self.raw).unwrap_or_default()
         };
-        // Before 1970 the time of day is negative; nothing could be ordered with that, so it stands at zero.
+        // Negative times of day, before 1970, are clamped to zero.
         Ticks(u64::try_from(seconds * 1_000_000_000 + nanos).unwrap_or_default())
     }
 
-    /// Where the kernel lets programs read the clock without a system call, as Linux does on x86 and aarch64, it reads
-    /// the hardware counter in order.
+    /// Clocks that are read without a system call, as under Linux on x86 and aarch64, read the hardware counter in order.
     fn ordering(&self) -> ReadOrdering {
         ReadOrdering::Ordered
     }
 }
 
-/// Seconds and nanoseconds.
+/// Reads a clock as seconds and nanoseconds, or returns the error number.
 #[inline]
-fn gettime(id: libc::clockid_t) -> io::Result<(i64, i64)> {
+fn gettime(id: libc::clockid_t) -> Result<(i64, i64), i32> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the address is that of a timespec, which is all that the call writes to.
+    // SAFETY: the pointer is to a timespec, and the call writes to nothing else.
     let result = unsafe { libc::clock_gettime(id, &raw mut time) };
     if result == 0 {
         Ok((wide(time.tv_sec), wide(time.tv_nsec)))
     } else {
-        Err(io::Error::last_os_error())
+        Err(std::io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or_default())
     }
 }
 
-/// Seconds and nanoseconds.
+/// Reads the time of day as seconds and nanoseconds.
 #[inline]
 fn gettimeofday() -> (i64, i64) {
     let mut time = libc::timeval {
         tv_sec: 0,
         tv_usec: 0,
     };
-    // SAFETY: the first address is that of a timeval, which is all that the call writes to; no time zone is asked for.
-    // It cannot fail with a valid address.
+    // SAFETY: the first pointer is to a timeval, and the call writes to nothing else; no time zone is requested. It
+    // cannot fail with a valid pointer.
     unsafe { libc::gettimeofday(&raw mut time, core::ptr::null_mut()) };
     (wide(time.tv_sec), wide(time.tv_usec) * 1_000)
 }
 
-/// The fields of C's time types have 32 bits on some platforms.
+/// Widens a field of C's time types, which have 32 bits on some platforms.
 fn wide(field: impl Into<i64>) -> i64 {
     field.into()
 }
@@ -197,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_clock_of_linux_is_there_and_counts_nanoseconds() {
+    fn every_clock_exists_on_linux() {
         for id in SystemClockId::ALL {
             let clock = SystemClock::detect(id).unwrap();
             assert_eq!(clock.id(), id);
@@ -225,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_the_system_does_not_know_is_refused() {
+    fn an_unknown_clock_is_rejected() {
         assert!(gettime(12_345).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A client's offset as a line over its own time: what most synchronization algorithms learn.
+//! A client's offset as a linear function of its own time: the result of most synchronization algorithms.
 
 use super::{FittedLine, LeastSquares};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 
 /// Fits a line to offsets.
 ///
-/// Differences from the first sample are taken in whole nanoseconds, so nothing is lost however far the clocks are from
-/// their origins and from each other.
+/// Differences from the first sample are computed in whole nanoseconds, so the precision does not depend on the distance
+/// of the clocks from their origins or from each other.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Global, Local, OffsetFit, OffsetSample, Timestamp};
@@ -39,7 +39,7 @@ pub struct OffsetFit<C: Domain> {
 }
 
 impl<C: Domain> OffsetFit<C> {
-    /// No samples yet.
+    /// Creates a fit without samples.
     pub const fn new() -> Self {
         Self {
             first: None,
@@ -47,39 +47,39 @@ impl<C: Domain> OffsetFit<C> {
         }
     }
 
-    /// Takes a sample. All that are taken so weigh the same, whatever their half width.
+    /// Adds a sample with weight 1, whatever its half width.
     pub fn push(&mut self, sample: OffsetSample<C>) {
         self.push_with_weight(sample, 1.0);
     }
 
-    /// Takes a sample that weighs the more the more certain it is: one over the square of its half width. One that does not
-    /// say how certain it is, is taken as if that were a second, and so counts only where no other does.
+    /// Adds a sample weighted by one over the square of its half width. A sample without a half width is treated as if it
+    /// were one second, so it has almost no influence next to samples that have one.
     pub fn push_by_certainty(&mut self, sample: OffsetSample<C>) {
         let width = sample.half_width.unwrap_or(Duration::from_secs(1));
-        // No offset is known better than to a nanosecond.
+        // The resolution of an offset is a nanosecond.
         let width = (width.as_nanos() as f64).max(1.0);
         self.push_with_weight(sample, 1.0 / (width * width));
     }
 
     fn push_with_weight(&mut self, sample: OffsetSample<C>, weight: f64) {
         let first = *self.first.get_or_insert(sample);
-        // Finite, and far from overflowing when squared: nothing that `LeastSquares::push` would refuse.
-        self.points = self.points.with(
+        // Finite, and too small to overflow when squared: `LeastSquares::push` would accept it.
+        self.points = self.points.with_point(
             since(sample.at, first.at),
-            beyond(sample.offset, first.offset),
+            offset_difference(sample.offset, first.offset),
             weight,
         );
     }
 
-    /// How many samples were taken.
+    /// Number of samples.
     pub fn points(&self) -> u64 {
         self.points.points()
     }
 
-    /// The line; through a single sample with no drift.
+    /// Computes the line; a single sample gives a line without drift.
     ///
     /// # Errors
-    /// When there are no samples, or several but all at one time.
+    /// If there are no samples, or several samples all at the same time.
     pub fn line(&self) -> Result<OffsetLine<C>, FitError> {
         let first = self.first.ok_or(FitError::NoPoints)?;
         let fitted = match self.points.points {
@@ -89,12 +89,12 @@ impl<C: Domain> OffsetFit<C> {
             },
             _ => self.points.line()?,
         };
-        // The mean is a fraction. Take the whole nanosecond next to it, and the line's value there.
+        // The mean is fractional: anchor the line at the nearest whole nanosecond.
         let (mean_x, mean_y) = fitted.mean();
-        let anchor = Timestamp::from_nanos(moved(first.at.as_nanos(), mean_x));
+        let anchor = Timestamp::from_nanos(add_rounded(first.at.as_nanos(), mean_x));
         let there = mean_y + fitted.slope() * (since(anchor, first.at) - mean_x);
-        let offset = Duration::from_nanos(moved(first.offset.as_nanos(), there));
-        let fraction = there - beyond(offset, first.offset);
+        let offset = Duration::from_nanos(add_rounded(first.offset.as_nanos(), there));
+        let fraction = there - offset_difference(offset, first.offset);
         Ok(OffsetLine {
             anchor,
             offset,
@@ -114,19 +114,21 @@ impl<C: Domain> Default for OffsetFit<C> {
 
 /// An offset that changes at a constant rate.
 ///
-/// Times and offsets are rounded to the nearest nanosecond; statistics are in nanoseconds, and `None` where there are
-/// too few samples for them, as in a [`FittedLine`].
+/// Times and offsets are rounded to the nearest nanosecond. Statistics are in nanoseconds, and `None` if there are too
+/// few samples, as in a [`FittedLine`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OffsetLine<C: Domain> {
-    /// A point of the line, in whole nanoseconds,
+    /// Time of the point that the line is computed from.
     anchor: Timestamp<C>,
+    /// Offset at the anchor, rounded to whole nanoseconds.
     offset: Duration,
-    /// and how many nanoseconds the line is above it.
+    /// Offset at the anchor minus the rounded one, in nanoseconds.
     fraction: f64,
-    /// The fit, in nanoseconds from the first sample.
+    /// The fit, in nanoseconds relative to the first sample.
     fitted: FittedLine,
+    /// Time of the first sample.
     began: Timestamp<C>,
-    /// No longer where it was fitted.
+    /// True if [`through`](Self::through) moved the line away from the fit.
     shifted: bool,
 }
 
@@ -138,13 +140,13 @@ impl<C: Domain> OffsetLine<C> {
 
     /// The offset at a time of the client; saturates.
     ///
-    /// At [`Timestamp::ORIGIN`] it is what papers call the intercept.
+    /// At [`Timestamp::ORIGIN`] it is the intercept.
     pub fn offset_at(&self, at: Timestamp<C>) -> Duration {
         let change = self.fraction + self.drift() * since(at, self.anchor);
-        Duration::from_nanos(moved(self.offset.as_nanos(), change))
+        Duration::from_nanos(add_rounded(self.offset.as_nanos(), change))
     }
 
-    /// The line with this drift that goes through one newer sample: papers call it recomputing the intercept.
+    /// The line with the same drift through a newer sample: recomputes the intercept.
     pub fn through(&self, sample: OffsetSample<C>) -> Self {
         Self {
             anchor: sample.at,
@@ -155,12 +157,12 @@ impl<C: Domain> OffsetLine<C> {
         }
     }
 
-    /// The map from the client's clock to the reference's, which is behind it by the offset.
+    /// The map from the client's clock to the reference's, which is the client's minus the offset.
     ///
     /// # Errors
-    /// When the clocks are more than 146 years apart, or the drift is 1 or more: such a reference would stand still.
+    /// If the clocks are more than 146 years apart, or the drift is 1 or more: the reference would not advance.
     pub fn model<R: Domain>(&self) -> Result<ClockModel<C, R>, ModelError> {
-        // A saturated image would be a wrong one.
+        // A saturated image would be wrong.
         let image = self
             .anchor
             .as_nanos()
@@ -170,12 +172,12 @@ impl<C: Domain> OffsetLine<C> {
         ClockModel::through(self.anchor, Timestamp::from_nanos(image), rate)
     }
 
-    /// The share of the variance of the offsets that drift explains; see [`FittedLine::r_squared`].
+    /// Fraction of the variance of the offsets explained by drift; see [`FittedLine::r_squared`].
     pub fn r_squared(&self) -> Option<f64> {
         self.fitted.r_squared()
     }
 
-    /// The standard deviation of the samples from the fitted line.
+    /// Standard deviation of the samples from the fitted line.
     pub fn residual_deviation(&self) -> Option<f64> {
         self.fitted.residual_deviation()
     }
@@ -196,7 +198,7 @@ impl<C: Domain> OffsetLine<C> {
         }
     }
 
-    /// The standard error of a new sample at a time of the client; `None` where [`error_at`](Self::error_at) is.
+    /// The standard error of a new sample at a time of the client; `None` if [`error_at`](Self::error_at) is.
     pub fn prediction_error_at(&self, at: Timestamp<C>) -> Option<f64> {
         if self.shifted {
             None
@@ -211,13 +213,13 @@ fn since<C: Domain>(later: Timestamp<C>, earlier: Timestamp<C>) -> f64 {
     (i128::from(later.as_nanos()) - i128::from(earlier.as_nanos())) as f64
 }
 
-/// Nanoseconds by which one offset is larger than another, as [`since`].
-fn beyond(larger: Duration, smaller: Duration) -> f64 {
-    (i128::from(larger.as_nanos()) - i128::from(smaller.as_nanos())) as f64
+/// Nanoseconds from one offset to another: an exact difference, rounded only beyond 104 days.
+fn offset_difference(offset: Duration, reference: Duration) -> f64 {
+    (i128::from(offset.as_nanos()) - i128::from(reference.as_nanos())) as f64
 }
 
-/// `from` and a number of nanoseconds, rounded to nearest; saturates.
-fn moved(from: i64, by: f64) -> i64 {
+/// `from` plus a number of nanoseconds, rounded to nearest; saturates.
+fn add_rounded(from: i64, by: f64) -> i64 {
     i128::from(from)
         .saturating_add(libm::round(by) as i128)
         .clamp(i64::MIN.into(), i64::MAX.into()) as i64

@@ -1,6 +1,6 @@
 //! Made by tests/golden/least_squares.py with Python 3.11.7, statsmodels 0.15.0, numpy 2.4.6, scipy 1.17.1.
 
-/// A data set and what is known about it; `value` and its errors are those at x = `new`.
+/// A data set and its reference figures; `value` and its errors are those at x = `new`.
 pub(super) struct Golden {
     pub(super) name: &'static str,
     pub(super) x: &'static [f64],

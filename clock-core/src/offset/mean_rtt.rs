@@ -1,9 +1,9 @@
-//! The estimator of Jones and Koenig: half the mean round trip, and the median exchange.
+//! The estimator of Jones and Koenig: the median exchange, corrected by half the mean round trip.
 
 use super::{Exchange, Exchanges, OffsetSample, nearest, span};
 use crate::{Domain, Duration, FitError};
 
-/// The mean round trip of a pair, exact until it is rounded to the nearest nanosecond.
+/// The mean round trip of a pair, computed exactly and rounded to the nearest nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeanRoundTrip {
     sum: i128,
@@ -11,18 +11,18 @@ pub struct MeanRoundTrip {
 }
 
 impl MeanRoundTrip {
-    /// The mean of nothing yet.
+    /// Creates a mean without exchanges.
     pub const fn new() -> Self {
         Self { sum: 0, count: 0 }
     }
 
-    /// Takes the round trip of one exchange.
+    /// Adds the round trip of one exchange.
     ///
     /// # Errors
-    /// When the client's clock stepped back in it.
+    /// If the client's clock stepped back during it.
     pub fn push<C: Domain, R: Domain>(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         let (sent, _, received) = exchange.checked()?.wide();
-        // It takes 2^62 exchanges to overflow, and no program lives to see them.
+        // Overflows only after 2^62 exchanges.
         self.sum += received - sent;
         self.count += 1;
         Ok(())
@@ -31,7 +31,7 @@ impl MeanRoundTrip {
     /// The mean; saturates.
     ///
     /// # Errors
-    /// When there were no exchanges.
+    /// If there were no exchanges.
     pub fn mean(&self) -> Result<Duration, FitError> {
         match self.count {
             0 => Err(FitError::NoExchanges),
@@ -40,10 +40,10 @@ impl MeanRoundTrip {
     }
 }
 
-/// The offset of the median exchange, if its answer took half a mean round trip.
+/// The offset of the median exchange, assuming that its answer took half a mean round trip.
 ///
-/// Each exchange gives the sample `received - answered - round_trip / 2`, which holds at `received`. The median is one
-/// of them, with its own time, and never a mean of two: of an even number it is the lower of the two in the middle.
+/// Each exchange gives the sample `received - answered - round_trip / 2` at the time `received`. The median is one of the
+/// samples with its own time, never a mean of two: for an even number it is the lower of the two middle ones.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Exchange, Global, Local, MeanRoundTrip, MeanRttOffset, Timestamp};
@@ -57,7 +57,7 @@ impl MeanRoundTrip {
 ///     },
 /// );
 ///
-/// // The round trip is measured once per pair, before.
+/// // The mean round trip is measured once per pair, in advance.
 /// let mut round_trip = MeanRoundTrip::new();
 /// round_trip.push(exchanges[0])?;
 ///
@@ -78,7 +78,7 @@ pub struct MeanRttOffset<'a, C: Domain, R: Domain> {
 }
 
 impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
-    /// An estimator for a pair with this mean round trip, for as many exchanges as the buffer has room for.
+    /// Creates an estimator for a pair with this mean round trip; the buffer limits the number of exchanges.
     pub fn new(round_trip: Duration, buffer: &'a mut [Exchange<C, R>]) -> Self {
         Self {
             round_trip,
@@ -86,10 +86,10 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
         }
     }
 
-    /// Takes the next exchange.
+    /// Adds an exchange.
     ///
     /// # Errors
-    /// When the client's clock stepped back in it, or the buffer is full.
+    /// If the client's clock stepped back during it, or the buffer is full.
     pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         self.exchanges.push(exchange)
     }
@@ -97,7 +97,7 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
     /// The median sample; half a nanosecond is rounded down.
     ///
     /// # Errors
-    /// When there were no exchanges.
+    /// If there were no exchanges.
     pub fn estimate(&mut self) -> Result<OffsetSample<C>, FitError> {
         let exchanges = self.exchanges.pushed();
         let middle = exchanges
@@ -105,7 +105,7 @@ impl<'a, C: Domain, R: Domain> MeanRttOffset<'a, C, R> {
             .checked_sub(1)
             .ok_or(FitError::NoExchanges)?
             / 2;
-        // The same for all, the round trip does not change which one is the median. Of equal samples the earlier.
+        // The mean round trip is the same for all, so it does not affect the order. Of equal samples take the earlier.
         let (_, median, _) = exchanges.select_nth_unstable_by_key(middle, |exchange| {
             let (_, answered, received) = exchange.wide();
             (received - answered, received)

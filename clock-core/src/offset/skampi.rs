@@ -1,15 +1,15 @@
-//! SKaMPI's estimator: the interval that no exchange contradicts.
+//! SKaMPI's estimator: the interval of offsets consistent with all exchanges.
 
 use core::marker::PhantomData;
 
 use super::{Exchange, OffsetSample, span};
 use crate::{Domain, FitError, Timestamp};
 
-/// The offset as the middle of what all exchanges allow.
+/// The offset as the middle of the interval that is consistent with all exchanges.
 ///
-/// A message takes time, so the reference answered after `sent` and before `received`: client minus reference lies
-/// between `sent - answered` and `received - answered`. What all exchanges allow is *certain* as long as the clocks do
-/// not drift during the session. The estimate holds in the middle of the session.
+/// The reference answered after `sent` and before `received`, so the offset lies between `sent - answered` and
+/// `received - answered`. The intersection of these intervals is *certain* to contain the offset as long as the clocks do
+/// not drift during the session. The estimate holds at the middle of the session.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Exchange, Global, Local, SkampiOffset, Timestamp};
@@ -30,7 +30,7 @@ use crate::{Domain, FitError, Timestamp};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Algorithm 7 of the paper dates its estimate at the end of the session, which biases it by the drift of half a
+/// Algorithm 7 of the paper assigns its estimate to the end of the session, which biases it by the drift over half a
 /// session.
 #[derive(Clone, Copy, Debug)]
 pub struct SkampiOffset<C: Domain, R: Domain> {
@@ -40,16 +40,16 @@ pub struct SkampiOffset<C: Domain, R: Domain> {
 
 #[derive(Clone, Copy, Debug)]
 struct OffsetInterval<C: Domain> {
-    /// Client minus reference is at least this,
+    /// Lower limit of the offset.
     low: i128,
-    /// and at most this.
+    /// Upper limit of the offset.
     high: i128,
     began: Timestamp<C>,
     ended: Timestamp<C>,
 }
 
 impl<C: Domain, R: Domain> SkampiOffset<C, R> {
-    /// An estimator that has seen no exchange.
+    /// Creates an estimator without exchanges.
     pub const fn new() -> Self {
         Self {
             session: None,
@@ -57,10 +57,10 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
         }
     }
 
-    /// Takes the next exchange of the session.
+    /// Adds an exchange of the session.
     ///
     /// # Errors
-    /// When the client's clock stepped back in it.
+    /// If the client's clock stepped back during it.
     pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         let exchange = exchange.checked()?;
         let (sent, answered, received) = exchange.wide();
@@ -82,10 +82,10 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
         Ok(())
     }
 
-    /// The middle of the interval and, rounded up, half its width.
+    /// The middle of the interval and half its width, rounded up.
     ///
     /// # Errors
-    /// When there were no exchanges, or they contradict each other.
+    /// If there were no exchanges, or they contradict each other.
     pub fn estimate(&self) -> Result<OffsetSample<C>, FitError> {
         let OffsetInterval {
             low,
@@ -98,7 +98,7 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
                 by: span(low - high),
             });
         }
-        // The middle is rounded down, so the far end is `high`: the half width must be rounded up.
+        // The middle is rounded down, so `high` is the farther end, and the half width is rounded up.
         let middle = (low + high).div_euclid(2);
         Ok(OffsetSample {
             at: began.midpoint(ended),

@@ -1,18 +1,18 @@
-//! From ticks of a clock to ticks of a program.
+//! Conversion of clock ticks to program ticks.
 
 use crate::{Duration, ModelError, TickRate};
 
-/// How many of a program's ticks one tick of a clock is.
+/// The number of program ticks per clock tick.
 ///
-/// A program declares what it calls a tick, one nanosecond if nothing else is said. Ticks of clocks are no such unit:
-/// those of two nodes are of different length.
+/// A program chooses the unit of its histograms, its tick: one nanosecond by default. Ticks of clocks are no common unit,
+/// because their lengths differ between nodes.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, TickRate, TickScale};
 ///
 /// let scale = TickScale::new(TickRate::from_hz(2_000_000_000)?, Duration::from_micros(1))?;
 /// assert_eq!(scale.apply(2_000_000), 1_000);
-/// // What has begun does not count.
+/// // Rounds down.
 /// assert_eq!(scale.apply(1_999), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -24,24 +24,24 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// For a clock that counts nanoseconds, in a program that does so, too.
+    /// The scale of a clock that counts nanoseconds, for program ticks of one nanosecond.
     pub const NANOSECONDS: Self = Self {
         whole: 1,
         fraction: 0,
     };
 
-    /// For a clock of this rate, and a program whose ticks are so long.
+    /// The scale of a clock with this rate, for program ticks of length `tick`.
     ///
     /// # Errors
-    /// When `tick` is not positive, or far too long.
+    /// If `tick` is not positive, or longer than 2^64 ticks of the clock.
     pub fn new(rate: TickRate, tick: Duration) -> Result<Self, ModelError> {
         let tick = u128::try_from(tick.as_nanos())
             .ok()
             .filter(|tick| *tick > 0)
             .ok_or(ModelError::TickNotPositive)?;
-        // Rounded up, so that as many ticks of the clock as are one of the program's are not one less.
+        // Rounded up, so that an exact multiple of a program tick is not converted to one tick less.
         let fixed = rate.fixed().div_ceil(tick);
-        // One unit would be 2^64 ticks; a rate of one unit is below what any clock has, but it was rounded.
+        // The quotient is below one unit, and rounding it up to one would be wrong.
         if rate.fixed() < tick {
             return Err(ModelError::TickTooLong);
         }
@@ -51,7 +51,7 @@ impl TickScale {
         })
     }
 
-    /// So many ticks of the clock in whole ticks of the program; saturates.
+    /// Converts ticks of the clock to whole ticks of the program; saturates.
     #[inline(always)]
     pub const fn apply(self, ticks: u64) -> u64 {
         let part = ((ticks as u128 * self.fraction as u128) >> 64) as u64;
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_tick_is_refused() {
+    fn invalid_ticks_are_rejected() {
         let scale = |nanos| TickScale::new(TickRate::NANOSECOND, Duration::from_nanos(nanos));
         assert_eq!(scale(0), Err(ModelError::TickNotPositive));
         assert_eq!(scale(-5), Err(ModelError::TickNotPositive));
@@ -91,9 +91,9 @@ mod tests {
     }
 
     proptest! {
-        /// Within a tick of the exact quotient, for a year of counting.
+        /// The error is at most one tick for a year of counting.
         #[test]
-        fn the_floor_of_the_exact_quotient(hz in 1_000_000_u64..10_000_000_000, tick in 1_i64..1_000_000_000, seconds in 0_u64..31_536_000) {
+        fn the_result_is_within_a_tick_of_the_exact_quotient(hz in 1_000_000_u64..10_000_000_000, tick in 1_i64..1_000_000_000, seconds in 0_u64..31_536_000) {
             let ticks = seconds * hz;
             let scale = TickScale::new(TickRate::from_hz(hz).unwrap(), Duration::from_nanos(tick)).unwrap();
             let exact = BigRational::new(BigInt::from(ticks) * 1_000_000_000_u64, BigInt::from(hz) * tick);

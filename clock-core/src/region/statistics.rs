@@ -1,28 +1,28 @@
-//! What a timer has seen.
+//! Statistics of a region timer.
 
 use core::fmt;
 
 use super::scale::TickScale;
 use crate::DecimalBin;
 
-/// One event.
+/// One timed event: a run through a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegionEvent {
-    /// How long it took, in ticks.
+    /// Length in ticks.
     pub length: u64,
-    /// The events of a timer are counted from 1.
+    /// Number of the event in its timer, from 1.
     pub number: u64,
 }
 
-/// What a timer was asked to do, and did not.
+/// A wrong use of a timer, or a fault of its clock; the timer ignores the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// It ran already, and goes on.
+    /// The timer was started while it ran; it continues.
     StartedWhileRunning,
-    /// It did not run.
+    /// The timer was stopped while it did not run.
     StoppedWhileStopped,
-    /// The clock showed less at the end of an event than at its beginning, so that its length is not known.
+    /// The clock showed less at the end of an event than at its start, so its length is unknown.
     ClockRanBackwards,
 }
 
@@ -38,37 +38,37 @@ impl fmt::Display for Misuse {
 
 impl core::error::Error for Misuse {}
 
-/// How often a timer was misused.
+/// Counts of each kind of [`Misuse`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MisuseCounts {
-    /// [`Misuse::StartedWhileRunning`].
+    /// Number of [`Misuse::StartedWhileRunning`].
     pub started_while_running: u64,
-    /// [`Misuse::StoppedWhileStopped`].
+    /// Number of [`Misuse::StoppedWhileStopped`].
     pub stopped_while_stopped: u64,
-    /// [`Misuse::ClockRanBackwards`].
+    /// Number of [`Misuse::ClockRanBackwards`].
     pub clock_ran_backwards: u64,
 }
 
-/// What a timer has seen; its lengths are in ticks of its clock, or, once [`scaled`](Self::scaled), of the program.
+/// Statistics of a timer. Lengths are in ticks of its clock or, after [`scaled`](Self::scaled), of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionStatistics {
-    /// How many events there were.
+    /// Number of events.
     pub events: u64,
-    /// How long all of them took together.
+    /// Sum of the lengths.
     pub total: u64,
-    /// The longest; of several, the first.
+    /// The longest event; of equal ones, the first.
     pub longest: Option<RegionEvent>,
-    /// The longest but for that one: the first event often does what the others need not.
+    /// The longest event except for that one, because the first event often includes initialization.
     pub second_longest: Option<RegionEvent>,
-    /// The shortest; of several, the first.
+    /// The shortest event; of equal ones, the first.
     pub shortest: Option<RegionEvent>,
-    /// How many are in each bin: see [`count`](Self::count).
+    /// Number of events in each bin; see [`count`](Self::count).
     pub bins: [u64; DecimalBin::COUNT],
-    /// What is wrong with the program, or its clock.
+    /// Faults of the program or its clock.
     pub misuse: MisuseCounts,
-    /// How often the region was entered while it was running.
+    /// Number of times the region was entered while it was running.
     pub recursions: u64,
-    /// Whether an event was under way.
+    /// True while an event was running.
     pub is_running: bool,
 }
 
@@ -89,12 +89,12 @@ impl Default for RegionStatistics {
 }
 
 impl RegionStatistics {
-    /// How many events are in a bin.
+    /// Number of events in a bin.
     pub fn count(&self, bin: DecimalBin) -> u64 {
         self.bins[bin.index()]
     }
 
-    /// The same in ticks of the program. The bins are in these already.
+    /// The statistics in ticks of the program. The bins already are.
     pub fn scaled(&self, scale: TickScale) -> Self {
         let event = |event: RegionEvent| RegionEvent {
             length: scale.apply(event.length),
@@ -109,7 +109,8 @@ impl RegionStatistics {
         }
     }
 
-    /// Takes over the extremes as a timer has them: it compares with 0, so events of length 0 have no number there.
+    /// Sets the extremes from the fields of a timer. It compares lengths with an initial 0, so events of length 0 have no
+    /// number there.
     pub(super) fn set_extremes(
         &mut self,
         longest: RegionEvent,
@@ -122,13 +123,13 @@ impl RegionStatistics {
         } else {
             longest
         });
-        let other_than_the_longest = if self.longest.is_some_and(|longest| longest.number == 1) {
+        let second_number = if self.longest.is_some_and(|longest| longest.number == 1) {
             2
         } else {
             1
         };
         self.second_longest = (self.events > 1).then_some(if second.number == 0 {
-            empty_event(other_than_the_longest)
+            empty_event(second_number)
         } else {
             second
         });

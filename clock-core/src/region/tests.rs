@@ -1,4 +1,4 @@
-//! Timers against a clock that shows what it is told.
+//! Tests of timers with a clock that shows given readings.
 
 extern crate std;
 use super::*;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::vec;
 use std::vec::Vec;
 
-/// Shows the readings of a list, one after the other.
+/// A clock that shows the readings of a list in order.
 struct ScriptedClock<'a>(&'a [u64], Cell<usize>);
 
 impl Clock for ScriptedClock<'_> {
@@ -25,7 +25,7 @@ fn timer(script: &[u64]) -> RegionTimer<ScriptedClock<'_>> {
     RegionTimer::new(ScriptedClock(script, Cell::new(0)), scale(1))
 }
 
-/// Events of these lengths, one after the other.
+/// Clock readings of events with these lengths.
 fn readings(lengths: &[u64]) -> Vec<u64> {
     let mut now = 17;
     let mut script = vec![];
@@ -41,7 +41,7 @@ fn event(length: u64, number: u64) -> Option<RegionEvent> {
 }
 
 #[test]
-fn the_statistics_of_the_paper() {
+fn statistics_are_those_of_the_paper() {
     let script = readings(&[500, 12, 30, 12, 30, 7]);
     let timer = timer(&script);
     for _ in 0..6 {
@@ -96,7 +96,7 @@ fn guards_may_be_dropped_in_any_order() {
 }
 
 #[test]
-fn to_start_it_twice_changes_nothing_and_is_counted() {
+fn a_second_start_changes_nothing_and_is_counted() {
     let script = [10, 100];
     let timer = timer(&script);
     timer.start().unwrap();
@@ -115,7 +115,7 @@ fn to_start_it_twice_changes_nothing_and_is_counted() {
 }
 
 #[test]
-fn to_stop_it_without_a_start_is_counted() {
+fn a_stop_without_a_start_is_counted() {
     let script = [10, 20, 30, 40];
     let timer = timer(&script);
     assert_eq!(timer.stop(), Err(Misuse::StoppedWhileStopped));
@@ -134,7 +134,7 @@ fn to_stop_it_without_a_start_is_counted() {
 }
 
 #[test]
-fn an_event_that_is_stopped_by_hand_leaves_its_guard_nothing_to_do() {
+fn dropping_the_guard_of_a_stopped_event_is_counted_as_misuse() {
     let script = [10, 25, 40];
     let timer = timer(&script);
     let guard = timer.enter();
@@ -152,7 +152,7 @@ fn an_event_that_is_stopped_by_hand_leaves_its_guard_nothing_to_do() {
 }
 
 #[test]
-fn a_clock_that_runs_backwards_is_counted_and_makes_no_event() {
+fn a_clock_that_runs_backwards_is_counted_without_an_event() {
     let script = [1_000, 999, 2_000, 2_010, u64::MAX, 0];
     let timer = timer(&script);
     timer.start().unwrap();
@@ -169,43 +169,42 @@ fn a_clock_that_runs_backwards_is_counted_and_makes_no_event() {
 }
 
 #[test]
-fn what_the_timer_costs_is_subtracted_if_that_is_wanted() {
+fn the_overhead_is_subtracted() {
     let script = [100, 150, 200, 205, 300, 310, 400, 399, 500, 400];
     let timer = RegionTimer::with_overhead(ScriptedClock(&script, Cell::new(0)), scale(1), 10);
     (0..5).for_each(|_| drop(timer.enter()));
     let found = timer.statistics();
-    // One that is longer than the cost, one shorter, one as long; and two that went backwards, one by less than the cost.
+    // Events longer than the overhead, shorter, and equal; then two during which the clock went backwards.
     assert_eq!((found.events, found.total), (3, 40));
     assert_eq!((found.longest, found.shortest), (event(40, 1), event(0, 2)));
     assert_eq!(found.misuse.clock_ran_backwards, 2);
 }
 
 #[test]
-fn totals_are_exact_however_long_a_tick_is() {
+fn totals_are_exact_for_long_ticks() {
     let script = readings(&[1_500; 4]);
     let timer = RegionTimer::new(ScriptedClock(&script, Cell::new(0)), scale(1_000));
     (0..4).for_each(|_| drop(timer.enter()));
     let found = timer.statistics().scaled(timer.scale());
-    // Four times one and a half.
+    // 4 * 1.5
     assert_eq!((found.total, found.longest), (6, event(1, 1)));
     assert_eq!(found.count(DecimalBin::containing(1)), 4);
 }
 
 #[test]
-fn a_report_from_inside_says_that_the_region_runs() {
+fn statistics_during_an_event_show_that_it_runs() {
     let script = [10, 20, 30];
     let timer = timer(&script);
     drop(timer.enter());
     let _guard = timer.enter();
     let found = timer.statistics();
     assert_eq!((found.events, found.total, found.is_running), (1, 10, true));
-    // For the guard's end.
+    // Provides a reading for the drop of the guard.
     timer.reset();
     timer.clock.1.set(0);
 }
 
 proptest! {
-    /// Against sorting.
     #[test]
     fn extremes_are_those_of_the_sorted_lengths(lengths in prop::collection::vec(0_u64..6, 0..20)) {
         let script = readings(&lengths);
@@ -213,7 +212,7 @@ proptest! {
         lengths.iter().for_each(|_| drop(timer.enter()));
         let found = timer.statistics();
         let mut events: Vec<_> = (1_u64..).zip(&lengths).map(|(number, length)| RegionEvent { length: *length, number }).collect();
-        // The first of equals comes first.
+        // A stable sort: of equal lengths the first event comes first.
         events.sort_by_key(|event| core::cmp::Reverse(event.length));
         prop_assert_eq!(found.longest, events.first().copied());
         prop_assert_eq!(found.second_longest.map(|event| event.length), events.get(1).map(|event| event.length));

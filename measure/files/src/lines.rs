@@ -3,10 +3,7 @@
 use std::io::Read;
 use std::ops::Range;
 
-use crate::Flaw;
-
-/// How much is read at once.
-const CHUNK: usize = 256 << 10;
+use crate::{CHUNK, Flaw};
 
 /// Reader of the lines of a file.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{FileError, create_beside};
 
-/// Recommended size of one write.
+/// Recommended size of one read or write.
 pub const CHUNK: usize = 256 << 10;
 
 /// A file that appears when [`finish`](Self::finish) returns; until then, its path keeps the old

@@ -10,7 +10,10 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     /// Chooses a path that no other test uses; creates nothing.
-    #[expect(clippy::new_without_default, reason = "each is another")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "every call returns a different path"
+    )]
     pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!(

@@ -9,7 +9,7 @@
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

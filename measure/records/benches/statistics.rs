@@ -1,6 +1,6 @@
 //! Speed of statistics: `cargo bench -p downbeat-records`.
 
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use core::hint::black_box;
 

@@ -198,7 +198,7 @@ pub(super) struct LaunchContent {
     /// The rows of each group, for [`Keep::Rows`].
     #[cfg_attr(
         not(feature = "parquet"),
-        expect(dead_code, reason = "only what is converted needs all rows")
+        expect(dead_code, reason = "only the conversion to Parquet needs all rows")
     )]
     pub(super) rows: Vec<GroupRows>,
     /// Number of bytes in the complete part.

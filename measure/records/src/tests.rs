@@ -167,11 +167,11 @@ proptest! {
                     prop_assert_eq!(found.groups.len(), journal.groups().len());
                 }
                 // A file without a complete header was begun again, with its own facts.
-                let begun_anew = read_header(&path).unwrap().1.get("seed").is_none();
+                let begun_again = read_header(&path).unwrap().1.get("seed").is_none();
                 continue_journal(&mut journal, &measured);
                 journal.complete().unwrap();
-                prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_anew && raw));
-                prop_assert!(begun_anew || fs::read(&path).unwrap() == whole);
+                prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_again && raw));
+                prop_assert!(begun_again || fs::read(&path).unwrap() == whole);
                 prop_assert_eq!(read_launch(&path).unwrap().groups, uninterrupted.groups.clone());
                 fs::write(&raw_path, &whole_raw).unwrap();
                 if !raw { fs::remove_file(&raw_path).unwrap(); }

@@ -13,7 +13,7 @@
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 
 use core::arch::x86_64::{__rdtscp, _rdtsc};
 use core::hint::black_box;
@@ -40,7 +40,7 @@ const PAIRS: u32 = 5_000;
 /// Maximum time to merge the reports of many ranks.
 const MOST_SECONDS: f64 = 10.0;
 
-struct Contestant<'a> {
+struct SpanContestant<'a> {
     name: &'static str,
     /// The contestant to compare with, and the maximum ratio.
     floor: usize,
@@ -54,9 +54,9 @@ fn contestant<'a>(
     floor: usize,
     most: Option<f64>,
     pair: impl Fn() + 'a,
-) -> Contestant<'a> {
+) -> SpanContestant<'a> {
     let pairs = Box::new(move || (0..PAIRS).for_each(|_| pair()));
-    Contestant {
+    SpanContestant {
         name,
         floor,
         most,
@@ -76,7 +76,7 @@ fn rdtscp() -> u64 {
 }
 
 /// Nanoseconds per pair of every contestant in every round.
-fn play_rounds(contestants: &[Contestant<'_>]) -> Vec<Vec<f64>> {
+fn play_rounds(contestants: &[SpanContestant<'_>]) -> Vec<Vec<f64>> {
     let mut times = vec![vec![]; contestants.len()];
     for _ in 0..ROUNDS {
         for (contestant, times) in contestants.iter().zip(&mut times) {
@@ -94,7 +94,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Prints the rows; returns the names of those that exceeded their limits.
-fn table(contestants: &[Contestant<'_>]) -> Vec<String> {
+fn table(contestants: &[SpanContestant<'_>]) -> Vec<String> {
     let times = play_rounds(contestants);
     let mut missed = vec![];
     for (contestant, of) in contestants.iter().zip(&times) {
@@ -170,7 +170,7 @@ fn explicit() {
 }
 
 /// Begins with the two baselines, that of the measured clock first.
-fn floors<'a>(ordered: bool) -> [Contestant<'a>; 2] {
+fn floors<'a>(ordered: bool) -> [SpanContestant<'a>; 2] {
     let plain = contestant("two bare `rdtsc`", 0, None, || {
         black_box(rdtsc());
         black_box(rdtsc());

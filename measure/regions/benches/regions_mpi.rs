@@ -11,8 +11,8 @@
     clippy::print_stdout,
     reason = "this is a program, and this is its output"
 )]
-#![expect(clippy::expect_used, reason = "a benchmark has nobody to report to")]
-#![expect(unsafe_code, reason = "what is compared with calls MPI by hand")]
+#![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
+#![expect(unsafe_code, reason = "the baseline calls MPI directly")]
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let clock = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
     let profile = profile(comm.rank());
     let bytes = bytes_of_a_rank(&comm, &profile);
-    let mut reduction = Reduction::new(world.as_raw(), bytes);
+    let mut reduction = SumReduction::new(world.as_raw(), bytes);
 
     // Dropping the report is not measured.
     let mut report = None;
@@ -149,13 +149,13 @@ impl Comm for Counting<'_> {
 }
 
 /// Sums arrays of integers with `MPI_Reduce`.
-struct Reduction {
+struct SumReduction {
     comm: MPI_Comm,
     mine: Vec<u64>,
     sums: Vec<u64>,
 }
 
-impl Reduction {
+impl SumReduction {
     fn new(comm: MPI_Comm, bytes: usize) -> Self {
         let words = bytes.div_ceil(size_of::<u64>());
         Self {

@@ -10,10 +10,10 @@ mod stencil_program;
 
 use downbeat_sync::{ThreadCluster, ThreadComm, block_on_ready};
 use heat::spread;
-use stencil_program::{Failure, Options, conclude, configure};
+use stencil_program::{StencilFailure, StencilOptions, conclude, configure};
 
-fn main() -> Result<(), Failure> {
-    let options = Options::from_arguments(std::env::args())?;
+fn main() -> Result<(), StencilFailure> {
+    let options = StencilOptions::from_arguments(std::env::args())?;
     configure()?;
     let shown = ThreadCluster::new(3).run(|comm: &ThreadComm| {
         block_on_ready(async {

@@ -11,10 +11,10 @@ mod stencil_program;
 
 use downbeat_sync::{MpiComm, block_on_ready};
 use heat::spread;
-use stencil_program::{Failure, Options, conclude, configure};
+use stencil_program::{StencilFailure, StencilOptions, conclude, configure};
 
-fn main() -> Result<(), Failure> {
-    let options = Options::from_arguments(std::env::args())?;
+fn main() -> Result<(), StencilFailure> {
+    let options = StencilOptions::from_arguments(std::env::args())?;
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;
     let comm = MpiComm::duplicate(&universe.world())?;
     configure()?;

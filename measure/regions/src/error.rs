@@ -5,7 +5,7 @@ use core::fmt;
 use downbeat_clock_core::{Duration, ModelError};
 #[cfg(feature = "ranks")]
 use downbeat_sync::CommError;
-use downbeat_timers::{CalibrationError, SystemClockUnavailable, TscUnavailable};
+use downbeat_timers::{CalibrationError, ClockUnavailable};
 
 /// An error of region timers or of their reports.
 #[derive(Debug)]
@@ -14,9 +14,9 @@ pub enum RegionError {
     /// A region was entered before [`configure`](crate::configure) was called, which fixed the settings.
     TooLate,
     /// The time stamp counter cannot be used.
-    Tsc(TscUnavailable),
+    Tsc(ClockUnavailable),
     /// The clock of the system cannot be used.
-    System(SystemClockUnavailable),
+    System(ClockUnavailable),
     /// The rate of the time stamp counter cannot be measured.
     Calibration(CalibrationError),
     /// The tick cannot be used as a unit.

@@ -10,7 +10,7 @@ mod summary;
 use std::fmt::Write as _;
 
 use super::report::ProfileReport;
-use number::TickUnit;
+use number::TickFormat;
 pub use options::TextOptions;
 
 impl ProfileReport {
@@ -20,7 +20,7 @@ impl ProfileReport {
     /// Lines have at most 88 characters, except for long names. Averages are rounded down to whole
     /// ticks and events.
     pub fn text(&self, options: &TextOptions) -> String {
-        let unit = TickUnit::new(self.tick);
+        let unit = TickFormat::new(self.tick);
         let mut text = summary::summary(self, &unit);
         let regions = self.regions();
         for region in regions.iter().take(options.most_details) {

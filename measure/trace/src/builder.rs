@@ -1,14 +1,16 @@
 //! From the events of all locations to a trace whose messages and collective operations are matched.
 
+use std::ops::Range;
+
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::channels::{Channels, Key, MarkId, open};
-use super::distributed::Keeping;
-use super::teams::{Left, Matched, Part, Teams, Track};
+use super::channels::{MarkId, ProcessChannels};
+use super::definitions::Definitions;
+use super::events::ProcessEvents;
+use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
-use super::{
-    Action, CollectiveKind, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError,
-};
+use super::workers::{balanced, deal, share};
+use super::{Action, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
 
 /// How strictly events are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,29 +44,43 @@ pub struct Matching {
 /// ```
 #[derive(Debug)]
 pub struct TraceBuilder {
-    pub(super) matching: Matching,
-    pub(super) locations: Vec<Location>,
-    /// Whose messages a location sends and receives: mostly its own.
-    speaks_for: Vec<u32>,
-    pub(super) channels: Channels,
-    pub(super) teams: Teams,
-    /// Whose events are kept, if not all are.
-    pub(super) keeping: Option<Keeping>,
+    pub(super) definitions: Definitions,
+    /// Processes in the order of the locations that stand for them.
+    processes: Vec<ProcessEvents>,
+    /// For every location, the index of its process, and its own index there.
+    indices: Vec<[u32; 2]>,
+    /// Position of the next event in the whole trace.
+    position: u64,
 }
 
-/// Why matching fails, and in which order: messages by their events before collective operations.
-pub(super) type FaultKey = [u32; 4];
+/// The events of some processes: a part of a builder, for one thread.
+pub(crate) struct BuilderPart<'a> {
+    definitions: &'a Definitions,
+    indices: &'a [[u32; 2]],
+    processes: &'a mut [ProcessEvents],
+    first: u32,
+}
+
+/// The events of all processes, with the messages between them matched.
+pub(super) struct MatchedEvents {
+    pub(super) definitions: Definitions,
+    pub(super) locations: Vec<Location>,
+    pub(super) channels: Vec<ProcessChannels>,
+    /// For every location, the index of its process.
+    pub(super) process_indices: Vec<u32>,
+    pub(super) tracks: Tracks,
+    /// Sends and receives without another end.
+    pub(super) unmatched: Vec<MarkId>,
+}
 
 impl TraceBuilder {
-    /// Nothing yet.
+    /// A builder of a trace without locations.
     pub fn new(matching: Matching) -> Self {
         Self {
-            matching,
-            locations: vec![],
-            speaks_for: vec![],
-            channels: Channels::default(),
-            teams: Teams::default(),
-            keeping: None,
+            definitions: Definitions::new(matching),
+            processes: vec![],
+            indices: vec![],
+            position: 0,
         }
     }
 
@@ -73,34 +89,27 @@ impl TraceBuilder {
     /// # Errors
     /// When there are too many.
     pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
-        let id = self.locations.len() as u32;
-        if id == Mark::MOST_LOCATIONS {
-            return Err(TraceError::TooManyLocations);
-        }
-        self.locations.push(Location {
-            place,
-            times: vec![],
-            marks: vec![],
-        });
-        self.speaks_for.push(id);
-        Ok(LocationId(id))
+        let id = self.definitions.add_location(place)?;
+        self.processes.push(ProcessEvents::default());
+        self.add(id, self.processes.len() as u32 - 1);
+        Ok(id)
     }
 
-    /// Adds another thread of the process whose location is `rank`: what it sends, receives and does with others counts
-    /// as done by that one, wherever it is no member itself.
+    /// Adds another thread of the process whose location is `rank`. Its sends, receives and collective operations count as
+    /// those of `rank`, wherever it is no member itself.
     ///
     /// # Errors
-    /// When there are too many, or no such rank.
+    /// When there are too many, or `rank` is unknown.
     pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        let place = self
-            .locations
-            .get(rank.index())
-            .ok_or(TraceError::UnknownLocation(rank))?
-            .place;
-        let speaks_for = self.speaks_for[rank.index()];
-        let id = self.add_location(place)?;
-        self.speaks_for[id.index()] = speaks_for;
+        let id = self.definitions.add_thread(rank)?;
+        self.add(id, self.indices[rank.index()][0]);
         Ok(id)
+    }
+
+    fn add(&mut self, id: LocationId, process: u32) {
+        let place = self.definitions.places[id.index()];
+        let index = self.processes[process as usize].add(id, place);
+        self.indices.push([process, index]);
     }
 
     /// Adds a communicator, or a team of threads, of these members in the order of their ranks.
@@ -111,46 +120,20 @@ impl TraceBuilder {
         &mut self,
         members: &[LocationId],
     ) -> Result<CommunicatorId, TraceError> {
-        match members
-            .iter()
-            .find(|member| member.index() >= self.locations.len())
-        {
-            Some(unknown) => Err(TraceError::UnknownLocation(*unknown)),
-            None => {
-                let kept = self.keeping.as_ref().map(|keeping| {
-                    let ranks = (0..).zip(members);
-                    let kept =
-                        ranks.filter(|(_, member)| keeping.keeps(self.speaks_for[member.index()]));
-                    kept.map(|(rank, _)| rank).collect()
-                });
-                self.teams.add(members, kept)
-            }
-        }
+        self.definitions.add_communicator(members)
     }
 
-    /// Says that a location will have so many more events, and that so many of them will not be internal: this saves
-    /// memory.
+    /// Reserves memory for this number of further events of a location, of which `marks` are not internal.
     pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
-        let keeps = |process: &&u32| {
-            self.keeping
-                .as_ref()
-                .is_none_or(|keeping| keeping.keeps(**process))
-        };
-        let is_kept = self
-            .speaks_for
-            .get(location.index())
-            .filter(keeps)
-            .is_some();
-        if let Some(found) = self.locations.get_mut(location.index()).filter(|_| is_kept) {
-            found.times.reserve_exact(events);
-            found.marks.reserve_exact(marks);
+        if let Some([process, index]) = self.indices.get(location.index()) {
+            self.processes[*process as usize].reserve(*index, events, marks);
         }
     }
 
     /// Adds an event to a location.
     ///
     /// # Errors
-    /// When it cannot follow what was added before.
+    /// When it cannot follow those that were added before.
     #[inline]
     pub fn push(
         &mut self,
@@ -158,255 +141,264 @@ impl TraceBuilder {
         time: Timestamp<Global>,
         action: Action,
     ) -> Result<(), TraceError> {
-        let Some(found) = self.locations.get_mut(location.index()) else {
+        let Some([process, index]) = self.indices.get(location.index()) else {
             return Err(TraceError::UnknownLocation(location));
         };
-        let event = match &mut self.keeping {
-            None => found.add(location, time)?,
-            Some(keeping) => {
-                keeping.add(found, self.speaks_for[location.index()], location, time)?
+        let position = self.position;
+        self.position += 1;
+        let process = &mut self.processes[*process as usize];
+        process.push(&self.definitions, *index, position, time, action)
+    }
+
+    /// Sets the position of the next event in the whole trace, where events are not added in their order: positions
+    /// decide which messages of a process with several threads are first, and which collective operations.
+    pub fn set_position(&mut self, position: u64) {
+        self.position = position;
+    }
+
+    /// Parts of the builder for this number of threads, each with neighbouring processes; `loads` are the numbers of events
+    /// of all locations.
+    pub(crate) fn split(&mut self, threads: usize, loads: &[u64]) -> Vec<BuilderPart<'_>> {
+        let mut of_processes = vec![0; self.processes.len()];
+        for ([process, _], load) in self.indices.iter().zip(loads) {
+            of_processes[*process as usize] += load;
+        }
+        let Self {
+            definitions,
+            processes,
+            indices,
+            ..
+        } = self;
+        let mut rest = &mut processes[..];
+        let groups = balanced(&of_processes, threads);
+        groups
+            .into_iter()
+            .map(|Range { start, end }| {
+                let (processes, others) = std::mem::take(&mut rest).split_at_mut(end - start);
+                rest = others;
+                BuilderPart {
+                    definitions,
+                    indices,
+                    processes,
+                    first: start as u32,
+                }
+            })
+            .collect()
+    }
+
+    /// The trace of all events that were added.
+    ///
+    /// # Errors
+    /// When members state different kinds or roots of a collective operation, or something has no partner: of several
+    /// messages, the first of the first location; or else a collective operation.
+    pub fn finish(self) -> Result<Trace, TraceError> {
+        self.finish_on(1)
+    }
+
+    /// As [`finish`](Self::finish), on this number of threads.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_on(self, workers: usize) -> Result<Trace, TraceError> {
+        let mut matched = self.match_messages(workers, |_| true);
+        if let Some((_, why)) = matched.tracks.first_disagreement() {
+            return Err(why);
+        }
+        if !matched.definitions.matching.lenient {
+            if let Some((_, why)) = matched.first_unmatched() {
+                return Err(why);
             }
-        };
-        match action {
-            Action::Internal => Ok(()),
-            Action::Send {
-                to,
-                communicator,
-                tag,
-            } => self.message(event, Role::Send, to, communicator, tag),
-            Action::Receive {
-                from,
-                communicator,
-                tag,
-            } => self.message(event, Role::Receive, from, communicator, tag),
-            _ => self.collective(event, action),
+            let MatchedEvents {
+                tracks,
+                definitions,
+                locations,
+                ..
+            } = &matched;
+            if let Some((_, Some(why))) = tracks.first_incomplete(definitions, locations) {
+                return Err(why);
+            }
         }
-    }
-
-    #[inline]
-    fn message(
-        &mut self,
-        event: EventId,
-        role: Role,
-        peer: LocationId,
-        communicator: CommunicatorId,
-        tag: i32,
-    ) -> Result<(), TraceError> {
-        let key = self.key(event, role, peer, communicator, tag)?;
-        if !self.keeps(key.from) && !self.keeps(key.to) {
-            return Ok(());
-        }
-        let marks = &mut self.locations[event.location.index()].marks;
-        let id = MarkId {
-            location: event.location.0,
-            mark: marks.len() as u32,
-        };
-        marks.push(open(event.event, role));
-        self.channels.add(key, role, id, &mut self.locations);
-        Ok(())
-    }
-
-    /// The channel of a message, of which this event is one end.
-    #[inline]
-    pub(super) fn key(
-        &self,
-        event: EventId,
-        role: Role,
-        peer: LocationId,
-        communicator: CommunicatorId,
-        tag: i32,
-    ) -> Result<Key, TraceError> {
-        let peer = *self
-            .speaks_for
-            .get(peer.index())
-            .ok_or(TraceError::UnknownPeer(event))?;
-        if !self.teams.has(communicator) {
-            return Err(TraceError::NotAMember {
-                event,
-                communicator,
-            });
-        }
-        let this = self.speaks_for[event.location.index()];
-        let (from, to) = if role == Role::Send {
-            (this, peer)
-        } else {
-            (peer, this)
-        };
-        Ok(Key {
-            from,
-            to,
-            communicator: communicator.0,
-            tag,
+        let mut left_out = LeftOut::default();
+        matched.leave_unmatched_out(&mut left_out);
+        let MatchedEvents {
+            tracks,
+            definitions,
+            mut locations,
+            ..
+        } = matched;
+        let assembled = tracks.assemble(&definitions, |_| None, &mut locations, &mut left_out)?;
+        Ok(Trace {
+            locations,
+            instances: assembled.instances,
+            slots: assembled.slots,
+            left_out,
         })
     }
 
-    fn collective(&mut self, event: EventId, action: Action) -> Result<(), TraceError> {
-        let Some(part) = self.part(event, action)? else {
-            return Ok(());
+    /// Pairs the messages between processes that are `here`, on this number of threads.
+    pub(super) fn match_messages(
+        self,
+        workers: usize,
+        here: impl Fn(u32) -> bool + Sync,
+    ) -> MatchedEvents {
+        let Self {
+            definitions,
+            processes,
+            indices,
+            ..
+        } = self;
+        let marks = |process: &ProcessEvents| -> u64 {
+            process
+                .locations
+                .iter()
+                .map(|of| of.events.marks.len() as u64)
+                .sum()
         };
-        if !self.teams.concerns(part.seat) {
-            return Ok(());
-        }
-        self.teams.now = self.keeping.as_ref().map(Keeping::added);
-        let at = event.location.index();
-        let mark = self.locations[at].marks.len() as u32;
-        let (role, (instance, counts)) = if part.enters {
-            (Role::Enter, (self.teams.enter(part, event, mark)?, true))
-        } else {
-            (
-                Role::Exit,
-                self.teams.exit(part, event, mark, &mut self.locations)?,
-            )
-        };
-        if counts && part.is_kept {
-            self.locations[at]
-                .marks
-                .push(part.seat.mark(event.event, role, instance));
-        }
-        Ok(())
-    }
-
-    /// What an event is in the operations of a team; `None` if it has to do with none.
-    // To hand it over in memory takes longer than to find it.
-    #[inline(always)]
-    pub(super) fn part(&self, event: EventId, action: Action) -> Result<Option<Part>, TraceError> {
-        let (team, track, enters) = match action {
-            Action::Internal | Action::Send { .. } | Action::Receive { .. } => return Ok(None),
-            Action::Enter { communicator } => (communicator, Track::Collective, true),
-            Action::Exit { communicator, .. } => (communicator, Track::Collective, false),
-            Action::Fork { team } => (team, Track::Fork, true),
-            Action::Begin { team } => (team, Track::Fork, false),
-            Action::End { team } => (team, Track::Join, true),
-            Action::Join { team } => (team, Track::Join, false),
-        };
-        let speaks_for = self.speaks_for[event.location.index()];
-        let seat = self.teams.seat(team, event.location.0, speaks_for);
-        let seat = seat.ok_or(TraceError::NotAMember {
-            event,
-            communicator: team,
-        })?;
-        let of_root = |kind| {
-            Some(Left {
-                kind,
-                root: seat.rank,
-                sent: true,
-                received: true,
-            })
-        };
-        let says = match action {
-            Action::Exit {
-                kind,
-                root,
-                sent,
-                received,
-                ..
-            } => {
-                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
-                Some(Left {
-                    kind,
-                    root,
-                    sent: sent && counts,
-                    received: received && counts,
-                })
+        let loads: Vec<u64> = processes.iter().map(marks).collect();
+        let groups = balanced(&loads, workers);
+        let listed = share(deal(processes, &groups), |_, processes| {
+            processes.into_iter().map(list).collect::<Vec<_>>()
+        });
+        let mut locations: Vec<_> = indices.iter().map(|_| None).collect();
+        let (mut channels, mut columns) = (vec![], vec![]);
+        for (of_process, events, of_members) in listed.into_iter().flatten() {
+            channels.push(of_process);
+            columns.push(of_members);
+            for (id, found) in events {
+                locations[id.index()] = Some(found);
             }
-            Action::Fork { .. } => of_root(CollectiveKind::Fork),
-            Action::Join { .. } => of_root(CollectiveKind::Join),
-            _ => None,
-        };
-        Ok(Some(Part {
-            track,
-            seat,
-            is_kept: self.keeps(speaks_for),
-            enters,
-            says,
-        }))
+        }
+        // Every location is in its process.
+        let locations: Vec<Location> = locations.into_iter().flatten().collect();
+        let tracks = Tracks::new(&definitions, columns);
+
+        let loads: Vec<u64> = locations
+            .iter()
+            .map(|location| location.marks.len() as u64)
+            .collect();
+        let groups = balanced(&loads, workers);
+        let channel_of =
+            |process: u32| here(process).then(|| &channels[indices[process as usize][0] as usize]);
+        let paired = share(deal(locations, &groups), |worker, mut locations| {
+            let mut unmatched = vec![];
+            for (location, events) in groups[worker].clone().zip(&mut locations) {
+                let [process, index] = indices[location];
+                let stands_for_it = definitions.processes[location];
+                channels[process as usize].pair(
+                    index as usize,
+                    stands_for_it,
+                    &mut events.marks,
+                    channel_of,
+                    |id| unmatched.push(id),
+                );
+                events.times.shrink_to_fit();
+                events.marks.shrink_to_fit();
+            }
+            (locations, unmatched)
+        });
+        let (mut locations, mut unmatched) = (vec![], vec![]);
+        for (of_worker, others) in paired {
+            locations.extend(of_worker);
+            unmatched.extend(others);
+        }
+        let process_indices = indices.iter().map(|[process, _]| *process).collect();
+        MatchedEvents {
+            definitions,
+            locations,
+            channels,
+            process_indices,
+            tracks,
+            unmatched,
+        }
+    }
+}
+
+type Listed = (
+    ProcessChannels,
+    Vec<(LocationId, Location)>,
+    super::events::Columns,
+);
+
+/// Sorts the messages of a process by channel.
+fn list(ProcessEvents { locations, columns }: ProcessEvents) -> Listed {
+    let (mut events, mut of_locations) = (vec![], vec![]);
+    for location in locations {
+        events.push((location.id, location.events));
+        of_locations.push((location.id.0, location.channels));
+    }
+    let of_locations = of_locations.into_iter().zip(&events);
+    let channels = ProcessChannels::new(
+        of_locations.map(|((id, channels), (_, events))| (id, channels, &events.marks[..])),
+    );
+    (channels, events, columns)
+}
+
+impl BuilderPart<'_> {
+    /// True if the events of this location belong here.
+    pub(crate) fn has(&self, location: LocationId) -> bool {
+        self.index(location).is_some()
     }
 
-    /// The trace, now that all events are there.
+    /// The index of the process here, and that of the location there.
+    fn index(&self, location: LocationId) -> Option<(usize, u32)> {
+        let [process, index] = *self.indices.get(location.index())?;
+        let process = process.checked_sub(self.first)? as usize;
+        (process < self.processes.len()).then_some((process, index))
+    }
+
+    /// Adds an event at a position of the whole trace to a location of this part.
     ///
     /// # Errors
-    /// When something has no partner: of several messages, the first of the first location; or else a collective operation.
-    pub fn finish(self) -> Result<Trace, TraceError> {
-        let left = self.channels.left(&self.locations);
-        if let Some((_, Some(why))) = self.first_fault(&left) {
-            return Err(why);
-        }
-        Ok(self.close(left).0)
+    /// When it cannot follow those that were added before.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        let found = self
+            .index(location)
+            .ok_or(TraceError::UnknownLocation(location))?;
+        self.processes[found.0].push(self.definitions, found.1, position, time, action)
     }
+}
 
-    /// Whether the events of a process are kept.
-    fn keeps(&self, process: u32) -> bool {
-        self.keeping
-            .as_ref()
-            .is_none_or(|keeping| keeping.keeps(process))
-    }
-
-    /// What is to be refused first, and why, unless only who keeps an event of it can say so; nothing, if all is to be let
-    /// pass.
-    pub(super) fn first_fault(
-        &self,
-        left: &[(Role, MarkId)],
-    ) -> Option<(FaultKey, Option<TraceError>)> {
-        if self.matching.lenient {
-            return None;
-        }
-        let event = |id: &MarkId| EventId {
+impl MatchedEvents {
+    fn event(&self, id: &MarkId) -> EventId {
+        let mark = self.locations[id.location as usize].marks[id.mark as usize];
+        EventId {
             location: LocationId(id.location),
-            event: self.locations[id.location as usize].marks[id.mark as usize].event,
-        };
-        let kept = left
-            .iter()
-            .filter(|(_, id)| self.keeps(self.speaks_for[id.location as usize]));
-        let first = kept
-            .map(|(role, id)| (event(id), *role))
-            .min_by_key(|(event, _)| *event);
-        if let Some((event, role)) = first {
-            let why = if role == Role::Send {
-                TraceError::UnmatchedSend
-            } else {
-                TraceError::UnmatchedReceive
-            };
-            return Some(([0, event.location.0, event.event, 0], Some(why(event))));
+            event: mark.event,
         }
-        let ([team, track, index], why) = self.teams.first_incomplete(&self.locations)?;
-        Some(([1, team, track, index], why))
     }
 
-    /// The trace, without what has no partner, and what else is known of its collective operations.
-    pub(super) fn close(
-        mut self,
-        left: Vec<(Role, MarkId)>,
-    ) -> (Trace, Matched, Vec<u32>, Option<Keeping>) {
-        let mut left_out = LeftOut::default();
-        for (role, id) in left {
-            let mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
-            *mark = mark.alone();
-            let is_kept = self
-                .keeping
-                .as_ref()
-                .is_none_or(|of| of.keeps(self.speaks_for[id.location as usize]));
-            *if role == Role::Send {
-                &mut left_out.sends
-            } else {
-                &mut left_out.receives
-            } += u64::from(is_kept);
-        }
-        let mut matched = self.teams.finish(&mut self.locations, &mut left_out);
-        for location in &mut self.locations {
-            location.times.shrink_to_fit();
-            location.marks.shrink_to_fit();
-        }
-        let (instances, slots) = (
-            std::mem::take(&mut matched.instances),
-            std::mem::take(&mut matched.slots),
-        );
-        let trace = Trace {
-            locations: self.locations,
-            instances,
-            slots,
-            left_out,
+    fn role(&self, id: &MarkId) -> Role {
+        self.locations[id.location as usize].marks[id.mark as usize].role()
+    }
+
+    /// The first message without another end, and its error.
+    pub(super) fn first_unmatched(&self) -> Option<(EventId, TraceError)> {
+        let first = self.unmatched.iter().min_by_key(|id| self.event(id))?;
+        let event = self.event(first);
+        let why = match self.role(first) {
+            Role::Send => TraceError::UnmatchedSend(event),
+            _ => TraceError::UnmatchedReceive(event),
         };
-        (trace, matched, self.speaks_for, self.keeping)
+        Some((event, why))
+    }
+
+    /// Makes internal events of messages without another end.
+    pub(super) fn leave_unmatched_out(&mut self, left_out: &mut LeftOut) {
+        for id in std::mem::take(&mut self.unmatched) {
+            match self.role(&id) {
+                Role::Send => left_out.sends += 1,
+                _ => left_out.receives += 1,
+            }
+            let mark: &mut Mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
+            *mark = mark.alone();
+        }
     }
 }
 

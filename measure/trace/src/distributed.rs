@@ -1,17 +1,16 @@
 //! A trace that several ranks share, and correct together: each keeps the events of its own locations only.
 //!
-//! All ranks add all events to a [`PartBuilder`], in the same order; it keeps those of the processes that are this rank's,
-//! and the other ends of their messages. What is done with a [`TracePart`] is done by all ranks together, and gives what
+//! Every rank adds its events to a [`PartBuilder`], and learns the other ends of their messages from other ranks. What is done with a [`TracePart`] is done by all ranks together, and gives what
 //! one rank would have found in the whole trace, bit for bit, also where it is an error.
 
 mod backward;
 mod cycle;
 mod exchange;
 mod forward;
-mod keeping;
 mod latencies;
 mod operations;
 mod part;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -20,9 +19,8 @@ mod verdict;
 use core::fmt;
 
 pub use forward::CorrectedPart;
-pub(super) use keeping::Keeping;
-pub use keeping::Shares;
 pub use part::{PartBuilder, TracePart};
+pub use shares::Shares;
 pub use totals::Totals;
 
 use super::{Cycle, Misfit, TraceError};

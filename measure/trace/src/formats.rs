@@ -69,13 +69,16 @@
 //! ```
 
 mod binary;
+mod blocks;
 mod bytes;
+mod chunk;
 mod definitions;
 mod difference;
 mod file;
 mod format;
 #[cfg(test)]
 mod hostile;
+mod index;
 mod item;
 #[cfg(feature = "otf2")]
 pub mod otf2;

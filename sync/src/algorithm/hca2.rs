@@ -116,23 +116,23 @@ impl Hca2 {
 /// Goes down the tree: every rank gets the paths of its subtree to the root, and passes on all
 /// except its own.
 async fn scatter<M: Comm>(subtree: Vec<PathToRoot>, comm: &M) -> Result<PathToRoot, CommError> {
-    let mut known = subtree;
+    let mut paths = subtree;
     for role in BinomialTree::new(comm.size()).downwards(comm.rank()) {
         match role {
             PairRole::ClientOf(reference) => {
-                for rank in &mut known {
-                    *rank = receive(comm, reference).await?;
+                for path in &mut paths {
+                    *path = receive(comm, reference).await?;
                 }
             }
             PairRole::ReferenceOf(client) => {
                 // The upper half of the remaining paths is the client's.
-                for rank in known.split_off(known.len() / 2) {
-                    send(comm, client, rank).await?;
+                for path in paths.split_off(paths.len() / 2) {
+                    send(comm, client, path).await?;
                 }
             }
         }
     }
-    Ok(known.first().copied().unwrap_or(EMPTY_PATH))
+    Ok(paths.first().copied().unwrap_or(EMPTY_PATH))
 }
 
 fn compose(line: PathToRoot, above: PathToRoot) -> Result<PathToRoot, SyncError> {
@@ -142,7 +142,7 @@ fn compose(line: PathToRoot, above: PathToRoot) -> Result<PathToRoot, SyncError>
     })
 }
 
-/// Keeps the first failure, and continues with an incorrect line, so that no rank waits for ever.
+/// Keeps the first failure, and continues with an incorrect line, so that no rank waits forever.
 fn keep_failure(failure: &mut Option<SyncError>, why: SyncError) -> PathToRoot {
     failure.get_or_insert(why);
     EMPTY_PATH

@@ -31,7 +31,7 @@ impl Hca3 {
                 }
                 PairRole::ReferenceOf(client) => {
                     // A rank that failed answers with its own time, so that the client does not
-                    // wait for ever.
+                    // wait forever.
                     let Synchronized { model, quality } = mine.unwrap_or(me.own());
                     self.line
                         .teach(me.clock, &model, &quality, comm, client)

@@ -40,10 +40,10 @@ impl Hierarchy {
         let Some(node) = comm.split(Some(me.placement.node), rank).await? else {
             return Ok(Ok(me.own()));
         };
-        let leaders = comm.split(leads(&node), rank).await?;
+        let node_leaders = comm.split(leader_color(&node), rank).await?;
         match self {
             Self::Two { nodes, ranks } => {
-                descend(me, [(leaders.as_ref(), nodes), (Some(&node), ranks)]).await
+                descend(me, [(node_leaders.as_ref(), nodes), (Some(&node), ranks)]).await
             }
             Self::Three {
                 nodes,
@@ -53,10 +53,10 @@ impl Hierarchy {
                 let Some(socket) = node.split(Some(me.placement.socket), rank).await? else {
                     return Ok(Ok(me.own()));
                 };
-                let heads = node.split(leads(&socket), rank).await?;
+                let socket_leaders = node.split(leader_color(&socket), rank).await?;
                 let levels = [
-                    (leaders.as_ref(), nodes),
-                    (heads.as_ref(), sockets),
+                    (node_leaders.as_ref(), nodes),
+                    (socket_leaders.as_ref(), sockets),
                     (Some(&socket), ranks),
                 ];
                 descend(me, levels).await
@@ -66,7 +66,7 @@ impl Hierarchy {
 }
 
 /// Returns a color for the rank that takes part in the level above.
-fn leads<M: Comm>(group: &M) -> Option<u32> {
+fn leader_color<M: Comm>(group: &M) -> Option<u32> {
     (group.rank() == 0).then_some(0)
 }
 
@@ -90,7 +90,7 @@ async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
                     ..me
                 }
             }
-            // The rank continues with its current model, so that no other waits for ever.
+            // The rank continues with its current model, so that no other waits forever.
             Err(why) => failure = failure.or(Some(why)),
         }
     }

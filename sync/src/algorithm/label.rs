@@ -212,12 +212,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_that_was_printed_is_parsed(algorithm in algorithm()) {
+        fn printed_labels_are_parsed(algorithm in algorithm()) {
             prop_assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
         }
 
         #[test]
-        fn no_text_panics(text: String, points: String) {
+        fn no_text_causes_a_panic(text: String, points: String) {
             let _ = text.parse::<Algorithm>();
             let _ = format!("hca3/{points}/skampi/{text}").parse::<Algorithm>();
             let _ = format!("h2hca({text},{points})").parse::<Algorithm>();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_label_is_named() {
+    fn invalid_labels_are_refused_with_the_reason() {
         let error = |label: &str| label.parse::<Algorithm>().unwrap_err();
         assert_eq!(error(""), LabelError::UnknownAlgorithm(String::new()));
         assert_eq!(

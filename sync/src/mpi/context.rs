@@ -54,7 +54,7 @@ impl Context {
     /// MPI must be running, and `comm` must be a valid communicator.
     pub(super) unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
         let mut is_inter = 0;
-        // SAFETY: the caller vouches for the communicator, and `is_inter` can be written to.
+        // SAFETY: the caller guarantees a valid communicator, and `is_inter` can be written to.
         let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut is_inter) };
         MpiError::check("MPI_Comm_test_inter", code)?;
         if is_inter != 0 {
@@ -76,7 +76,7 @@ impl Context {
         };
         // SAFETY: a constant.
         let returning = unsafe { ffi::RSMPI_ERRORS_RETURN };
-        // SAFETY: the communicator is this one's own, and the handler is MPI's.
+        // SAFETY: this value owns the communicator, and the handler is MPI's.
         let code = unsafe { ffi::MPI_Comm_set_errhandler(raw, returning) };
         MpiError::check("MPI_Comm_set_errhandler", code)?;
         Ok(context)
@@ -112,7 +112,7 @@ impl Context {
     pub(super) fn send(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
         check_running()?;
         let length = words.len() as c_int;
-        // SAFETY: MPI is running, and there are as many words as it is told.
+        // SAFETY: MPI is running, and the buffer has that many words.
         let code = unsafe {
             ffi::MPI_Send(
                 words.as_ptr().cast(),
@@ -130,7 +130,7 @@ impl Context {
     pub(super) fn send_sync(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
         check_running()?;
         let length = words.len() as c_int;
-        // SAFETY: MPI is running, and there are as many words as it is told.
+        // SAFETY: MPI is running, and the buffer has that many words.
         let code = unsafe {
             ffi::MPI_Ssend(
                 words.as_ptr().cast(),
@@ -153,7 +153,7 @@ impl Context {
         check_running()?;
         let mut status = MaybeUninit::uninit();
         let (buffer, capacity) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
-        // SAFETY: MPI is running, and there is as much room as it is told.
+        // SAFETY: MPI is running, and the buffer has that capacity.
         let code = unsafe {
             ffi::MPI_Recv(
                 buffer,
@@ -174,7 +174,7 @@ impl Context {
     pub(super) fn send_bytes(&self, to: c_int, bytes: &[u8]) -> Result<(), MpiError> {
         check_running()?;
         let length = bytes.len() as c_int;
-        // SAFETY: MPI is running, and there are as many bytes as it is told.
+        // SAFETY: MPI is running, and the buffer has that many bytes.
         let code = unsafe {
             ffi::MPI_Send(
                 bytes.as_ptr().cast(),
@@ -193,7 +193,7 @@ impl Context {
         check_running()?;
         let mut status = MaybeUninit::uninit();
         let (buffer, capacity) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
-        // SAFETY: MPI is running, and there is as much room as it is told.
+        // SAFETY: MPI is running, and the buffer has that capacity.
         let code = unsafe {
             ffi::MPI_Recv(
                 buffer,
@@ -248,7 +248,7 @@ unsafe fn received_count(
     datatype: ffi::MPI_Datatype,
 ) -> Result<usize, MpiError> {
     let mut count = 0;
-    // SAFETY: the caller vouches for the status, and `count` can be written to.
+    // SAFETY: the caller guarantees that MPI wrote the status, and `count` can be written to.
     let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), datatype, &raw mut count) };
     MpiError::check("MPI_Get_count", code)?;
     // Negative if the message is not a whole number of items; reported as a length that never
@@ -261,7 +261,7 @@ impl Drop for Context {
         // After `MPI_Finalize` the communicator no longer exists.
         if check_running().is_ok() {
             // An error could not be reported; the communicator is then leaked until the end of MPI.
-            // SAFETY: MPI is running, and the communicator is this one's own.
+            // SAFETY: MPI is running, and this value owns the communicator.
             unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
         }
     }

@@ -64,7 +64,7 @@ impl MpiError {
         check_usable().ok()?;
         let mut text = [0_u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
         let mut length = 0;
-        // SAFETY: MPI is running, and there is as much room as it may write.
+        // SAFETY: MPI is running, and the buffer has the maximum length.
         let returned =
             unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
         Self::check("MPI_Error_string", returned).ok()?;

@@ -213,8 +213,8 @@ impl Comm for SimComm {
 
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
         self.send_now(to, payload, true)?;
-        let taken = poll_fn(|_| self.world.engine.borrow_mut().delivery(self.me())).await;
-        if taken {
+        let delivered = poll_fn(|_| self.world.engine.borrow_mut().delivery(self.me())).await;
+        if delivered {
             Ok(())
         } else {
             Err(CommError::Left { rank: to })

@@ -187,22 +187,22 @@ impl Engine {
         if from == to {
             return 0;
         }
-        let (here, there) = (
+        let (from_placement, to_placement) = (
             self.ranks[from as usize].placement,
             self.ranks[to as usize].placement,
         );
-        let (from_end, to_end) = if here.node == there.node {
+        let (from_end, to_end) = if from_placement.node == to_placement.node {
             (from, to)
         } else {
-            (here.node, there.node)
+            (from_placement.node, to_placement.node)
         };
         let ends = LinkEnds {
             seed: self.seed,
             from: from_end,
             to: to_end,
-            node: here.node,
+            node: from_placement.node,
         };
-        self.network.link(here, there).delay(
+        self.network.link(from_placement, to_placement).delay(
             ends,
             self.network.bytes(length),
             leaves,
@@ -213,18 +213,18 @@ impl Engine {
     /// Receives the oldest message of a rank, or waits until it arrives; `None` if there is none.
     pub(super) fn receive(&mut self, route: MessageRoute) -> Option<Poll<(Words, usize)>> {
         let MessageRoute { group, from, to } = route;
-        let (mut before, mut id) = (NONE, self.ranks[to as usize].first);
+        let (mut previous, mut id) = (NONE, self.ranks[to as usize].first);
         while id != NONE {
             let message = &self.messages[id];
             if message.from == from && message.group == group {
                 if message.stage == MessageStage::Arrived {
-                    return Some(Poll::Ready(self.remove_message(to, before, id)));
+                    return Some(Poll::Ready(self.remove_message(to, previous, id)));
                 }
                 // Later ones may arrive earlier, but are received after this one.
                 self.ranks[to as usize].wait = RankWait::Arrival { message: id };
                 return Some(Poll::Pending);
             }
-            (before, id) = (id, message.next);
+            (previous, id) = (id, message.next);
         }
         None
     }
@@ -236,7 +236,7 @@ impl Engine {
     }
 
     /// Removes a message that has arrived from the list of this rank.
-    fn remove_message(&mut self, rank: u32, before: u32, id: u32) -> (Words, usize) {
+    fn remove_message(&mut self, rank: u32, previous: u32, id: u32) -> (Words, usize) {
         let SimMessage {
             words,
             time,
@@ -250,12 +250,12 @@ impl Engine {
         receiver.advance_to(time);
         let taken = receiver.now;
         receiver.advance(self.network.receive_overhead.as_nanos() as u64);
-        match before {
+        match previous {
             NONE => receiver.first = next,
-            before => self.messages[before].next = next,
+            previous => self.messages[previous].next = next,
         }
         if receiver.last == id {
-            receiver.last = before;
+            receiver.last = previous;
         }
         self.messages.discard(id);
         if synchronous {
@@ -278,13 +278,13 @@ impl Engine {
     /// Returns true if the synchronous message was received, false if it never will be.
     pub(super) fn delivery(&mut self, rank: u32) -> Poll<bool> {
         let wait = &mut self.ranks[rank as usize].wait;
-        let taken = match wait {
+        let delivered = match wait {
             RankWait::Delivered => true,
             RankWait::Refused => false,
             _ => return Poll::Pending,
         };
         *wait = RankWait::No;
-        Poll::Ready(taken)
+        Poll::Ready(delivered)
     }
 
     /// Adds a rank to the list of those that wait for `other`.
@@ -316,8 +316,8 @@ impl Engine {
     }
 
     /// Ends the waits for a rank that has left a communicator.
-    pub(super) fn leave(&mut self, rank: u32, left: u32) {
-        self.wake_waiters(rank, |group| group == left);
+    pub(super) fn leave(&mut self, rank: u32, left_group: u32) {
+        self.wake_waiters(rank, |group| group == left_group);
     }
 
     /// Ends the waits for a rank that has returned, and discards the messages to it.

@@ -209,13 +209,13 @@ impl GroupMeeting {
                 .iter()
                 .filter_map(|request| group.member(request.rank))
                 .collect();
-            let part = Rc::new(SimGroup {
+            let new_group = Rc::new(SimGroup {
                 id,
                 members: GroupMembers::new(members),
                 meeting: RefCell::default(),
             });
             for (rank, request) in (0..).zip(requests) {
-                self.results[request.rank as usize] = Some((Rc::clone(&part), rank));
+                self.results[request.rank as usize] = Some((Rc::clone(&new_group), rank));
             }
         }
     }

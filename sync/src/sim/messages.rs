@@ -45,31 +45,31 @@ pub(super) enum MessageStage {
 /// All messages, each in a slot of its own until it is received.
 #[derive(Debug)]
 pub(super) struct MessagePool {
-    places: Vec<SimMessage>,
+    slots: Vec<SimMessage>,
     free: u32,
 }
 
 impl MessagePool {
     pub(super) fn new() -> Self {
         Self {
-            places: Vec::new(),
+            slots: Vec::new(),
             free: NONE,
         }
     }
 
     pub(super) fn keep(&mut self, message: SimMessage) -> u32 {
         let id = self.free;
-        if let Some(place) = self.places.get_mut(id as usize) {
-            self.free = place.next;
-            *place = message;
+        if let Some(slot) = self.slots.get_mut(id as usize) {
+            self.free = slot.next;
+            *slot = message;
             return id;
         }
-        self.places.push(message);
-        (self.places.len() - 1) as u32
+        self.slots.push(message);
+        (self.slots.len() - 1) as u32
     }
 
     pub(super) fn discard(&mut self, id: u32) {
-        self.places[id as usize].next = self.free;
+        self.slots[id as usize].next = self.free;
         self.free = id;
     }
 }
@@ -77,12 +77,12 @@ impl MessagePool {
 impl Index<u32> for MessagePool {
     type Output = SimMessage;
     fn index(&self, id: u32) -> &SimMessage {
-        &self.places[id as usize]
+        &self.slots[id as usize]
     }
 }
 
 impl IndexMut<u32> for MessagePool {
     fn index_mut(&mut self, id: u32) -> &mut SimMessage {
-        &mut self.places[id as usize]
+        &mut self.slots[id as usize]
     }
 }

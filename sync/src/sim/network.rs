@@ -311,10 +311,10 @@ impl Network {
     }
 
     /// Returns the link between two ranks.
-    pub(super) fn link(&self, here: RankPlacement, there: RankPlacement) -> &NetworkLink {
-        if here.node != there.node {
+    pub(super) fn link(&self, from: RankPlacement, to: RankPlacement) -> &NetworkLink {
+        if from.node != to.node {
             &self.switch
-        } else if here.socket != there.socket {
+        } else if from.socket != to.socket {
             &self.node
         } else {
             &self.socket
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_have_the_quantiles_that_their_parameters_say() {
+    fn tails_have_the_quantiles_of_their_distributions() {
         let quantile = |tail, share: f64| {
             let delays = delays(
                 &NetworkLink {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_meet_as_many_messages_as_they_should() {
+    fn bursts_delay_the_expected_share_of_messages() {
         let mean = Duration::from_micros(100);
         let chance = Bursts::Chance {
             probability: 0.2,

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_continuous_and_the_same_in_whatever_order_it_is_asked() {
+    fn a_walk_is_continuous_and_independent_of_the_order_of_readings() {
         let wander = DriftWalk {
             drift_per_sqrt_second: 1e-6,
             interval: Duration::from_millis(10),

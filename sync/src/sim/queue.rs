@@ -64,8 +64,8 @@ impl EventQueue {
             events[hole] = least;
             hole = at;
         }
-        if let Some(place) = events.get_mut(hole) {
-            *place = event;
+        if let Some(slot) = events.get_mut(hole) {
+            *slot = event;
         }
     }
 }

@@ -53,7 +53,7 @@ mod tests {
 
     /// Compares means and deviations of 100,000 numbers, within five standard errors.
     #[test]
-    fn numbers_are_distributed_as_they_should_be() {
+    fn random_numbers_have_the_expected_distributions() {
         let mut random = stream(1, Purpose::Rank, 0);
         let mut moments = |draw: fn(&mut Rng) -> f64| {
             let numbers: Vec<f64> = (0..100_000).map(|_| draw(&mut random)).collect();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_of_neighbours_have_nothing_in_common() {
+    fn hashes_of_similar_inputs_differ_in_many_bits() {
         let base = hash(7, Purpose::Asymmetry, 3, 5);
         let others = [
             hash(8, Purpose::Asymmetry, 3, 5),

@@ -62,15 +62,15 @@ impl CardTraffic {
     ) -> Option<u32> {
         loop {
             let event = self.queue.first()?;
-            let (at, who) = ((event >> 64) as u64, event as u64);
-            let id = who as u32 & ((1 << MESSAGE_BITS) - 1);
+            let (at, sender_and_id) = ((event >> 64) as u64, event as u64);
+            let id = sender_and_id as u32 & ((1 << MESSAGE_BITS) - 1);
             if at >= limit {
                 return None;
             }
             let message = &mut messages[id];
             let occupied = self.card.occupied(bytes(message.length));
             if message.stage == MessageStage::Leaving {
-                let left = claim(
+                let left = occupy(
                     &mut self.cards[message.from_node as usize].leaving,
                     at,
                     occupied,
@@ -78,10 +78,11 @@ impl CardTraffic {
                 // The field was the latency.
                 let arrives = left.saturating_add(message.time);
                 message.stage = MessageStage::Travelling;
-                self.queue.replace_first(self::event(arrives, who));
+                self.queue
+                    .replace_first(self::event(arrives, sender_and_id));
             } else {
                 self.queue.pop();
-                message.time = claim(
+                message.time = occupy(
                     &mut self.cards[message.to_node as usize].arriving,
                     at,
                     occupied,
@@ -93,12 +94,12 @@ impl CardTraffic {
     }
 }
 
-fn event(at: u64, who: u64) -> SimEvent {
-    u128::from(at) << 64 | u128::from(who)
+fn event(at: u64, sender_and_id: u64) -> SimEvent {
+    u128::from(at) << 64 | u128::from(sender_and_id)
 }
 
 /// Returns the time at which a message that is ready at `at` passes the card.
-fn claim(free: &mut u64, at: u64, occupied: u64) -> u64 {
+fn occupy(free: &mut u64, at: u64, occupied: u64) -> u64 {
     let passes = at.max(*free);
     *free = passes.saturating_add(occupied);
     passes

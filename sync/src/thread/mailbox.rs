@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_goes_leaves_its_last_message() {
+    fn the_last_message_of_a_sender_that_left_can_be_taken() {
         let mailbox = Mailbox::<1>::new();
         mailbox.try_put(&[5], 1).unwrap();
         mailbox.end_sending(Departure::Left);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_goes_takes_no_more() {
+    fn sending_to_a_receiver_that_left_fails() {
         let mailbox = Mailbox::<1>::new();
         mailbox.try_put(&[5], 1).unwrap();
         mailbox.try_take(1).unwrap();

@@ -32,7 +32,7 @@ const YIELDS: u32 = 100;
 
 /// Maximum time that a thread sleeps, which is the cost of a missed nudge.
 #[cfg(not(loom))]
-const NAP: Duration = Duration::from_millis(1);
+const MAX_SLEEP: Duration = Duration::from_millis(1);
 
 /// Place where one thread waits for others, which [`nudge`](Self::nudge) or [`wake`](Self::wake)
 /// it.
@@ -76,7 +76,7 @@ impl Sleeper {
     /// at a time.
     #[cold]
     pub fn wait_until<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> T {
-        if let Some(done) = stay_awake(&mut attempt) {
+        if let Some(done) = spin_and_yield(&mut attempt) {
             return done;
         }
         loop {
@@ -85,7 +85,7 @@ impl Sleeper {
             // Only after the registration: writes of a waker that did not see it are visible here.
             let done = attempt();
             if done.is_none() {
-                nap();
+                sleep();
             }
             self.asleep.store(false, Ordering::Relaxed);
             if let Some(done) = done {
@@ -128,7 +128,7 @@ impl Default for Sleeper {
 }
 
 #[cfg(not(loom))]
-fn stay_awake<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+fn spin_and_yield<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     for pause in 0..SPINS + YIELDS {
         let done = attempt();
         if done.is_some() {
@@ -144,18 +144,18 @@ fn stay_awake<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
 }
 
 #[cfg(not(loom))]
-fn nap() {
-    thread::park_timeout(NAP);
+fn sleep() {
+    thread::park_timeout(MAX_SLEEP);
 }
 
 /// Loom checks the hard part: sleeping at once.
 #[cfg(loom)]
-fn stay_awake<T>(_: impl FnMut() -> Option<T>) -> Option<T> {
+fn spin_and_yield<T>(_: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// Sleeps for ever unless another thread wakes this one.
+/// Sleeps forever unless another thread wakes this one.
 #[cfg(loom)]
-fn nap() {
+fn sleep() {
     thread::park();
 }

@@ -1,11 +1,12 @@
-//! What every communicator promises of bytes.
+//! Guarantees of every communicator for transfers of bytes.
 
 use downbeat_sync::{Comm, CommError};
 
-/// None, less than a word, whole words and messages, one more and one less; and what no backend sends at once.
+/// Zero, less than a word, whole words and messages, one more and one less; and more than a backend
+/// sends at once.
 const LENGTHS: [usize; 12] = [0, 1, 7, 8, 9, 47, 48, 49, 96, 1_000, 65_537, 1_000_003];
 
-/// All ranks call it.
+/// Exchanges bytes in a ring. All ranks call it.
 pub(crate) async fn bytes_arrive<M: Comm>(comm: &M) -> Result<(), CommError> {
     let (rank, size) = (comm.rank(), comm.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
@@ -16,7 +17,7 @@ pub(crate) async fn bytes_arrive<M: Comm>(comm: &M) -> Result<(), CommError> {
     };
     for length in LENGTHS.into_iter().filter(|_| size > 1) {
         let (mine, mut theirs) = (content(rank, length), vec![0; length]);
-        // Round a ring, that the first one begins: a rank may have to wait until it is listened to.
+        // Round a ring that rank 0 starts: a rank may have to wait for its receiver.
         if rank == 0 {
             comm.send_bytes(next, &mine).await?;
         }
@@ -28,7 +29,7 @@ pub(crate) async fn bytes_arrive<M: Comm>(comm: &M) -> Result<(), CommError> {
             theirs == content(previous, length),
             "{length} bytes from {previous} to {rank}"
         );
-        // Other messages are not disturbed.
+        // Other messages are not affected.
         comm.send(next, length as u64).await?;
         assert_eq!(comm.recv(previous).await, Ok(length as u64));
     }

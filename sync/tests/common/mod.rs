@@ -1,4 +1,4 @@
-//! What several test programs need.
+//! Helpers of several test programs.
 
 use std::sync::mpsc;
 use std::thread;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use downbeat_sync::{ClusterError, ThreadCluster, ThreadComm};
 
-/// Runs `program` on so many ranks; fails if that takes so long that it must have got stuck.
-#[expect(clippy::expect_used, reason = "a test's helpers fail like the test")]
+/// Runs `program` on this number of ranks; fails after a minute, which means a deadlock.
+#[expect(clippy::expect_used, reason = "test helpers fail like tests")]
 pub(crate) fn run<T: Send + 'static>(
     ranks: u32,
     program: impl Fn(&ThreadComm) -> T + Send + Sync + 'static,
@@ -16,5 +16,5 @@ pub(crate) fn run<T: Send + 'static>(
     thread::spawn(move || done.send(ThreadCluster::new(ranks).run(program)));
     result
         .recv_timeout(Duration::from_secs(60))
-        .expect("the ranks wait for each other for ever")
+        .expect("the ranks are deadlocked")
 }

@@ -1,9 +1,9 @@
-//! A simulated network on which every time can be told by adding.
+//! Simulated network on which all times are simple sums.
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::{Network, NetworkLink};
 
-/// Nothing takes time but the way between two nodes, a microsecond.
+/// Only the link between two nodes takes time: a microsecond.
 pub(crate) fn plain() -> Network {
     let free = NetworkLink::steady(Duration::ZERO);
     let switch = NetworkLink::steady(Duration::from_micros(1));

@@ -1,11 +1,11 @@
-//! What the tests on simulated clusters share; each uses some of it.
+//! Helpers of the tests on simulated clusters, each of which uses some.
 
 use downbeat_clock_core::Timestamp;
 use downbeat_sync::{
     Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, Synchronized, VirtualTime,
 };
 
-/// One rank per node: each has a clock of its own.
+/// Creates a cluster of one rank per node: each has a clock of its own.
 pub(crate) fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -> SimCluster {
     SimCluster {
         ranks,
@@ -17,23 +17,23 @@ pub(crate) fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -
     }
 }
 
-/// What a rank has after a synchronization.
+/// Result of a synchronization on one rank.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct SimOutcome {
     pub(crate) result: Result<Synchronized, SyncError>,
     pub(crate) clock: SimClock,
     pub(crate) done: Timestamp<VirtualTime>,
 }
 
-#[expect(clippy::unwrap_used, reason = "a test's helpers fail like the test")]
-pub(crate) fn synchronize(cluster: &SimCluster, label: &str) -> Vec<Outcome> {
+#[expect(clippy::unwrap_used, reason = "test helpers fail like tests")]
+pub(crate) fn synchronize(cluster: &SimCluster, label: &str) -> Vec<SimOutcome> {
     let algorithm: Algorithm = label.parse().unwrap();
     let program = async |comm: &downbeat_sync::SimComm| {
         let clock = comm.clock();
         let result = algorithm
             .synchronize(&comm.local_clock(&clock).unwrap(), comm)
             .await;
-        Outcome {
+        SimOutcome {
             result,
             clock,
             done: comm.true_now(),

@@ -1,44 +1,44 @@
-//! What the processor and the kernel say about the time stamp counter, and what follows from it.
+//! Facts from the processor and the kernel about the time stamp counter, and their assessment.
 
 use core::fmt;
 
-/// What is known about the time stamp counter of this machine.
+use crate::ClockUnavailable;
+
+/// Facts about the time stamp counter of this machine.
 ///
-/// [`TscFacts::gather`] asks the machine; [`verdict`](Self::verdict) and [`doubts`](Self::doubts) judge, and know
-/// nothing but these facts.
+/// [`TscFacts::gather`] queries the machine; [`verdict`](Self::verdict) and [`doubts`](Self::doubts) assess the facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TscFacts {
-    /// CPUID: there is a counter.
+    /// CPUID: the processor has a counter.
     pub counter: bool,
-    /// CPUID: there is `rdtscp`.
+    /// CPUID: the processor has `rdtscp`.
     pub rdtscp: bool,
-    /// CPUID: the counter runs at one rate in all power states.
+    /// CPUID: the counter has the same rate in all power states.
     pub invariant: bool,
-    /// CPUID: the counter's offset on each core can be seen and mended by the kernel (TSC_ADJUST).
+    /// CPUID: the kernel can read and correct the counter's offset on each core (TSC_ADJUST).
     pub adjustable: bool,
-    /// CPUID: the frequency, where the processor or the hypervisor states one. For reports: calibrate to know.
+    /// CPUID: the frequency, if the processor or the hypervisor states one. Only for reports; calibrate for the true one.
     pub stated_hz: Option<u64>,
-    /// CPUID: runs under this hypervisor.
+    /// CPUID: the hypervisor, if any.
     pub hypervisor: Option<Hypervisor>,
-    /// Reading the counter is switched off for this process (`prctl(PR_SET_TSC)`).
+    /// True if reading the counter is disabled for this process (`prctl(PR_SET_TSC)`).
     pub trapped: bool,
-    /// What the kernel says; `None` without `std` and on systems other than Linux.
+    /// Facts from the kernel; `None` without `std` and on systems other than Linux.
     pub kernel: Option<KernelFacts>,
 }
 
-/// What Linux says about the time stamp counter.
+/// Facts from Linux about the time stamp counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelFacts {
-    /// `/proc/cpuinfo`: the counter runs at one rate at all processor speeds.
+    /// `/proc/cpuinfo`: the counter has the same rate at all processor frequencies.
     pub constant: bool,
     /// `/proc/cpuinfo`: the counter does not stop in sleep states.
     pub nonstop: bool,
-    /// `/proc/cpuinfo`: the kernel was told the frequency and did not have to measure it.
+    /// `/proc/cpuinfo`: the kernel knows the frequency without measuring it.
     pub known_frequency: bool,
-    /// The clocksource that the kernel keeps time with.
+    /// The clocksource that the kernel uses.
     pub clocksource: Clocksource,
-    /// Whether the kernel lists the counter among the clocksources it would use; it strikes out one that it has found
-    /// to be unstable.
+    /// True if the kernel lists the counter among the available clocksources; it removes unstable ones.
     pub listed: bool,
 }
 
@@ -99,45 +99,13 @@ impl fmt::Display for Hypervisor {
     }
 }
 
-/// Why the time stamp counter cannot be used as a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TscUnavailable {
-    /// This is not an x86 processor.
-    OtherArchitecture,
-    /// The processor has no such counter.
-    NoCounter,
-    /// The processor has no `rdtscp`, so a reading cannot be ordered cheaply.
-    NoRdtscp,
-    /// The processor does not promise that the counter runs at one rate in all power states.
-    NotInvariant,
-    /// Reading the counter is switched off for this process and would kill it.
-    Trapped,
-}
-
-impl fmt::Display for TscUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OtherArchitecture => "this is not an x86 processor",
-            Self::NoCounter => "the processor has no time stamp counter",
-            Self::NoRdtscp => "the processor has no rdtscp instruction",
-            Self::NotInvariant => {
-                "the processor does not promise an invariant counter (CPUID 80000007h EDX bit 8)"
-            }
-            Self::Trapped => "reading the counter is switched off for this process (PR_SET_TSC)",
-        })
-    }
-}
-
-impl core::error::Error for TscUnavailable {}
-
-/// Why a time stamp counter that can be used should be watched.
+/// Reason to distrust a time stamp counter that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TscDoubt {
-    /// The kernel keeps time with another clocksource.
+    /// The kernel uses another clocksource.
     ClocksourceIsNotTsc(Clocksource),
-    /// The kernel does not list the counter among its clocksources: it marked it unstable, or never trusted it.
+    /// The kernel does not list the counter among its clocksources: it marked it unstable or never accepted it.
     KernelMarkedUnstable,
     /// The kernel does not call the counter constant and nonstop, although the processor calls it invariant.
     KernelDoesNotVouch,
@@ -151,7 +119,7 @@ impl fmt::Display for TscDoubt {
             Self::ClocksourceIsNotTsc(other) => {
                 write!(
                     f,
-                    "the kernel keeps time with another clocksource ({other}), not with the counter"
+                    "the kernel uses another clocksource ({other}) instead of the counter"
                 )
             }
             Self::KernelMarkedUnstable => {
@@ -171,23 +139,23 @@ impl fmt::Display for TscDoubt {
 }
 
 impl TscFacts {
-    /// Whether the counter is fit to be a clock.
+    /// Checks that the counter can be used as a clock.
     ///
     /// # Errors
-    /// Names the first thing that is missing.
-    pub fn verdict(&self) -> Result<(), TscUnavailable> {
+    /// If it cannot be used; returns the first missing requirement.
+    pub fn verdict(&self) -> Result<(), ClockUnavailable> {
         let required = [
-            (self.counter, TscUnavailable::NoCounter),
-            (self.rdtscp, TscUnavailable::NoRdtscp),
-            (self.invariant, TscUnavailable::NotInvariant),
-            (!self.trapped, TscUnavailable::Trapped),
+            (self.counter, ClockUnavailable::NoCounter),
+            (self.rdtscp, ClockUnavailable::NoRdtscp),
+            (self.invariant, ClockUnavailable::NotInvariant),
+            (!self.trapped, ClockUnavailable::Trapped),
         ];
         required
             .into_iter()
-            .try_for_each(|(there, missing)| if there { Ok(()) } else { Err(missing) })
+            .try_for_each(|(met, missing)| if met { Ok(()) } else { Err(missing) })
     }
 
-    /// What speaks against a counter that is fit to be a clock.
+    /// Lists the reasons to distrust a counter that can be used.
     pub fn doubts(&self) -> impl Iterator<Item = TscDoubt> + use<> {
         let kernel = self.kernel;
         let when =
@@ -204,21 +172,21 @@ impl TscFacts {
         .flatten()
     }
 
-    /// Asks the processor and, with `std` on Linux, the kernel. Takes some 100 us in a virtual machine.
+    /// Queries the processor and, with `std` on Linux, the kernel. Takes about 100 us in a virtual machine.
     ///
     /// # Errors
-    /// Off x86 there is nothing to ask.
+    /// If the processor is not an x86 processor.
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    pub fn gather() -> Result<Self, TscUnavailable> {
-        Err(TscUnavailable::OtherArchitecture)
+    pub fn gather() -> Result<Self, ClockUnavailable> {
+        Err(ClockUnavailable::NotX86)
     }
 
-    /// Asks the processor and, with `std` on Linux, the kernel. Takes some 100 us in a virtual machine.
+    /// Queries the processor and, with `std` on Linux, the kernel. Takes about 100 us in a virtual machine.
     ///
     /// # Errors
-    /// Off x86 there is nothing to ask.
+    /// If the processor is not an x86 processor.
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    pub fn gather() -> Result<Self, TscUnavailable> {
+    pub fn gather() -> Result<Self, ClockUnavailable> {
         let cpu = raw_cpuid::CpuId::new();
         let basic = cpu.get_feature_info();
         Ok(Self {
@@ -246,9 +214,9 @@ impl TscFacts {
     }
 }
 
-/// The frequency by CPUID: leaf 15h of the processor, else leaf 40000010h of the hypervisor.
+/// The frequency stated by CPUID: leaf 15h of the processor, otherwise leaf 40000010h of the hypervisor.
 ///
-/// raw-cpuid looks at the highest leaf first, so that no leaf beyond it is taken for an answer; zero is none, too.
+/// raw-cpuid checks that the leaf exists; a frequency of zero counts as none.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn stated_hz(cpu: &raw_cpuid::CpuId<raw_cpuid::CpuIdReaderNative>) -> Option<u64> {
     let processor = cpu.get_tsc_info().and_then(|info| info.tsc_frequency());
@@ -294,7 +262,7 @@ mod linux {
             .lines()
             .find_map(|line| line.strip_prefix("flags"))
             .unwrap_or_default();
-        let has = |flag| flags.split_whitespace().any(|word| word == flag);
+        let has = |name| flags.split_whitespace().any(|flag| flag == name);
         KernelFacts {
             constant: has("constant_tsc"),
             nonstop: has("nonstop_tsc"),
@@ -351,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_counter_raises_no_doubt() {
+    fn a_usable_counter_raises_no_doubt() {
         assert_eq!(SOUND.verdict(), Ok(()));
         assert_eq!(SOUND.doubts().count(), 0);
         assert_eq!(
@@ -366,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_missing_has_its_name() {
+    fn every_missing_requirement_is_reported() {
         let verdict = |facts: TscFacts| facts.verdict().unwrap_err();
         assert_eq!(
             verdict(TscFacts {
@@ -374,33 +342,33 @@ mod tests {
                 rdtscp: false,
                 ..SOUND
             }),
-            TscUnavailable::NoCounter
+            ClockUnavailable::NoCounter
         );
         assert_eq!(
             verdict(TscFacts {
                 rdtscp: false,
                 ..SOUND
             }),
-            TscUnavailable::NoRdtscp
+            ClockUnavailable::NoRdtscp
         );
         assert_eq!(
             verdict(TscFacts {
                 invariant: false,
                 ..SOUND
             }),
-            TscUnavailable::NotInvariant
+            ClockUnavailable::NotInvariant
         );
         assert_eq!(
             verdict(TscFacts {
                 trapped: true,
                 ..SOUND
             }),
-            TscUnavailable::Trapped
+            ClockUnavailable::Trapped
         );
     }
 
     #[test]
-    fn everything_doubtful_has_its_name() {
+    fn every_doubt_is_reported() {
         let kernel = SOUND.kernel.unwrap();
         let replaced = KernelFacts {
             clocksource: Clocksource::Hpet,
@@ -440,7 +408,7 @@ mod tests {
 
     #[cfg(all(feature = "std", target_os = "linux"))]
     #[test]
-    fn the_kernels_files_are_understood() {
+    fn the_files_of_the_kernel_are_parsed() {
         let cpuinfo = "processor\t: 0\nflags\t\t: fpu tsc constant_tsc nonstop_tsc\nbugs\t\t: \n";
         let facts = linux::parse(cpuinfo, "kvm-clock\n", "kvm-clock tsc acpi_pm \n");
         assert_eq!(

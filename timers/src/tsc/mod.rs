@@ -5,15 +5,15 @@ mod read;
 
 use downbeat_clock_core::{Clock, ReadOrdering, Ticks};
 
-pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts, TscUnavailable};
+pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts};
 use read::TscAccess;
 
-use crate::CoreId;
+use crate::{ClockUnavailable, CoreId};
 
-/// The time stamp counter: the cheapest and finest clock of an x86 processor.
+/// The time stamp counter: the clock of an x86 processor with the lowest cost and the highest resolution.
 ///
-/// The value is the proof that the counter is there and runs at one rate, so reading it cannot fail. Its
-/// [`ticks`](Clock::ticks) are ordered (`rdtscp`); [`open`](Clock::open) and [`close`](Clock::close) are fenced.
+/// A value exists only if the counter exists and runs at a constant rate, so reading it cannot fail.
+/// [`ticks`](Clock::ticks) is ordered (`rdtscp`); [`open`](Clock::open) and [`close`](Clock::close) are fenced.
 ///
 /// ```
 /// use downbeat_timers::{Clock, TscClock};
@@ -34,40 +34,38 @@ pub struct TscClock {
 }
 
 impl TscClock {
-    /// Finds out whether the counter is fit to be a clock.
-    ///
-    /// What speaks against one that is fit is told by [`TscFacts::doubts`].
+    /// Creates the clock if the counter is usable as a clock. [`TscFacts::doubts`] lists reasons to distrust a usable one.
     ///
     /// # Errors
-    /// The reason why it is not.
-    pub fn detect() -> Result<Self, TscUnavailable> {
+    /// If the counter is not usable.
+    pub fn detect() -> Result<Self, ClockUnavailable> {
         Self::from_facts(&TscFacts::gather()?)
     }
 
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    fn from_facts(facts: &TscFacts) -> Result<Self, TscUnavailable> {
+    fn from_facts(facts: &TscFacts) -> Result<Self, ClockUnavailable> {
         facts.verdict()?;
-        // SAFETY: the processor said that it has both instructions, and the kernel that they do not trap. Without `std`
-        // the kernel was not asked: such a process is taken not to have forbidden itself the counter.
+        // SAFETY: the processor has both instructions, and according to the kernel they do not trap. Without `std` the
+        // kernel is not queried: the process is assumed not to have disabled the counter for itself.
         let counter = unsafe { TscAccess::assume() };
         Ok(Self { counter })
     }
 
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    fn from_facts(_: &TscFacts) -> Result<Self, TscUnavailable> {
-        Err(TscUnavailable::OtherArchitecture)
+    fn from_facts(_: &TscFacts) -> Result<Self, ClockUnavailable> {
+        Err(ClockUnavailable::NotX86)
     }
 
-    /// The same counter without any order: cheaper, and able to run backwards between two cores.
+    /// The same counter read without ordering: cheaper, but readings can run backwards between two cores.
     pub fn unordered(self) -> UnorderedTsc {
         UnorderedTsc {
             counter: self.counter,
         }
     }
 
-    /// An ordered reading, and the core that it was taken on: two different cores mean that the thread moved.
+    /// An ordered reading and the core where it was taken: a different core means that the thread moved.
     ///
-    /// The core is what the kernel keeps in TSC_AUX; Linux does.
+    /// The core is read from TSC_AUX, which Linux sets.
     #[inline(always)]
     pub fn ticks_and_core(&self) -> (Ticks, CoreId) {
         let (ticks, aux) = self.counter.ordered();
@@ -97,7 +95,7 @@ impl Clock for TscClock {
     }
 }
 
-/// The time stamp counter read by a bare `rdtsc`; made by [`TscClock::unordered`].
+/// The time stamp counter read by a bare `rdtsc`; created by [`TscClock::unordered`].
 #[derive(Clone, Copy, Debug)]
 pub struct UnorderedTsc {
     counter: TscAccess,
@@ -117,7 +115,7 @@ mod tests {
     use crate::{allowed_cores, pin_to};
     use std::sync::mpsc;
 
-    /// The tests of the counter run where there is one; elsewhere detection itself is what can be tested.
+    /// The counter, if there is one; otherwise only detection is tested.
     fn detected() -> Option<TscClock> {
         let expected = TscFacts::gather().and_then(|facts| facts.verdict());
         match (TscClock::detect(), expected) {
@@ -147,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordered_reading_sent_to_another_core_is_never_ahead_of_that_cores_next() {
+    fn an_ordered_reading_sent_to_another_core_is_not_ahead_of_its_next_reading() {
         let Some(tsc) = detected() else { return };
         let [first, second] = allowed_cores()[..2] else {
             panic!("this test needs two cores")
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_tells_the_core_it_was_taken_on() {
+    fn a_reading_contains_its_core() {
         let Some(tsc) = detected() else { return };
         for core in allowed_cores() {
             let there = std::thread::spawn(move || {

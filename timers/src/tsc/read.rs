@@ -1,14 +1,16 @@
-//! The counter instructions, and nothing else.
+//! The counter instructions.
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86 {
     use core::arch::asm;
 
-    /// That the counter can be read. Made by detection only.
+    /// Proof that the counter can be read; created only by detection.
     #[derive(Clone, Copy, Debug)]
     pub(in crate::tsc) struct TscAccess(());
 
     impl TscAccess {
+        /// Creates the proof without a check.
+        ///
         /// # Safety
         /// The processor has `rdtsc` and `rdtscp`, and neither traps.
         pub(in crate::tsc) unsafe fn assume() -> Self {
@@ -21,12 +23,12 @@ mod x86 {
             let (low, high): (u32, u32);
             // SAFETY: the instruction exists, does not trap, and writes only eax and edx.
             unsafe {
-                asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+                asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
             };
             u64::from(high) << 32 | u64::from(low)
         }
 
-        /// `rdtscp`: waits for all earlier instructions. Returns TSC_AUX, too, which the kernel sets to the core.
+        /// `rdtscp`: waits for all earlier instructions. Also returns TSC_AUX, which the kernel sets to the core.
         #[inline(always)]
         pub(in crate::tsc) fn ordered(self) -> (u64, u32) {
             let (low, high, aux): (u32, u32, u32);
@@ -38,7 +40,7 @@ mod x86 {
             (u64::from(high) << 32 | u64::from(low), aux)
         }
 
-        /// `lfence; rdtsc; lfence`: what precedes is done, what follows has not begun.
+        /// `lfence; rdtsc; lfence`: earlier instructions are complete, later ones have not started.
         #[inline(always)]
         pub(in crate::tsc) fn open(self) -> u64 {
             let (low, high): (u32, u32);
@@ -49,7 +51,7 @@ mod x86 {
             u64::from(high) << 32 | u64::from(low)
         }
 
-        /// `rdtscp; lfence`: what precedes is done, what follows has not begun.
+        /// `rdtscp; lfence`: earlier instructions are complete, later ones have not started.
         #[inline(always)]
         pub(in crate::tsc) fn close(self) -> u64 {
             let (low, high): (u32, u32);
@@ -64,7 +66,7 @@ mod x86 {
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
 mod elsewhere {
-    /// There is no such counter here, so there is no such value.
+    /// Has no values, because the counter does not exist on this architecture.
     #[derive(Clone, Copy, Debug)]
     pub(in crate::tsc) enum TscAccess {}
 

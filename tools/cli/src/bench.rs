@@ -17,7 +17,7 @@ use downbeat_measure::{
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
-    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock, TscUnavailable,
+    ClockUnavailable, Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock,
     allowed_cores,
 };
 
@@ -114,7 +114,7 @@ struct BenchCounter {
     rate: TickRate,
     uncertainty: f64,
     /// Reason for using `CLOCK_MONOTONIC_RAW`, if it is used.
-    tsc_unavailable: Option<TscUnavailable>,
+    tsc_unavailable: Option<ClockUnavailable>,
 }
 
 impl ThreadBenchOptions {

@@ -141,17 +141,17 @@ fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
-    let found = measured
+    let details = measured
         .details
         .iter()
         .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
     MeasuredGroup {
         key: key.clone(),
-        // The journal takes them from the observations.
+        // The journal computes them from the observations.
         nanos: Vec::new(),
         counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
-        figures: figures.chain(found).collect(),
+        figures: figures.chain(details).collect(),
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_timers::{
-    Calibration, Duration, SavedCalibration, SystemClock, SystemClockId, TscClock, TscUnavailable,
-    calibrate_during,
+    Calibration, ClockUnavailable, Duration, SavedCalibration, SystemClock, SystemClockId,
+    TscClock, calibrate_during,
 };
 
 use crate::Failure;
@@ -37,7 +37,7 @@ impl CalibrationOptions {
     /// cannot be calibrated.
     pub fn calibrate(
         &self,
-        tsc: &Result<TscClock, TscUnavailable>,
+        tsc: &Result<TscClock, ClockUnavailable>,
         raw: &SystemClock,
         during: Duration,
     ) -> Result<Option<UsedCalibration>, Failure> {

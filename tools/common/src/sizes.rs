@@ -1,86 +1,48 @@
-//! Lists of message sizes in options.
+//! Sizes of messages, as given on the command line.
 
 use core::fmt;
 use core::str::FromStr;
 use std::collections::HashSet;
 
-/// Message sizes in the order in which they were given, without repetitions.
+/// Distinct sizes of messages, in their order on the command line.
 ///
 /// A size is a number (`8`), one with a unit (`1Ki`, `2Mi`, `1Gi`; `1K`, `2M` and `1G` are multiples of 1,000) or a power
-/// (`2^10`). `8..1Ki*2` is 8, 16, 32 and so on, `0..100+25` is 0, 25, 50 and so on, each up to its end. Sizes are separated
-/// by commas; blanks are ignored.
+/// (`2^10`). `8..1Ki*2` is 8, 16, 32 and so on, `0..100+25` is 0, 25, 50 and so on, each up to its end. Sizes are
+/// separated by commas; spaces are ignored.
 ///
 /// ```
 /// use downbeat_common::sizes::Sizes;
 ///
 /// let sizes: Sizes = "8, 1Ki, 2^10..2^12*2".parse()?;
 /// assert_eq!(sizes.as_slice(), [8, 1024, 2048, 4096]);
-/// # Ok::<(), downbeat_common::sizes::SizesError>(())
+/// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(Vec<u64>);
 
-/// Text that is not a list of sizes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SizesError {
-    /// A size is missing.
-    Missing,
-    /// The text is not a size.
-    NotASize(String),
-    /// The size does not fit into 64 bits.
-    TooLarge(String),
-    /// The range has no step.
-    NoStep(String),
-    /// The range would never end.
-    Endless(String),
-    /// The range ends before it begins.
-    Reversed(String),
-    /// There are more than a million sizes.
-    TooMany,
-}
-
-impl fmt::Display for SizesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str("a size is missing, such as 8, 1Ki or 2^10..2^20*2"),
-            Self::NotASize(text) => {
-                write!(f, "\"{text}\" is no size, such as 8, 1Ki or 2^10..2^20*2")
-            }
-            Self::TooLarge(text) => write!(f, "\"{text}\" does not fit into 64 bits"),
-            Self::NoStep(text) => write!(f, "\"{text}\" needs a step, as in 8..64*2 or 8..64+8"),
-            Self::Endless(text) => write!(f, "\"{text}\" never comes to its end"),
-            Self::Reversed(text) => write!(f, "\"{text}\" ends before it begins"),
-            Self::TooMany => write!(f, "there are more than {MOST} sizes"),
-        }
-    }
-}
-
-impl core::error::Error for SizesError {}
-
-/// Greatest number of sizes; more are taken for a mistake.
-const MOST: usize = 1_000_000;
+/// Maximum number of sizes; more are a mistake.
+const MAX: usize = 1_000_000;
 
 impl Sizes {
-    /// Returns all sizes; at least one.
+    /// Returns the sizes, at least one.
     pub fn as_slice(&self) -> &[u64] {
         &self.0
     }
 }
 
 impl FromStr for Sizes {
-    type Err = SizesError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, SizesError> {
-        let (mut sizes, mut seen) = (Vec::new(), HashSet::new());
-        // Repeated sizes count, too, as they take time to parse.
-        let mut allowed = MOST;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut sizes, mut known) = (Vec::new(), HashSet::new());
+        // Duplicates count as well, since they take time.
+        let mut remaining = MAX;
         for item in text.split(',').map(str::trim) {
             let range = SizeRange::parse(item)?;
             let mut next = Some(range.first);
             while let Some(size) = next.filter(|size| *size <= range.last) {
-                allowed = allowed.checked_sub(1).ok_or(SizesError::TooMany)?;
-                if seen.insert(size) {
+                remaining = remaining.checked_sub(1).ok_or_else(too_many)?;
+                if known.insert(size) {
                     sizes.push(size);
                 }
                 next = range.step.after(size);
@@ -112,19 +74,17 @@ struct SizeRange {
 }
 
 impl SizeRange {
-    fn parse(text: &str) -> Result<Self, SizesError> {
+    fn parse(text: &str) -> Result<Self, String> {
         let Some((first, rest)) = text.split_once("..") else {
             let first = number(text)?;
-            // The next size after the first is beyond the end.
+            // The next size is beyond the last.
             return Ok(Self {
                 first,
                 last: first,
                 step: SizeStep::Plus(1),
             });
         };
-        let place = rest
-            .find(['*', '+'])
-            .ok_or_else(|| SizesError::NoStep(text.to_owned()))?;
+        let place = rest.find(['*', '+']).ok_or_else(|| no_step(text))?;
         let (first, last, by) = (
             number(first)?,
             number(&rest[..place])?,
@@ -135,35 +95,34 @@ impl SizeRange {
         } else {
             SizeStep::Plus(by)
         };
-        let stands = matches!(
+        let is_endless = matches!(
             (step, first),
             (SizeStep::Times(0 | 1), _) | (SizeStep::Times(_), 0) | (SizeStep::Plus(0), _)
         );
-        if stands {
-            return Err(SizesError::Endless(text.to_owned()));
+        if is_endless {
+            return Err(endless(text));
         }
         if last < first {
-            return Err(SizesError::Reversed(text.to_owned()));
+            return Err(reversed(text));
         }
         Ok(Self { first, last, step })
     }
 }
 
-/// `8`, `1Ki` or `2^10`.
-fn number(text: &str) -> Result<u64, SizesError> {
+/// Parses `8`, `1Ki` or `2^10`.
+fn number(text: &str) -> Result<u64, String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(SizesError::Missing);
+        return Err(missing());
     }
-    let too_large = || SizesError::TooLarge(text.to_owned());
     if let Some((base, power)) = text.split_once('^') {
         let (base, power) = (digits(base, text)?, digits(power, text)?);
-        // Powers of 0 and 1 do not depend on the exponent, except for 0.
+        // All powers of 0 and 1 with an exponent above 0 are equal.
         let power = if base < 2 { power.min(1) } else { power };
         return u32::try_from(power)
             .ok()
             .and_then(|power| base.checked_pow(power))
-            .ok_or_else(too_large);
+            .ok_or_else(|| too_large(text));
     }
     let end = text
         .find(|c: char| !c.is_ascii_digit())
@@ -177,25 +136,24 @@ fn number(text: &str) -> Result<u64, SizesError> {
         "K" => 1_000,
         "M" => 1_000_000,
         "G" => 1_000_000_000,
-        _ => return Err(SizesError::NotASize(text.to_owned())),
+        _ => return Err(not_a_size(text)),
     };
     digits(amount, text)?
         .checked_mul(unit)
-        .ok_or_else(too_large)
+        .ok_or_else(|| too_large(text))
 }
 
-/// Parses digits only; `whole` is the text that contains them, for errors.
-fn digits(text: &str, whole: &str) -> Result<u64, SizesError> {
+/// Parses digits, which are a part of `whole`.
+fn digits(text: &str, whole: &str) -> Result<u64, String> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(SizesError::NotASize(whole.to_owned()));
+        return Err(not_a_size(whole));
     }
-    // There are only digits, so the number must be too large.
-    text.parse()
-        .map_err(|_| SizesError::TooLarge(whole.to_owned()))
+    // There are only digits, but there can be too many.
+    text.parse().map_err(|_| too_large(whole))
 }
 
-/// Writes at least three sizes in a row as a range; equal lists have the same text.
+/// Written in a canonical form: three or more sizes in a row as a range.
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.as_slice();
@@ -217,7 +175,7 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// Returns the step that continues the most sizes from the first one on, and their number.
+/// Returns the step of the longest range that starts with the first size, and its number of sizes.
 fn longest_range(sizes: &[u64]) -> (SizeStep, usize) {
     let [first, second, ..] = *sizes else {
         return (SizeStep::Plus(1), sizes.len());
@@ -232,7 +190,7 @@ fn longest_range(sizes: &[u64]) -> (SizeStep, usize) {
             .count()
     };
     let plus = SizeStep::Plus(second - first);
-    // The second size may be both a multiple and a sum: then the factor is preferred.
+    // If the sizes fit a factor and a sum, the factor is used.
     let factor = if first > 0 && second % first == 0 {
         Some(SizeStep::Times(second / first))
     } else {
@@ -246,6 +204,34 @@ fn longest_range(sizes: &[u64]) -> (SizeStep, usize) {
         (plus, 1),
         |best, found| if found.1 > best.1 { found } else { best },
     )
+}
+
+fn missing() -> String {
+    "a size is missing, such as 8, 1Ki or 2^10..2^20*2".to_owned()
+}
+
+fn not_a_size(text: &str) -> String {
+    format!("\"{text}\" is not a size, such as 8, 1Ki or 2^10..2^20*2")
+}
+
+fn too_large(text: &str) -> String {
+    format!("\"{text}\" does not fit into 64 bits")
+}
+
+fn no_step(text: &str) -> String {
+    format!("\"{text}\" needs a step, as in 8..64*2 or 8..64+8")
+}
+
+fn endless(text: &str) -> String {
+    format!("\"{text}\" never reaches its end")
+}
+
+fn reversed(text: &str) -> String {
+    format!("\"{text}\" ends before it begins")
+}
+
+fn too_many() -> String {
+    format!("there are more than {MAX} sizes")
 }
 
 #[cfg(test)]
@@ -270,10 +256,10 @@ mod tests {
         assert_eq!(sizes("0..10+4, 10 .. 11 + 1"), [0, 4, 8, 10, 11]);
         assert_eq!(sizes("5..5*2,7..7+9"), [5, 7]);
         assert_eq!(sizes("1..2^4*2^2,0..1Ki+512"), [1, 4, 16, 0, 512, 1_024]);
-        // Repeated sizes stay at their first position.
+        // The first of several equal sizes is kept.
         assert_eq!(sizes("8,4,8,1..8*2"), [8, 4, 1, 2]);
         assert_eq!(sizes("18446744073709551615,2^63"), [u64::MAX, 1 << 63]);
-        // Ranges that end where the numbers do.
+        // Ranges up to the largest number.
         assert_eq!(sizes("2^62..18446744073709551615*2"), [1 << 62, 1 << 63]);
         assert_eq!(
             sizes("18446744073709551614..18446744073709551615+5"),
@@ -290,7 +276,7 @@ mod tests {
         ] {
             let found = error(text);
             assert!(
-                matches!(found, SizesError::Missing | SizesError::NoStep(_)),
+                found == missing() || found == no_step(text),
                 "{text}: {found:?}"
             );
         }
@@ -298,11 +284,11 @@ mod tests {
             "8abc", "-8", "+8", "8.5", "1e3", "NaN", "1KiB", "1ki", "Ki", "2^", "^2", "2^-1",
             "2^2^2", "2^1Ki", "0x8",
         ] {
-            assert_eq!(error(text), SizesError::NotASize(text.into()), "{text}");
+            assert_eq!(error(text), not_a_size(text), "{text}");
         }
-        assert_eq!(error("8 9"), SizesError::NotASize("8 9".into()));
-        assert_eq!(error("8..64*2*2"), SizesError::NotASize("2*2".into()));
-        assert_eq!(error("8..16..32*2"), SizesError::NotASize("16..32".into()));
+        assert_eq!(error("8 9"), not_a_size("8 9"));
+        assert_eq!(error("8..64*2*2"), not_a_size("2*2"));
+        assert_eq!(error("8..16..32*2"), not_a_size("16..32"));
         for text in [
             "18446744073709551616",
             "2^64",
@@ -310,25 +296,25 @@ mod tests {
             "2^99999999999",
             "99999999999999999999K",
         ] {
-            assert_eq!(error(text), SizesError::TooLarge(text.into()));
+            assert_eq!(error(text), too_large(text));
         }
-        assert_eq!(error("1..8"), SizesError::NoStep("1..8".into()));
+        assert_eq!(error("1..8"), no_step("1..8"));
         for text in ["1..8*1", "1..8*0", "0..8*2", "1..8+0", "8..8*1"] {
-            assert_eq!(error(text), SizesError::Endless(text.into()));
+            assert_eq!(error(text), endless(text));
         }
-        assert_eq!(error("4, 9..8*2"), SizesError::Reversed("9..8*2".into()));
-        assert_eq!(error("1..1000001+1"), SizesError::TooMany);
-        assert_eq!(error("0..18446744073709551615+1"), SizesError::TooMany);
-        assert_eq!(error("1..600000+1,1..600000+1"), SizesError::TooMany);
+        assert_eq!(error("4, 9..8*2"), reversed("9..8*2"));
+        assert_eq!(error("1..1000001+1"), too_many());
+        assert_eq!(error("0..18446744073709551615+1"), too_many());
+        assert_eq!(error("1..600000+1,1..600000+1"), too_many());
         assert_eq!(
-            error("8abc").to_string(),
-            "\"8abc\" is no size, such as 8, 1Ki or 2^10..2^20*2"
+            error("8abc"),
+            "\"8abc\" is not a size, such as 8, 1Ki or 2^10..2^20*2"
         );
     }
 
     #[test]
-    fn lists_are_printed_as_ranges() {
-        for (asked, printed) in [
+    fn lists_are_printed_in_short_form() {
+        for (given, printed) in [
             ("8,1Ki,2^10..2^20*2", "8,1024..1048576*2"),
             ("1,2,4,8,16", "1..16*2"),
             ("0,1,2,4,8", "0..2+1,4,8"),
@@ -338,7 +324,7 @@ mod tests {
             ("1,2,3,4", "1..4+1"),
             ("0", "0"),
         ] {
-            assert_eq!(asked.parse::<Sizes>().unwrap().to_string(), printed);
+            assert_eq!(given.parse::<Sizes>().unwrap().to_string(), printed);
         }
     }
 

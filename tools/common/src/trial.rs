@@ -15,7 +15,7 @@ pub struct TrialOptions {
     /// Times after the synchronization at which to measure the offsets, separated by commas
     #[arg(long, value_name = "TIMES", default_value = "0,10s", value_delimiter = ',', value_parser = not_negative, allow_hyphen_values = true)]
     pub check: Vec<Duration>,
-    /// How to measure offsets: OFFSET ALGORITHM/EXCHANGES
+    /// Offset algorithm of the checks and number of its exchanges: ALGORITHM/EXCHANGES
     #[arg(long, value_name = "LABEL", default_value = "skampi/100")]
     pub check_by: OffsetAlgorithm,
     /// Measure only the offsets of a random share of the ranks
@@ -64,7 +64,7 @@ impl TrialOptions {
     /// Returns the trial of one algorithm.
     ///
     /// # Errors
-    /// Never in fact: the share was checked when it was parsed.
+    /// Never: the share was checked when it was parsed.
     pub fn trial(&self, algorithm: Algorithm) -> Result<Trial, String> {
         let ranks = RankSample::new(self.sample, self.seed).map_err(|why| why.to_string())?;
         let check = AccuracyCheck {

@@ -4,7 +4,7 @@
 
 use downbeat_common::{Failure, agree};
 use downbeat_sync::{Comm, CommError, ThreadCluster, block_on_ready};
-use downbeat_timers::{TscClock, TscUnavailable};
+use downbeat_timers::{ClockUnavailable, TscClock};
 
 /// Switches reading the counter on or off for the calling thread.
 fn allow_counter(allowed: bool) {
@@ -27,7 +27,7 @@ fn a_rank_without_a_counter_fails_all_ranks_with_a_reason() {
             let clock = TscClock::detect();
             allow_counter(true);
             assert_eq!(
-                clock.err() == Some(TscUnavailable::Trapped),
+                clock.err() == Some(ClockUnavailable::Trapped),
                 rank == without
             );
             let clock = clock
@@ -36,7 +36,7 @@ fn a_rank_without_a_counter_fails_all_ranks_with_a_reason() {
         });
         let why = format!(
             "rank {without}: no time stamp counter: {}",
-            TscUnavailable::Trapped
+            ClockUnavailable::Trapped
         );
         for (rank, outcome) in found.unwrap().into_iter().enumerate() {
             let Failure::Run(message) = outcome.unwrap().unwrap_err() else {

@@ -38,8 +38,7 @@ pub(crate) struct MpiBenchOptions {
     /// ping-pong, sendrecv, empty; or all, blocking, nonblocking
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = operation_kinds)]
     operation: MpiOperationKinds,
-    /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for every second power of two in
-    /// a range
+    /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for all powers of two in a range
     #[arg(
         long,
         value_name = "SIZES",

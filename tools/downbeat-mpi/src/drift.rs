@@ -44,7 +44,7 @@ pub(crate) struct DriftOptions {
     /// and 60s as far as they fit into the duration, otherwise the whole duration]
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
     windows: Vec<Duration>,
-    /// How to measure offsets: OFFSET ALGORITHM/EXCHANGES
+    /// Offset algorithm and number of its exchanges: ALGORITHM/EXCHANGES
     #[arg(
         long,
         value_name = "LABEL",
@@ -206,7 +206,7 @@ impl DriftSession<'_> {
         };
         let result = match watched {
             Ok(()) => offsets.failure.take().map_or(Ok(()), Err),
-            // The rank that failed itself reports the failure.
+            // The rank that failed by itself reports the failure.
             Err(SyncError::OtherRank(_)) => Ok(()),
             Err(why) => Err(ranks.failure(why)),
         };

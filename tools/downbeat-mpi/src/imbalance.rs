@@ -10,7 +10,7 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::bench::{BenchPlan, BenchResults, GlobalTime, check_ranks, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
-use downbeat_common::sizes::{Sizes, SizesError};
+use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
     Barrier, BarrierOperation, ClockBasis, MeasureContext, MeasureError, Measurement, Method,
@@ -88,7 +88,7 @@ pub(crate) struct ImbalanceOptions {
 
 /// Parses a single size.
 fn size(text: &str) -> Result<u64, String> {
-    let sizes: Sizes = text.parse().map_err(|why: SizesError| why.to_string())?;
+    let sizes: Sizes = text.parse()?;
     match sizes.as_slice() {
         [size] => Ok(*size),
         _ => Err("expected a single size".to_owned()),

@@ -161,14 +161,14 @@ async fn receive_row<M: Comm>(row: &mut [i64], comm: &M, from: u32) -> Result<()
 
 /// Final result, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct HeatTotals {
     /// Heat of the plate, before and after.
     pub(crate) heat: [u64; 2],
     pub(crate) fingerprint: u64,
 }
 
 /// Runs all steps with timed regions. Collective.
-pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, CommError> {
+pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<HeatTotals, CommError> {
     let mut tile = Tile::new(deal, comm.rank(), comm.size());
     let before = collective::all_reduce(comm, tile.total(), u64::wrapping_add).await?;
     let mut after = before;
@@ -194,18 +194,18 @@ pub(crate) async fn spread<M: Comm>(deal: Deal, comm: &M) -> Result<Outcome, Com
         }
     }
     let fingerprint = collective::all_reduce(comm, tile.fingerprint(), u64::wrapping_add).await?;
-    Ok(Outcome {
+    Ok(HeatTotals {
         heat: [before, after],
         fingerprint,
     })
 }
 
 /// Result of a single rank without timers.
-pub(crate) fn alone() -> Outcome {
+pub(crate) fn alone() -> HeatTotals {
     let mut tile = Tile::new(Deal::Balanced, 0, 1);
     let before = tile.total();
     (0..STEPS).for_each(|_| tile.relax());
-    Outcome {
+    HeatTotals {
         heat: [before, tile.total()],
         fingerprint: tile.fingerprint(),
     }

@@ -7,12 +7,12 @@ use downbeat_regions::{ClockChoice, Profile, RegionSettings, TextOptions};
 use downbeat_sync::Comm;
 use downbeat_timers::Duration;
 
-use crate::heat::{COLUMNS, Deal, Outcome, ROWS, alone};
+use crate::heat::{COLUMNS, Deal, HeatTotals, ROWS, alone};
 
-pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+pub(crate) type StencilFailure = Box<dyn Error + Send + Sync>;
 
 /// Configures ticks of a microsecond, before the timed part.
-pub(crate) fn configure() -> Result<(), Failure> {
+pub(crate) fn configure() -> Result<(), StencilFailure> {
     let tick = Duration::from_micros(1);
     Ok(downbeat_regions::configure(RegionSettings {
         clock: ClockChoice::Cheapest,
@@ -22,14 +22,16 @@ pub(crate) fn configure() -> Result<(), Failure> {
 }
 
 /// Options of the command line.
-pub(crate) struct Options {
+pub(crate) struct StencilOptions {
     pub(crate) deal: Deal,
     save: Option<PathBuf>,
 }
 
-impl Options {
+impl StencilOptions {
     /// Parses `--balanced` and `--save FILE`.
-    pub(crate) fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
+    pub(crate) fn from_arguments(
+        arguments: impl Iterator<Item = String>,
+    ) -> Result<Self, StencilFailure> {
         let mut options = Self {
             deal: Deal::Packed,
             save: None,
@@ -39,10 +41,13 @@ impl Options {
             match argument.as_str() {
                 "--balanced" => options.deal = Deal::Balanced,
                 "--save" => {
-                    options.save = Some(arguments.next().ok_or("--save: which file?")?.into())
+                    options.save = Some(arguments.next().ok_or("--save needs a file")?.into())
                 }
                 other => {
-                    return Err(format!("{other}: there are --balanced and --save FILE").into());
+                    return Err(format!(
+                        "{other}: unknown option; known are --balanced and --save FILE"
+                    )
+                    .into());
                 }
             }
         }
@@ -52,17 +57,17 @@ impl Options {
 
 /// Checks the result and gathers the report; returns the output on rank 0.
 pub(crate) async fn conclude<M: Comm>(
-    outcome: Outcome,
+    outcome: HeatTotals,
     profile: &Profile,
-    options: &Options,
+    options: &StencilOptions,
     comm: &M,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, StencilFailure> {
     let Some(report) = downbeat_regions::gather(profile, comm).await? else {
         return Ok(None);
     };
     if outcome != alone() {
         return Err(format!(
-            "the ranks have {outcome:?}, and who works alone has {:?}",
+            "the ranks have {outcome:?}, and a single rank has {:?}",
             alone()
         )
         .into());
@@ -71,7 +76,7 @@ pub(crate) async fn conclude<M: Comm>(
         report.save(path)?;
     }
     let text = report.text(&TextOptions::default());
-    let Outcome {
+    let HeatTotals {
         heat: [before, after],
         fingerprint,
     } = outcome;

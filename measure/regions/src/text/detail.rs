@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::number::TickUnit;
+use super::number::TickFormat;
 use super::options::TextOptions;
 use crate::groups::{HistogramGroup, RankCount};
 use crate::profile::Remarks;
@@ -15,7 +15,7 @@ const LINE: usize = 88;
 pub(super) fn write_region(
     region: &RegionReport,
     ranks: u32,
-    unit: &TickUnit,
+    unit: &TickFormat,
     options: &TextOptions,
     text: &mut String,
 ) {
@@ -56,7 +56,7 @@ fn list(title: &str, ranks: &RankSet, options: &TextOptions, text: &mut String) 
     let _ = writeln!(text, "{line}");
 }
 
-fn statistics(found: &EventReport, unit: &TickUnit, text: &mut String) {
+fn statistics(found: &EventReport, unit: &TickFormat, text: &mut String) {
     let tasks = found.ranks.len();
     let average = found.count / u64::from(tasks.max(1));
     let EventReport { most, fewest, .. } = found;

@@ -3,7 +3,7 @@
 use downbeat_clock_core::Duration;
 
 /// Length of a tick, for formatting.
-pub(super) struct TickUnit {
+pub(super) struct TickFormat {
     nanos: u128,
     /// Number of decimal places of a tick in seconds.
     digits: usize,
@@ -11,7 +11,7 @@ pub(super) struct TickUnit {
 
 const DIGITS: usize = 9;
 
-impl TickUnit {
+impl TickFormat {
     pub(super) fn new(tick: Duration) -> Self {
         let nanos = u128::from(tick.as_nanos().unsigned_abs());
         let zeros = (1..=6)
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn seconds_have_as_many_digits_as_a_tick() {
-        let time = |nanos, ticks| TickUnit::new(Duration::from_nanos(nanos)).time(ticks);
+        let time = |nanos, ticks| TickFormat::new(Duration::from_nanos(nanos)).time(ticks);
         assert_eq!(time(1_000_000, 6_262), "6.262 sec (6262 ticks)");
         assert_eq!(time(1, 6_262), "0.000006262 sec (6262 ticks)");
         assert_eq!(time(1_000_000_000, 3), "3.000 sec (3 ticks)");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn columns_have_two_digits_or_as_many_as_show_something() {
-        let digits = |nanos, ticks| TickUnit::new(Duration::from_nanos(nanos)).digits_for(ticks);
+        let digits = |nanos, ticks| TickFormat::new(Duration::from_nanos(nanos)).digits_for(ticks);
         assert_eq!(
             [
                 digits(1_000_000, 841_110),

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::number::{TickUnit, nanos};
+use super::number::{TickFormat, nanos};
 use crate::report::ProfileReport;
 
-pub(super) fn summary(report: &ProfileReport, unit: &TickUnit) -> String {
+pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     let mut text = format!(
         "*** profile for {} task{} ***\n",
         report.ranks,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Message;
+use crate::{CollectiveKind, Message};
 
 struct Setting {
     builder: TraceBuilder,
@@ -207,15 +207,15 @@ fn events_that_name_what_there_is_not_are_refused() {
         of.push(0, send),
         Err(TraceError::UnknownPeer(of.event(0, 0)))
     );
-    for action in [
+    for (number, action) in (1..).zip([
         Action::Send {
             to: of.ids[0],
             communicator: none,
             tag: 0,
         },
         Action::Enter { communicator: none },
-    ] {
-        let event = of.event(0, of.builder.locations[0].times.len() as u32);
+    ]) {
+        let event = of.event(0, number);
         assert_eq!(
             of.push(0, action),
             Err(TraceError::NotAMember {
@@ -235,15 +235,20 @@ fn members_that_disagree_are_named() {
         of.exit(0, CollectiveKind::Broadcast, 1).unwrap();
         of
     };
-    let mut of = setting();
+    let finish = |kind, root| {
+        let mut of = setting();
+        of.exit(1, kind, root).unwrap();
+        of.builder.finish().unwrap_err()
+    };
+    let of = setting();
     let [event, other] = [of.event(1, 1), of.event(0, 1)];
     assert_eq!(
-        of.exit(1, CollectiveKind::Reduce, 1),
-        Err(TraceError::OtherKind { event, other })
+        finish(CollectiveKind::Reduce, 1),
+        TraceError::OtherKind { event, other }
     );
     assert_eq!(
-        setting().exit(1, CollectiveKind::Broadcast, 0),
-        Err(TraceError::OtherRoot { event, other })
+        finish(CollectiveKind::Broadcast, 0),
+        TraceError::OtherRoot { event, other }
     );
     assert_eq!(
         setting().exit(1, CollectiveKind::Broadcast, 2),

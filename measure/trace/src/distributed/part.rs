@@ -1,22 +1,24 @@
-//! What one rank keeps of a trace.
+//! The part of a trace that one rank has, and its making.
 
-use std::collections::BTreeSet;
-use std::ops::{Deref, DerefMut};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::super::builder::FaultKey;
-use super::super::trace::{Instance, Mark, NONE, Role, Slot};
-use super::super::{
-    ClockMaps, EventId, Location, LocationId, Matching, Pattern, Trace, TraceBuilder, TraceError,
-};
-use super::PartError;
-use super::exchange::{boxes, exchange, heard, in_turns};
-use super::keeping::{Keeping, Shares};
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// Makes a [`TracePart`] of the events of all locations: a [`TraceBuilder`] that keeps those of some of them. All ranks add
-/// the same, in the same order. Where that fails on one, the others may not notice, so that ranks must tell each other:
-/// what came first is what one rank alone would have found.
+use super::super::channels::MarkId;
+use super::super::definitions::{ChannelEnd, Definitions};
+use super::super::teams::{Operations, Summary, Track, Tracks};
+use super::super::trace::{Instance, LeftOut, Mark, NONE, Role, Slot};
+use super::super::{
+    Action, ClockMaps, CollectiveKind, CommunicatorId, EventId, Location, LocationId, Matching,
+    Pattern, Place, Trace, TraceBuilder, TraceError,
+};
+use super::exchange::{boxes, exchange, heard, in_turns, others};
+use super::{PartError, Shares};
+
+/// Makes a [`TracePart`]: a [`TraceBuilder`] for the events of some processes. All ranks add all locations and communicators,
+/// and each adds the events of its own locations, with their positions in the whole trace.
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
@@ -31,8 +33,15 @@ use downbeat_sync::{Comm, CommError};
 ///     let sender = builder.add_location(Place { node: 0, process: 0 })?;
 ///     let receiver = builder.add_location(Place { node: 1, process: 1 })?;
 ///     let world = builder.add_communicator(&[sender, receiver])?;
-///     builder.push(sender, Timestamp::from_nanos(500), Action::Send { to: receiver, communicator: world, tag: 7 })?;
-///     builder.push(receiver, Timestamp::from_nanos(300), Action::Receive { from: sender, communicator: world, tag: 7 })?;
+///     let message = [
+///         (sender, 500, Action::Send { to: receiver, communicator: world, tag: 7 }),
+///         (receiver, 300, Action::Receive { from: sender, communicator: world, tag: 7 }),
+///     ];
+///     for (position, (location, nanos, action)) in (0..).zip(message) {
+///         if builder.owns(location) {
+///             builder.push(position, location, Timestamp::from_nanos(nanos), action)?;
+///         }
+///     }
 ///     block_on_ready(async {
 ///         let part = builder.finish(comm).await?;
 ///         let corrected = ControlledLogicalClock::new(Latencies::ZERO).forward_part(&part, comm).await?;
@@ -46,17 +55,14 @@ use downbeat_sync::{Comm, CommError};
 /// ```
 ///
 /// # Cost
-/// A rank needs memory for its own events as for a trace; 32 bytes more for every message while latencies are measured; 20
-/// for every message with another rank, and 32 while they tell each other of all of these; about 150 bytes for every
-/// collective operation of a communicator in which it has members, however many others there are, but for scans and
-/// exscans 32 more for each of these. Beside that it keeps some 200 bytes for each location, and the members of
-/// communicators.
-///
-/// Ranks exchange what they have for each other whenever all of them wait: so this takes as many steps as there are
-/// messages between ranks that wait for one another, one by one.
+/// A rank needs memory for its own events as for a trace; 20 bytes more for every message with another rank, and 16 while
+/// these are matched; and about 150 bytes for every collective operation of a communicator in which it has members,
+/// however many others there are, but for scans and exscans 32 more for each of these.
 #[derive(Debug)]
 pub struct PartBuilder {
     builder: TraceBuilder,
+    shares: Shares,
+    rank: u32,
 }
 
 /// The events of some locations, and the other ends of their messages.
@@ -85,63 +91,172 @@ pub(super) struct Team {
     pub(super) owners: Vec<u32>,
 }
 
-impl Deref for PartBuilder {
-    type Target = TraceBuilder;
-
-    fn deref(&self) -> &TraceBuilder {
-        &self.builder
-    }
-}
-
-impl DerefMut for PartBuilder {
-    fn deref_mut(&mut self) -> &mut TraceBuilder {
-        &mut self.builder
-    }
-}
-
 impl PartBuilder {
-    /// Nothing yet, of what this rank is to keep.
+    /// A builder for the processes that are this rank's.
     pub fn new(matching: Matching, shares: Shares, rank: u32) -> Self {
-        let mut builder = TraceBuilder::new(matching);
-        builder.keeping = Some(Keeping::new(shares, rank));
-        Self { builder }
+        Self {
+            builder: TraceBuilder::new(matching),
+            shares,
+            rank,
+        }
     }
 
-    /// How many events were added, of all locations, also if they are not kept.
-    pub fn added(&self) -> u64 {
-        self.builder.keeping.as_ref().map_or(0, Keeping::added)
+    /// Adds a location, as [`TraceBuilder::add_location`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.builder.add_location(place)
     }
 
-    /// The part, now that all events are there, on all ranks.
+    /// Adds another thread of a process, as [`TraceBuilder::add_thread`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.builder.add_thread(rank)
+    }
+
+    /// Adds a communicator, as [`TraceBuilder::add_communicator`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_communicator(
+        &mut self,
+        members: &[LocationId],
+    ) -> Result<CommunicatorId, TraceError> {
+        self.builder.add_communicator(members)
+    }
+
+    /// Reserves memory for further events of a location, as [`TraceBuilder::reserve`] does.
+    pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
+        if self.owns(location) {
+            self.builder.reserve(location, events, marks);
+        }
+    }
+
+    /// True if the events of this location belong to this rank.
+    pub fn owns(&self, location: LocationId) -> bool {
+        let process = self.builder.definitions.processes.get(location.index());
+        process.is_some_and(|process| self.shares.owner(*process) == self.rank)
+    }
+
+    /// Adds an event of this rank; `position` is that in the whole trace.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::push`].
+    #[inline]
+    pub fn push(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        self.builder.set_position(position);
+        self.builder.push(location, time, action)
+    }
+
+    /// Forgets everything that was added.
+    pub(crate) fn clear(&mut self) {
+        self.builder = TraceBuilder::new(self.builder.definitions.matching);
+    }
+
+    /// The part, after all ranks have added their events.
     ///
     /// # Errors
     /// As [`TraceBuilder::finish`], on all ranks; and when a rank is gone.
     pub async fn finish<C: Comm>(self, comm: &C) -> Result<TracePart, PartError> {
-        let left = self.builder.channels.left(&self.builder.locations);
-        agree(comm, self.builder.first_fault(&left)).await?;
-        let (trace, matched, processes, keeping) = self.builder.close(left);
-        let owner = |process: &u32| {
-            keeping
-                .as_ref()
-                .map_or(0, |keeping| keeping.shares.owner(*process))
-        };
-        let owners: Vec<u32> = processes.iter().map(owner).collect();
-        let team = |(members, kept): (Vec<u32>, Option<Vec<u32>>)| {
-            let owners: BTreeSet<u32> = members
-                .iter()
-                .map(|member| owners[*member as usize])
-                .collect();
+        let Self {
+            builder,
+            shares,
+            rank,
+        } = self;
+        let owner = |process: u32| shares.owner(process);
+        let mut matched = builder.match_messages(1, |process| owner(process) == rank);
+        let owners: Vec<u32> = matched
+            .definitions
+            .processes
+            .iter()
+            .map(|process| owner(*process))
+            .collect();
+        let owner_of = |location: u32| owners[location as usize];
+
+        let mut abroad = BTreeMap::new();
+        for (location, index) in (0..).zip(&matched.process_indices) {
+            if matched.definitions.processes[location as usize] == location
+                && owner_of(location) == rank
+            {
+                let all = matched.channels[*index as usize].all().into_iter();
+                let others = all.filter(|(end, _)| owner_of(end.peer) != rank);
+                abroad.extend(others.map(|(end, messages)| ((location, end), messages)));
+            }
+        }
+        matched.channels.clear();
+        pair_abroad(
+            &mut matched.locations,
+            &mut matched.unmatched,
+            &abroad,
+            owner_of,
+            comm,
+        )
+        .await?;
+        drop(abroad);
+
+        let team = |members: &Vec<u32>| {
+            let owners: BTreeSet<u32> = members.iter().map(|member| owner_of(*member)).collect();
+            let kept = (0..)
+                .zip(members)
+                .filter(|(_, member)| owner_of(**member) == rank);
             Team {
-                members,
-                kept: kept.unwrap_or_default(),
+                members: members.clone(),
+                kept: kept.map(|(rank, _)| rank).collect(),
                 owners: owners.into_iter().collect(),
             }
         };
-        let teams = matched.teams.into_iter().map(team).collect();
-        let names = matched.names;
+        let teams: Vec<Team> = matched.definitions.teams().iter().map(team).collect();
+        merge_tracks(&mut matched.tracks, &matched.definitions, &teams, comm).await?;
+
+        let disagreement = matched.tracks.first_disagreement();
+        agree(
+            comm,
+            disagreement.map(|(position, why)| ([0, position, 0], Some(why))),
+        )
+        .await?;
+        if !matched.definitions.matching.lenient {
+            let first = matched.first_unmatched();
+            agree(
+                comm,
+                first.map(|(event, why)| ([1, word_of(event), 0], Some(why))),
+            )
+            .await?;
+            let first = matched
+                .tracks
+                .first_incomplete(&matched.definitions, &matched.locations);
+            let key = |[team, track, index]: [u32; 3]| {
+                [2, u64::from(team) << 32 | u64::from(track), index.into()]
+            };
+            agree(comm, first.map(|(of, why)| (key(of), why))).await?;
+        }
+
+        let mut left_out = LeftOut::default();
+        matched.leave_unmatched_out(&mut left_out);
+        let mut locations = matched.locations;
+        let kept = |team: u32| Some(teams[team as usize].kept.clone());
+        let assembled =
+            matched
+                .tracks
+                .assemble(&matched.definitions, kept, &mut locations, &mut left_out)?;
+        let trace = Trace {
+            locations,
+            instances: assembled.instances,
+            slots: assembled.slots,
+            left_out,
+        };
+        let names = assembled.names;
         let mut part = TracePart {
             trace,
-            rank: comm.rank(),
+            rank,
             owners,
             teams,
             names,
@@ -153,27 +268,181 @@ impl PartBuilder {
     }
 }
 
-/// All ranks fail with the first of all faults, or none does.
+/// The messages of this rank's processes in channels to other ranks, by process and channel.
+type Abroad = BTreeMap<(u32, ChannelEnd), Vec<MarkId>>;
+
+/// Pairs messages with other ranks: all tell each other the events at their ends of shared channels. The other ends become
+/// marks of locations of other ranks, in the order of their events.
+async fn pair_abroad<C: Comm>(
+    locations: &mut [Location],
+    unmatched: &mut Vec<MarkId>,
+    abroad: &Abroad,
+    owner_of: impl Fn(u32) -> u32,
+    comm: &C,
+) -> Result<(), CommError> {
+    let (mut out, mut inbox) = (boxes(comm), boxes(comm));
+    for ((process, end), messages) in abroad {
+        let to = &mut out[owner_of(end.peer) as usize];
+        let within = u64::from(end.communicator) << 32 | u64::from(end.tag as u32);
+        let count = messages.len() as u64 | u64::from(end.sends) << 63;
+        to.extend([
+            u64::from(*process) << 32 | u64::from(end.peer),
+            within,
+            count,
+        ]);
+        to.extend(messages.iter().map(|id| {
+            let mark = locations[id.location as usize].marks[id.mark as usize];
+            word_of(EventId {
+                location: LocationId(id.location),
+                event: mark.event,
+            })
+        }));
+    }
+    exchange(comm, &others(comm), &mut out, &mut inbox).await?;
+    let mut others: HashMap<(u32, ChannelEnd), &[u64]> = HashMap::new();
+    for mut words in inbox.iter().map(Vec::as_slice) {
+        while let [ends, within, count, rest @ ..] = words {
+            let end = ChannelEnd {
+                peer: *ends as u32,
+                communicator: (within >> 32) as u32,
+                tag: *within as u32 as i32,
+                sends: count >> 63 == 1,
+            };
+            let process = (ends >> 32) as u32;
+            let count = ((count << 1 >> 1) as usize).min(rest.len());
+            let (events, rest) = rest.split_at(count);
+            // As this rank's process sees it.
+            others.insert((end.peer, end.mirrored(process)), events);
+            words = rest;
+        }
+    }
+    let mut ends: Vec<(EventId, MarkId, Role)> = vec![];
+    for ((process, end), messages) in abroad {
+        let events = others.get(&(*process, *end)).copied().unwrap_or_default();
+        let role = if end.sends { Role::Receive } else { Role::Send };
+        let paired = messages.iter().zip(events);
+        ends.extend(paired.map(|(id, event)| (event_of(*event), *id, role)));
+        unmatched.extend(messages.iter().skip(events.len()));
+    }
+    ends.sort_unstable_by_key(|(event, ..)| *event);
+    for (
+        EventId {
+            location: LocationId(location),
+            event,
+        },
+        id,
+        role,
+    ) in ends
+    {
+        let marks = &mut locations[location as usize].marks;
+        let other = marks.len() as u32;
+        marks.push(Mark::new(event, role, id.location, id.mark));
+        let mark = &mut locations[id.location as usize].marks[id.mark as usize];
+        *mark = mark.with(location, other);
+    }
+    Ok(())
+}
+
+/// Words of a [`Summary`].
+const SUMMARY: usize = 9;
+
+/// All ranks with members in a team learn what those of other ranks did.
+async fn merge_tracks<C: Comm>(
+    tracks: &mut Tracks,
+    definitions: &Definitions,
+    teams: &[Team],
+    comm: &C,
+) -> Result<(), CommError> {
+    let (mut out, mut inbox) = (boxes(comm), boxes(comm));
+    let others = others(comm);
+    for ((team, track), operations) in &tracks.0 {
+        let mut words = vec![u64::from(*team) << 32 | *track as u64, 0, 0];
+        for (rank, (entered, left)) in (0..).zip(&operations.counts) {
+            if (*entered, *left) != (0, 0) {
+                words.extend([rank, u64::from(*entered) << 32 | u64::from(*left)]);
+                words[1] += 1;
+            }
+        }
+        words[2] = operations.summaries.len() as u64;
+        words.extend(operations.summaries.iter().flat_map(words_of_summary));
+        let owners = &teams[*team as usize].owners;
+        for owner in owners.iter().filter(|owner| **owner != comm.rank()) {
+            out[*owner as usize].extend_from_slice(&words);
+        }
+    }
+    exchange(comm, &others, &mut out, &mut inbox).await?;
+    for mut words in inbox.iter().map(Vec::as_slice) {
+        while let [of, counts, summaries, rest @ ..] = words {
+            let (team, track) = ((of >> 32) as u32, Track::ALL[(*of as u32 as usize).min(2)]);
+            let members = definitions.members(team).len();
+            let operations = tracks
+                .0
+                .entry((team, track))
+                .or_insert_with(|| Operations::new(members));
+            let (counts, rest) = rest.split_at((*counts as usize * 2).min(rest.len()));
+            for [rank, both] in counts.as_chunks().0 {
+                operations.counts[*rank as usize] = ((both >> 32) as u32, *both as u32);
+            }
+            let (summaries, rest) = rest.split_at((*summaries as usize * SUMMARY).min(rest.len()));
+            for (index, summary) in (0..).zip(summaries.as_chunks().0) {
+                operations.merge(index, &summary_of(summary));
+            }
+            words = rest;
+        }
+    }
+    Ok(())
+}
+
+fn words_of_summary(summary: &Summary) -> [u64; SUMMARY] {
+    let stated = |stated: Option<(u64, EventId, CollectiveKind, u32)>| {
+        stated.map_or([u64::MAX; 3], |(position, event, kind, root)| {
+            [
+                position,
+                word_of(event),
+                (kind as u64) << 32 | u64::from(root),
+            ]
+        })
+    };
+    let (position, event) = summary.first;
+    let [s0, s1, s2] = stated(summary.stated);
+    let [c0, c1, c2] = stated(summary.conflict);
+    let counts = u64::from(summary.enters) << 32 | u64::from(summary.exits);
+    [position, word_of(event), s0, s1, s2, c0, c1, c2, counts]
+}
+
+fn summary_of(words: &[u64; SUMMARY]) -> Summary {
+    let stated = |position: u64, event: u64, says: u64| {
+        let kind = CollectiveKind::from_number(says >> 32)?;
+        (position != u64::MAX).then_some((position, event_of(event), kind, says as u32))
+    };
+    let [position, event, s0, s1, s2, c0, c1, c2, counts] = *words;
+    Summary {
+        first: (position, event_of(event)),
+        stated: stated(s0, s1, s2),
+        conflict: stated(c0, c1, c2),
+        enters: (counts >> 32) as u32,
+        exits: counts as u32,
+    }
+}
+
+/// The order in which faults are told: disagreements, then messages, then collective operations.
+type FaultKey = [u64; 3];
+
+/// All ranks fail with the first of all faults, or none does. A rank that knows the fault, but not its error, leaves it to
+/// others.
 async fn agree<C: Comm>(
     comm: &C,
     fault: Option<(FaultKey, Option<TraceError>)>,
 ) -> Result<(), PartError> {
-    const NOTHING: [u64; 3] = [u64::MAX; 3];
+    const NOTHING: [u64; 4] = [u64::MAX; 4];
     let (mine, why) = match fault {
-        Some(([a, b, c, d], why)) => {
+        Some(([a, b, c], why)) => {
             let speaker = if why.is_some() {
                 comm.rank().into()
             } else {
                 u64::MAX
             };
-            (
-                [
-                    u64::from(a) << 32 | u64::from(b),
-                    u64::from(c) << 32 | u64::from(d),
-                    speaker,
-                ],
-                why,
-            )
+            ([a, b, c, speaker], why)
         }
         None => (NOTHING, None),
     };
@@ -200,7 +469,7 @@ pub(super) fn event_of(word: u64) -> EventId {
     }
 }
 
-/// Of those errors that are found when all events are there.
+/// Words of an error that is found when all events are there.
 fn words_of(why: TraceError) -> [u64; 3] {
     match why {
         TraceError::UnmatchedSend(event) => [0, word_of(event), 0],
@@ -210,6 +479,8 @@ fn words_of(why: TraceError) -> [u64; 3] {
         TraceError::Decreasing(event) => [4, word_of(event), 0],
         TraceError::TooFar(event) => [5, word_of(event), 0],
         TraceError::NotLeft(event) => [6, word_of(event), 0],
+        TraceError::OtherKind { event, other } => [7, word_of(event), word_of(other)],
+        TraceError::OtherRoot { event, other } => [8, word_of(event), word_of(other)],
         other => {
             debug_assert!(false, "{other} is found when events are added");
             [u64::MAX; 3]
@@ -217,18 +488,26 @@ fn words_of(why: TraceError) -> [u64; 3] {
     }
 }
 
-fn error_of([kind, event, absent]: [u64; 3]) -> TraceError {
-    let event = event_of(event);
+fn error_of([kind, word, other]: [u64; 3]) -> TraceError {
+    let event = event_of(word);
     match kind {
         0 => TraceError::UnmatchedSend(event),
         1 => TraceError::UnmatchedReceive(event),
         2 => TraceError::NotEntered(event),
         3 => TraceError::Absent {
             event,
-            absent: LocationId(absent as u32),
+            absent: LocationId(other as u32),
         },
         4 => TraceError::Decreasing(event),
         5 => TraceError::TooFar(event),
+        7 => TraceError::OtherKind {
+            event,
+            other: event_of(other),
+        },
+        8 => TraceError::OtherRoot {
+            event,
+            other: event_of(other),
+        },
         _ => TraceError::NotLeft(event),
     }
 }
@@ -263,9 +542,9 @@ impl TracePart {
     pub async fn correct<C: Comm>(&mut self, maps: &ClockMaps, comm: &C) -> Result<(), PartError> {
         let fault = maps.correct(&mut self.trace).err().map(|why| match why {
             TraceError::Decreasing(event) | TraceError::TooFar(event) => {
-                ([0, event.location.0, event.event, 0], Some(why))
+                ([0, word_of(event), 0], Some(why))
             }
-            _ => ([1, 0, 0, 0], Some(why)),
+            _ => ([1, 0, 0], Some(why)),
         });
         agree(comm, fault).await
     }

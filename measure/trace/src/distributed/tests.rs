@@ -10,9 +10,66 @@ use super::super::{
     TraceBuilder, TraceError, TruthComparison, Verdict,
 };
 use super::*;
-use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
+use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
 
 type Nanos = Vec<Vec<Timestamp<Global>>>;
+
+/// A builder of a whole trace, or of a part of it.
+trait Builder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
+    fn event(&mut self, at: usize, event: (u32, i64, Action)) -> Result<(), TraceError>;
+}
+
+impl Builder for TraceBuilder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    fn event(
+        &mut self,
+        _: usize,
+        (location, time, action): (u32, i64, Action),
+    ) -> Result<(), TraceError> {
+        self.push(LocationId(location), Timestamp::from_nanos(time), action)
+    }
+}
+
+impl Builder for PartBuilder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    /// Only those of this rank are added.
+    fn event(
+        &mut self,
+        at: usize,
+        (location, time, action): (u32, i64, Action),
+    ) -> Result<(), TraceError> {
+        let location = LocationId(location);
+        if !self.owns(location) {
+            return Ok(());
+        }
+        self.push(at as u64, location, Timestamp::from_nanos(time), action)
+    }
+}
 
 /// Everything that is found out about a trace and its correction.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,7 +206,7 @@ fn shared_by(
     shares: &Shares,
     matching: Matching,
     clock: &ControlledLogicalClock,
-    add: impl Fn(&mut TraceBuilder) -> Result<(), Failure> + Sync,
+    add: impl Fn(&mut PartBuilder) -> Result<(), Failure> + Sync,
 ) -> Result<Outcome, Failure> {
     let added = |rank: u32| {
         let mut builder = PartBuilder::new(matching, shares.clone(), rank);
@@ -227,8 +284,22 @@ fn programs_are_corrected_alike() {
         let trace = program.trace(Matching::default()).unwrap();
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
-        let add =
-            |builder: &mut TraceBuilder| program.build(builder).map_err(|why| (0, why.to_string()));
+        let add = |builder: &mut PartBuilder| {
+            for place in program.places() {
+                builder.add_location(place).unwrap();
+            }
+            for members in program.communicators() {
+                builder.add_communicator(&members).unwrap();
+            }
+            let mut at = 0;
+            let run = program.run(|event| {
+                at += 1;
+                let event = (event.location.0, event.local.as_nanos(), event.action);
+                Builder::event(builder, at, event).unwrap();
+                Ok::<_, ClusterError>(())
+            });
+            run.map_err(|why| (0, why.to_string()))
+        };
         for ranks in RANKS {
             let loads: Vec<(u32, u64)> = (0..)
                 .zip(trace.locations())
@@ -295,23 +366,23 @@ impl Chaos {
         }
     }
 
-    fn add(&self, builder: &mut TraceBuilder) -> Result<(), Failure> {
+    fn add(&self, builder: &mut impl Builder) -> Result<(), Failure> {
         let wrong = |at| move |why: TraceError| (at, why.to_string());
         for (location, (process, place)) in (0..).zip(&self.locations) {
             let added = if *process == location {
-                builder.add_location(*place)
+                builder.location(*place)
             } else {
-                builder.add_thread(LocationId(*process))
+                builder.thread(LocationId(*process))
             };
             added.map_err(wrong(0))?;
         }
         for members in &self.communicators {
             let members: Vec<LocationId> = members.iter().copied().map(LocationId).collect();
-            builder.add_communicator(&members).map_err(wrong(0))?;
+            builder.communicator(&members).map_err(wrong(0))?;
         }
         for (at, (location, time, action)) in self.events.iter().enumerate() {
             builder
-                .push(LocationId(*location), Timestamp::from_nanos(*time), *action)
+                .event(at, (*location, *time, *action))
                 .map_err(wrong(at))?;
         }
         Ok(())

@@ -1,23 +1,30 @@
-//! Traces as bytes: what the lines of the text say, with numbers of variable length, times as what has passed since the
-//! event before, and the location of events only where it is another one than before.
+//! Traces as bytes: what the lines of the text say, with numbers of variable length.
+//!
+//! Version 2 has events in [chunks](super::chunk), and an [index](super::index) at its end. In version 1, which is only
+//! read, events follow each other in the order of the file, with their locations where these change.
 
 use std::io::Read;
 
 use crate::Place;
 use downbeat_clock_core::Timestamp;
 
-use super::bytes::{Bytes, put, put_signed, put_text};
+use super::bytes::{Bytes, Input, put, put_signed, put_text};
+use super::chunk::{ChunkEvents, ChunkHead, ChunkWriter};
 use super::definitions::{Definitions, LONGEST_NAME};
+use super::index::TraceIndex;
 use super::item::{DATA, Item, KINDS, What, kind_number};
 use downbeat_files::Flaw;
 
 /// No text begins like this, and whatever converts line ends spoils it.
 pub(super) const MAGIC: [u8; 8] = *b"\x89dbt\r\n\x1a\n";
-pub(super) const VERSION: u8 = 1;
+/// The version that is written.
+pub(super) const VERSION: u8 = 2;
+/// The version before, without chunks.
+pub(super) const FLAT: u8 = 1;
 
 /// What comes next.
-mod tag {
-    pub(super) const END: u8 = 0;
+pub(super) mod tag {
+    pub(in super::super) const END: u8 = 0;
     pub(super) const LOCATION: u8 = 1;
     pub(super) const THREAD: u8 = 2;
     pub(super) const COMMUNICATOR: u8 = 3;
@@ -26,6 +33,8 @@ mod tag {
     pub(super) const SAMPLE: u8 = 6;
     /// All events from here on are of this location.
     pub(super) const AT: u8 = 7;
+    /// Events of several locations.
+    pub(in super::super) const CHUNK: u8 = 8;
     pub(super) const ENTER: u8 = 16;
     pub(super) const LEAVE: u8 = 17;
     pub(super) const NOTE: u8 = 18;
@@ -39,56 +48,121 @@ mod tag {
     pub(super) const JOIN: u8 = 26;
 }
 
-/// What is known from one event to the next, when reading as when writing.
-#[derive(Debug, Default)]
-pub(super) struct State {
-    /// Whose events come.
+/// The state of a reader between two items.
+#[derive(Debug)]
+pub(super) struct ReadState {
+    version: u8,
+    /// In version 1, the location of the next event, and the time of the last one of each.
     at: u32,
-    /// When the last event of each location was.
     last: Vec<i64>,
+    /// In version 2, the chunk whose events are read, and the index as it should be.
+    chunk: Option<ChunkEvents>,
+    index: TraceIndex,
 }
 
-/// Memory for what is read.
+impl ReadState {
+    pub(super) fn new(version: u8) -> Self {
+        let index = TraceIndex::default();
+        Self {
+            version,
+            at: 0,
+            last: vec![],
+            chunk: None,
+            index,
+        }
+    }
+}
+
+/// Memory for names and lists that are read.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     text: String,
     members: Vec<u32>,
 }
 
-/// The next thing that a file says; at its end, how many events it should have had.
+/// Reads the next item, and where it begins; at the end of a file, its number of events.
 pub(super) fn read<'a, R: Read>(
     bytes: &mut Bytes<R>,
-    state: &mut State,
+    state: &mut ReadState,
     definitions: &Definitions,
     scratch: &'a mut Scratch,
+    offset: &mut u64,
 ) -> Result<Result<Item<'a>, u64>, Flaw> {
-    let (offset, tag) = loop {
-        let offset = bytes.offset();
-        let tag = bytes.next()?.ok_or_else(|| bytes.cut_off())?;
-        if tag != tag::AT {
-            break (offset, tag);
+    // What precedes an event counts as its beginning.
+    let mut start = None;
+    let (at, tag) = loop {
+        if let Some(chunk) = &mut state.chunk {
+            if let Some(block) = chunk.next_block()? {
+                let location = chunk.location(block);
+                let (at, time, what) = chunk.event(block, &mut scratch.text)?;
+                *offset = at;
+                state.index.count(location, what);
+                let time = Timestamp::from_nanos(time);
+                return Ok(Ok(Item::Event {
+                    location,
+                    time,
+                    what,
+                }));
+            }
+            (0..chunk.blocks()).try_for_each(|block| chunk.check_end(block))?;
+            state.chunk = None;
         }
-        state.at = location(bytes)?;
+        let here = bytes.offset();
+        *offset = *start.get_or_insert(here);
+        match bytes.byte()? {
+            tag::AT if state.version == FLAT => state.at = location(bytes)?,
+            tag::CHUNK if state.version != FLAT => {
+                state.index.chunks.push(*offset);
+                let head = ChunkHead::read(bytes, definitions.locations())?;
+                let data = bytes.block(head.data as u64)?;
+                state.chunk = Some(ChunkEvents::new(head, data, 0));
+            }
+            tag => break (here, tag),
+        }
     };
-    if tag >= tag::ENTER {
-        let time = state
-            .last
-            .get(state.at as usize)
-            .copied()
-            .unwrap_or(0)
-            .wrapping_add(bytes.signed()?);
-        let what = event(bytes, tag, offset, &mut scratch.text)?;
+    if tag >= tag::ENTER && state.version == FLAT {
+        let last = state.last.get(state.at as usize).copied().unwrap_or(0);
+        let time = last.wrapping_add(bytes.signed()?);
+        let what = event(bytes, tag, at, &mut scratch.text)?;
         if let Some(last) = state.last.get_mut(state.at as usize) {
             *last = time;
         }
+        let (location, time) = (state.at, Timestamp::from_nanos(time));
         return Ok(Ok(Item::Event {
-            location: state.at,
-            time: Timestamp::from_nanos(time),
+            location,
+            time,
             what,
         }));
     }
-    Ok(Ok(match tag {
-        tag::END => return Ok(Err(bytes.number()?)),
+    if tag == tag::END {
+        let events = bytes.number()?;
+        if state.version != FLAT {
+            let start = bytes.offset();
+            let index = TraceIndex::read(bytes)?;
+            state
+                .index
+                .locations
+                .resize(definitions.locations() as usize, Default::default());
+            if index != state.index {
+                let why = "the index does not agree with the events".to_owned();
+                return Err(Flaw::Byte(start, why));
+            }
+        }
+        return Ok(Err(events));
+    }
+    definition(bytes, tag, at, state, definitions, scratch).map(Ok)
+}
+
+/// Reads what follows the tag of a definition.
+pub(super) fn definition<'a>(
+    bytes: &mut impl Input,
+    tag: u8,
+    offset: u64,
+    state: &mut ReadState,
+    definitions: &Definitions,
+    scratch: &'a mut Scratch,
+) -> Result<Item<'a>, Flaw> {
+    Ok(match tag {
         tag::LOCATION => {
             state.last.push(0);
             let place = Place {
@@ -142,10 +216,10 @@ pub(super) fn read<'a, R: Read>(
             master: Timestamp::from_nanos(bytes.signed()?),
         },
         _ => return Err(unknown(offset, tag)),
-    }))
+    })
 }
 
-fn location<R: Read>(bytes: &mut Bytes<R>) -> Result<u32, Flaw> {
+fn location(bytes: &mut impl Input) -> Result<u32, Flaw> {
     bytes.u32("the number of a location")
 }
 
@@ -153,13 +227,25 @@ fn unknown(offset: u64, tag: u8) -> Flaw {
     Flaw::Byte(offset, format!("nothing begins with a byte {tag}"))
 }
 
-fn event<'a, R: Read>(
-    bytes: &mut Bytes<R>,
+/// Reads an event without its time.
+#[inline]
+pub(super) fn read_action<'a>(
+    bytes: &mut impl Input,
+    text: &'a mut String,
+) -> Result<What<'a>, Flaw> {
+    let offset = bytes.offset();
+    let tag = bytes.byte()?;
+    event(bytes, tag, offset, text)
+}
+
+#[inline]
+fn event<'a>(
+    bytes: &mut impl Input,
     tag: u8,
     offset: u64,
     text: &'a mut String,
 ) -> Result<What<'a>, Flaw> {
-    fn communicator<R: Read>(bytes: &mut Bytes<R>) -> Result<u32, Flaw> {
+    fn communicator(bytes: &mut impl Input) -> Result<u32, Flaw> {
         bytes.u32("the number of a communicator")
     }
     Ok(match tag {
@@ -221,25 +307,63 @@ fn event<'a, R: Read>(
     })
 }
 
-fn message_tag<R: Read>(bytes: &mut Bytes<R>) -> Result<i32, Flaw> {
+fn message_tag(bytes: &mut impl Input) -> Result<i32, Flaw> {
     let offset = bytes.offset();
     let tag = bytes.signed()?;
     i32::try_from(tag).map_err(|_| Flaw::Byte(offset, format!("{tag} is not a tag")))
 }
 
-/// Adds something that has been defined.
-pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut State) {
+/// The state of a writer between two items.
+#[derive(Debug, Default)]
+pub(super) struct WriteState {
+    chunk: ChunkWriter,
+    pub(super) index: TraceIndex,
+    /// Number of bytes that were taken out of the buffer.
+    pub(super) written: u64,
+}
+
+impl WriteState {
+    /// Writes the events that were collected.
+    fn write_chunk(&mut self, to: &mut Vec<u8>) {
+        if !self.chunk.is_empty() {
+            self.begin_chunk(to);
+            self.chunk.write(to);
+        }
+    }
+
+    /// Writes the tag of a chunk.
+    pub(super) fn begin_chunk(&mut self, to: &mut Vec<u8>) {
+        self.index.chunks.push(self.written + to.len() as u64);
+        to.push(tag::CHUNK);
+    }
+}
+
+/// Adds an item whose names have been defined.
+pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut WriteState) {
+    if let Item::Event {
+        location,
+        time,
+        what,
+    } = *item
+    {
+        state.index.count(location, what);
+        if state.chunk.push(location, time.as_nanos(), what) {
+            state.write_chunk(to);
+        }
+        return;
+    }
+    state.write_chunk(to);
     match *item {
         Item::Location {
             place: Place { node, process },
             name,
         } => {
-            state.last.push(0);
+            state.index.locations.push(Default::default());
             numbers(to, tag::LOCATION, &[node, process]);
             put_text(to, name);
         }
         Item::Thread { rank, name } => {
-            state.last.push(0);
+            state.index.locations.push(Default::default());
             numbers(to, tag::THREAD, &[rank]);
             put_text(to, name);
         }
@@ -263,28 +387,13 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut State) {
             put_signed(to, local.as_nanos());
             put_signed(to, master.as_nanos());
         }
-        Item::Event {
-            location,
-            time,
-            what,
-        } => {
-            if location != state.at {
-                numbers(to, tag::AT, &[location]);
-                state.at = location;
-            }
-            let last = &mut state.last[location as usize];
-            let passed = time.as_nanos().wrapping_sub(*last);
-            *last = time.as_nanos();
-            write_event(to, passed, what);
-        }
+        Item::Event { .. } => {}
     }
 }
 
-fn write_event(to: &mut Vec<u8>, passed: i64, what: What<'_>) {
-    let mut begin = |tag: u8| {
-        to.push(tag);
-        put_signed(to, passed);
-    };
+/// Adds an event without its time.
+pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
+    let mut begin = |tag: u8| to.push(tag);
     match what {
         What::Note(text) => {
             begin(tag::NOTE);
@@ -350,10 +459,13 @@ fn write_event(to: &mut Vec<u8>, passed: i64, what: What<'_>) {
     }
 }
 
-/// Adds the last thing.
-pub(super) fn write_end(to: &mut Vec<u8>, events: u64) {
+/// Adds the end.
+pub(super) fn write_end(to: &mut Vec<u8>, events: u64, state: &mut WriteState) {
+    state.write_chunk(to);
     to.push(tag::END);
     put(to, events);
+    let start = state.written + to.len() as u64;
+    state.index.write(to, start);
 }
 
 fn numbers(to: &mut Vec<u8>, tag: u8, numbers: &[u32]) {

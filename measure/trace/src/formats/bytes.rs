@@ -1,6 +1,6 @@
 //! A file as bytes and numbers of variable length, without ever holding more of it than a piece.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 
 use downbeat_files::Flaw;
 
@@ -19,32 +19,13 @@ pub(super) struct Bytes<R> {
     base: u64,
 }
 
-impl<R: Read> Bytes<R> {
-    pub(super) fn new(reader: R) -> Self {
-        Self {
-            reader,
-            buffer: vec![0; CHUNK],
-            begin: 0,
-            end: 0,
-            base: 0,
-        }
-    }
+/// Bytes that numbers and texts are read from.
+pub(super) trait Input {
+    /// The offset of the next byte in the file.
+    fn offset(&self) -> u64;
 
-    /// Where the next byte is in the file.
-    pub(super) fn offset(&self) -> u64 {
-        self.base + self.begin as u64
-    }
-
-    /// The next byte; `None` at the end of the file.
-    #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<u8>, Flaw> {
-        if self.begin == self.end && !self.fill()? {
-            return Ok(None);
-        }
-        let byte = self.buffer[self.begin];
-        self.begin += 1;
-        Ok(Some(byte))
-    }
+    /// The next byte; `None` at the end.
+    fn next(&mut self) -> Result<Option<u8>, Flaw>;
 
     /// The next byte, which has to be there.
     #[inline]
@@ -54,7 +35,7 @@ impl<R: Read> Bytes<R> {
 
     /// The next number, seven bits to a byte, the lowest first.
     #[inline]
-    pub(super) fn number(&mut self) -> Result<u64, Flaw> {
+    fn number(&mut self) -> Result<u64, Flaw> {
         let offset = self.offset();
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -76,7 +57,7 @@ impl<R: Read> Bytes<R> {
 
     /// The next number, which is one of `what`.
     #[inline]
-    pub(super) fn u32(&mut self, what: &str) -> Result<u32, Flaw> {
+    fn u32(&mut self, what: &str) -> Result<u32, Flaw> {
         let offset = self.offset();
         let number = self.number()?;
         u32::try_from(number).map_err(|_| Flaw::Byte(offset, format!("{number} is not {what}")))
@@ -84,20 +65,18 @@ impl<R: Read> Bytes<R> {
 
     /// The next number, which may be negative: the lowest bit is its sign.
     #[inline]
-    pub(super) fn signed(&mut self) -> Result<i64, Flaw> {
+    fn signed(&mut self) -> Result<i64, Flaw> {
         let number = self.number()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// The next text, which is at most so long, to `text`.
-    pub(super) fn text(&mut self, longest: usize, text: &mut String) -> Result<(), Flaw> {
+    /// The next text, of at most `longest` bytes, to `text`.
+    fn text(&mut self, longest: usize, text: &mut String) -> Result<(), Flaw> {
         let offset = self.offset();
         let length = self.number()?;
         if length > longest as u64 {
-            return Err(Flaw::Byte(
-                offset,
-                format!("a text of {length} bytes is longer than {longest} bytes"),
-            ));
+            let why = format!("a text of {length} bytes is longer than {longest} bytes");
+            return Err(Flaw::Byte(offset, why));
         }
         let mut bytes = core::mem::take(text).into_bytes();
         bytes.clear();
@@ -105,12 +84,62 @@ impl<R: Read> Bytes<R> {
             bytes.push(self.byte()?);
         }
         *text = String::from_utf8(bytes)
-            .map_err(|_| Flaw::Byte(offset, "a text is no UTF-8".to_owned()))?;
+            .map_err(|_| Flaw::Byte(offset, "a text is not UTF-8".to_owned()))?;
         Ok(())
     }
 
-    pub(super) fn cut_off(&self) -> Flaw {
-        Flaw::Byte(self.offset(), "the file is cut off here".to_owned())
+    /// The next bytes, of which there must be so many. Takes no more memory than there are.
+    fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw>;
+
+    fn cut_off(&self) -> Flaw {
+        self.flaw("the file is cut off here")
+    }
+
+    /// An error at the next byte.
+    fn flaw(&self, why: &str) -> Flaw {
+        Flaw::Byte(self.offset(), why.to_owned())
+    }
+}
+
+impl<R: Read> Input for Bytes<R> {
+    fn offset(&self) -> u64 {
+        self.base + self.begin as u64
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<u8>, Flaw> {
+        if self.begin == self.end && !self.fill()? {
+            return Ok(None);
+        }
+        let byte = self.buffer[self.begin];
+        self.begin += 1;
+        Ok(Some(byte))
+    }
+
+    fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {
+        let mut block = Vec::new();
+        while (block.len() as u64) < length {
+            if self.begin == self.end && !self.fill()? {
+                return Err(self.cut_off());
+            }
+            let missing = length - block.len() as u64;
+            let here = (self.end - self.begin).min(usize::try_from(missing).unwrap_or(usize::MAX));
+            block.extend_from_slice(&self.buffer[self.begin..self.begin + here]);
+            self.begin += here;
+        }
+        Ok(block)
+    }
+}
+
+impl<R: Read> Bytes<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self {
+            reader,
+            buffer: vec![0; CHUNK],
+            begin: 0,
+            end: 0,
+            base: 0,
+        }
     }
 
     /// Reads on; false at the end of the file.
@@ -130,7 +159,68 @@ impl<R: Read> Bytes<R> {
     }
 }
 
-/// Adds a number as [`Bytes::number`] reads it.
+impl<R: Read + Seek> Bytes<R> {
+    /// Goes to an offset of the file.
+    pub(super) fn go_to(&mut self, offset: u64) -> Result<(), Flaw> {
+        match offset.checked_sub(self.base) {
+            Some(at) if at <= self.end as u64 => self.begin = at as usize,
+            _ => {
+                self.reader.seek(SeekFrom::Start(offset))?;
+                (self.base, self.begin, self.end) = (offset, 0, 0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes in memory.
+#[derive(Debug)]
+pub(super) struct Slice<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The offset of the first byte in the file.
+    base: u64,
+}
+
+impl<'a> Slice<'a> {
+    pub(super) const fn new(bytes: &'a [u8], at: usize, base: u64) -> Self {
+        Self { bytes, at, base }
+    }
+
+    /// The index of the next byte.
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+}
+
+impl Input for Slice<'_> {
+    fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<u8>, Flaw> {
+        let byte = self.bytes.get(self.at).copied();
+        self.at += usize::from(byte.is_some());
+        Ok(byte)
+    }
+
+    fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let block = usize::try_from(length)
+            .ok()
+            .and_then(|length| rest.get(..length));
+        let block = block.ok_or_else(|| self.cut_off())?.to_vec();
+        self.at += block.len();
+        Ok(block)
+    }
+}
+
+/// Adds a number as [`Input::number`] reads it.
 pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
@@ -139,12 +229,12 @@ pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// Adds a number as [`Bytes::signed`] reads it.
+/// Adds a number as [`Input::signed`] reads it.
 pub(super) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Adds a text as [`Bytes::text`] reads it.
+/// Adds a text as [`Input::text`] reads it.
 pub(super) fn put_text(to: &mut Vec<u8>, text: &str) {
     put(to, text.len() as u64);
     to.extend_from_slice(text.as_bytes());

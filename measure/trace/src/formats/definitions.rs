@@ -10,23 +10,35 @@ pub(super) const LONGEST_NAME: usize = 1 << 16;
 pub(super) struct Definitions {
     /// Number of the last session of each location.
     sessions: Vec<Option<u32>>,
-    communicators: u32,
-    regions: u32,
+    known: Known,
     has_master: bool,
     pub(super) events: u64,
 }
 
+/// Numbers of locations, communicators and regions that events can refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    locations: u32,
+    communicators: u32,
+    regions: u32,
+}
+
 impl Definitions {
     pub(super) fn locations(&self) -> u32 {
-        self.sessions.len() as u32
+        self.known.locations
     }
 
     pub(super) fn communicators(&self) -> u32 {
-        self.communicators
+        self.known.communicators
     }
 
     pub(super) fn regions(&self) -> u32 {
-        self.regions
+        self.known.regions
+    }
+
+    /// What events can refer to from here on.
+    pub(super) fn known(&self) -> Known {
+        self.known
     }
 
     /// Checks that this item may come next, and counts it.
@@ -41,7 +53,8 @@ impl Definitions {
                 members
                     .iter()
                     .try_for_each(|member| self.location(*member))?;
-                self.communicators = self
+                self.known.communicators = self
+                    .known
                     .communicators
                     .checked_add(1)
                     .ok_or("there are more than 2^32 communicators")?;
@@ -49,7 +62,8 @@ impl Definitions {
             }
             Item::Region { name } => {
                 check_name(name)?;
-                self.regions = self
+                self.known.regions = self
+                    .known
                     .regions
                     .checked_add(1)
                     .ok_or("there are more than 2^32 regions")?;
@@ -66,9 +80,9 @@ impl Definitions {
                 location, session, ..
             } => self.sample(location, session),
             Item::Event { location, what, .. } => {
-                self.location(location)?;
+                self.known.event(location, what)?;
                 self.events += 1;
-                self.event(what)
+                Ok(())
             }
         }
     }
@@ -79,6 +93,7 @@ impl Definitions {
             return Err("there are more than 2^32 locations".to_owned());
         }
         self.sessions.push(None);
+        self.known.locations += 1;
         Ok(())
     }
 
@@ -100,7 +115,16 @@ impl Definitions {
         Ok(())
     }
 
-    fn event(&self, what: What<'_>) -> Result<(), String> {
+    fn location(&self, location: u32) -> Result<(), String> {
+        self.known.location(location)
+    }
+}
+
+impl Known {
+    /// Checks that an event of a location refers to what is known.
+    #[inline]
+    pub(super) fn event(&self, location: u32, what: What<'_>) -> Result<(), String> {
+        self.location(location)?;
         match what {
             What::Enter { region } | What::Leave { region } => {
                 check_defined("region", region, self.regions)
@@ -132,7 +156,7 @@ impl Definitions {
     }
 
     fn location(&self, location: u32) -> Result<(), String> {
-        check_defined("location", location, self.locations())
+        check_defined("location", location, self.locations)
     }
 
     fn communicator(&self, communicator: u32) -> Result<(), String> {

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Action, CommunicatorId, LocationId, Matching, StreamError, Survey, Trace, TraceBuilder,
+    Action, CommunicatorId, LocationId, Matching, PartBuilder, Place, Trace, TraceBuilder,
+    TraceError,
 };
 use downbeat_clock_core::{Global, Knot, Local, Timestamp};
 
+use super::blocks::{self, InOrder, Layout};
+use super::index::LocationLoad;
 use super::item::{Item, What};
 use super::{TraceFormat, TraceReader, TraceWriter};
+use crate::workers::share;
 use downbeat_files::FileError;
 
 /// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
@@ -46,14 +50,81 @@ pub struct Unread<E = FileError> {
     pub why: Box<E>,
 }
 
-/// What is read, and what its numbers are in a builder.
+/// Where the locations, communicators and events of a file go.
+pub(super) trait LoadTarget {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
+
+    /// Takes an event, at a position of the file.
+    fn event(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String>;
+}
+
+impl LoadTarget for TraceBuilder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    fn event(
+        &mut self,
+        _: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String> {
+        self.push(location, time, action)
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// Events of other ranks are left out.
+impl LoadTarget for PartBuilder {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    fn event(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String> {
+        if !self.owns(location) {
+            return Ok(());
+        }
+        self.push(position, location, time, action)
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// A file that is read item by item into a target.
 #[derive(Debug)]
-pub(super) struct Loading<'a> {
-    pub(super) builder: &'a mut TraceBuilder,
-    /// Events are not kept, but go here.
-    pub(super) survey: Option<Survey>,
-    /// Whether the last event came before what it waits for.
-    pub(super) is_disorder: bool,
+pub(super) struct Loading<'a, T> {
+    pub(super) target: &'a mut T,
+    position: u64,
     pub(super) numbers: Numbers,
     pub(super) names: Vec<String>,
     pub(super) sessions: Sessions,
@@ -74,10 +145,24 @@ impl TraceFile {
     /// # Errors
     /// When it cannot be read, is no trace, or its events do not go together.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
+        Self::read_on(path, matching, 1)
+    }
+
+    /// As [`read`](Self::read), on this number of threads.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_on(path: &Path, matching: Matching, workers: usize) -> Result<Self, FileError> {
         let mut builder = TraceBuilder::new(matching);
-        let file = TraceFile::load(path, &mut builder).map_err(|unread| *unread.why)?;
+        let file = match TraceFile::load_chunks(path, &mut builder, workers) {
+            Ok(file) => file,
+            Err(InOrder) => {
+                builder = TraceBuilder::new(matching);
+                TraceFile::load_counting(path, &mut builder, &mut 0)?
+            }
+        };
         let trace = builder
-            .finish()
+            .finish_on(workers)
             .map_err(|why| FileError::content(path, why.to_string()))?;
         Ok(file.with(trace))
     }
@@ -91,19 +176,23 @@ impl TraceFile {
         &self,
         path: &Path,
         format: TraceFormat,
-        times: &[impl AsRef<[Timestamp<Global>]>],
+        times: &[impl AsRef<[Timestamp<Global>]> + Sync],
         sessions: &Sessions,
     ) -> Result<(), FileError> {
-        write_corrected(&self.path, path, format, times, sessions)
+        write_corrected([&self.path, path], format, times, sessions, 1)
     }
 }
 
 impl TraceFile<()> {
-    /// Reads a file into a builder, which is to be finished when all went well.
+    /// Reads the events of a rank, which is to finish the builder.
     ///
     /// # Errors
     /// When it cannot be read, is no trace, or its events cannot be added.
-    pub fn load(path: &Path, builder: &mut TraceBuilder) -> Result<Self, Unread> {
+    pub fn load(path: &Path, builder: &mut PartBuilder) -> Result<Self, Unread> {
+        if let Ok(file) = Self::load_own_chunks(path, builder) {
+            return Ok(file);
+        }
+        builder.clear();
         let mut after = 0;
         Self::load_counting(path, builder, &mut after).map_err(|why| Unread {
             after,
@@ -111,40 +200,76 @@ impl TraceFile<()> {
         })
     }
 
-    fn load_counting(
+    /// Reads a file whose events are in chunks, on several threads.
+    fn load_chunks(
         path: &Path,
         builder: &mut TraceBuilder,
+        workers: usize,
+    ) -> Result<Self, InOrder> {
+        let mut loading = Loading::new(builder);
+        let layout = Layout::read(path, |item| loading.take(item))?;
+        let (file, numbers) = loading.end(path, TraceFormat::Binary, Some(&layout.loads));
+        let mut loads = vec![];
+        for (location, load) in (0..).zip(&layout.loads) {
+            let location = numbers.location(location).ok_or(InOrder)?;
+            builder.reserve(location, load.events as usize, load.marks as usize);
+            loads.push(load.events);
+        }
+        let read = share(builder.split(workers, &loads), |_, mut part| {
+            layout.read_events(path, &numbers, &mut part)
+        });
+        read.into_iter()
+            .collect::<Result<(), InOrder>>()
+            .map(|()| file)
+    }
+
+    /// Reads a rank's events of a file whose events are in chunks.
+    fn load_own_chunks(path: &Path, builder: &mut PartBuilder) -> Result<Self, InOrder> {
+        let mut loading = Loading::new(builder);
+        let layout = Layout::read(path, |item| loading.take(item))?;
+        let (file, numbers) = loading.end(path, TraceFormat::Binary, Some(&layout.loads));
+        for (location, load) in (0..).zip(&layout.loads) {
+            let location = numbers.location(location).ok_or(InOrder)?;
+            builder.reserve(location, load.events as usize, load.marks as usize);
+        }
+        layout.read_events(path, &numbers, builder).map(|()| file)
+    }
+
+    fn load_counting(
+        path: &Path,
+        target: &mut impl LoadTarget,
         after: &mut u64,
     ) -> Result<Self, FileError> {
         let mut reader = TraceReader::open(path)?;
-        let mut loading = Loading::new(builder, None);
+        let mut loading = Loading::new(target);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 return Err(reader.error(why));
             }
             *after += 1;
         }
-        let Loading {
-            names,
-            sessions,
-            master,
-            loads,
-            ..
-        } = loading;
-        Ok(Self {
-            path: path.to_owned(),
-            format: reader.format(),
-            trace: (),
-            names,
-            sessions,
-            master,
-            loads,
-        })
+        Ok(loading.end(path, reader.format(), None).0)
     }
 
     /// As [`TraceFile::loads`], of as much of a file as can be read, before it is.
     pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
         let mut loads: Vec<(u32, u64)> = vec![];
+        let layout = Layout::read(path, |item| {
+            match *item {
+                Item::Location { .. } => loads.push((loads.len() as u32, 0)),
+                Item::Thread { rank, .. } => loads.push((loads[rank as usize].0, 0)),
+                _ => {}
+            }
+            Ok(())
+        });
+        if let Ok(layout) = layout {
+            loads
+                .iter_mut()
+                .zip(layout.loads)
+                .for_each(|(load, found)| load.1 = found.events);
+            return loads;
+        }
+        loads.clear();
         let Ok(mut reader) = TraceReader::open(path) else {
             return loads;
         };
@@ -207,17 +332,22 @@ impl<T> TraceFile<T> {
     }
 }
 
-/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does, on this number of threads.
 ///
 /// # Errors
 /// When that cannot be written, or this one cannot be read again as it was.
 pub fn write_corrected(
-    from: &Path,
-    to: &Path,
+    [from, to]: [&Path; 2],
     format: TraceFormat,
-    times: &[impl AsRef<[Timestamp<Global>]>],
+    times: &[impl AsRef<[Timestamp<Global>]> + Sync],
     sessions: &Sessions,
+    workers: usize,
 ) -> Result<(), FileError> {
+    if format == TraceFormat::Binary
+        && let Ok(copied) = blocks::copy([from, to], times, sessions, workers)
+    {
+        return copied;
+    }
     let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
     let (writer, windows_end) = copy([from, to], format, sessions, |location, _, _| {
         let times = times.get_mut(location as usize);
@@ -230,6 +360,16 @@ pub fn write_corrected(
         return Err(changed(from));
     }
     writer.finish_line(windows_end)
+}
+
+/// The samples of every location, in their order.
+pub(super) fn samples_of(
+    sessions: &Sessions,
+) -> Vec<impl Iterator<Item = &Knot<Local, Global>> + '_> {
+    sessions
+        .iter()
+        .map(|sessions| sessions.iter().flatten())
+        .collect()
 }
 
 /// That a file cannot be read again.
@@ -247,10 +387,7 @@ pub(super) fn copy(
 ) -> Result<(TraceWriter, bool), FileError> {
     let mut reader = TraceReader::open(from)?;
     let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
-    let mut samples: Vec<_> = sessions
-        .iter()
-        .map(|sessions| sessions.iter().flatten())
-        .collect();
+    let mut samples = samples_of(sessions);
     while let Some((mut item, windows_end)) = reader.next_line()? {
         match &mut item {
             Item::Event {
@@ -277,12 +414,11 @@ pub(super) fn copy(
     }
 }
 
-impl<'a> Loading<'a> {
-    pub(super) fn new(builder: &'a mut TraceBuilder, survey: Option<Survey>) -> Self {
+impl<'a, T: LoadTarget> Loading<'a, T> {
+    pub(super) fn new(target: &'a mut T) -> Self {
         Self {
-            builder,
-            survey,
-            is_disorder: false,
+            target,
+            position: 0,
             numbers: Numbers::default(),
             names: vec![],
             sessions: vec![],
@@ -294,16 +430,11 @@ impl<'a> Loading<'a> {
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {
             Item::Location { place, name } => {
-                let id = self
-                    .builder
-                    .add_location(place)
-                    .map_err(|why| why.to_string())?;
+                let id = self.target.location(place).map_err(|why| why.to_string())?;
                 self.add(id, self.loads.len() as u32, name);
             }
             Item::Thread { rank, name } => {
-                let id = self
-                    .builder
-                    .add_thread(self.numbers.locations[rank as usize]);
+                let id = self.target.thread(self.numbers.locations[rank as usize]);
                 self.add(
                     id.map_err(|why| why.to_string())?,
                     self.loads[rank as usize].0,
@@ -316,8 +447,8 @@ impl<'a> Loading<'a> {
                     .map(|member| self.numbers.locations[*member as usize])
                     .collect();
                 let id = self
-                    .builder
-                    .add_communicator(&members)
+                    .target
+                    .communicator(&members)
                     .map_err(|why| why.to_string())?;
                 self.numbers.communicators.push(id);
             }
@@ -348,21 +479,45 @@ impl<'a> Loading<'a> {
                     .numbers
                     .of(location, what)
                     .ok_or("it names what there is not")?;
-                let Some(survey) = &mut self.survey else {
-                    return self
-                        .builder
-                        .push(location, time, action)
-                        .map_err(|why| why.to_string());
-                };
-                survey
-                    .push(self.builder, location, time, action)
-                    .map_err(|why| {
-                        self.is_disorder = matches!(why, StreamError::Disorder(_));
-                        why.to_string()
-                    })?;
+                let position = self.position;
+                self.position += 1;
+                self.target.event(position, location, time, action)?;
             }
         }
         Ok(())
+    }
+
+    /// The file, and the ids of its numbers in the target; numbers of events are known from the index, or were counted.
+    fn end(
+        self,
+        path: &Path,
+        format: TraceFormat,
+        counted: Option<&[LocationLoad]>,
+    ) -> (TraceFile<()>, Numbers) {
+        let Self {
+            names,
+            sessions,
+            master,
+            mut loads,
+            numbers,
+            ..
+        } = self;
+        for (load, counted) in loads.iter_mut().zip(counted.unwrap_or_default()) {
+            load.1 = counted.events;
+        }
+        let path = path.to_owned();
+        (
+            TraceFile {
+                path,
+                format,
+                trace: (),
+                names,
+                sessions,
+                master,
+                loads,
+            },
+            numbers,
+        )
     }
 
     fn add(&mut self, id: LocationId, process: u32, name: &str) {
@@ -374,6 +529,11 @@ impl<'a> Loading<'a> {
 }
 
 impl Numbers {
+    /// The id of a location.
+    pub(super) fn location(&self, number: u32) -> Option<LocationId> {
+        self.locations.get(number as usize).copied()
+    }
+
     /// Whose event it is, and what it is to others; `None` if it names something that there is not.
     #[inline]
     pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {

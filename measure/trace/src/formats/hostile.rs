@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::{Matching, Place};
 use proptest::prelude::*;
 
-use super::tests::{BINARY, TEXT};
+use super::tests::{BINARY, FLAT, TEXT};
 use super::*;
 use downbeat_files::testing::Folder;
 
@@ -216,11 +216,13 @@ fn what_is_cut_off_is_noticed_wherever_that_is() {
     for end in 0..TEXT.len() {
         assert!(read(&TEXT.as_bytes()[..end]).is_err(), "{end}");
     }
-    for end in 1..BINARY.len() {
-        assert_eq!(
-            read(&BINARY[..end]).unwrap_err(),
-            format!("byte {end}: the file is cut off here")
-        );
+    for bytes in [BINARY, FLAT] {
+        for end in 1..bytes.len() {
+            assert_eq!(
+                read(&bytes[..end]).unwrap_err(),
+                format!("byte {end}: the file is cut off here")
+            );
+        }
     }
 }
 
@@ -230,8 +232,8 @@ fn bytes() {
         read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
     };
     assert_eq!(
-        read(b"\x89dbt\r\n\x1a\n\x02").unwrap_err(),
-        "byte 8: version 2 is not known here"
+        read(b"\x89dbt\r\n\x1a\n\x03").unwrap_err(),
+        "byte 8: version 3 is not known here"
     );
     let changed = "byte 0: this is no trace, or was changed as if it were text";
     assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);
@@ -269,7 +271,7 @@ fn bytes() {
         binary(b"\x07\x01\x12\x00\x01x"),
         "byte 14: location 1 is not defined before this"
     );
-    assert_eq!(binary(b"\x04\x01\xff"), "byte 15: a text is no UTF-8");
+    assert_eq!(binary(b"\x04\x01\xff"), "byte 15: a text is not UTF-8");
     assert_eq!(
         binary(b"\x04\x01\n"),
         "byte 14: a name has a control character, '\\n'"
@@ -314,7 +316,7 @@ fn an_error_of_the_disk_is_told() {
             Err(io::ErrorKind::StorageFull.into())
         }
     }
-    for bytes in [TEXT.as_bytes(), BINARY] {
+    for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
         let mut reader =
             TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
         let why = loop {
@@ -371,7 +373,7 @@ proptest! {
     /// Whatever happens to a file, it is read as something, or an error in one line.
     #[test]
     fn a_byte_that_is_wrong_is_no_reason_to_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        for bytes in [TEXT.as_bytes(), BINARY] {
+        for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
             let mut bytes = bytes.to_vec();
             let at = at.index(bytes.len());
             bytes[at] = byte;

@@ -60,7 +60,6 @@ mod failures;
 mod ffi;
 mod files;
 mod globals;
-mod handover;
 mod items;
 mod offsets;
 mod part;

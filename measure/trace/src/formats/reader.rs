@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::TraceFormat;
-use super::binary::{self, Scratch, State};
-use super::bytes::Bytes;
+use super::binary::{self, ReadState, Scratch};
+use super::bytes::{Bytes, Input};
 use super::definitions::Definitions;
 use super::item::Item;
 use super::text;
@@ -37,7 +37,7 @@ enum Source<R> {
     },
     Binary {
         bytes: Bytes<Whole<R>>,
-        state: State,
+        state: ReadState,
         scratch: Scratch,
         /// Where the last thing begins.
         offset: u64,
@@ -135,8 +135,8 @@ fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
             members: vec![],
         });
     }
-    match first.strip_prefix(&binary::MAGIC) {
-        Some([binary::VERSION]) => {}
+    let version = match first.strip_prefix(&binary::MAGIC) {
+        Some([version @ (binary::FLAT | binary::VERSION)]) => *version,
         Some([version]) => {
             return Err(Flaw::Byte(
                 8,
@@ -155,14 +155,14 @@ fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
                 "this is no trace, or was changed as if it were text".to_owned(),
             ));
         }
-    }
+    };
     let mut bytes = Bytes::new(io::Cursor::new(first).chain(reader));
     for _ in 0..=binary::MAGIC.len() {
         bytes.next()?;
     }
     Ok(Source::Binary {
         bytes,
-        state: State::default(),
+        state: ReadState::new(version),
         scratch: Scratch::default(),
         offset: 0,
     })
@@ -214,14 +214,13 @@ fn next_line<'a, R: Read>(
 
 fn next_bytes<'a, R: Read>(
     bytes: &'a mut Bytes<R>,
-    state: &mut State,
+    state: &mut ReadState,
     scratch: &'a mut Scratch,
     offset: &mut u64,
     definitions: &mut Definitions,
     ended: &mut bool,
 ) -> Result<Option<(Item<'a>, bool)>, Flaw> {
-    *offset = bytes.offset();
-    match binary::read(bytes, state, definitions, scratch)? {
+    match binary::read(bytes, state, definitions, scratch, offset)? {
         Ok(item) => {
             definitions
                 .take(&item)

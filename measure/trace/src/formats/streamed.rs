@@ -4,14 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Census, ClockMaps, ControlledLogicalClock, Deviation, EventId, Latencies, Linked, LocationId,
-    Matcher, Matching, Pass, Record, StreamError, StreamedBackward, StreamedDeviation,
-    StreamedForward, StreamedLatencies, StreamedMaps, StreamedVerdict, Survey, TraceBuilder,
-    TraceError, Verdict,
+    Action, Census, ClockMaps, CommunicatorId, ControlledLogicalClock, Deviation, EventId,
+    Latencies, Linked, LocationId, Matcher, Matching, Pass, Place, Record, StreamError,
+    StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedMaps,
+    StreamedVerdict, Survey, TraceBuilder, TraceError, Verdict,
 };
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::file::{Loading, Numbers, changed, copy};
+use super::file::{LoadTarget, Loading, Numbers, changed, copy};
 use super::item::{Item, What};
 use super::spill::{List, Listed, Stack};
 use super::{Sessions, TraceFormat, TraceReader};
@@ -103,12 +103,16 @@ impl StreamedTrace {
     /// of the file.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, StreamedError> {
         let mut reader = TraceReader::open(path)?;
-        let mut builder = TraceBuilder::new(matching);
-        let mut loading = Loading::new(&mut builder, Some(Survey::default()));
+        let mut surveyed = Surveyed {
+            builder: TraceBuilder::new(matching),
+            survey: Survey::default(),
+            is_disorder: false,
+        };
+        let mut loading = Loading::new(&mut surveyed);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 let why = reader.error(why);
-                return Err(if loading.is_disorder {
+                return Err(if loading.target.is_disorder {
                     StreamedError::Disorder(why)
                 } else {
                     why.into()
@@ -116,14 +120,13 @@ impl StreamedTrace {
             }
         }
         let Loading {
-            survey,
             numbers,
             names,
             sessions,
             master,
             ..
         } = loading;
-        let census = survey.unwrap_or_default().finish(builder);
+        let census = surveyed.survey.finish(surveyed.builder);
         let census = census.map_err(|why| FileError::content(path, why.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
@@ -293,6 +296,44 @@ impl StreamedTrace {
             }
         }
         reading.finish()
+    }
+}
+
+/// A builder of locations and communicators, and a survey of events.
+#[derive(Debug)]
+struct Surveyed {
+    builder: TraceBuilder,
+    survey: Survey,
+    /// True if the last event came before the one that it waits for.
+    is_disorder: bool,
+}
+
+impl LoadTarget for Surveyed {
+    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.builder.add_location(place)
+    }
+
+    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.builder.add_thread(rank)
+    }
+
+    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.builder.add_communicator(members)
+    }
+
+    fn event(
+        &mut self,
+        _: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), String> {
+        self.survey
+            .push(&self.builder, location, time, action)
+            .map_err(|why| {
+                self.is_disorder = matches!(why, StreamError::Disorder(_));
+                why.to_string()
+            })
     }
 }
 

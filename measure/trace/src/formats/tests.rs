@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place};
+use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place, SyntheticProgram};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use proptest::prelude::*;
 
@@ -13,7 +13,9 @@ use downbeat_files::FileError;
 use downbeat_files::testing::Folder;
 
 pub(super) const TEXT: &str = include_str!("golden/all.dbt");
-pub(super) const BINARY: &[u8] = include_bytes!("golden/all.dbtb");
+pub(super) const BINARY: &[u8] = include_bytes!("golden/all-2.dbtb");
+/// As version 1 wrote it, without chunks.
+pub(super) const FLAT: &[u8] = include_bytes!("golden/all-1.dbtb");
 
 /// The same trace in a format, by way of a file.
 fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
@@ -36,6 +38,8 @@ fn both_formats_are_as_they_were() {
         |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
     assert_eq!(text(TEXT.as_bytes()), TEXT);
     assert_eq!(text(BINARY), TEXT);
+    assert_eq!(text(FLAT), TEXT);
+    assert_eq!(converted(FLAT, TraceFormat::Binary).unwrap(), BINARY);
     assert_eq!(converted(BINARY, TraceFormat::Binary).unwrap(), BINARY);
     assert_eq!(
         converted(TEXT.as_bytes(), TraceFormat::Binary).unwrap(),
@@ -47,15 +51,91 @@ fn both_formats_are_as_they_were() {
 fn bytes_are_as_documented() {
     let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1\n0 99 note x\nend 2\n";
     let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
-    let things: [&[u8]; 6] = [
-        b"\x89dbt\r\n\x1a\n\x01",
+    let things: [&[u8]; 11] = [
+        b"\x89dbt\r\n\x1a\n\x02",
         b"\x01\x03\xac\x02\x01a",
         b"\x03\x01\x00",
-        b"\x13\x01\x00\x00\x02",
-        b"\x12\xc8\x01\x01x",
+        // A chunk: its block, its order, times and actions.
+        b"\x08\x01\x00\x02\x03\x07",
+        b"\x01\x01",
+        b"\x01\xc8\x01",
+        b"\x13\x00\x00\x02\x12\x01x",
         b"\x00\x02",
+        // The index: the chunk, and the events of the location.
+        b"\x01\x12\x01\x02\x01",
+        b"\x26\0\0\0\0\0\0\0",
+        b"dbtindex",
     ];
     assert_eq!(bytes, things.concat());
+}
+
+/// Threads that read different locations, and write chunks, find and write the same.
+#[test]
+fn chunks_are_read_and_copied_as_the_file_is_in_its_order() {
+    for (seed, threads) in (0..6).zip([1, 3].into_iter().cycle()) {
+        let program = SyntheticProgram {
+            processes: 2,
+            threads,
+            collective_every: 3,
+            fork_every: 5,
+            seed,
+            ..SyntheticProgram::new(3, 0)
+        };
+        let program = program.with_events(4_000);
+        let folder = Folder::new();
+        fs::create_dir_all(&folder.0).unwrap();
+        let [text, binary] = ["a.dbt", "a.dbtb"].map(|name| folder.file(name));
+        write_program(&program, &text, TraceFormat::Text);
+        write_program(&program, &binary, TraceFormat::Binary);
+        let clock = ControlledLogicalClock::new(program.latencies);
+        let correct = |path: &Path, workers| {
+            let file = TraceFile::read_on(path, Matching::default(), workers).unwrap();
+            let times = clock.correct(&file.trace).unwrap().into_times();
+            let out = folder.file("out");
+            write_corrected([path, &out], file.format, &times, &file.sessions, workers).unwrap();
+            let names = (file.names, file.loads);
+            (
+                names,
+                times,
+                converted(&fs::read(&out).unwrap(), TraceFormat::Text).unwrap(),
+            )
+        };
+        let expected = correct(&text, 1);
+        for workers in 1..=4 {
+            assert!(
+                correct(&binary, workers) == expected,
+                "seed {seed}, {workers} threads"
+            );
+        }
+    }
+}
+
+fn write_program(program: &SyntheticProgram, path: &Path, format: TraceFormat) {
+    let mut writer = TraceWriter::create(path, format).unwrap();
+    for place in program.places() {
+        writer.write(&Item::Location { place, name: "a" }).unwrap();
+    }
+    for members in program.communicators() {
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        writer
+            .write(&Item::Communicator { members: &members })
+            .unwrap();
+    }
+    let run = program.run(|event| {
+        let what = What::from_action(event.action).unwrap_or(What::Note("work"));
+        let time = Timestamp::from_nanos(event.local.as_nanos());
+        let location = event.location.index() as u32;
+        writer
+            .write(&Item::Event {
+                location,
+                time,
+                what,
+            })
+            .unwrap();
+        Ok::<_, downbeat_sync::ClusterError>(())
+    });
+    run.unwrap();
+    writer.finish().unwrap();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::TraceFormat;
-use super::binary::{self, State};
+use super::binary::{self, WriteState};
 use super::definitions::Definitions;
 use super::item::Item;
 use super::text;
@@ -16,7 +16,7 @@ use downbeat_files::{CHUNK, NewFile};
 pub struct TraceWriter {
     format: TraceFormat,
     definitions: Definitions,
-    state: State,
+    state: WriteState,
     buffer: Vec<u8>,
     file: NewFile,
 }
@@ -49,7 +49,7 @@ impl TraceWriter {
                 buffer.push(binary::VERSION);
             }
         }
-        let (definitions, state) = (Definitions::default(), State::default());
+        let (definitions, state) = (Definitions::default(), WriteState::default());
         Ok(Self {
             format,
             definitions,
@@ -82,6 +82,7 @@ impl TraceWriter {
             TraceFormat::Binary => binary::write(&mut self.buffer, item, &mut self.state),
         }
         if self.buffer.len() >= CHUNK {
+            self.state.written += self.buffer.len() as u64;
             self.file.write(&mut self.buffer)
         } else {
             Ok(())
@@ -103,7 +104,9 @@ impl TraceWriter {
                 text::write_end(&mut self.buffer, self.definitions.events);
                 end_line(&mut self.buffer, windows_end);
             }
-            TraceFormat::Binary => binary::write_end(&mut self.buffer, self.definitions.events),
+            TraceFormat::Binary => {
+                binary::write_end(&mut self.buffer, self.definitions.events, &mut self.state);
+            }
         }
         self.file.write(&mut self.buffer)?;
         self.file.finish()

@@ -5,6 +5,7 @@ use core::fmt;
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashSet;
 
+use super::super::definitions::Definitions;
 use super::super::latencies::Site;
 use super::super::teams::sends;
 use super::super::trace::check_time;
@@ -66,7 +67,7 @@ pub struct Survey {
 #[derive(Debug)]
 pub struct Census {
     /// Without events.
-    pub(super) definitions: TraceBuilder,
+    pub(super) definitions: Definitions,
     /// Of all teams, for their tracks: how many operations every member enters and leaves.
     counts: Vec<[Counts; 3]>,
     /// Members that gave no data: the operation, and the rank.
@@ -84,18 +85,19 @@ pub struct Census {
 }
 
 impl Survey {
-    /// The next event; `definitions` have the locations and communicators that it names.
+    /// The next event; `builder` has the locations and communicators that it names.
     ///
     /// # Errors
     /// As of [`TraceBuilder::push`], and when a message is received before it comes.
     pub fn push(
         &mut self,
-        definitions: &TraceBuilder,
+        builder: &TraceBuilder,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
     ) -> Result<(), StreamError> {
-        if location.index() >= definitions.locations.len() {
+        let definitions = &builder.definitions;
+        if location.index() >= definitions.places.len() {
             return Err(TraceError::UnknownLocation(location).into());
         }
         if self.last.len() <= location.index() {
@@ -116,11 +118,12 @@ impl Survey {
         Ok(())
     }
 
-    /// All that there is; `definitions` are those that the events named.
+    /// All that there is; `builder` has the locations and communicators that the events named.
     ///
     /// # Errors
     /// As of [`TraceBuilder::finish`].
-    pub fn finish(mut self, definitions: TraceBuilder) -> Result<Census, StreamError> {
+    pub fn finish(mut self, builder: TraceBuilder) -> Result<Census, StreamError> {
+        let definitions = builder.definitions;
         let lenient = definitions.matching.lenient;
         let early = || self.links.early.values().flatten().copied();
         let alone = self.links.sent().map(|event| {
@@ -148,7 +151,7 @@ impl Survey {
             }
             if !lenient {
                 let counts = &self.links.counts[*team as usize][*track as usize].members;
-                let members = definitions.teams.members(*team);
+                let members = definitions.members(*team);
                 let refusal = ongoing
                     .progress
                     .refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
@@ -184,22 +187,18 @@ impl Survey {
 impl Census {
     /// Where all locations are.
     pub fn places(&self) -> Vec<Place> {
-        self.definitions
-            .locations
-            .iter()
-            .map(|location| location.place)
-            .collect()
+        self.definitions.places.clone()
     }
 
     /// The numbers of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
-        (0..self.definitions.locations.len() as u32).map(LocationId)
+        (0..self.definitions.places.len() as u32).map(LocationId)
     }
 
     pub(crate) fn site(&self, location: u32) -> Site {
         Site {
             location,
-            place: self.definitions.locations[location as usize].place,
+            place: self.definitions.places[location as usize],
         }
     }
 

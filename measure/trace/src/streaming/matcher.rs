@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::super::channels::Key;
-use super::super::teams::{Part, Progress, Seat, Track, sends};
-use super::super::trace::{Instance, Role};
-use super::super::{Action, CollectiveKind, EventId, LocationId, TraceBuilder, TraceError};
+use super::super::definitions::{ChannelEnd, Definitions};
+use super::super::teams::{Participation, Progress, Seat, Track, sends};
+use super::super::trace::Instance;
+use super::super::{Action, CollectiveKind, EventId, LocationId, TraceError};
 use super::{Census, StreamError};
+
+/// A channel of messages: the sending process, and its end.
+type Channel = (u32, ChannelEnd);
 
 /// Which of the operations of a team: the team, the track, and its number there.
 pub(super) type Which = (u32, Track, u32);
@@ -86,9 +89,9 @@ pub(super) struct Counts {
 pub(super) struct Links {
     /// How many events every location has had.
     pub(super) events: Vec<u32>,
-    sent: FxHashMap<Key, VecDeque<(u64, EventId)>>,
+    sent: FxHashMap<Channel, VecDeque<(u64, EventId)>>,
     /// Receives whose sends have not come, or never come.
-    pub(super) early: FxHashMap<Key, VecDeque<EventId>>,
+    pub(super) early: FxHashMap<Channel, VecDeque<EventId>>,
     pub(super) messages: u64,
     pub(super) ongoing: FxHashMap<Which, Ongoing>,
     pub(super) operations: u64,
@@ -150,7 +153,7 @@ impl Links {
     #[inline]
     pub(super) fn link(
         &mut self,
-        definitions: &TraceBuilder,
+        definitions: &Definitions,
         census: Option<&Census>,
         event: EventId,
         action: Action,
@@ -161,26 +164,27 @@ impl Links {
                 to,
                 communicator,
                 tag,
-            } => self.send(
-                definitions.key(event, Role::Send, to, communicator, tag)?,
-                event,
-            ),
+            } => {
+                let end = definitions.channel(event, true, to, communicator, tag)?;
+                self.send((definitions.process(event), end), event)
+            }
             Action::Receive {
                 from,
                 communicator,
                 tag,
             } => {
-                let key = definitions.key(event, Role::Receive, from, communicator, tag)?;
-                Ok(self.receive(key, event, census.is_some()))
+                let end = definitions.channel(event, false, from, communicator, tag)?;
+                let sender = (end.peer, end.mirrored(definitions.process(event)));
+                Ok(self.receive(sender, event, census.is_some()))
             }
-            _ => match definitions.part(event, action)? {
+            _ => match definitions.participation(event, action)? {
                 Some(part) => self.collective(definitions, census, part, event),
                 None => Ok(Link::Nothing),
             },
         }
     }
 
-    fn send(&mut self, key: Key, event: EventId) -> Result<Link, StreamError> {
+    fn send(&mut self, key: Channel, event: EventId) -> Result<Link, StreamError> {
         if let Some(early) = self.early.get(&key).and_then(VecDeque::front) {
             return Err(StreamError::Disorder(*early));
         }
@@ -193,7 +197,7 @@ impl Links {
         Ok(Link::Send { message })
     }
 
-    fn receive(&mut self, key: Key, event: EventId, is_known: bool) -> Link {
+    fn receive(&mut self, key: Channel, event: EventId, is_known: bool) -> Link {
         let mut message = None;
         if let Some(sent) = self.sent.get_mut(&key) {
             message = sent.pop_front();
@@ -219,19 +223,18 @@ impl Links {
 
     fn collective(
         &mut self,
-        definitions: &TraceBuilder,
+        definitions: &Definitions,
         census: Option<&Census>,
-        part: Part,
+        part: Participation,
         event: EventId,
     ) -> Result<Link, StreamError> {
-        let Part {
+        let Participation {
             track,
             seat,
             enters,
-            says,
-            ..
+            statement: says,
         } = part;
-        let members = definitions.teams.members(seat.team).len() as u32;
+        let members = definitions.members(seat.team).len() as u32;
         let (begun, (entered, left)) = self.counts(seat, track, members);
         if !enters && track == Track::Collective && left >= entered {
             return Err(TraceError::NotEntered(event).into());
@@ -351,13 +354,16 @@ impl Links {
 
 impl Ongoing {
     /// One more event: of an exit, whether its member is a logical sender, and a logical receiver.
-    fn take(&mut self, part: Part, event: EventId) -> Result<Option<(bool, bool)>, TraceError> {
-        let Part {
+    fn take(
+        &mut self,
+        part: Participation,
+        event: EventId,
+    ) -> Result<Option<(bool, bool)>, TraceError> {
+        let Participation {
             track,
             seat: Seat { rank, .. },
             enters,
-            says,
-            ..
+            statement: says,
         } = part;
         if let Some(left) = says {
             self.progress.agree(&mut self.instance, left, event)?;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Action, ControlledLogicalClock, Latencies, Matching, Place, SyntheticEvent, SyntheticProgram,
-    Trace, TraceBuilder, Verdict,
+    Action, ControlledLogicalClock, Latencies, LeftOut, Matching, Place, SyntheticEvent,
+    SyntheticProgram, Trace, TraceBuilder, Verdict,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;

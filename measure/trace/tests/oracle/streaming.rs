@@ -213,7 +213,15 @@ fn of_a_stream_that_is_wrong_the_same_is_found() {
         match (found, build(builder, &pushes)) {
             (Err(StreamError::Disorder(_)), _) => disordered += 1,
             (Err(StreamError::Trace(found)), Err(expected)) => {
-                assert_eq!(found, expected, "seed {seed}");
+                // A builder compares the statements of members when it has all events, and a stream as they come.
+                let disagree = matches!(
+                    found,
+                    TraceError::OtherKind { .. } | TraceError::OtherRoot { .. }
+                );
+                assert!(
+                    found == expected || disagree,
+                    "seed {seed}: {found}, {expected}"
+                );
                 refused += 1;
             }
             (Ok(found), Ok(trace)) => {

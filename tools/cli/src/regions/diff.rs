@@ -12,7 +12,7 @@ use downbeat_common::output::{Table, count, percent, print, print_json, time};
 use downbeat_regions::{EventReport, ProfileReport, RankSet, RegionDiff, ReportDiff};
 
 use super::show::load;
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 
 #[derive(Args, Debug)]
 #[command(
@@ -267,7 +267,7 @@ fn both(
             ranks[1]
         ));
     }
-    let unit = TickUnit::new(diff.tick);
+    let unit = BinUnit::new(diff.tick);
     let named = |bin: DecimalBin| unit.plain_span(bin);
     if let Some(moved) = region.histogram {
         let [from, to] = moved.fullest.map(named);

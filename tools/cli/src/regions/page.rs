@@ -8,7 +8,7 @@ mod summary;
 use downbeat_regions::{ProfileReport, TextOptions};
 
 use downbeat_common::page::Page;
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 
 /// Builds the page of named reports; headings contain the names if there are several.
 pub(super) fn build(reports: &[(String, ProfileReport)], options: &TextOptions) -> Page {
@@ -25,7 +25,7 @@ pub(super) fn build(reports: &[(String, ProfileReport)], options: &TextOptions) 
         page.links(&links);
     }
     for (number, (name, report)) in (1..).zip(reports) {
-        let unit = TickUnit::new(report.tick);
+        let unit = BinUnit::new(report.tick);
         if several {
             page.section(&id(number), name);
         }

@@ -29,7 +29,7 @@ impl GlobalClockOptions {
     /// Returns the synchronization algorithm; `None` if no global clock is needed or wanted.
     ///
     /// # Errors
-    /// Never in fact: the default is a valid label.
+    /// Never: the default is a valid label.
     pub fn algorithm(&self, method: &Method) -> Result<Option<Algorithm>, Failure> {
         match self.sync {
             None if method.needs_global_time() => DEFAULT.parse().map(Some).map_err(Failure::run),

@@ -40,7 +40,7 @@ impl NearnessOptions {
     /// time waited to its figures. All ranks call this.
     ///
     /// # Errors
-    /// When the measurement fails, and when the round trips are too long for too long a time.
+    /// When the measurement fails, or when the round trips stay too long for longer than the patience.
     pub fn while_near<M: Comm>(
         &self,
         comm: &M,
@@ -58,9 +58,9 @@ impl NearnessOptions {
                 let measured = measure()?;
                 let (after, _) = round_trip(comm, began)?;
                 if after <= within {
-                    let found = [("distance", before.max(after)), ("waited", waited)];
+                    let details = [("distance", before.max(after)), ("waited", waited)];
                     return Ok(measured.map(|mut measured| {
-                        measured.details.extend(found);
+                        measured.details.extend(details);
                         measured
                     }));
                 }

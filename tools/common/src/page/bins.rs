@@ -12,11 +12,11 @@ const MIN_BINS: usize = 9;
 
 /// Unit in which a report counts time.
 #[derive(Clone, Copy, Debug)]
-pub struct TickUnit {
+pub struct BinUnit {
     nanos: f64,
 }
 
-impl TickUnit {
+impl BinUnit {
     /// Creates the unit of reports that count in this tick.
     pub fn new(tick: Duration) -> Self {
         Self {
@@ -74,7 +74,7 @@ pub fn axis(
     label: &str,
     bins: impl Iterator<Item = DecimalBin> + Clone,
     width: f64,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Axis {
     let first = bins.clone().map(DecimalBin::index).min().unwrap_or(0);
     let last = bins.map(DecimalBin::index).max().unwrap_or(0);
@@ -90,7 +90,7 @@ pub fn axis(
 }
 
 /// Returns as many ticks as fit; 0 has one if it is on the axis.
-fn ticks(first: usize, last: usize, width: f64, unit: TickUnit) -> Vec<(f64, String)> {
+fn ticks(first: usize, last: usize, width: f64, unit: BinUnit) -> Vec<(f64, String)> {
     let slot = width / (last + 1 - first) as f64;
     // The first digit of a bin is 1 at the beginning of its power of ten; the bin of 0 has none.
     let digit = |bin: DecimalBin| bin.index().checked_sub(1).map_or(0, |index| index % 9 + 1);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn bins_have_short_limits() {
         let span = |nanos, length| {
-            TickUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::containing(length))
+            BinUnit::new(Duration::from_nanos(nanos)).span(DecimalBin::containing(length))
         };
         assert_eq!(
             [span(1, 0), span(1, 7), span(1, 950)],
@@ -155,12 +155,12 @@ mod tests {
             ["6 to 7 s", "7.5 to 10 µs"]
         );
         assert_eq!(
-            TickUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::containing(3)),
+            BinUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::containing(3)),
             "7.5-10 us"
         );
         assert!(span(1, u64::MAX).ends_with(" s"));
         let begin =
-            |length| TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(length));
+            |length| BinUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(length));
         assert_eq!(
             [begin(0), begin(7), begin(1_000_000)],
             ["0", "7 ns", "1 ms"]
@@ -171,12 +171,7 @@ mod tests {
     fn there_are_as_many_ticks_as_fit() {
         let ticks = |first: u64, last: u64| -> Vec<String> {
             let bins = [first, last].map(DecimalBin::containing).into_iter();
-            let axis = axis(
-                "length",
-                bins,
-                430.0,
-                TickUnit::new(Duration::from_nanos(1)),
-            );
+            let axis = axis("length", bins, 430.0, BinUnit::new(Duration::from_nanos(1)));
             axis.ticks.into_iter().map(|(_, text)| text).collect()
         };
         assert_eq!(

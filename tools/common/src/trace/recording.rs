@@ -86,8 +86,8 @@ impl Recording {
         if files::is_archive(path) {
             return Self::read_archive(path, matching, apply_offsets, workers);
         }
-        let file =
-            TraceFile::read(path, matching).map_err(|why| Failure::Input(why.to_string()))?;
+        let file = TraceFile::read_on(path, matching, workers)
+            .map_err(|why| Failure::Input(why.to_string()))?;
         let TraceFile {
             path,
             format,
@@ -159,8 +159,14 @@ impl Recording {
             Source::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
             Source::File(format) => {
                 let format = files::format(to.path, *format);
-                formats::write_corrected(&self.path, to.path, format, times, sessions)
-                    .map_err(Failure::run)?;
+                formats::write_corrected(
+                    [&self.path, to.path],
+                    format,
+                    times,
+                    sessions,
+                    to.workers,
+                )
+                .map_err(Failure::run)?;
                 Ok(None)
             }
             #[cfg(feature = "otf2")]

@@ -46,21 +46,21 @@ struct RankDrift {
     contradictory: u64,
     first_offset_ns: Option<i64>,
     /// Line fitted to all offsets.
-    whole: Option<LineFit>,
+    whole: Option<FitReport>,
     windows: Vec<DriftWindow>,
-    begin_to_end: Option<InterpolationResidual>,
+    begin_to_end: Option<ResidualReport>,
 }
 
 /// All windows of one length.
 #[derive(Debug, Serialize)]
 struct DriftWindow {
     length_s: f64,
-    fits: Vec<LineFit>,
+    fits: Vec<FitReport>,
 }
 
 /// A line fitted to offsets.
 #[derive(Debug, Serialize)]
-struct LineFit {
+struct FitReport {
     /// Time from the first offset of the rank to the first of this line, by the clock of the rank.
     began_s: f64,
     offsets: u64,
@@ -73,7 +73,7 @@ struct LineFit {
 
 /// Largest residual after begin-to-end interpolation.
 #[derive(Debug, Serialize)]
-struct InterpolationResidual {
+struct ResidualReport {
     largest_ns: i64,
     after_s: f64,
     /// Limits of the residual, if the uncertainty of the offsets is known.
@@ -84,7 +84,7 @@ struct InterpolationResidual {
     exceeds_allreduce: Option<bool>,
 }
 
-impl LineFit {
+impl FitReport {
     fn new<C: Domain>(fit: &WindowFit<C>, series: &OffsetSeries<C>) -> Self {
         let began = series
             .samples()
@@ -131,7 +131,7 @@ impl<'a> DriftReport<'a> {
             fits: series
                 .windows(*length, every)
                 .iter()
-                .map(|fit| LineFit::new(fit, series))
+                .map(|fit| FitReport::new(fit, series))
                 .collect(),
         };
         let [message, allreduce] = [self.latency.message_ns, self.latency.allreduce_ns]
@@ -144,9 +144,9 @@ impl<'a> DriftReport<'a> {
                 .samples()
                 .first()
                 .map(|first| first.offset.as_nanos()),
-            whole: series.fit().map(|fit| LineFit::new(&fit, series)),
+            whole: series.fit().map(|fit| FitReport::new(&fit, series)),
             windows: windows.iter().map(window).collect(),
-            begin_to_end: series.begin_to_end().map(|residual| InterpolationResidual {
+            begin_to_end: series.begin_to_end().map(|residual| ResidualReport {
                 largest_ns: residual.largest.as_nanos(),
                 after_s: residual.after.as_secs_f64(),
                 least_ns: residual.bounds.map(|(least, _)| least.as_nanos()),
@@ -207,10 +207,10 @@ impl<'a> DriftReport<'a> {
             let rank = one.rank.to_string();
             let lengths = one.windows.iter();
             for window in lengths {
-                let fits: Vec<&LineFit> = window.fits.iter().collect();
+                let fits: Vec<&FitReport> = window.fits.iter().collect();
                 table.row(row(&rank, &format!("{} s", window.length_s), &fits));
             }
-            let whole: Vec<&LineFit> = one.whole.iter().collect();
+            let whole: Vec<&FitReport> = one.whole.iter().collect();
             table.row(row(&rank, "all", &whole));
         }
         table.render()
@@ -272,7 +272,7 @@ impl<'a> DriftReport<'a> {
 }
 
 /// Returns the row for the lines of one length.
-fn row(rank: &str, length: &str, fits: &[&LineFit]) -> Vec<String> {
+fn row(rank: &str, length: &str, fits: &[&FitReport]) -> Vec<String> {
     let none = || "-".to_owned();
     let quantiles = |mut values: Vec<f64>, shown: fn(f64) -> String| {
         let sample = Sample::new(&mut values).ok();

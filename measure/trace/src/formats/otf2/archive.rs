@@ -12,13 +12,13 @@ use super::definitions::Otf2Definitions;
 use super::event_file::EventFile;
 use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
-use super::handover::hand_over;
 use super::reader::ArchiveReader;
 use super::record::EventRecord;
-use super::sink::{ReadError, Sink};
+use super::sink::{EventSink, ReadError, Sink};
 use super::stream::{HeldEvents, LocationStream};
 use super::teams::Otf2Teams;
 use crate::formats::Sessions;
+use crate::workers::share;
 
 /// Archive that is open for reading. It is never modified.
 #[derive(Debug)]
@@ -192,12 +192,37 @@ impl Archive {
     /// When a file is damaged, or its events do not form a trace.
     pub fn read(&self, reading: &ReadOptions) -> Result<ArchiveTrace, Otf2Error> {
         let mut builder = TraceBuilder::new(reading.matching);
-        let found = match reading.workers {
-            ..=1 => self.read_into(reading, &mut builder),
-            _ => hand_over(&mut builder, |sink| self.read_into(reading, sink)),
-        };
-        let (locations, _) = found.map_err(|why| why.into_error(|why| self.trace_error(why)))?;
-        let trace = builder.finish().map_err(|why| self.trace_error(why))?;
+        let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
+        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), &mut builder);
+        let teams = teams.map_err(bad)?;
+        let mut loads = vec![0; teams.locations.len()];
+        for (location, found) in teams.locations.iter().zip(&self.locations) {
+            loads[location.index()] = found.events;
+            let most = self.most_events(found);
+            builder.reserve(*location, most, most);
+        }
+        // Every thread reads the files of its own processes, and stops at the first error there.
+        let parts = builder.split(reading.workers, &loads);
+        let failures = share(parts, |_, mut part| {
+            let mut teams = teams.clone();
+            let here = |index: &usize| part.has(teams.locations[*index]);
+            let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
+            indices.into_iter().find_map(|index| {
+                let read = self.read_location(index, reading, &mut teams, &mut part);
+                read.err().map(|why| (index, why))
+            })
+        });
+        if let Some((_, why)) = failures
+            .into_iter()
+            .flatten()
+            .min_by_key(|(index, _)| *index)
+        {
+            return Err(bad(why));
+        }
+        let locations = teams.locations;
+        let trace = builder
+            .finish_on(reading.workers)
+            .map_err(|why| self.trace_error(why))?;
         Ok(ArchiveTrace {
             trace,
             origin: Origin {
@@ -223,7 +248,15 @@ impl Archive {
         Ok((teams.locations, left_out))
     }
 
-    fn read_location<S: Sink>(
+    /// An upper limit of the number of events of a location.
+    fn most_events(&self, location: &ArchiveLocation) -> usize {
+        // An event has a byte at least, whatever the definitions say.
+        let path = local(&self.anchor, location.id, "evt");
+        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        usize::try_from(location.events.min(bytes)).unwrap_or(0)
+    }
+
+    pub(super) fn read_location<S: EventSink>(
         &self,
         index: usize,
         reading: &ReadOptions,
@@ -232,11 +265,10 @@ impl Archive {
     ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
         let path = local(&self.anchor, id, "evt");
-        // An event takes at least a byte, which bounds the number from the definitions.
-        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        let most = usize::try_from(events.min(bytes)).unwrap_or(0);
-        sink.reserve(teams.locations[index], most)
-            .map_err(ReadError::Sink)?;
+        sink.reserve(
+            teams.locations[index],
+            self.most_events(&self.locations[index]),
+        );
         let offsets = if reading.offsets {
             self.offsets[index].clone()
         } else {
@@ -251,6 +283,8 @@ impl Archive {
             sink,
             threads: reading.threads,
             init: reading.init,
+            // As if all events of one location came before those of the next.
+            position: (index as u64) << 32,
             held: HeldEvents::default(),
         };
         let (mut read, mut left_out) = (0, 0);

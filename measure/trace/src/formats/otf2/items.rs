@@ -5,7 +5,7 @@ use downbeat_clock_core::{Global, Knot, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::events::Otf2Event;
-use super::sink::Sink;
+use super::sink::{EventSink, Sink};
 use super::{Archive, Otf2Error, ReadOptions};
 use crate::formats::definitions::LONGEST_NAME;
 use crate::formats::{Item, What};
@@ -117,8 +117,6 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
 }
 
 impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
-    type Error = E;
-
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
         let id = self
             .builder
@@ -142,14 +140,9 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
         Ok(id)
     }
 
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
-        let id = self
-            .builder
-            .add_communicator(members)
-            .map_err(|why| self.archive.trace_error(why))?;
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        self.take(&Item::Communicator { members: &members })?;
-        Ok(id)
+    /// Others see which of them are used.
+    fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, E> {
+        Ok(None)
     }
 
     fn begin_events(&mut self) -> Result<(), E> {
@@ -163,9 +156,24 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
             Ok(())
         }
     }
+}
+
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
+    type Error = E;
+
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
+        let id = self
+            .builder
+            .add_communicator(members)
+            .map_err(|why| self.archive.trace_error(why))?;
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        self.take(&Item::Communicator { members: &members })?;
+        Ok(id)
+    }
 
     fn push(
         &mut self,
+        _position: u64,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,

@@ -1,10 +1,12 @@
 //! Archives whose events ranks share.
 
-use crate::PartBuilder;
+use crate::{PartBuilder, TraceError};
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, ReadOptions};
+use super::files::globals;
 use super::sink::ReadError;
+use super::teams::Otf2Teams;
 use crate::formats::Unread;
 
 impl Archive {
@@ -30,20 +32,21 @@ impl Archive {
         reading: &ReadOptions,
         builder: &mut PartBuilder,
     ) -> Result<Origin, Unread<Otf2Error>> {
-        match self.read_into(reading, &mut **builder) {
-            Ok((locations, _)) => Ok(Origin {
-                locations,
-                offsets: reading.offsets,
-            }),
-            // Where the same event is the last one, a rank that could not take it was earlier.
-            Err(ReadError::Archive(why)) => Err(Unread {
-                after: 2 * builder.added() + 1,
-                why: Box::new(why),
-            }),
-            Err(ReadError::Sink(why)) => Err(Unread {
-                after: 2 * builder.added(),
-                why: Box::new(self.trace_error(why)),
-            }),
+        let unread = |after: usize, why: ReadError<TraceError>| Unread {
+            after: after as u64,
+            why: Box::new(why.into_error(|why| self.trace_error(why))),
+        };
+        let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), builder)
+            .map_err(|why| unread(0, why))?;
+        for index in 0..self.locations.len() {
+            if builder.owns(teams.locations[index]) {
+                let read = self.read_location(index, reading, &mut teams, builder);
+                read.map_err(|why| unread(index + 1, why))?;
+            }
         }
+        Ok(Origin {
+            locations: teams.locations,
+            offsets: reading.offsets,
+        })
     }
 }

@@ -1,38 +1,27 @@
 //! Destinations of an archive's events: a trace, or the items of a trace file.
 
-use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder, TraceError};
+use crate::builder::BuilderPart;
+use crate::{Action, CommunicatorId, LocationId, PartBuilder, Place, TraceBuilder, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::Otf2Error;
 use super::events::Otf2Event;
 
-/// Destination of definitions and events of an archive.
-pub(super) trait Sink {
-    /// Error of the destination.
+/// Takes the events of an archive.
+pub(super) trait EventSink {
+    /// Reason of a refusal.
     type Error;
 
-    /// Adds a location with its index in the archive.
-    fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, Self::Error>;
-
-    /// Adds a location that is another thread of the process of `rank`.
-    fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, Self::Error>;
-
-    /// Adds a communicator.
+    /// Takes a communicator.
     fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, Self::Error>;
 
-    /// Signals the end of the definitions.
-    fn begin_events(&mut self) -> Result<(), Self::Error> {
-        Ok(())
-    }
+    /// Announces at most this number of events of a location.
+    fn reserve(&mut self, _location: LocationId, _events: usize) {}
 
-    /// Reserves memory for at most this number of events of a location.
-    fn reserve(&mut self, _location: LocationId, _events: usize) -> Result<(), Self::Error> {
-        Ok(())
-    }
-
-    /// Adds an event, with its action.
+    /// Takes an event, and what it is to other locations; `position` is that of the event in the archive.
     fn push(
         &mut self,
+        position: u64,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
@@ -40,9 +29,26 @@ pub(super) trait Sink {
     ) -> Result<(), Self::Error>;
 }
 
-impl Sink for TraceBuilder {
-    type Error = TraceError;
+/// Takes the locations and communicators of an archive, and then its events.
+pub(super) trait Sink: EventSink {
+    /// Takes a location, by its index in the archive.
+    fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, Self::Error>;
 
+    /// Takes a location that is another thread of the process of `rank`.
+    fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, Self::Error>;
+
+    /// One communicator for the messages of all processes to themselves, unless each is to have its own when it is used.
+    fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, Self::Error> {
+        self.add_communicator(&[]).map(Some)
+    }
+
+    /// Announces that only events follow.
+    fn begin_events(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+impl Sink for TraceBuilder {
     fn add_location(&mut self, _index: usize, place: Place) -> Result<LocationId, TraceError> {
         self.add_location(place)
     }
@@ -50,26 +56,88 @@ impl Sink for TraceBuilder {
     fn add_thread(&mut self, _index: usize, rank: LocationId) -> Result<LocationId, TraceError> {
         self.add_thread(rank)
     }
+}
+
+impl EventSink for TraceBuilder {
+    type Error = TraceError;
 
     fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
         self.add_communicator(members)
     }
 
-    fn reserve(&mut self, location: LocationId, events: usize) -> Result<(), TraceError> {
+    fn reserve(&mut self, location: LocationId, events: usize) {
         // Unused memory is not taken from the system, and freed at the end.
         self.reserve(location, events, events);
-        Ok(())
     }
 
     #[inline]
     fn push(
         &mut self,
+        position: u64,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
         _event: Otf2Event,
     ) -> Result<(), TraceError> {
+        self.set_position(position);
         self.push(location, time, action)
+    }
+}
+
+/// All locations, and the events of one rank.
+impl Sink for PartBuilder {
+    fn add_location(&mut self, _index: usize, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
+    }
+
+    fn add_thread(&mut self, _index: usize, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+}
+
+impl EventSink for PartBuilder {
+    type Error = TraceError;
+
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
+    }
+
+    fn reserve(&mut self, location: LocationId, events: usize) {
+        self.reserve(location, events, events);
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+        _event: Otf2Event,
+    ) -> Result<(), TraceError> {
+        self.push(position, location, time, action)
+    }
+}
+
+/// The events of some processes, of which everything else is known.
+impl EventSink for BuilderPart<'_> {
+    type Error = TraceError;
+
+    fn add_communicator(&mut self, _: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        // All communicators were added before events were shared out.
+        Err(TraceError::TooManyCollectives)
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+        _event: Otf2Event,
+    ) -> Result<(), TraceError> {
+        self.push(position, location, time, action)
     }
 }
 

@@ -8,7 +8,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
 use super::events::Otf2Event;
-use super::sink::{ReadError, Sink};
+use super::sink::{EventSink, ReadError};
 use super::teams::Otf2Teams;
 
 /// Kind of an event that is held back until a later event tells its action.
@@ -33,6 +33,8 @@ pub(super) struct LocationStream<'a, S> {
     pub(super) threads: bool,
     /// If true, `MPI_Init` and `MPI_Finalize` are barriers.
     pub(super) init: bool,
+    /// Position of the next event in the archive.
+    pub(super) position: u64,
     /// Events that are held back.
     pub(super) held: HeldEvents,
 }
@@ -51,7 +53,7 @@ pub(super) struct HeldEvents {
     barriers: Vec<Option<CommunicatorId>>,
 }
 
-impl<S: Sink> LocationStream<'_, S> {
+impl<S: EventSink> LocationStream<'_, S> {
     /// Takes the next event.
     #[inline]
     pub(super) fn take(
@@ -101,9 +103,11 @@ impl<S: Sink> LocationStream<'_, S> {
             | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
+            let position = self.position;
+            self.position += 1;
             return self
                 .sink
-                .push(self.location, time, action, event)
+                .push(position, self.location, time, action, event)
                 .map_err(ReadError::Sink);
         }
         self.held.events.push((time, action, event));
@@ -129,7 +133,9 @@ impl<S: Sink> LocationStream<'_, S> {
     /// Passes on the events that were held back; those with unknown actions are internal.
     fn flush(&mut self) -> Result<(), S::Error> {
         for (time, action, event) in self.held.events.drain(..) {
-            self.sink.push(self.location, time, action, event)?;
+            self.sink
+                .push(self.position, self.location, time, action, event)?;
+            self.position += 1;
         }
         Ok(())
     }

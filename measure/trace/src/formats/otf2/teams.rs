@@ -8,17 +8,17 @@ use rustc_hash::FxHashMap;
 
 use super::Otf2Error;
 use super::definitions::{Otf2Communicator, Otf2Definitions, PARADIGM_MPI};
-use super::sink::{ReadError, Sink};
+use super::sink::{EventSink, ReadError, Sink};
 
 /// Communicator of an archive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Otf2Team {
     Within {
         id: CommunicatorId,
         members: Vec<LocationId>,
     },
-    /// Communicator of each location alone.
-    Own,
+    /// A communicator of each location alone: one for all of them, unless each has its own.
+    Own(Option<CommunicatorId>),
     Between {
         id: CommunicatorId,
         sides: [Vec<LocationId>; 2],
@@ -26,7 +26,7 @@ pub(super) enum Otf2Team {
 }
 
 /// Locations and communicators, shared by all locations while a trace is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Otf2Teams {
     teams: FxHashMap<u32, Otf2Team>,
     /// Communicators of one location each, created at their first use.
@@ -117,7 +117,7 @@ impl Otf2Teams {
                         id: sink.add_communicator(&members).map_err(ReadError::Sink)?,
                         members,
                     },
-                    None => Otf2Team::Own,
+                    None => Otf2Team::Own(sink.own_communicator().map_err(ReadError::Sink)?),
                 },
                 Otf2Communicator::Between([a, b]) => {
                     let sides = [
@@ -159,7 +159,7 @@ impl Otf2Teams {
     pub(super) fn within(&self, communicator: u32) -> Option<CommunicatorId> {
         match self.teams.get(&communicator)? {
             Otf2Team::Within { id, .. } => Some(*id),
-            Otf2Team::Own | Otf2Team::Between { .. } => None,
+            Otf2Team::Own(_) | Otf2Team::Between { .. } => None,
         }
     }
 
@@ -175,7 +175,7 @@ impl Otf2Teams {
     }
 
     /// Returns the other end of a message, and its communicator; `None` if it does not exist.
-    pub(super) fn peer<S: Sink>(
+    pub(super) fn peer<S: EventSink>(
         &mut self,
         sink: &mut S,
         location: LocationId,
@@ -191,7 +191,8 @@ impl Otf2Teams {
                 let other = usize::from(sides[0].contains(&own));
                 sides[other].get(rank).map(|&peer| (peer, *id))
             }
-            Some(Otf2Team::Own) if rank == 0 => {
+            Some(Otf2Team::Own(Some(id))) if rank == 0 => Some((own, *id)),
+            Some(Otf2Team::Own(None)) if rank == 0 => {
                 let id = match self.own.get(&(communicator, own)) {
                     Some(id) => *id,
                     None => sink.add_communicator(&[own])?,
@@ -199,7 +200,7 @@ impl Otf2Teams {
                 self.own.insert((communicator, own), id);
                 Some((own, id))
             }
-            Some(Otf2Team::Own) => None,
+            Some(Otf2Team::Own(_)) => None,
         })
     }
 }

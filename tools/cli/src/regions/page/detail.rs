@@ -6,7 +6,7 @@ use downbeat_regions::{
 };
 
 use super::{histogram, strip};
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::units::{count, counted};
 use downbeat_common::page::{HtmlTable, Page};
 
@@ -20,7 +20,7 @@ pub(super) fn write(
     id: &str,
     region: &RegionReport,
     ranks: u32,
-    unit: TickUnit,
+    unit: BinUnit,
     options: &TextOptions,
 ) {
     let Some(events) = &region.events else {
@@ -68,7 +68,7 @@ fn pictures(
     name: &str,
     events: &EventReport,
     ranks: u32,
-    unit: TickUnit,
+    unit: BinUnit,
 ) {
     let scale = histogram::HistogramScale::new(events, unit);
     let mut histograms = (1..).zip(&events.groups).map(|(number, group)| {
@@ -93,7 +93,7 @@ fn pictures(
 }
 
 /// Makes the table of groups, with short lists of ranks.
-fn legend(events: &EventReport, ranks: u32, unit: TickUnit) -> HtmlTable {
+fn legend(events: &EventReport, ranks: u32, unit: BinUnit) -> HtmlTable {
     let mut table = HtmlTable::of_text("Groups", ["group", "most events of", "ranks", "which"]);
     for (place, group) in events.groups.iter().enumerate() {
         let cells = [
@@ -145,7 +145,7 @@ fn listed(ranks: &RankSet, most: usize) -> String {
 }
 
 /// Makes the table of statistics, in the order of the paper.
-fn statistics(found: &EventReport, unit: TickUnit) -> HtmlTable {
+fn statistics(found: &EventReport, unit: BinUnit) -> HtmlTable {
     let threads = found.threads > 1;
     let mut table = HtmlTable::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
@@ -232,7 +232,7 @@ fn counts(found: &EventReport) -> String {
 }
 
 /// Makes the table of the bins of a group, longest events first.
-fn numbers(number: usize, group: &HistogramGroup, unit: TickUnit) -> HtmlTable {
+fn numbers(number: usize, group: &HistogramGroup, unit: BinUnit) -> HtmlTable {
     let caption = format!("Group {number}: events of a rank, by their length");
     let mut table = HtmlTable::of_numbers(
         &caption,

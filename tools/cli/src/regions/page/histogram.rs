@@ -4,7 +4,7 @@ use downbeat_regions::{BinCounts, EventReport, HistogramGroup};
 
 use super::strip;
 use downbeat_common::page::axis::Axis;
-use downbeat_common::page::bins::{self, TickUnit};
+use downbeat_common::page::bins::{self, BinUnit};
 use downbeat_common::page::frame::{Frame, data_width};
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units::{count, counted};
@@ -20,7 +20,7 @@ pub(super) struct HistogramScale {
 const HEIGHT: f64 = 150.0;
 
 impl HistogramScale {
-    pub(super) fn new(events: &EventReport, unit: TickUnit) -> Self {
+    pub(super) fn new(events: &EventReport, unit: BinUnit) -> Self {
         let bins = || events.groups.iter().flat_map(|group| &group.bins);
         let most = bins().map(|counts| counts.most.count).max().unwrap_or(1);
         let y = Axis::counts("events of a rank", most as f64, HEIGHT);
@@ -37,7 +37,7 @@ pub(super) fn picture(
     number: usize,
     group: &HistogramGroup,
     scale: &HistogramScale,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Picture {
     let colour = strip::colour(number - 1);
     let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], HEIGHT);
@@ -73,7 +73,7 @@ pub(super) fn picture(
     frame.finish(title, describe(group, unit))
 }
 
-fn describe(group: &HistogramGroup, unit: TickUnit) -> String {
+fn describe(group: &HistogramGroup, unit: BinUnit) -> String {
     let describe_bin = |counts: &BinCounts| {
         let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
         let [most, least] = [counts.most.count, counts.least.count].map(count);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
 
 use downbeat_common::page::axis::linear_ticks;
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
 use downbeat_common::page::style;
 use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, number, text_width};
@@ -58,7 +58,7 @@ pub(super) fn picture(
     name: &str,
     events: &EventReport,
     ranks: u32,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Option<Picture> {
     if ranks > MOST_RANKS {
         return None;
@@ -256,7 +256,7 @@ fn label_ranks(canvas: &mut Canvas, grid: &CellGrid, top: f64, ranks: u32, share
 fn classes(
     counts: &BTreeMap<RankCell, usize>,
     events: &EventReport,
-    unit: TickUnit,
+    unit: BinUnit,
 ) -> Vec<(String, String)> {
     let mut all = vec![];
     let mut rest = false;
@@ -283,7 +283,7 @@ fn classes(
     all
 }
 
-fn describe(events: &EventReport, ranks: u32, unit: TickUnit) -> String {
+fn describe(events: &EventReport, ranks: u32, unit: BinUnit) -> String {
     let describe_group = |(i, group): (usize, &HistogramGroup)| {
         let ranks = counted(group.ranks.len() as usize, "rank", "ranks");
         format!(
@@ -359,7 +359,7 @@ mod tests {
             "solve",
             events,
             ranks,
-            TickUnit::new(Duration::from_nanos(1)),
+            BinUnit::new(Duration::from_nanos(1)),
         );
         picture.map(|picture| picture.inline(1)).unwrap_or_default()
     }

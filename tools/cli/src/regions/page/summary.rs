@@ -2,7 +2,7 @@
 
 use downbeat_regions::{EventReport, ProfileReport, RegionReport, TextOptions};
 
-use downbeat_common::page::bins::TickUnit;
+use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units::{count, counted};
 use downbeat_common::page::{HtmlTable, Page};
@@ -14,7 +14,7 @@ pub(super) fn write(
     page: &mut Page,
     number: usize,
     report: &ProfileReport,
-    unit: TickUnit,
+    unit: BinUnit,
     options: &TextOptions,
 ) {
     let regions = report.regions();
@@ -66,7 +66,7 @@ pub(super) fn explain(page: &mut Page) {
 }
 
 /// Sentences on the longest and the most imbalanced region.
-fn headlines(regions: &[&RegionReport], unit: TickUnit) -> Vec<String> {
+fn headlines(regions: &[&RegionReport], unit: BinUnit) -> Vec<String> {
     let mut lines = vec![];
     let with_events = || {
         regions
@@ -119,7 +119,7 @@ fn conditions(report: &ProfileReport) -> String {
     )
 }
 
-fn cells(events: &EventReport, unit: TickUnit) -> [String; 8] {
+fn cells(events: &EventReport, unit: BinUnit) -> [String; 8] {
     let average = events.average_total();
     let ratio = events.greatest_total.total as f64 / average as f64;
     [

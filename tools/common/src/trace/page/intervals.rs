@@ -4,7 +4,7 @@ use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::{self, TickUnit};
+use crate::page::bins::{self, BinUnit};
 use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
@@ -22,8 +22,8 @@ const HISTOGRAMS: [(&str, &str, &str); 3] = [
 /// Horizontal offset between series, so that they do not hide each other.
 const APART: f64 = 7.0;
 
-fn unit() -> TickUnit {
-    TickUnit::new(Duration::from_nanos(1))
+fn unit() -> BinUnit {
+    BinUnit::new(Duration::from_nanos(1))
 }
 
 fn bins(found: &DeviationReport) -> [&[BinReport]; 3] {

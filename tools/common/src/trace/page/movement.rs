@@ -4,7 +4,7 @@ use downbeat_clock_core::{DecimalBin, Duration};
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::TickUnit;
+use crate::page::bins::BinUnit;
 use crate::page::frame::Frame;
 use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
 use crate::page::style;
@@ -115,7 +115,7 @@ fn words(level: i8, decade: u32) -> String {
     let begin = |level: i8| {
         let power = decade.checked_sub(u32::from(level.abs_diff(LEVELS)));
         power.map(|power| {
-            TickUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(10_u64.pow(power)))
+            BinUnit::new(Duration::from_nanos(1)).begin(DecimalBin::containing(10_u64.pow(power)))
         })
     };
     let back = if level < 0 { "back, " } else { "" };

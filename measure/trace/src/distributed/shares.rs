@@ -1,10 +1,6 @@
-//! Which events a rank keeps, and what it remembers of the others.
+//! Which rank keeps the events of which process.
 
-use downbeat_clock_core::{Global, Timestamp};
-
-use super::super::trace::{Location, NONE, check_time};
 use super::super::workers::balanced;
-use super::super::{EventId, LocationId, TraceError};
 
 /// Which rank keeps the events of which location: neighbouring processes, with all of their threads, so that all ranks have
 /// about as many events.
@@ -12,24 +8,6 @@ use super::super::{EventId, LocationId, TraceError};
 pub struct Shares {
     /// Of every location that stands for a process.
     owners: Vec<u32>,
-}
-
-/// What a rank keeps, and has seen of the rest.
-#[derive(Debug)]
-pub(crate) struct Keeping {
-    pub(super) rank: u32,
-    pub(super) shares: Shares,
-    /// Of every location.
-    others: Vec<Seen>,
-    /// How many events were added, of all locations.
-    added: u64,
-}
-
-/// What is remembered of a location whose events are not kept.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    events: u32,
-    last: Timestamp<Global>,
 }
 
 impl Shares {
@@ -63,64 +41,6 @@ impl Shares {
     /// Who keeps the events of a process, which is known by the location that stands for it; rank 0, if it is not known.
     pub(super) fn owner(&self, process: u32) -> u32 {
         self.owners.get(process as usize).copied().unwrap_or(0)
-    }
-}
-
-impl Keeping {
-    pub(super) fn new(shares: Shares, rank: u32) -> Self {
-        Self {
-            rank,
-            shares,
-            others: vec![],
-            added: 0,
-        }
-    }
-
-    /// Whether the events of a process are kept.
-    pub(crate) fn keeps(&self, process: u32) -> bool {
-        self.shares.owner(process) == self.rank
-    }
-
-    /// How many events were added.
-    pub(crate) fn added(&self) -> u64 {
-        self.added
-    }
-
-    /// Adds an event to a location of a process, whether it is kept or not.
-    pub(crate) fn add(
-        &mut self,
-        found: &mut Location,
-        process: u32,
-        this: LocationId,
-        time: Timestamp<Global>,
-    ) -> Result<EventId, TraceError> {
-        self.added += 1;
-        if self.keeps(process) {
-            return found.add(this, time);
-        }
-        if self.others.len() <= this.index() {
-            self.others.resize(
-                this.index() + 1,
-                Seen {
-                    events: 0,
-                    last: Timestamp::ORIGIN,
-                },
-            );
-        }
-        let seen = &mut self.others[this.index()];
-        if seen.events == NONE {
-            return Err(TraceError::TooManyEvents(this));
-        }
-        let event = EventId {
-            location: this,
-            event: seen.events,
-        };
-        check_time((seen.events > 0).then_some(seen.last), time, event)?;
-        *seen = Seen {
-            events: seen.events + 1,
-            last: time,
-        };
-        Ok(event)
     }
 }
 

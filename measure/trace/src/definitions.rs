@@ -1,0 +1,211 @@
+//! Locations, communicators and teams of threads: what events refer to.
+
+use rustc_hash::FxHashMap;
+
+use super::teams::{Participation, Seat, Statement, Track};
+use super::trace::Mark;
+use super::{
+    Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Place, TraceError,
+};
+
+/// All locations, communicators and teams of a trace.
+#[derive(Debug)]
+pub(crate) struct Definitions {
+    pub(crate) matching: Matching,
+    pub(crate) places: Vec<Place>,
+    /// For every location, the location that stands for its process: mostly itself.
+    pub(crate) processes: Vec<u32>,
+    /// For every team, the locations of its members in the order of their ranks.
+    members: Vec<Vec<u32>>,
+    /// Ranks by team and location.
+    ranks: FxHashMap<(u32, u32), u32>,
+}
+
+/// One end of the messages that do not overtake each other: to or from one process, in one communicator, with one tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ChannelEnd {
+    /// The process at the other end, by the location that stands for it.
+    pub(crate) peer: u32,
+    pub(crate) communicator: u32,
+    pub(crate) tag: i32,
+    /// True for the sender's end.
+    pub(crate) sends: bool,
+}
+
+impl ChannelEnd {
+    /// The same channel as its peer sees it; `process` is at this end.
+    pub(crate) const fn mirrored(self, process: u32) -> Self {
+        Self {
+            peer: process,
+            sends: !self.sends,
+            ..self
+        }
+    }
+}
+
+impl Definitions {
+    pub(crate) fn new(matching: Matching) -> Self {
+        Self {
+            matching,
+            places: vec![],
+            processes: vec![],
+            members: vec![],
+            ranks: FxHashMap::default(),
+        }
+    }
+
+    pub(crate) fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        let id = self.places.len() as u32;
+        if id == Mark::MOST_LOCATIONS {
+            return Err(TraceError::TooManyLocations);
+        }
+        self.places.push(place);
+        self.processes.push(id);
+        Ok(LocationId(id))
+    }
+
+    pub(crate) fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        let place = *self
+            .places
+            .get(rank.index())
+            .ok_or(TraceError::UnknownLocation(rank))?;
+        let process = self.processes[rank.index()];
+        let id = self.add_location(place)?;
+        self.processes[id.index()] = process;
+        Ok(id)
+    }
+
+    pub(crate) fn add_communicator(
+        &mut self,
+        members: &[LocationId],
+    ) -> Result<CommunicatorId, TraceError> {
+        if let Some(unknown) = members
+            .iter()
+            .find(|member| member.index() >= self.places.len())
+        {
+            return Err(TraceError::UnknownLocation(*unknown));
+        }
+        let team = u32::try_from(self.members.len()).map_err(|_| TraceError::TooManyCollectives)?;
+        for (rank, member) in (0..).zip(members) {
+            if self.ranks.insert((team, member.0), rank).is_some() {
+                return Err(TraceError::MemberTwice(*member));
+            }
+        }
+        self.members
+            .push(members.iter().map(|member| member.0).collect());
+        Ok(CommunicatorId(team))
+    }
+
+    /// The members of every team.
+    pub(crate) fn teams(&self) -> &[Vec<u32>] {
+        &self.members
+    }
+
+    pub(crate) fn members(&self, team: u32) -> &[u32] {
+        &self.members[team as usize]
+    }
+
+    /// The process of an event, by the location that stands for it.
+    pub(crate) fn process(&self, event: EventId) -> u32 {
+        self.processes[event.location.index()]
+    }
+
+    /// The channel of a send or receive, as its own process sees it.
+    #[inline]
+    pub(crate) fn channel(
+        &self,
+        event: EventId,
+        sends: bool,
+        peer: LocationId,
+        communicator: CommunicatorId,
+        tag: i32,
+    ) -> Result<ChannelEnd, TraceError> {
+        let peer = *self
+            .processes
+            .get(peer.index())
+            .ok_or(TraceError::UnknownPeer(event))?;
+        if communicator.index() >= self.members.len() {
+            return Err(TraceError::NotAMember {
+                event,
+                communicator,
+            });
+        }
+        Ok(ChannelEnd {
+            peer,
+            communicator: communicator.0,
+            tag,
+            sends,
+        })
+    }
+
+    /// The part that an event takes in the operations of a team; `None` if it takes none.
+    // To hand it over in memory takes longer than to find it.
+    #[inline(always)]
+    pub(crate) fn participation(
+        &self,
+        event: EventId,
+        action: Action,
+    ) -> Result<Option<Participation>, TraceError> {
+        let (team, track, enters) = match action {
+            Action::Internal | Action::Send { .. } | Action::Receive { .. } => return Ok(None),
+            Action::Enter { communicator } => (communicator, Track::Collective, true),
+            Action::Exit { communicator, .. } => (communicator, Track::Collective, false),
+            Action::Fork { team } => (team, Track::Fork, true),
+            Action::Begin { team } => (team, Track::Fork, false),
+            Action::End { team } => (team, Track::Join, true),
+            Action::Join { team } => (team, Track::Join, false),
+        };
+        let no_member = TraceError::NotAMember {
+            event,
+            communicator: team,
+        };
+        let seat = self.seat(team, event.location.0).ok_or(no_member)?;
+        let by_root = |kind| {
+            Some(Statement {
+                kind,
+                root: seat.rank,
+                sent: true,
+                received: true,
+            })
+        };
+        let statement = match action {
+            Action::Exit {
+                kind,
+                root,
+                sent,
+                received,
+                ..
+            } => {
+                if kind.has_root() && root as usize >= self.members(seat.team).len() {
+                    return Err(TraceError::OtherRoot {
+                        event,
+                        other: event,
+                    });
+                }
+                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
+                Some(Statement {
+                    kind,
+                    root,
+                    sent: sent && counts,
+                    received: received && counts,
+                })
+            }
+            Action::Fork { .. } => by_root(CollectiveKind::Fork),
+            Action::Join { .. } => by_root(CollectiveKind::Join),
+            _ => None,
+        };
+        Ok(Some(Participation {
+            track,
+            seat,
+            enters,
+            statement,
+        }))
+    }
+
+    /// The seat of a location in a team, or else that of the location that stands for its process.
+    fn seat(&self, team: CommunicatorId, location: u32) -> Option<Seat> {
+        let rank = |location| self.ranks.get(&(team.0, location)).copied();
+        let rank = rank(location).or_else(|| rank(self.processes[location as usize]))?;
+        Some(Seat { team: team.0, rank })
+    }
+}

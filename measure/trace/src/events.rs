@@ -1,0 +1,132 @@
+//! The events of one process while they are added: whatever does not depend on other processes is done here, so that
+//! threads and ranks can add those of different processes at the same time.
+
+use downbeat_clock_core::{Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::channels::LocationChannels;
+use super::definitions::Definitions;
+use super::teams::{Column, Participation, Track};
+use super::trace::{Location, Mark, NONE, Role};
+use super::{Action, EventId, LocationId, Place, TraceError};
+
+/// The operations of the members of a process: by team, track and rank.
+pub(super) type Columns = FxHashMap<(u32, Track, u32), Column>;
+
+/// The events of all locations of a process.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessEvents {
+    pub(super) locations: Vec<LocationEvents>,
+    pub(super) columns: Columns,
+}
+
+/// The events of a location.
+#[derive(Debug)]
+pub(super) struct LocationEvents {
+    pub(super) id: LocationId,
+    pub(super) events: Location,
+    pub(super) channels: LocationChannels,
+}
+
+impl ProcessEvents {
+    /// Adds a location; the index of it here.
+    pub(super) fn add(&mut self, id: LocationId, place: Place) -> u32 {
+        let events = Location {
+            place,
+            times: vec![],
+            marks: vec![],
+        };
+        let channels = LocationChannels::default();
+        self.locations.push(LocationEvents {
+            id,
+            events,
+            channels,
+        });
+        self.locations.len() as u32 - 1
+    }
+
+    pub(super) fn reserve(&mut self, index: u32, events: usize, marks: usize) {
+        let found = &mut self.locations[index as usize];
+        found.events.times.reserve_exact(events);
+        found.events.marks.reserve_exact(marks);
+        found.channels.reserve(marks);
+    }
+
+    /// Adds an event to the location of this index; `position` is that of the event in the whole trace.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        definitions: &Definitions,
+        index: u32,
+        position: u64,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        let is_one = self.locations.len() == 1;
+        let found = &mut self.locations[index as usize];
+        let event = found.events.add(found.id, time)?;
+        let (sends, peer, communicator, tag) = match action {
+            Action::Internal => return Ok(()),
+            Action::Send {
+                to,
+                communicator,
+                tag,
+            } => (true, to, communicator, tag),
+            Action::Receive {
+                from,
+                communicator,
+                tag,
+            } => (false, from, communicator, tag),
+            _ => return self.collective(definitions, index, position, event, action),
+        };
+        let end = definitions.channel(event, sends, peer, communicator, tag)?;
+        let role = if sends { Role::Send } else { Role::Receive };
+        found
+            .events
+            .marks
+            .push(Mark::new(event.event, role, 0, NONE));
+        found.channels.add(end, (!is_one).then_some(position));
+        Ok(())
+    }
+
+    fn collective(
+        &mut self,
+        definitions: &Definitions,
+        index: u32,
+        position: u64,
+        event: EventId,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        let Some(part) = definitions.participation(event, action)? else {
+            return Ok(());
+        };
+        let Participation {
+            track,
+            seat,
+            enters,
+            statement,
+        } = part;
+        let column = self
+            .columns
+            .entry((seat.team, track, seat.rank))
+            .or_default();
+        let marks = &mut self.locations[index as usize].events.marks;
+        let mark = marks.len() as u32;
+        if enters {
+            column.enter(event, position, statement, mark);
+            marks.push(Mark::new(event.event, Role::Enter, seat.rank, NONE));
+            return Ok(());
+        }
+        let (sends, receives) = statement.map_or((true, true), |says| says.role_of(seat.rank));
+        let enter = column.exit(track, event, position, statement, receives.then_some(mark))?;
+        if !sends && *enter != NONE {
+            let mark = &mut marks[*enter as usize];
+            *mark = mark.alone();
+            *enter = NONE;
+        }
+        if receives {
+            marks.push(Mark::new(event.event, Role::Exit, seat.rank, NONE));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,370 @@
+//! Binary traces whose events are in chunks: read by locations, on several threads or by ranks, and copied with other times
+//! without looking at anything else.
+//!
+//! Here it is only found out that something is wrong: what that is, a reader of the file in its order says.
+
+use std::fs::File;
+use std::path::Path;
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::{FileError, Flaw, NewFile, open};
+
+use super::Sessions;
+use super::binary::{self, ReadState, Scratch, WriteState};
+use super::bytes::{Bytes, Input, put_signed};
+use super::chunk::{ChunkEvents, ChunkHead};
+use super::definitions::{Definitions, Known};
+use super::file::{Numbers, changed, samples_of};
+use super::index::{LocationLoad, TraceIndex};
+use super::item::Item;
+use crate::builder::BuilderPart;
+use crate::workers::share;
+use crate::{Action, LocationId, PartBuilder, TraceError};
+
+/// The reason why a file is to be read in its order.
+#[derive(Debug)]
+pub(super) struct InOrder;
+
+impl<E: Into<Flaw>> From<E> for InOrder {
+    fn from(_: E) -> Self {
+        Self
+    }
+}
+
+/// A chunk of a file.
+#[derive(Clone, Copy, Debug)]
+struct ChunkPlace {
+    /// The offset of its head.
+    offset: u64,
+    /// The position of its first event in the trace.
+    position: u64,
+    known: Known,
+}
+
+/// The chunks of a file.
+#[derive(Debug)]
+pub(super) struct Layout {
+    chunks: Vec<ChunkPlace>,
+    pub(super) loads: Vec<LocationLoad>,
+}
+
+/// Takes events of some locations.
+pub(super) trait EventTarget {
+    fn has(&self, location: LocationId) -> bool;
+
+    fn take(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError>;
+}
+
+impl EventTarget for BuilderPart<'_> {
+    fn has(&self, location: LocationId) -> bool {
+        self.has(location)
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        self.push(position, location, time, action)
+    }
+}
+
+impl EventTarget for PartBuilder {
+    fn has(&self, location: LocationId) -> bool {
+        self.owns(location)
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        self.push(position, location, time, action)
+    }
+}
+
+/// Opens a file behind its first bytes, if its events are in chunks.
+fn open_chunked(path: &Path) -> Result<Bytes<File>, InOrder> {
+    let mut bytes = Bytes::new(open(path).map_err(|_| InOrder)?);
+    let start = bytes.block(binary::MAGIC.len() as u64 + 1)?;
+    match start.strip_prefix(&binary::MAGIC) {
+        Some([binary::VERSION]) => Ok(bytes),
+        _ => Err(InOrder),
+    }
+}
+
+impl Layout {
+    /// Reads everything but events, which `take` is told of.
+    pub(super) fn read(
+        path: &Path,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), String>,
+    ) -> Result<Self, InOrder> {
+        let mut bytes = open_chunked(path)?;
+        let length = std::fs::metadata(path)?.len();
+        let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
+        let (mut definitions, mut position) = (Definitions::default(), 0_u64);
+        let (mut chunks, mut found) = (vec![], TraceIndex::default());
+        loop {
+            let offset = bytes.offset();
+            match bytes.byte()? {
+                binary::tag::CHUNK => {
+                    found.chunks.push(offset);
+                    let place = ChunkPlace {
+                        offset: bytes.offset(),
+                        position,
+                        known: definitions.known(),
+                    };
+                    chunks.push(place);
+                    let head = ChunkHead::read(&mut bytes, definitions.locations())?;
+                    position += head.events();
+                    found
+                        .locations
+                        .resize(definitions.locations() as usize, Default::default());
+                    for block in &head.blocks {
+                        found.locations[block.location as usize].events += u64::from(block.events);
+                    }
+                    let end = head.offset + head.data as u64;
+                    if end > length {
+                        return Err(InOrder);
+                    }
+                    bytes.go_to(end)?;
+                }
+                binary::tag::END => {
+                    let events = bytes.number()?;
+                    let index = TraceIndex::read(&mut bytes)?;
+                    found
+                        .locations
+                        .resize(definitions.locations() as usize, Default::default());
+                    let fits = |(found, load): (&LocationLoad, &LocationLoad)| {
+                        found.events == load.events && load.marks <= load.events
+                    };
+                    let agrees = events == position
+                        && index.chunks == found.chunks
+                        && index.locations.len() == found.locations.len()
+                        && found.locations.iter().zip(&index.locations).all(fits);
+                    if !agrees || bytes.next()?.is_some() {
+                        return Err(InOrder);
+                    }
+                    return Ok(Self {
+                        chunks,
+                        loads: index.locations,
+                    });
+                }
+                tag => {
+                    let item = binary::definition(
+                        &mut bytes,
+                        tag,
+                        offset,
+                        &mut state,
+                        &definitions,
+                        &mut scratch,
+                    )?;
+                    definitions
+                        .take(&item)
+                        .and_then(|()| take(&item))
+                        .map_err(|_| InOrder)?;
+                }
+            }
+        }
+    }
+
+    /// Reads the events of the locations that the target has.
+    pub(super) fn read_events(
+        &self,
+        path: &Path,
+        numbers: &Numbers,
+        target: &mut impl EventTarget,
+    ) -> Result<(), InOrder> {
+        let mut bytes = open_chunked(path)?;
+        let (mut text, mut own) = (String::new(), vec![]);
+        for chunk in &self.chunks {
+            bytes.go_to(chunk.offset)?;
+            let head = ChunkHead::read(&mut bytes, self.loads.len() as u32)?;
+            own.clear();
+            own.extend(head.blocks.iter().map(|block| {
+                numbers
+                    .location(block.location)
+                    .is_some_and(|location| target.has(location))
+            }));
+            let blocks = head.blocks.iter().zip(&own);
+            let mut blocks = blocks.filter(|(_, own)| **own).map(|(block, _)| block);
+            let Some(first) = blocks.next() else { continue };
+            let (start, end) = (
+                first.times.start,
+                blocks.next_back().unwrap_or(first).actions.end,
+            );
+            bytes.go_to(head.offset + start as u64)?;
+            let data = bytes.block((end - start) as u64)?;
+            let mut events = ChunkEvents::new(head, data, start);
+            let mut position = chunk.position;
+            while let Some((block, count)) = events.next_run()? {
+                if !own[block] {
+                    position += u64::from(count);
+                    continue;
+                }
+                let location = events.location(block);
+                for _ in 0..count {
+                    let (_, time, what) = events.event(block, &mut text)?;
+                    chunk.known.event(location, what).map_err(|_| InOrder)?;
+                    let (location, action) = numbers.of(location, what).ok_or(InOrder)?;
+                    let time = Timestamp::from_nanos(time);
+                    target
+                        .take(position, location, time, action)
+                        .map_err(|_| InOrder)?;
+                    position += 1;
+                }
+            }
+            for block in (0..own.len()).filter(|block| own[*block]) {
+                events.check_end(block)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies a trace with other times of events and other local times of samples, on this number of threads; everything else
+/// stays as it is.
+pub(super) fn copy(
+    [from, to]: [&Path; 2],
+    times: &[impl AsRef<[Timestamp<Global>]> + Sync],
+    sessions: &Sessions,
+    workers: usize,
+) -> Result<Result<(), FileError>, InOrder> {
+    let mut samples = samples_of(sessions);
+    let layout = {
+        let mut locations = 0;
+        Layout::read(from, |item| {
+            locations += u32::from(matches!(item, Item::Location { .. } | Item::Thread { .. }));
+            Ok(())
+        })?
+    };
+    let fits =
+        |(load, times): (&LocationLoad, &[Timestamp<Global>])| load.events == times.len() as u64;
+    if layout.loads.len() != times.len()
+        || !layout
+            .loads
+            .iter()
+            .zip(times.iter().map(AsRef::as_ref))
+            .all(fits)
+    {
+        return Ok(Err(changed(from)));
+    }
+    let mut bytes = open_chunked(from)?;
+    let mut file = match NewFile::create(to) {
+        Ok(file) => file,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut writing = WriteState::default();
+    let mut buffer = binary::MAGIC.to_vec();
+    buffer.push(binary::VERSION);
+    let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
+    let mut definitions = Definitions::default();
+    let mut next = vec![0_usize; times.len()];
+    let mut batch: Vec<Copying> = vec![];
+    loop {
+        let offset = bytes.offset();
+        let tag = bytes.byte()?;
+        if tag == binary::tag::CHUNK {
+            let head = ChunkHead::read(&mut bytes, definitions.locations())?;
+            let data = bytes.block(head.data as u64)?;
+            let starts = head.blocks.iter().map(|block| {
+                let next = &mut next[block.location as usize];
+                *next += block.events as usize;
+                *next - block.events as usize
+            });
+            let starts = starts.collect();
+            batch.push(Copying { head, data, starts });
+        }
+        if tag != binary::tag::CHUNK || batch.len() == workers.max(1) {
+            let copied = share(std::mem::take(&mut batch), |_, chunk| chunk.with(times));
+            for chunk in copied {
+                writing.begin_chunk(&mut buffer);
+                buffer.extend_from_slice(&chunk);
+                writing.written += buffer.len() as u64;
+                if let Err(why) = file.write(&mut buffer) {
+                    return Ok(Err(why));
+                }
+            }
+        }
+        match tag {
+            binary::tag::CHUNK => {}
+            binary::tag::END => {
+                if samples.iter_mut().any(|rest| rest.next().is_some()) {
+                    return Ok(Err(changed(from)));
+                }
+                let events = layout.loads.iter().map(|load| load.events).sum();
+                // Locations were counted as they were defined, and their events are those of the file.
+                writing.index.locations.clone_from(&layout.loads);
+                binary::write_end(&mut buffer, events, &mut writing);
+                return Ok(file.write(&mut buffer).and_then(|()| file.finish()));
+            }
+            tag => {
+                let mut item = binary::definition(
+                    &mut bytes,
+                    tag,
+                    offset,
+                    &mut state,
+                    &definitions,
+                    &mut scratch,
+                )?;
+                definitions.take(&item).map_err(|_| InOrder)?;
+                if let Item::Sample {
+                    location, local, ..
+                } = &mut item
+                {
+                    let samples = samples.get_mut(*location as usize).ok_or(InOrder)?;
+                    *local = samples.next().ok_or(InOrder)?.at;
+                }
+                binary::write(&mut buffer, &item, &mut writing);
+            }
+        }
+    }
+}
+
+/// A chunk that is copied, and where the times of its blocks begin among those of their locations.
+struct Copying {
+    head: ChunkHead,
+    data: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl Copying {
+    /// The chunk with other times.
+    fn with(self, times: &[impl AsRef<[Timestamp<Global>]>]) -> Vec<u8> {
+        let Self { head, data, starts } = self;
+        let encoded: Vec<Vec<u8>> = head
+            .blocks
+            .iter()
+            .zip(starts)
+            .map(|(block, start)| {
+                let times = &times[block.location as usize].as_ref()[start..];
+                let mut encoded = Vec::with_capacity(block.times.len() + 16);
+                let mut last = 0;
+                for time in &times[..block.events as usize] {
+                    put_signed(&mut encoded, time.as_nanos().wrapping_sub(last));
+                    last = time.as_nanos();
+                }
+                encoded
+            })
+            .collect();
+        let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 64);
+        head.write(&mut chunk, &encoded);
+        for (block, times) in head.blocks.iter().zip(encoded) {
+            chunk.extend_from_slice(&times);
+            chunk.extend_from_slice(&data[block.actions.clone()]);
+        }
+        chunk
+    }
+}

@@ -1,0 +1,321 @@
+//! Events of a binary trace in chunks: in each, those of a location are together, times apart from everything else, so that
+//! a reader can skip locations, and a writer can replace times without looking at the rest.
+//!
+//! ```text
+//! chunk  number of blocks; for each block: location, events, bytes of times, bytes of actions;
+//!        bytes of the order; the order; for each block: times, actions
+//! order  runs of events of one block: (events - 1) * blocks + index of the block
+//! times  differences to the event of the block before, from 0
+//! ```
+
+use std::ops::Range;
+
+use downbeat_files::Flaw;
+
+use super::binary::{read_action, write_action};
+use super::bytes::{Input, Slice, put, put_signed};
+use super::item::What;
+
+/// A chunk has at most this number of events.
+const MOST_EVENTS: usize = 1 << 18;
+
+/// Collects events until they make a chunk.
+#[derive(Debug, Default)]
+pub(super) struct ChunkWriter {
+    /// For every location, its events in this chunk.
+    blocks: Vec<BlockWriter>,
+    /// The locations that have any.
+    used: Vec<u32>,
+    /// Runs of events of one location.
+    runs: Vec<(u32, u32)>,
+    events: usize,
+}
+
+#[derive(Debug, Default)]
+struct BlockWriter {
+    events: u32,
+    last: i64,
+    times: Vec<u8>,
+    actions: Vec<u8>,
+}
+
+impl ChunkWriter {
+    /// Adds an event; true if the chunk is to be written now.
+    pub(super) fn push(&mut self, location: u32, time: i64, what: What<'_>) -> bool {
+        if self.blocks.len() <= location as usize {
+            self.blocks
+                .resize_with(location as usize + 1, BlockWriter::default);
+        }
+        let block = &mut self.blocks[location as usize];
+        if block.events == 0 {
+            self.used.push(location);
+        }
+        block.events += 1;
+        put_signed(&mut block.times, time.wrapping_sub(block.last));
+        block.last = time;
+        write_action(&mut block.actions, what);
+        match self.runs.last_mut() {
+            Some((last, count)) if *last == location => *count += 1,
+            _ => self.runs.push((location, 1)),
+        }
+        self.events += 1;
+        self.events == MOST_EVENTS
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Writes the chunk, and begins another one.
+    pub(super) fn write(&mut self, to: &mut Vec<u8>) {
+        let mut used = std::mem::take(&mut self.used);
+        used.sort_unstable();
+        let blocks = used.len() as u64;
+        put(to, blocks);
+        for location in &used {
+            let block = &self.blocks[*location as usize];
+            put(to, (*location).into());
+            put(to, block.events.into());
+            put(to, block.times.len() as u64);
+            put(to, block.actions.len() as u64);
+        }
+        let mut order = Vec::with_capacity(self.runs.len() * 2);
+        let mut indices = vec![0; self.blocks.len()];
+        for (index, location) in (0..).zip(&used) {
+            indices[*location as usize] = index;
+        }
+        for (location, events) in self.runs.drain(..) {
+            put(
+                &mut order,
+                u64::from(events - 1) * blocks + indices[location as usize],
+            );
+        }
+        put(to, order.len() as u64);
+        to.append(&mut order);
+        for location in used {
+            let block = &mut self.blocks[location as usize];
+            to.append(&mut block.times);
+            to.append(&mut block.actions);
+            (block.events, block.last) = (0, 0);
+        }
+        self.events = 0;
+    }
+}
+
+/// A block of a chunk.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) location: u32,
+    pub(super) events: u32,
+    /// Where its times and actions are in the data of the chunk.
+    pub(super) times: Range<usize>,
+    pub(super) actions: Range<usize>,
+}
+
+/// The beginning of a chunk: everything but the times and actions.
+#[derive(Debug)]
+pub(super) struct ChunkHead {
+    pub(super) blocks: Vec<Block>,
+    pub(super) order: Vec<u8>,
+    /// Number of bytes of times and actions, and their offset in the file.
+    pub(super) data: usize,
+    pub(super) offset: u64,
+}
+
+impl ChunkHead {
+    /// Reads it; there are so many locations.
+    pub(super) fn read(input: &mut impl Input, locations: u32) -> Result<Self, Flaw> {
+        let start = input.offset();
+        let bad = |why: &str| Flaw::Byte(start, format!("a chunk of events {why}"));
+        let count = input.number()?;
+        if count == 0 || count > locations.into() {
+            return Err(bad("has no block, or more blocks than there are locations"));
+        }
+        let (mut blocks, mut data, mut next) = (Vec::new(), 0_usize, 0);
+        for _ in 0..count {
+            let location = input.u32("the number of a location")?;
+            let events = input.u32("a number of events")?;
+            if location < next || location >= locations || events == 0 {
+                return Err(bad("has blocks that are empty or out of order"));
+            }
+            next = location + 1;
+            let mut part = || -> Result<Range<usize>, Flaw> {
+                let length = usize::try_from(input.number()?).ok();
+                let end = length.and_then(|length| data.checked_add(length));
+                let end = end.filter(|end| *end <= isize::MAX as usize);
+                let range = data..end.ok_or_else(|| bad("is too long"))?;
+                data = range.end;
+                Ok(range)
+            };
+            let (times, actions) = (part()?, part()?);
+            let least = times.len().min(actions.len());
+            if (events as usize) > least {
+                return Err(bad("has more events than bytes"));
+            }
+            blocks.push(Block {
+                location,
+                events,
+                times,
+                actions,
+            });
+        }
+        let order = input.number()?;
+        let order = input.block(order)?;
+        Ok(Self {
+            blocks,
+            order,
+            data,
+            offset: input.offset(),
+        })
+    }
+
+    /// Writes it, with other lengths of times.
+    pub(super) fn write(&self, to: &mut Vec<u8>, times: &[Vec<u8>]) {
+        put(to, self.blocks.len() as u64);
+        for (block, times) in self.blocks.iter().zip(times) {
+            put(to, block.location.into());
+            put(to, block.events.into());
+            put(to, times.len() as u64);
+            put(to, block.actions.len() as u64);
+        }
+        put(to, self.order.len() as u64);
+        to.extend_from_slice(&self.order);
+    }
+
+    pub(super) fn events(&self) -> u64 {
+        self.blocks
+            .iter()
+            .map(|block| u64::from(block.events))
+            .sum()
+    }
+}
+
+/// The events of a chunk, or of some of its blocks, in their order.
+#[derive(Debug)]
+pub(super) struct ChunkEvents {
+    head: ChunkHead,
+    /// Where the next run is in the order.
+    next: usize,
+    /// The block of the run, and how many of its events are left.
+    run: (usize, u32),
+    /// The blocks from the first one that is looked at.
+    data: Vec<u8>,
+    start: usize,
+    cursors: Vec<BlockCursor>,
+}
+
+/// Where the next event of a block is in the data.
+#[derive(Clone, Copy, Debug)]
+struct BlockCursor {
+    times: usize,
+    actions: usize,
+    last: i64,
+    left: u32,
+}
+
+impl ChunkEvents {
+    /// `data` has the blocks from one that begins at `start` on, as far as they are looked at.
+    pub(super) fn new(head: ChunkHead, data: Vec<u8>, start: usize) -> Self {
+        let cursor = |block: &Block| BlockCursor {
+            times: block.times.start,
+            actions: block.actions.start,
+            last: 0,
+            left: block.events,
+        };
+        let cursors = head.blocks.iter().map(cursor).collect();
+        Self {
+            head,
+            next: 0,
+            run: (0, 0),
+            data,
+            start,
+            cursors,
+        }
+    }
+
+    /// The block of the next event, by its index; `None` at the end.
+    #[inline]
+    pub(super) fn next_block(&mut self) -> Result<Option<usize>, Flaw> {
+        if self.run.1 == 0 {
+            match self.next_run()? {
+                Some(run) => self.run = run,
+                None => return Ok(None),
+            }
+        }
+        self.run.1 -= 1;
+        Ok(Some(self.run.0))
+    }
+
+    /// The next run of events of one block: its index, and the number of events. `None` at the end.
+    pub(super) fn next_run(&mut self) -> Result<Option<(usize, u32)>, Flaw> {
+        let base = self.head.offset - self.head.order.len() as u64;
+        let mut order = Slice::new(&self.head.order, self.next, base);
+        if order.is_at_end() {
+            let rest = self.cursors.iter().position(|cursor| cursor.left > 0);
+            return match rest {
+                None => Ok(None),
+                Some(_) => Err(order.flaw("the order of events ends before the events")),
+            };
+        }
+        let run = order.number()?;
+        let blocks = self.cursors.len() as u64;
+        let (index, events) = ((run % blocks) as usize, run / blocks);
+        let flaw = order.flaw("the order has more events of a location than there are");
+        self.next = order.at();
+        let cursor = &mut self.cursors[index];
+        match u32::try_from(events)
+            .ok()
+            .and_then(|events| cursor.left.checked_sub(events + 1))
+        {
+            Some(left) => {
+                cursor.left = left;
+                Ok(Some((index, events as u32 + 1)))
+            }
+            None => Err(flaw),
+        }
+    }
+
+    pub(super) fn location(&self, block: usize) -> u32 {
+        self.head.blocks[block].location
+    }
+
+    /// Reads the next event of a block: its time, and what it is. Also gives its offset in the file.
+    #[inline]
+    pub(super) fn event<'a>(
+        &mut self,
+        block: usize,
+        text: &'a mut String,
+    ) -> Result<(u64, i64, What<'a>), Flaw> {
+        let (found, cursor) = (&self.head.blocks[block], &mut self.cursors[block]);
+        let base = self.head.offset + self.start as u64;
+        let within = |range: &Range<usize>, at: usize| {
+            let end = (range.end - self.start).min(self.data.len());
+            Slice::new(&self.data[..end], at - self.start, base)
+        };
+        let mut times = within(&found.times, cursor.times);
+        let time = cursor.last.wrapping_add(times.signed()?);
+        (cursor.times, cursor.last) = (times.at() + self.start, time);
+        let mut actions = within(&found.actions, cursor.actions);
+        let offset = actions.offset();
+        let what = read_action(&mut actions, text)?;
+        cursor.actions = actions.at() + self.start;
+        Ok((offset, time, what))
+    }
+
+    /// Makes sure that nothing is left of a block whose events were read.
+    pub(super) fn check_end(&self, block: usize) -> Result<(), Flaw> {
+        let (found, cursor) = (&self.head.blocks[block], &self.cursors[block]);
+        if cursor.times == found.times.end && cursor.actions == found.actions.end {
+            return Ok(());
+        }
+        let offset = self.head.offset + cursor.actions as u64;
+        Err(Flaw::Byte(
+            offset,
+            "a block has more bytes than its events".to_owned(),
+        ))
+    }
+
+    pub(super) fn blocks(&self) -> usize {
+        self.cursors.len()
+    }
+}

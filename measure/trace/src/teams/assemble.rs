@@ -1,0 +1,280 @@
+//! Operations put together from the parts of their members, also where some are missing.
+
+use std::collections::BTreeMap;
+
+use super::{Column, MemberOperation, Progress, Summary, Track, sends};
+use crate::definitions::Definitions;
+use crate::events::Columns;
+use crate::trace::{Instance, LeftOut, Location, NONE, Slot};
+use crate::{EventId, LocationId, TraceError};
+
+/// An operation: its team, its track, and its index there.
+pub(crate) type OperationKey = [u32; 3];
+
+/// The operations of a team on one track.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    /// Numbers of operations that each member entered and left.
+    pub(crate) counts: Vec<(u32, u32)>,
+    pub(crate) summaries: Vec<Summary>,
+    /// Parts of the members whose events are known here, by their ranks.
+    columns: Vec<(u32, Column)>,
+}
+
+/// All operations, by team and track.
+#[derive(Debug)]
+pub(crate) struct Tracks(pub(crate) BTreeMap<(u32, Track), Operations>);
+
+/// The operations of a trace, in the order of their first events, and their members.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) slots: Vec<Slot>,
+    /// For each operation, the position of its first event in the whole trace.
+    pub(crate) names: Vec<u64>,
+}
+
+impl Operations {
+    /// Nothing yet, of a team with so many members.
+    pub(crate) fn new(members: usize) -> Self {
+        Self {
+            counts: vec![(0, 0); members],
+            summaries: vec![],
+            columns: vec![],
+        }
+    }
+
+    fn add(&mut self, rank: u32, column: Column) {
+        let counts = (column.entered, column.left);
+        self.counts[rank as usize] = counts;
+        for (index, part) in (0..).zip(&column.operations) {
+            self.merge(index, &Summary::of_member(part, index, counts));
+        }
+        self.columns.push((rank, column));
+    }
+
+    /// Adds what other members say of the operation of this index, which is known or the next one.
+    pub(crate) fn merge(&mut self, index: u32, summary: &Summary) {
+        match self.summaries.get_mut(index as usize) {
+            Some(known) => known.merge(summary),
+            None => self.summaries.push(*summary),
+        }
+    }
+}
+
+impl Tracks {
+    /// The operations of members of some processes.
+    pub(crate) fn new(
+        definitions: &Definitions,
+        processes: impl IntoIterator<Item = Columns>,
+    ) -> Self {
+        let mut tracks: BTreeMap<(u32, Track), Operations> = BTreeMap::new();
+        for ((team, track, rank), column) in processes.into_iter().flatten() {
+            let members = definitions.members(team).len();
+            tracks
+                .entry((team, track))
+                .or_insert_with(|| Operations::new(members))
+                .add(rank, column);
+        }
+        for operations in tracks.values_mut() {
+            operations.columns.sort_unstable_by_key(|(rank, _)| *rank);
+        }
+        Self(tracks)
+    }
+
+    /// The first event that states another kind or root than one before it: its position, and the error.
+    pub(crate) fn first_disagreement(&self) -> Option<(u64, TraceError)> {
+        let all = self.0.values().flat_map(|operations| &operations.summaries);
+        all.filter_map(Summary::disagreement)
+            .min_by_key(|(position, _)| *position)
+    }
+
+    /// The first operation that is incomplete, and its error; none, if only the rank that has its events can tell.
+    pub(crate) fn first_incomplete(
+        &self,
+        definitions: &Definitions,
+        locations: &[Location],
+    ) -> Option<(OperationKey, Option<TraceError>)> {
+        for ((team, track), operations) in &self.0 {
+            let members = definitions.members(*team);
+            for (index, summary) in (0..).zip(&operations.summaries) {
+                let progress = Progress::from(summary);
+                if progress.is_complete(&summary.instance(*team, members.len() as u32)) {
+                    continue;
+                }
+                let enters = |rank: usize| operations.enter(rank, index, locations);
+                let why = progress.refusal(*track, index, members, &operations.counts, enters);
+                return Some(([*team, *track as u32, index], why));
+            }
+        }
+        None
+    }
+
+    /// Puts the operations together, and makes the best of those that are incomplete. Of a team whose members are `kept`
+    /// in part, only these have slots, and all of them do.
+    pub(crate) fn assemble(
+        self,
+        definitions: &Definitions,
+        kept: impl Fn(u32) -> Option<Vec<u32>>,
+        locations: &mut [Location],
+        left_out: &mut LeftOut,
+    ) -> Result<Assembled, TraceError> {
+        let tracks: Vec<_> = self.0.into_iter().collect();
+        let mut order: Vec<(u64, usize, usize)> = vec![];
+        for (number, (_, operations)) in tracks.iter().enumerate() {
+            let firsts = operations.summaries.iter().map(|summary| summary.first.0);
+            order.extend(
+                firsts
+                    .enumerate()
+                    .map(|(index, position)| (position, number, index)),
+            );
+        }
+        order.sort_unstable();
+        u32::try_from(order.len()).map_err(|_| TraceError::TooManyCollectives)?;
+        let kept: Vec<_> = tracks.iter().map(|((team, _), _)| kept(*team)).collect();
+        let mut assembled = Assembled {
+            instances: Vec::with_capacity(order.len()),
+            slots: Vec::with_capacity(tracks.iter().map(|(_, of)| of.parts()).sum()),
+            names: Vec::with_capacity(order.len()),
+        };
+        for (position, number, index) in order {
+            let ((team, _), operations) = &tracks[number];
+            let of = Assembling {
+                members: definitions.members(*team),
+                kept: kept[number].as_deref(),
+                summary: operations.summaries[index],
+                parts: operations.parts_of(index),
+            };
+            of.put(*team, &mut assembled, locations, left_out);
+            assembled.names.push(position);
+        }
+        Ok(assembled)
+    }
+}
+
+impl Operations {
+    /// The enter of a member, if its event is known here.
+    fn enter(&self, rank: usize, index: u32, locations: &[Location]) -> Option<EventId> {
+        let (_, column) = self.columns.iter().find(|(of, _)| *of as usize == rank)?;
+        let MemberOperation {
+            location, enter, ..
+        } = *column.operations.get(index as usize)?;
+        let mark = locations[location as usize].marks.get(enter as usize)?;
+        Some(EventId {
+            location: LocationId(location),
+            event: mark.event,
+        })
+    }
+
+    fn parts(&self) -> usize {
+        self.columns
+            .iter()
+            .map(|(_, column)| column.operations.len())
+            .sum()
+    }
+
+    /// The parts of all members that took part in an operation, by their ranks.
+    fn parts_of(&self, index: usize) -> Vec<(u32, MemberOperation)> {
+        let part = |column: &Column| column.operations.get(index).copied();
+        let parts = self
+            .columns
+            .iter()
+            .filter_map(|(rank, column)| Some((*rank, part(column)?)));
+        parts.collect()
+    }
+}
+
+impl From<&Summary> for Progress {
+    fn from(summary: &Summary) -> Self {
+        Self {
+            said_by: summary.stated.map(|(_, event, ..)| event),
+            seen: summary.first.1,
+            enters: summary.enters,
+            exits: summary.exits,
+        }
+    }
+}
+
+/// An operation that is put together.
+struct Assembling<'a> {
+    members: &'a [u32],
+    kept: Option<&'a [u32]>,
+    summary: Summary,
+    parts: Vec<(u32, MemberOperation)>,
+}
+
+impl Assembling<'_> {
+    fn put(
+        mut self,
+        team: u32,
+        to: &mut Assembled,
+        locations: &mut [Location],
+        left_out: &mut LeftOut,
+    ) {
+        let all = self.members.len();
+        let mut found = self.summary.instance(team, all as u32);
+        let progress = Progress::from(&self.summary);
+        let is_complete = progress.is_complete(&found);
+        let (root, number) = (found.root, to.instances.len() as u32);
+        found.first = to.slots.len();
+        if let Some(kept) = self.kept {
+            self.fill_up(kept);
+        } else if self.parts.len() < all {
+            // Only members that took part count, each by its index among them.
+            let index = self.parts.iter().position(|(rank, _)| *rank == root);
+            found.root = index.map_or(NONE, |index| index as u32);
+        }
+        found.members = self.parts.len() as u32;
+        let by_rank = self.kept.is_some() || self.parts.len() == all;
+        for (index, (rank, part)) in (0..).zip(self.parts) {
+            let mut slot = Slot {
+                location: part.location,
+                enter: part.enter,
+                exit: part.exit,
+            };
+            let is_known = is_complete || progress.said_by.is_some();
+            let counts = [
+                is_complete || (is_known && sends(found.kind, root, rank)),
+                is_known,
+            ];
+            for (mark, counts) in [&mut slot.enter, &mut slot.exit].into_iter().zip(counts) {
+                if *mark == NONE {
+                    continue;
+                }
+                let found = &mut locations[slot.location as usize].marks[*mark as usize];
+                if counts {
+                    *found = found.with(if by_rank { rank } else { index }, number);
+                } else {
+                    *found = found.alone();
+                    *mark = NONE;
+                }
+            }
+            to.slots.push(slot);
+        }
+        if !is_complete {
+            // Counted once: where its first member is.
+            let is_counted = self.kept.is_none_or(|kept| kept.first() == Some(&0));
+            left_out.collectives += u64::from(is_counted);
+        }
+        to.instances.push(found);
+    }
+
+    /// Adds a part without marks for each kept member that took no part.
+    fn fill_up(&mut self, kept: &[u32]) {
+        let mut parts = std::mem::take(&mut self.parts).into_iter().peekable();
+        let part = |rank: &u32| match parts.next_if(|(of, _)| of == rank) {
+            Some(part) => part,
+            None => (
+                *rank,
+                MemberOperation {
+                    location: self.members[*rank as usize],
+                    enter: NONE,
+                    exit: NONE,
+                    first: self.summary.first,
+                    stated: None,
+                },
+            ),
+        };
+        self.parts = kept.iter().map(part).collect();
+    }
+}

@@ -1,0 +1,93 @@
+//! What the members known so far say of one operation; summaries of different members can be merged in any order.
+
+use super::{MemberOperation, disagreement};
+use crate::trace::Instance;
+use crate::{CollectiveKind, EventId, TraceError};
+
+/// A statement of a kind and root: the position of its event in the whole trace, the event, and both.
+pub(crate) type Stated = (u64, EventId, CollectiveKind, u32);
+
+/// The events of some members in one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// The first event, and its position in the whole trace.
+    pub(crate) first: (u64, EventId),
+    /// The first statement of the kind and root.
+    pub(crate) stated: Option<Stated>,
+    /// The first statement that disagrees with it.
+    pub(crate) conflict: Option<Stated>,
+    pub(crate) enters: u32,
+    pub(crate) exits: u32,
+}
+
+impl Summary {
+    /// Of the part of one member, which has entered so many operations and left so many.
+    pub(super) fn of_member(
+        part: &MemberOperation,
+        index: u32,
+        (entered, left): (u32, u32),
+    ) -> Self {
+        Self {
+            first: part.first,
+            stated: part.stated,
+            conflict: None,
+            enters: u32::from(entered > index),
+            exits: u32::from(left > index),
+        }
+    }
+
+    /// Adds the events of other members.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.first = self.first.min(other.first);
+        self.enters += other.enters;
+        self.exits += other.exits;
+        let (first, second, conflicts) = match (self.stated, other.stated) {
+            (Some(one), Some(two)) if two.0 < one.0 => (two, one, [other.conflict, self.conflict]),
+            (Some(one), Some(two)) => (one, two, [self.conflict, other.conflict]),
+            (one, two) => {
+                self.stated = one.or(two);
+                self.conflict = self.conflict.or(other.conflict);
+                return;
+            }
+        };
+        self.stated = Some(first);
+        let second = if disagree(first, second).is_some() {
+            Some(second)
+        } else {
+            conflicts[1]
+        };
+        self.conflict = [conflicts[0], second]
+            .into_iter()
+            .flatten()
+            .min_by_key(|stated| stated.0);
+    }
+
+    /// The position of the first statement that disagrees with one before it, and the error.
+    pub(super) fn disagreement(&self) -> Option<(u64, TraceError)> {
+        let (stated, conflict) = self.stated.zip(self.conflict)?;
+        Some((conflict.0, disagree(stated, conflict)?))
+    }
+
+    /// The operation of a team with so many members.
+    pub(super) fn instance(&self, team: u32, members: u32) -> Instance {
+        let (kind, root) = self
+            .stated
+            .map_or((CollectiveKind::Barrier, 0), |(.., kind, root)| {
+                (kind, root)
+            });
+        Instance {
+            kind,
+            root,
+            team,
+            first: 0,
+            members,
+        }
+    }
+}
+
+fn disagree(
+    (_, other, kind, root): Stated,
+    (_, event, stated, stated_root): Stated,
+) -> Option<TraceError> {
+    disagreement((kind, root, other), (stated, stated_root, event))
+}
