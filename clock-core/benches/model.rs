@@ -29,23 +29,23 @@ fn models(criterion: &mut Criterion) {
         Timestamp::from_nanos(47_483_380_389),
     );
     group.bench_function("apply", |bench| {
-        bench.iter(|| black_box(&global).apply(black_box(ticks)))
+        bench.iter(|| black_box(&global).apply(black_box(ticks)));
     });
     group.bench_function("load and apply", |bench| {
-        bench.iter(|| black_box(&cell).load().apply(black_box(ticks)))
+        bench.iter(|| black_box(&cell).load().apply(black_box(ticks)));
     });
     group.bench_function("invert", |bench| {
-        bench.iter(|| black_box(&global).invert(black_box(time)))
+        bench.iter(|| black_box(&global).invert(black_box(time)));
     });
     group.bench_function("compose", |bench| {
-        bench.iter(|| black_box(&local()).then(black_box(&learned())))
+        bench.iter(|| black_box(&local()).then(black_box(&learned())));
     });
     group.bench_function("encode and decode", |bench| {
         bench.iter(|| ClockModel::<Counter, Global>::decode(&black_box(&global).encode()));
     });
     let mut writer = cell.writer().expect("no other writer");
     group.bench_function("publish", |bench| {
-        bench.iter(|| writer.publish(black_box(global)))
+        bench.iter(|| writer.publish(black_box(global)));
     });
     group.bench_function("ticks to a duration", |bench| {
         let rate = global.rate();

@@ -79,7 +79,7 @@ pub struct WindowFit<C: Domain> {
 
 /// Residual of offsets after subtracting the line from the first to the last of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InterpolationResidual {
+pub struct OffsetResidual {
     /// Residual of the greatest absolute value.
     pub largest: Duration,
     /// Time of that residual since the first offset.
@@ -88,7 +88,7 @@ pub struct InterpolationResidual {
     pub bounds: Option<(Duration, Duration)>,
 }
 
-impl InterpolationResidual {
+impl OffsetResidual {
     /// Returns true if clocks that are corrected by this interpolation differ by more than the latency of a message, so
     /// that a message can appear to arrive before it was sent. `None` if the offsets are too uncertain to decide.
     pub fn exceeds(&self, latency: Duration) -> Option<bool> {
@@ -145,7 +145,7 @@ impl<C: Domain> OffsetSeries<C> {
 
     /// Returns the residual of the line through the first and the last offset, by which trace tools interpolate that measure
     /// offsets at the beginning and at the end of a program; `None` if there are fewer than three offsets.
-    pub fn begin_to_end(&self) -> Option<InterpolationResidual> {
+    pub fn begin_to_end(&self) -> Option<OffsetResidual> {
         let [first, between @ .., last] = self.samples.as_slice() else {
             return None;
         };
@@ -181,7 +181,7 @@ impl<C: Domain> OffsetSeries<C> {
                 |which: fn(&(f64, f64)) -> f64| nanos(all.iter().map(which).fold(0.0, f64::max));
             (largest(|bounds| bounds.0), largest(|bounds| bounds.1))
         });
-        Some(InterpolationResidual {
+        Some(OffsetResidual {
             largest: nanos(*largest),
             after: sample.at - first.at,
             bounds,

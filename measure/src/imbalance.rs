@@ -43,9 +43,9 @@ impl<M: Comm, T: Coordinator> Operation for BarrierOperation<'_, M, T> {
 /// let calls = [[(0, 50), (0, 70), (1, 55)], [(100, 140), (100, 180), (101, 175)]];
 /// let at = Timestamp::<Global>::from_nanos;
 /// let stamps = calls.into_iter().flatten().map(|(start, end)| Observation { start: at(start), end: at(end) });
-/// let seen = Observations::new(3, vec![ObservationState::Valid; 2], CallTimes::Global(stamps.collect())).ok_or("two of three")?;
+/// let observations = Observations::new(3, vec![ObservationState::Valid; 2], CallTimes::Global(stamps.collect())).ok_or("two of three")?;
 ///
-/// let imbalance = Imbalance::new(&seen)?;
+/// let imbalance = Imbalance::new(&observations)?;
 /// assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0]);
 /// assert_eq!(imbalance.left_last(), [0, 2, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

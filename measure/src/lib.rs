@@ -88,9 +88,7 @@ pub use builtin::{BuiltinKind, BuiltinOperation};
 #[cfg(any(test, feature = "mpi"))]
 pub use cache::CacheState;
 pub use context::{ClockBasis, MeasureContext};
-pub use drift::{
-    DriftRound, DriftWatch, FitQuality, InterpolationResidual, OffsetSeries, WindowFit,
-};
+pub use drift::{DriftRound, DriftWatch, FitQuality, OffsetResidual, OffsetSeries, WindowFit};
 pub use error::{MeasureError, MethodError};
 pub use imbalance::{BarrierOperation, Imbalance};
 pub use measurement::{Measurement, Method};

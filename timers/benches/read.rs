@@ -16,11 +16,11 @@ fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("read");
     if let Ok(tsc) = TscClock::detect() {
         group.bench_function("tsc/unordered", |bench| {
-            bench.iter(|| tsc.unordered().ticks())
+            bench.iter(|| tsc.unordered().ticks());
         });
         group.bench_function("tsc/ordered", |bench| bench.iter(|| tsc.ticks()));
         group.bench_function("tsc/ordered, with core", |bench| {
-            bench.iter(|| tsc.ticks_and_core())
+            bench.iter(|| tsc.ticks_and_core());
         });
         group.bench_function("tsc/open", |bench| bench.iter(|| tsc.open()));
         group.bench_function("tsc/close", |bench| bench.iter(|| tsc.close()));
@@ -52,7 +52,7 @@ fn read(criterion: &mut Criterion) {
             };
             if let Ok(skewed) = SkewedClock::new(clock, truth, skew) {
                 group.bench_function("skewed CLOCK_MONOTONIC_RAW", |bench| {
-                    bench.iter(|| skewed.ticks())
+                    bench.iter(|| skewed.ticks());
                 });
             }
         }
@@ -60,7 +60,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("std Instant", |bench| bench.iter(std::time::Instant::now));
     group.bench_function("quanta Instant", |bench| bench.iter(quanta::Instant::now));
     group.bench_function("minstant Instant", |bench| {
-        bench.iter(minstant::Instant::now)
+        bench.iter(minstant::Instant::now);
     });
     group.finish();
     criterion.bench_function("current core", |bench| bench.iter(current_core));
@@ -71,7 +71,7 @@ fn read(criterion: &mut Criterion) {
     );
     if let (Ok(tsc), Ok(raw)) = pair {
         criterion.bench_function("one end of a calibration", |bench| {
-            bench.iter(|| Bracket::measure(&tsc, black_box(&raw)))
+            bench.iter(|| Bracket::measure(&tsc, black_box(&raw)));
         });
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn local(calls: &[&[i64]]) -> Observations {
 }
 
 /// Calls of two ranks by a global clock: state, and start and end on each rank.
-pub(super) type CallPair = Vec<(ObservationState, [(i64, i64); 2])>;
+pub(super) type GlobalCalls = Vec<(ObservationState, [(i64, i64); 2])>;
 
 pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observations {
     let states = calls.iter().map(|(state, _)| *state).collect();
@@ -44,7 +44,7 @@ pub(super) fn global(calls: &[(ObservationState, [(i64, i64); 2])]) -> Observati
 }
 
 /// Five calls with the run-times 50, 30, -, 45 and 35.
-pub(super) fn five_calls() -> CallPair {
+pub(super) fn five_calls() -> GlobalCalls {
     vec![
         (ObservationState::Valid, [(0, 40), (5, 50)]),
         (ObservationState::Valid, [(100, 130), (101, 120)]),

@@ -541,13 +541,13 @@ fn anything_is_corrected_alike_or_refused_alike() {
     };
     assert!(seen[""] > 100, "{seen:?}");
     for part in [
-        "nobody receives",
-        "nobody sent",
+        "never received",
+        "never sent",
         "in a circle",
         "not entered",
         "never left",
         "different roots",
-        "missing in",
+        "missing",
     ] {
         assert!(of(part) > 0, "{part}: {seen:?}");
     }

@@ -258,7 +258,7 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
 }
 
 fn explanation(compared: &ComparedExperiments) -> String {
-    let (confidence, of) = (
+    let (confidence, average) = (
         percentage(compared.settings.confidence.share()),
         compared.comparison.average,
     );
@@ -267,10 +267,10 @@ fn explanation(compared: &ComparedExperiments) -> String {
          p: Wilcoxon-Mann-Whitney test of the launches' {}, alternative \"{}\"; p, Holm: adjusted for the number of groups.\n\
          Stars, by the adjusted p: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
          t-test: Welch's t-test of the launches' {}.\n",
-        plural(of),
+        plural(average),
         compared.alternative.statement(),
-        plural(if of == Average::Reported {
-            of
+        plural(if average == Average::Reported {
+            average
         } else {
             Average::Mean
         })

@@ -52,23 +52,23 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     for folder in folders {
         trials.push((folder.display().to_string(), analyse(&folder, &settings)?));
     }
-    let of = Average::from(options.of);
-    let found = Reproducibility::for_trials(&trials, of);
+    let average = Average::from(options.of);
+    let found = Reproducibility::for_trials(&trials, average);
     if found.iter().all(|group| group.trials.is_empty()) {
         return Err(Failure::option(
             "--of",
-            format!("no launch has {}", plural(of)),
+            format!("no launch has {}", plural(average)),
         ));
     }
     if options.json {
         output::print_json(&report(options, &trials, &found))
     } else {
-        output::print(&render(of, &settings, &trials, &found))
+        output::print(&render(average, &settings, &trials, &found))
     }
 }
 
 fn render(
-    of: Average,
+    average: Average,
     settings: &AnalysisSettings,
     trials: &[(String, Analysis)],
     found: &[Reproducibility],
@@ -99,7 +99,7 @@ fn render(
         text,
         "Smallest, largest: means of the launches' {} of a trial. Ratio: mean of a trial divided by the smallest.\n\
          Spread: the largest ratio minus 1.\n",
-        plural(of)
+        plural(average)
     );
     text
 }

@@ -293,24 +293,27 @@ mod tests {
 
     #[test]
     fn a_command_receives_the_path_of_its_record() {
-        let of = |name: Option<&str>, text: &str, out: &str| {
+        let launched = |name: Option<&str>, text: &str, out: &str| {
             let variant = Variant {
                 name: name.map(str::to_owned),
                 command: words(text),
             };
             variant.words(Path::new(out), "launch-007").join(" ")
         };
-        assert_eq!(of(None, "p x", "d"), "p x --out d --launch launch-007");
         assert_eq!(
-            of(Some("a"), "p x", "d"),
+            launched(None, "p x", "d"),
+            "p x --out d --launch launch-007"
+        );
+        assert_eq!(
+            launched(Some("a"), "p x", "d"),
             "p x --out d/a --launch launch-007"
         );
         assert_eq!(
-            of(Some("a"), "p {out}/{launch}.csv {out}", "d"),
+            launched(Some("a"), "p {out}/{launch}.csv {out}", "d"),
             "p d/a/launch-007.csv d/a"
         );
         assert_eq!(
-            of(None, "p {out}/{launch}", "{launch}/{out}"),
+            launched(None, "p {out}/{launch}", "{launch}/{out}"),
             "p {launch}/{out}/launch-007"
         );
     }

@@ -147,7 +147,7 @@ impl Options {
     }
 }
 
-/// Which times are written.
+/// Times to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Times {
     /// By the clocks of locations, with the sessions in which they were compared.
@@ -155,7 +155,7 @@ enum Times {
     True,
 }
 
-/// Why a program cannot be written.
+/// Reason why a program cannot be written.
 enum Unwritten {
     Program(ClusterError),
     File(FileError),

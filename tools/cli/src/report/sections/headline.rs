@@ -172,7 +172,7 @@ fn numbers(experiments: &Experiments, operations: &[MeasuredOperation]) -> Strin
             units::bytes(bytes)
         ))
     };
-    let of = |operation: &MeasuredOperation| {
+    let describe = |operation: &MeasuredOperation| {
         let ends: Vec<String> = operation
             .some_sizes(2)
             .into_iter()
@@ -180,7 +180,7 @@ fn numbers(experiments: &Experiments, operations: &[MeasuredOperation]) -> Strin
             .collect();
         (!ends.is_empty()).then(|| format!("{}: {}", operation.title(), ends.join(", ")))
     };
-    let all: Vec<String> = operations.iter().take(MOST).filter_map(of).collect();
+    let all: Vec<String> = operations.iter().take(MOST).filter_map(describe).collect();
     let more = operations.len().saturating_sub(MOST);
     let more = if more > 0 {
         format!("; and {more} more below")

@@ -18,7 +18,7 @@ impl Options {
             Err(Stop::Failure(why)) => Err(why),
             Err(Stop::Streamed(why)) => match *why {
                 StreamedError::Disorder(_) if self.streaming == StreamingOption::Auto => Ok(None),
-                // What was written and read beside the trace.
+                // Output and temporary files.
                 StreamedError::Record(why @ FileError::Io { .. }) => Err(Failure::run(why)),
                 why => Err(Failure::Input(why.to_string())),
             },
@@ -87,7 +87,7 @@ impl Options {
     }
 }
 
-/// Why this ends early.
+/// Reason to stop early.
 enum Stop {
     Streamed(Box<StreamedError>),
     Failure(Failure),
