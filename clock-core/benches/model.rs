@@ -82,7 +82,7 @@ fn estimates(criterion: &mut Criterion) {
             black_box(&exchanges).iter().for_each(|exchange| {
                 estimator
                     .push(*exchange)
-                    .expect("the buffer is large enough")
+                    .expect("the buffer is large enough");
             });
             estimator.estimate()
         });

@@ -223,9 +223,9 @@ impl<C: Domain> FitState<C> {
             .half_width
             .map_or(self.narrowest, |width| width.min(self.narrowest));
         if self.weighted {
-            self.fit.push_by_certainty(sample)
+            self.fit.push_by_certainty(sample);
         } else {
-            self.fit.push(sample)
+            self.fit.push(sample);
         }
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn to_words<P: Payload>(payload: P) -> Words {
         assert!(
             P::WORDS <= MAX_WORDS,
             "the payload does not fit into a message"
-        )
+        );
     };
     let mut words = Words::default();
     payload.put(&mut words);

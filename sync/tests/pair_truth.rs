@@ -188,7 +188,7 @@ fn a_drift_widens_the_interval_by_no_more_than_itself() {
                 );
             }
             Err(SyncError::Fit(FitError::Drifted { by })) => {
-                assert!(by <= drifted, "{by} of {drifted}")
+                assert!(by <= drifted, "{by} of {drifted}");
             }
             Err(other) => panic!("{other}"),
         }

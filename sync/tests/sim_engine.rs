@@ -520,13 +520,13 @@ fn invalid_parameters_are_refused_by_name() {
         ("ranks_per_node", |c, _| c.ranks_per_node = 0),
         ("sockets_per_node", |c, _| c.sockets_per_node = 0),
         ("network.socket.latency", |c, negative| {
-            c.network.socket.latency = negative
+            c.network.socket.latency = negative;
         }),
         ("network.node.per_byte", |c, _| {
-            c.network.node.per_byte = f64::NAN
+            c.network.node.per_byte = f64::NAN;
         }),
         ("network.switch.asymmetry", |c, negative| {
-            c.network.switch.asymmetry = negative
+            c.network.switch.asymmetry = negative;
         }),
         ("network.switch.tail.sigma", |c, _| {
             c.network.switch.tail = DelayTail::LogNormal {
@@ -555,24 +555,24 @@ fn invalid_parameters_are_refused_by_name() {
             };
         }),
         ("network.send_overhead", |c, negative| {
-            c.network.send_overhead = negative
+            c.network.send_overhead = negative;
         }),
         ("network.receive_overhead", |c, negative| {
-            c.network.receive_overhead = negative
+            c.network.receive_overhead = negative;
         }),
         ("network.card.gap", |c, negative| {
             c.network.card = Some(Card {
                 gap: negative,
                 per_byte: 0.0,
-            })
+            });
         }),
         ("clocks.offset", |c, negative| c.clocks.offset = negative),
         ("clocks.drift", |c, _| {
-            c.clocks.drift = Drift::Normal(f64::INFINITY)
+            c.clocks.drift = Drift::Normal(f64::INFINITY);
         }),
         ("clocks.granularity", |c, _| c.clocks.granularity = 0),
         ("clocks.read_cost", |c, negative| {
-            c.clocks.read_cost = negative
+            c.clocks.read_cost = negative;
         }),
         ("clocks.wander.lasting", |c, _| {
             let (interval, lasting) = (Duration::from_nanos(1), Duration::from_secs(1));

@@ -352,7 +352,7 @@ mod tests {
             nanos: 1,
         };
         let found = calibrate(&counter, &reference, || {
-            time.nanos.set(time.nanos.get() + 10_000_000)
+            time.nanos.set(time.nanos.get() + 10_000_000);
         })
         .unwrap();
         assert!((found.rate().hz() - 2.6e9).abs() / 2.6e9 < found.uncertainty());

@@ -43,7 +43,7 @@ fn statistics(criterion: &mut Criterion) {
         })
         .collect();
     criterion.bench_function("run-time of 64 ranks", |bench| {
-        bench.iter(|| run_time(black_box(&ranks)))
+        bench.iter(|| run_time(black_box(&ranks)));
     });
 }
 
@@ -119,7 +119,7 @@ fn comparisons(criterion: &mut Criterion) {
         ..SampleSizeCheck::as_published(1)
     };
     criterion.bench_function("500 means of 500 of 10,000", |bench| {
-        bench.iter(|| check.run(black_box(&sample)))
+        bench.iter(|| check.run(black_box(&sample)));
     });
 }
 

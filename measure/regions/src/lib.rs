@@ -126,7 +126,8 @@ mod diff;
 mod error;
 #[cfg(feature = "ranks")]
 mod gather;
-#[cfg(all(test, feature = "ranks"))]
+#[cfg(feature = "ranks")]
+#[cfg(test)]
 mod gather_tests;
 mod groups;
 mod name;

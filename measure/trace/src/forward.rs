@@ -85,7 +85,7 @@ impl<'a> Forward<'a> {
     pub(super) fn run(&self, stamps: &'a Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
         let shared = self.begin(stamps, times, self.trace.locations.len(), |_| 0);
         share(self.groups.to_vec(), |worker, group| {
-            shared.work(worker, group.map(|location| location as u32))
+            shared.work(worker, group.map(|location| location as u32));
         });
         let (replays, gates) = shared.end();
         if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {

@@ -229,7 +229,7 @@ impl<I: Iterator<Item = TimeWindow>> Merged<I> {
             match last.at.cmp(&window.at) {
                 Ordering::Greater => return Err(ClockOffsetError::Decreasing(event)),
                 Ordering::Equal => {
-                    (window.latest, is_same) = (window.latest.min(last.latest), true)
+                    (window.latest, is_same) = (window.latest.min(last.latest), true);
                 }
                 Ordering::Less => self.first = event,
             }

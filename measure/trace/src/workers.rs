@@ -227,7 +227,7 @@ mod tests {
             (0..*count).for_each(|_| {
                 builder
                     .push(location, Timestamp::ORIGIN, Action::Internal)
-                    .unwrap()
+                    .unwrap();
             });
         }
         let groups = groups(&builder.finish().unwrap(), workers);

@@ -349,7 +349,7 @@ impl Engine {
             } = self.ranks[waiter as usize];
             match wait {
                 RankWait::Message { group, from } if from == rank && concerned(group) => {
-                    self.release(waiter, at, RankWait::No)
+                    self.release(waiter, at, RankWait::No);
                 }
                 RankWait::Delivery { group, to } if to == rank && concerned(group) => {
                     self.release(waiter, at, RankWait::Refused);

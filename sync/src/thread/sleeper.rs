@@ -135,9 +135,9 @@ fn spin_and_yield<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
             return done;
         }
         if pause < SPINS {
-            hint::spin_loop()
+            hint::spin_loop();
         } else {
-            thread::yield_now()
+            thread::yield_now();
         }
     }
     None

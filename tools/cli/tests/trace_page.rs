@@ -261,7 +261,7 @@ fn a_page_that_cannot_be_written_is_refused_first() {
     // The trace is missing, so reading it first would give another error.
     for command in ["correct missing.dbt -o out.dbt", "check missing.dbt"] {
         let refuses = |options: &str, culprit| {
-            refuses(&folder, &words(&format!("{command} {options}")), culprit)
+            refuses(&folder, &words(&format!("{command} {options}")), culprit);
         };
         refuses(
             "--page no/such/x.html",

@@ -163,7 +163,7 @@ impl fmt::Display for Sizes {
             let (step, count) = longest_range(rest);
             match (step, rest[count - 1]) {
                 (SizeStep::Times(factor), last) if count >= 3 => {
-                    write!(f, "{first}..{last}*{factor}")?
+                    write!(f, "{first}..{last}*{factor}")?;
                 }
                 (SizeStep::Plus(step), last) if count >= 3 => write!(f, "{first}..{last}+{step}")?,
                 _ => write!(f, "{first}")?,

@@ -42,12 +42,12 @@ impl FromStr for SkewSpec {
                 "drift" => {
                     spec.drift_ppm = ppm(value).ok_or(format!(
                         "drift: \"{value}\" is not a number of ppm, at most 100000ppm"
-                    ))?
+                    ))?;
                 }
                 "wander" => {
                     spec.wander_ppm = ppm(value).ok_or(format!(
                         "wander: \"{value}\" is not a number of ppm, at most 100000ppm"
-                    ))?
+                    ))?;
                 }
                 "step" => spec.step = Some(step(value).map_err(|why| format!("step: {why}"))?),
                 "seed" => spec.seed = value.parse().map_err(|why| format!("seed: {why}"))?,

@@ -41,7 +41,7 @@ impl StencilOptions {
             match argument.as_str() {
                 "--balanced" => options.deal = Deal::Balanced,
                 "--save" => {
-                    options.save = Some(arguments.next().ok_or("--save needs a file")?.into())
+                    options.save = Some(arguments.next().ok_or("--save needs a file")?.into());
                 }
                 other => {
                     return Err(format!(

@@ -268,7 +268,7 @@ fn traces_may_differ_in_time_only() {
         let mut push = |location: usize, action| {
             builder
                 .push(ids[location], at(location as i64), action)
-                .unwrap()
+                .unwrap();
         };
         push(
             0,

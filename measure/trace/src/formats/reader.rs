@@ -37,7 +37,7 @@ enum Source<R> {
     },
     Binary {
         bytes: Bytes<Whole<R>>,
-        state: ReadState,
+        state: Box<ReadState>,
         scratch: Scratch,
         /// Where the last thing begins.
         offset: u64,
@@ -162,7 +162,7 @@ fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
     }
     Ok(Source::Binary {
         bytes,
-        state: ReadState::new(version),
+        state: Box::new(ReadState::new(version)),
         scratch: Scratch::default(),
         offset: 0,
     })

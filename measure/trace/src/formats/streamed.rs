@@ -377,7 +377,7 @@ impl<'a> Reading<'a> {
             Ok(mapped) if self.far.is_none() => return Ok(Some((event, [time, mapped]))),
             Ok(_) => {}
             Err(why) if self.far.is_none_or(|(first, _)| event.id < first) => {
-                self.far = Some((event.id, why))
+                self.far = Some((event.id, why));
             }
             Err(_) => {}
         }

@@ -28,7 +28,7 @@ fn operations_take_no_more_memory_than_what_is_said_of_them() {
             let mut push = |id: usize, action| {
                 builder
                     .push(ids[id], Timestamp::from_nanos(time), action)
-                    .unwrap()
+                    .unwrap();
             };
             push(0, Action::Enter { communicator });
             push(1, Action::Fork { team: communicator });

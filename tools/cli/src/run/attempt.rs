@@ -76,7 +76,7 @@ impl LaunchAttempt<'_> {
                 Some(RunEvent::Ended) => break,
                 Some(RunEvent::Signal(signal)) => ending.escalate(AttemptEnd::Signal(signal)),
                 None if ending.kill_at.is_some_and(|at| at <= Instant::now()) => {
-                    ending.escalate(AttemptEnd::Late)
+                    ending.escalate(AttemptEnd::Late);
                 }
                 None => {}
             }

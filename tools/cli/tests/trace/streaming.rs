@@ -79,7 +79,7 @@ const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncomm
 fn an_event_before_those_it_waits_for_cannot_be_streamed() {
     let folder = TraceFolder::new("disorder");
     let write = |name: &str, text: &str| {
-        fs::write(folder.path(name), format!("{HEAD}{text}")).expect("it can be")
+        fs::write(folder.path(name), format!("{HEAD}{text}")).expect("it can be");
     };
     write("message.dbt", "1 5 receive 0 0 0\n0 1 send 1 0 0\nend 2\n");
     let barrier = "collective-end 0 barrier 0 none";

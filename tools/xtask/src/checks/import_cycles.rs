@@ -188,7 +188,7 @@ fn absolute(path: &str, module: &Names, texts: &BTreeMap<Names, String>) -> Opti
 fn definer(path: &Names, modules: &BTreeMap<&Names, Module>, depth: usize) -> Names {
     let mut here = vec![];
     for (i, name) in path.iter().enumerate() {
-        let child = [&here[..], &[name.clone()]].concat();
+        let child = [&here[..], std::slice::from_ref(name)].concat();
         if modules.contains_key(&child) {
             here = child;
         } else {

@@ -185,7 +185,7 @@ fn interned(to: &mut Vec<u8>, field: u32, iid: u64, name: &str) {
 pub(super) fn name(to: &mut Vec<u8>, number: InternedName<'_>, name: &str) {
     if let InternedName::Number(iid) = number {
         packet(to, NEEDED, |to| {
-            message(to, INTERNED, |to| interned(to, EVENT_NAME, iid, name))
+            message(to, INTERNED, |to| interned(to, EVENT_NAME, iid, name));
         });
     }
 }
@@ -222,7 +222,7 @@ pub(super) fn process(to: &mut Vec<u8>, first: u32, name: &str) {
 pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
     packet(to, NEEDED, |to| {
         message(to, INTERNED, |to| {
-            interned(to, WORD, Word::location(location).0, name)
+            interned(to, WORD, Word::location(location).0, name);
         });
         message(to, TRACK, |to| {
             number(to, 1, thread_track(location));

@@ -180,7 +180,7 @@ impl PerfettoWriter {
             }
             What::Enter { region } => timeline.begin(to, time, Slice::Region(region), &[], summary),
             What::Leave { region } => {
-                timeline.end(to, time, Slice::Region(region), None, &[], summary)
+                timeline.end(to, time, Slice::Region(region), None, &[], summary);
             }
             What::Note(text) => {
                 let name = note(&mut self.notes, to, text);
@@ -236,7 +236,7 @@ impl PerfettoWriter {
                 );
             }
             What::ThreadEnd { team } => {
-                timeline.end(to, time, Slice::Thread(team), None, &[], summary)
+                timeline.end(to, time, Slice::Thread(team), None, &[], summary);
             }
             What::Join { team } => timeline.end(to, time, Slice::Fork(team), None, &[], summary),
         }

@@ -250,9 +250,9 @@ fn numbers(number: usize, group: &HistogramGroup, unit: BinUnit) -> HtmlTable {
             format!("{average:.2}"),
         ];
         if counts.bin == group.fullest {
-            table.marked_row(cells)
+            table.marked_row(cells);
         } else {
-            table.row(cells)
+            table.row(cells);
         }
     }
     table

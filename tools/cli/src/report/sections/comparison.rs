@@ -144,9 +144,9 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTabl
             stars.to_owned(),
         ];
         if stars.is_empty() {
-            table.row(cells)
+            table.row(cells);
         } else {
-            table.marked_row(cells)
+            table.marked_row(cells);
         }
     }
     table

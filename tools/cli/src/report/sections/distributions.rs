@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
         let (violins, histograms): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
         page.pictures(violins);
         page.folded(&format!("Histograms of {}", operation.title()), |page| {
-            page.pictures(histograms)
+            page.pictures(histograms);
         });
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
                 .into_iter()
                 .flat_map(|bytes| pictures(experiments, operation, bytes));
             page.folded(&format!("More sizes of {}", operation.title()), |page| {
-                page.pictures(more)
+                page.pictures(more);
             });
         }
     }
