@@ -7,21 +7,11 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::channels::{MarkId, ProcessChannels};
 use super::definitions::Definitions;
 use super::events::ProcessEvents;
+use super::matching::Matching;
 use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
 use super::{Action, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
-
-/// How strictly events are matched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Matching {
-    /// Whether messages without another end, and collective operations without some members, are counted as
-    /// [`LeftOut`] rather than an error.
-    pub lenient: bool,
-    /// Whether `MPI_Alltoallv` is taken as nothing that members wait for. A trace does not say who gave data to whom, so
-    /// it may be corrected for messages that there never were.
-    pub skip_alltoallv: bool,
-}
 
 /// Makes a [`Trace`] of events, which are added in the order of each location, and in any order of locations. After an
 /// error it is of no use any more.

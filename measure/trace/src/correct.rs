@@ -1,6 +1,5 @@
 //! The controlled logical clock: all of it.
 
-use core::fmt;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -8,6 +7,7 @@ use crate::{ClockRule, ControlVariable};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::backward::{Gradient, amortize};
+use super::cycle::Cycle;
 use super::forward::{Forward, Pass, Times};
 use super::stamps::Stamps;
 use super::trace::Role;
@@ -59,31 +59,6 @@ pub struct ControlledLogicalClock {
     /// How many threads share the work. The result does not depend on it.
     pub workers: usize,
 }
-
-/// Events wait for each other in a circle, so that they can never have happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cycle {
-    /// What received something, and what sent it; the sender is later than the next receiver, on one location.
-    pub waits: Vec<[EventId; 2]>,
-}
-
-impl fmt::Display for Cycle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// One line does not hold more.
-        const SHOWN: usize = 3;
-        f.write_str("events wait for each other in a circle: ")?;
-        for (i, [receive, send]) in self.waits.iter().take(SHOWN).enumerate() {
-            let then = if i == 0 { "" } else { ", which is after " };
-            write!(f, "{then}{receive} for {send}")?;
-        }
-        match self.waits.len().saturating_sub(SHOWN) {
-            0 => f.write_str(", which is after the first"),
-            more => write!(f, ", and {more} more"),
-        }
-    }
-}
-
-impl core::error::Error for Cycle {}
 
 /// What a correction makes of a trace.
 #[derive(Debug)]

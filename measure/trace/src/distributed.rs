@@ -15,6 +15,7 @@ mod shares;
 mod tests;
 mod totals;
 mod verdict;
+mod words;
 
 use core::fmt;
 
@@ -23,7 +24,8 @@ pub use part::{PartBuilder, TracePart};
 pub use shares::Shares;
 pub use totals::Totals;
 
-use super::{Cycle, Misfit, TraceError};
+use super::cycle::Cycle;
+use super::{Misfit, TraceError};
 use downbeat_sync::CommError;
 
 /// Why ranks cannot go on with a trace: all of them get the same, unless a rank is gone.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{CommunicatorId, EventId, LocationId};
+use super::ids::{CommunicatorId, EventId, LocationId};
 
 /// Reason why events do not form a [`Trace`](super::Trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,6 +68,7 @@
 //! # }
 //! ```
 
+mod action;
 mod binary;
 mod blocks;
 mod bytes;
@@ -80,10 +81,12 @@ mod format;
 mod hostile;
 mod index;
 mod item;
+mod numbers;
 #[cfg(feature = "otf2")]
 pub mod otf2;
 pub mod perfetto;
 mod reader;
+mod sessions;
 mod shared;
 mod spill;
 mod streamed;
@@ -93,9 +96,10 @@ mod text;
 mod writer;
 
 pub use difference::first_difference;
-pub use file::{Sessions, TraceFile, Unread, write_corrected};
+pub use file::{TraceFile, Unread, write_corrected};
 pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;
+pub use sessions::Sessions;
 pub use streamed::{StreamedCorrection, StreamedError, StreamedTrace};
 pub use writer::TraceWriter;

@@ -7,12 +7,13 @@ use std::sync::PoisonError;
 use crate::{ClockRule, ControlVariable, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
+use super::cycle::Cycle;
 use super::gates::{Gates, follows};
 use super::primitives::Mutex;
 use super::stamps::{Stamps, tell};
 use super::trace::{Location, Role};
 use super::workers::{Post, share};
-use super::{Cycle, EventId, Latencies, LocationId, Trace};
+use super::{EventId, Latencies, LocationId, Trace};
 
 /// Corrected times of all locations.
 pub(super) type Times = Vec<Vec<Timestamp<Global>>>;
@@ -154,6 +155,17 @@ pub(super) fn corrected(replays: Vec<Replay<'_>>) -> Times {
 }
 
 impl<'a> Shared<'a> {
+    /// The locations that have not come to their end, in order.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_done = |location: usize| {
+            let replay = self.replays[location].lock();
+            replay.unwrap_or_else(PoisonError::into_inner).is_done()
+        };
+        (0..self.replays.len())
+            .filter(move |location| !is_done(*location))
+            .map(|location| location as u32)
+    }
+
     /// When nobody works any more.
     pub(super) fn end(self) -> (Vec<Replay<'a>>, Gates<'a>) {
         let replays = self

@@ -1,6 +1,6 @@
 //! Actions of a location, and the dependences inside a collective operation.
 
-use super::{CommunicatorId, LocationId};
+use super::ids::{CommunicatorId, LocationId};
 
 /// Meaning of an event for other locations.
 ///

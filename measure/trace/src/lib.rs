@@ -36,6 +36,7 @@ mod builder;
 mod channels;
 mod check;
 mod correct;
+mod cycle;
 mod definitions;
 mod deviation;
 mod distributed;
@@ -46,12 +47,14 @@ pub mod formats;
 mod forward;
 mod gates;
 mod generate;
+mod ids;
 mod kind;
 mod knots;
 mod latencies;
 mod leeway;
 mod limits;
 mod logical;
+mod matching;
 mod presync;
 mod primitives;
 #[cfg(loom)]
@@ -63,9 +66,10 @@ mod trace;
 mod workers;
 
 pub use backward::Gradient;
-pub use builder::{Matching, TraceBuilder};
+pub use builder::TraceBuilder;
 pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
-pub use correct::{ControlledLogicalClock, Corrected, Cycle};
+pub use correct::{ControlledLogicalClock, Corrected};
+pub use cycle::Cycle;
 pub use deviation::{
     Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthComparison,
 };
@@ -73,10 +77,12 @@ pub use distributed::{CorrectedPart, PartBuilder, PartError, Shares, Totals, Tra
 pub use error::TraceError;
 pub use forward::Pass;
 pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+pub use ids::{CommunicatorId, EventId, LocationId, Place};
 pub use kind::{Action, CollectiveKind, Pattern};
 pub use knots::{Knots, OffsetKnot, TimeWindow};
 pub use latencies::Latencies;
 pub use logical::{ClockRule, ControlVariable, LogicalClock};
+pub use matching::Matching;
 pub use presync::{
     ClockMap, ClockMaps, ClockOffsetError, ClockOwner, ClockSample, Interpolation,
     PreSynchronization, StreamedMaps,
@@ -87,7 +93,4 @@ pub use streaming::{
     Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward,
     StreamedLatencies, Survey,
 };
-pub use trace::{
-    Collective, CommunicatorId, EventId, LeftOut, Location, LocationId, Member, Message, Place,
-    Trace,
-};
+pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};

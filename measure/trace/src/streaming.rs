@@ -20,12 +20,15 @@ mod gate;
 mod latencies;
 mod matcher;
 mod record;
+mod survey;
 
 pub use backward::StreamedBackward;
-pub use census::{Census, StreamError, Survey};
+pub use census::{Census, StreamError};
 pub use forward::StreamedForward;
 pub use latencies::StreamedLatencies;
 pub use matcher::{Linked, Matcher};
 pub use record::Record;
+pub use survey::Survey;
 
-pub(super) use matcher::{Link, Operation};
+pub(super) use census::Operation;
+pub(super) use matcher::Link;

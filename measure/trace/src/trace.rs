@@ -2,53 +2,8 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::ids::{EventId, LocationId, Place};
 use super::{CollectiveKind, TraceError};
-
-/// The number of a location: a thread of a process. They are counted from 0 in the order in which they were added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LocationId(pub(super) u32);
-
-/// The number of a communicator, or of a team of threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommunicatorId(pub(super) u32);
-
-impl LocationId {
-    /// The number, from 0: where the location is in [`Trace::locations`].
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl CommunicatorId {
-    /// The number, from 0, in the order in which they were added.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// Where a location is: this decides how long a message to another one takes at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The number of the node.
-    pub node: u32,
-    /// The number of the process; no two nodes have processes of the same number.
-    pub process: u32,
-}
-
-/// An event of a location.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventId {
-    /// Whose.
-    pub location: LocationId,
-    /// Which, counted from 0.
-    pub event: u32,
-}
-
-impl std::fmt::Display for EventId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "event {} of location {}", self.event, self.location.0)
-    }
-}
 
 /// What all locations did, matched: built by a [`TraceBuilder`](super::TraceBuilder).
 ///

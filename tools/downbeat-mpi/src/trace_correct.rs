@@ -3,9 +3,9 @@
 mod blocks;
 #[cfg(feature = "otf2")]
 mod copies;
+mod part;
 mod source;
 
-use std::fmt::Display;
 use std::path::Path;
 
 use clap::Args;
@@ -16,12 +16,13 @@ use downbeat_common::trace::{
 };
 use downbeat_common::{Failure, agree, block_on_ready_failure};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
-use downbeat_trace::formats::{Sessions, TraceFile, TraceFormat};
+use downbeat_trace::formats::{Sessions, TraceFormat};
 use downbeat_trace::{
     CorrectedPart, Deviation, Latencies, Location, PartBuilder, PartError, Shares, TracePart,
     TruthComparison, Verdict,
 };
 
+use self::part::{FilePart, failure};
 use self::source::Source;
 use crate::ranks::hash_of;
 
@@ -37,9 +38,6 @@ pub(crate) struct Options {
     #[command(flatten)]
     correction: CorrectionOptions,
 }
-
-/// The part of a file that a rank keeps.
-type FilePart = TraceFile<TracePart>;
 
 pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
     block_on_ready_failure(options.run(comm))
@@ -354,16 +352,6 @@ fn times(part: &TracePart) -> impl Iterator<Item = &[Timestamp<Global>]> {
 
 fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
     times.iter().map(Vec::as_slice).collect()
-}
-
-/// What all ranks agree on is the trace's fault.
-fn failure(path: &Path, why: PartError) -> Failure {
-    let at_fault = |why: &dyn Display| Failure::Input(format!("{}: {why}", path.display()));
-    match why {
-        PartError::Trace(why) => at_fault(&why),
-        PartError::Cycle(why) => at_fault(&why),
-        other => Failure::run(other),
-    }
 }
 
 fn changed(path: &Path) -> Failure {

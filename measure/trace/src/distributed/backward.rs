@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use super::super::LocationId;
 use super::super::extremes::Extremes;
 use super::super::limits::{exit_of, limit, of_enters, of_sends};
 use super::super::trace::{NONE, Role};
+use super::super::{Corrected, LocationId};
+use super::TracePart;
 use super::exchange::{boxes, exchange};
-use super::forward::{extremes_of, words_of};
 use super::operations::{Teller, Told, go_through};
-use super::{CorrectedPart, TracePart};
+use super::words::{extremes_of, words_of};
 use downbeat_sync::{Comm, CommError};
 
 /// Replaces what stamps have of sends and enters by their limits, on all ranks.
 pub(super) async fn find_limits<C: Comm>(
-    of: &CorrectedPart<'_>,
+    part: &TracePart,
+    corrected: &Corrected<'_>,
     comm: &C,
 ) -> Result<(), CommError> {
-    let (part, corrected) = (of.part, &of.corrected);
     let (trace, times, stamps, latencies) = (
         &part.trace,
         &corrected.times,
@@ -47,7 +47,7 @@ pub(super) async fn find_limits<C: Comm>(
                 .store(*limit as i64, Ordering::Relaxed);
         }
     }
-    go_through(part, &mut Exits { of }, comm).await
+    go_through(part, &mut Exits { part, corrected }, comm).await
 }
 
 /// The sends elsewhere of messages that are received here, by locations and in their order: whose, on which rank, which
@@ -80,13 +80,14 @@ fn sends_of(part: &TracePart, location: u32) -> impl Iterator<Item = (u32, u32)>
 
 /// When members of this rank left; of a scan, every one, with its rank.
 struct Exits<'a> {
-    of: &'a CorrectedPart<'a>,
+    part: &'a TracePart,
+    corrected: &'a Corrected<'a>,
 }
 
 /// Seen from the end of time, the first exit is the last.
 impl Teller for Exits<'_> {
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32> {
-        let part = self.of.part;
+        let part = self.part;
         if part.is_ordered(instance) {
             words.extend(
                 self.ranks(instance)
@@ -102,7 +103,7 @@ impl Teller for Exits<'_> {
     }
 
     fn hear(&mut self, instance: u32, told: &Told<'_>) {
-        let (part, corrected) = (self.of.part, &self.of.corrected);
+        let (part, corrected) = (self.part, self.corrected);
         let slots = part.trace.slots_of(part.instance(instance));
         let mut exits = Extremes::NONE;
         let mut later = BTreeMap::new();
@@ -136,15 +137,15 @@ impl Teller for Exits<'_> {
 impl Exits<'_> {
     /// By the ranks of members of a scan.
     fn ranks(&self, instance: u32) -> BTreeMap<u32, i64> {
-        let (trace, times) = (&self.of.part.trace, &self.of.corrected.times);
-        let slots = (0..).zip(trace.slots_of(self.of.part.instance(instance)));
+        let (trace, times) = (&self.part.trace, &self.corrected.times);
+        let slots = (0..).zip(trace.slots_of(self.part.instance(instance)));
         slots
             .filter_map(|(rank, slot)| Some((rank, exit_of(trace, times, slot)?)))
             .collect()
     }
 
     fn extremes(&self, instance: u32) -> Extremes {
-        let (part, times) = (self.of.part, &self.of.corrected.times);
+        let (part, times) = (self.part, &self.corrected.times);
         let mut exits = Extremes::NONE;
         if part.takers(instance).contains(&part.rank) {
             for slot in part.trace.slots_of(part.instance(instance)) {

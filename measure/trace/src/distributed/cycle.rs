@@ -2,12 +2,12 @@
 
 use std::sync::PoisonError;
 
+use super::super::cycle::Cycle;
 use super::super::forward::Shared;
 use super::super::trace::Role;
-use super::super::{Cycle, EventId, LocationId};
+use super::super::{EventId, LocationId};
 use super::TracePart;
 use super::exchange::heard;
-use super::forward::unfinished;
 use super::part::{event_of, word_of};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
@@ -30,7 +30,7 @@ pub(super) async fn find<C: Comm>(
     shared: &Shared<'_>,
     comm: &C,
 ) -> Result<Cycle, CommError> {
-    let stuck = unfinished(shared).next().map_or(u64::MAX, u64::from);
+    let stuck = shared.unfinished().next().map_or(u64::MAX, u64::from);
     let mut at = all_reduce(comm, stuck, u64::min).await? as u32;
     let mut seen: Vec<(u32, [EventId; 2])> = vec![];
     loop {

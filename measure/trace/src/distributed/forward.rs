@@ -9,13 +9,13 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::super::correct::Passes;
 use super::super::extremes::Extremes;
 use super::super::forward::{Forward, Shared, Times, corrected, largest_error};
-use super::super::latencies::Site;
 use super::super::stamps::{Stamps, tell};
 use super::super::trace::{NONE, Role};
 use super::super::workers::groups;
 use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, LocationId, Pass};
 use super::exchange::{Boxes, boxes, exchange};
 use super::part::{event_of, word_of};
+use super::words::{extremes_of, words_of};
 use super::{PartError, TracePart, backward, cycle};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
@@ -104,7 +104,7 @@ impl CorrectedPart<'_> {
         gradient: Gradient,
         comm: &C,
     ) -> Result<(), CommError> {
-        backward::find_limits(self, comm).await?;
+        backward::find_limits(self.part, &self.corrected, comm).await?;
         self.corrected.stretch(gradient);
         Ok(())
     }
@@ -137,7 +137,7 @@ async fn run<C: Comm>(
         shared.work(0, ready.drain(..));
         mail.collect();
         if schedule.is_to_look() {
-            let unfinished = unfinished(&shared).next().is_some();
+            let unfinished = shared.unfinished().next().is_some();
             let sent = std::mem::take(&mut mail.sent);
             let [unfinished, sent] = all_reduce(comm, [u64::from(unfinished), sent], |a, b| {
                 [a[0] | b[0], a[1] + b[1]]
@@ -158,19 +158,6 @@ async fn run<C: Comm>(
     let (replays, _) = shared.end();
     let error = all_reduce(comm, largest_error(&replays), Duration::max).await?;
     Ok((error, corrected(replays)))
-}
-
-/// The locations that have not come to their end, in order.
-pub(super) fn unfinished<'a>(shared: &'a Shared<'_>) -> impl Iterator<Item = u32> + 'a {
-    let is_done = |location: usize| {
-        shared.replays[location]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_done()
-    };
-    (0..shared.replays.len())
-        .filter(move |location| !is_done(*location))
-        .map(|location| location as u32)
 }
 
 /// When ranks look whether any of them can go on: soon at first, then seldom, for all of them have to wait for that.
@@ -369,21 +356,5 @@ impl<'s, 'a> Mail<'s, 'a> {
             };
             words = rest.get(length..).unwrap_or_default();
         }
-    }
-}
-
-pub(super) fn words_of(seen: &Extremes) -> [u64; 5] {
-    let at = seen.at.map_or(u64::MAX, |site| site.location.into());
-    let [process, node, beyond] = seen.outside.map(|time| time as u64);
-    [seen.latest as u64, at, process, node, beyond]
-}
-
-pub(super) fn extremes_of(part: &TracePart, [latest, at, beside @ ..]: &[u64; 5]) -> Extremes {
-    let site = |location: u32| -> Site { part.trace.site(LocationId(location)) };
-    let at = u32::try_from(*at).ok().map(site);
-    Extremes {
-        latest: *latest as i64,
-        at,
-        outside: beside.map(|time| time as i64),
     }
 }

@@ -8,11 +8,12 @@ use std::io::Read;
 use crate::Place;
 use downbeat_clock_core::Timestamp;
 
+use super::action::{event, location, tag, unknown};
 use super::bytes::{Bytes, Input, put, put_signed, put_text};
 use super::chunk::{ChunkEvents, ChunkHead, ChunkWriter};
 use super::definitions::{Definitions, LONGEST_NAME};
 use super::index::TraceIndex;
-use super::item::{DATA, Item, KINDS, What, kind_number};
+use super::item::Item;
 use downbeat_files::Flaw;
 
 /// No text begins like this, and whatever converts line ends spoils it.
@@ -21,32 +22,6 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89dbt\r\n\x1a\n";
 pub(super) const VERSION: u8 = 2;
 /// The version before, without chunks.
 pub(super) const FLAT: u8 = 1;
-
-/// What comes next.
-pub(super) mod tag {
-    pub(in super::super) const END: u8 = 0;
-    pub(super) const LOCATION: u8 = 1;
-    pub(super) const THREAD: u8 = 2;
-    pub(super) const COMMUNICATOR: u8 = 3;
-    pub(super) const REGION: u8 = 4;
-    pub(super) const MASTER: u8 = 5;
-    pub(super) const SAMPLE: u8 = 6;
-    /// All events from here on are of this location.
-    pub(super) const AT: u8 = 7;
-    /// Events of several locations.
-    pub(in super::super) const CHUNK: u8 = 8;
-    pub(super) const ENTER: u8 = 16;
-    pub(super) const LEAVE: u8 = 17;
-    pub(super) const NOTE: u8 = 18;
-    pub(super) const SEND: u8 = 19;
-    pub(super) const RECEIVE: u8 = 20;
-    pub(super) const COLLECTIVE: u8 = 21;
-    pub(super) const COLLECTIVE_END: u8 = 22;
-    pub(super) const FORK: u8 = 23;
-    pub(super) const THREAD_BEGIN: u8 = 24;
-    pub(super) const THREAD_END: u8 = 25;
-    pub(super) const JOIN: u8 = 26;
-}
 
 /// The state of a reader between two items.
 #[derive(Debug)]
@@ -219,100 +194,6 @@ pub(super) fn definition<'a>(
     })
 }
 
-fn location(bytes: &mut impl Input) -> Result<u32, Flaw> {
-    bytes.u32("the number of a location")
-}
-
-fn unknown(offset: u64, tag: u8) -> Flaw {
-    Flaw::Byte(offset, format!("nothing begins with a byte {tag}"))
-}
-
-/// Reads an event without its time.
-#[inline]
-pub(super) fn read_action<'a>(
-    bytes: &mut impl Input,
-    text: &'a mut String,
-) -> Result<What<'a>, Flaw> {
-    let offset = bytes.offset();
-    let tag = bytes.byte()?;
-    event(bytes, tag, offset, text)
-}
-
-#[inline]
-fn event<'a>(
-    bytes: &mut impl Input,
-    tag: u8,
-    offset: u64,
-    text: &'a mut String,
-) -> Result<What<'a>, Flaw> {
-    fn communicator(bytes: &mut impl Input) -> Result<u32, Flaw> {
-        bytes.u32("the number of a communicator")
-    }
-    Ok(match tag {
-        tag::ENTER => What::Enter {
-            region: bytes.u32("the number of a region")?,
-        },
-        tag::LEAVE => What::Leave {
-            region: bytes.u32("the number of a region")?,
-        },
-        tag::NOTE => {
-            bytes.text(LONGEST_NAME, text)?;
-            What::Note(text)
-        }
-        tag::SEND => What::Send {
-            to: location(bytes)?,
-            communicator: communicator(bytes)?,
-            tag: message_tag(bytes)?,
-        },
-        tag::RECEIVE => What::Receive {
-            from: location(bytes)?,
-            communicator: communicator(bytes)?,
-            tag: message_tag(bytes)?,
-        },
-        tag::COLLECTIVE => What::Collective {
-            communicator: communicator(bytes)?,
-        },
-        tag::COLLECTIVE_END => {
-            let communicator = communicator(bytes)?;
-            // The kind and the data share a number.
-            let number = bytes.u32("a collective operation")? as usize;
-            let Some((kind, _)) = KINDS.get(number / DATA.len()) else {
-                return Err(Flaw::Byte(
-                    offset,
-                    format!("{number} is not a collective operation"),
-                ));
-            };
-            let ([sent, received], _) = DATA[number % DATA.len()];
-            What::CollectiveEnd {
-                communicator,
-                kind: *kind,
-                root: bytes.u32("the rank of a root")?,
-                sent,
-                received,
-            }
-        }
-        tag::FORK => What::Fork {
-            team: communicator(bytes)?,
-        },
-        tag::THREAD_BEGIN => What::ThreadBegin {
-            team: communicator(bytes)?,
-        },
-        tag::THREAD_END => What::ThreadEnd {
-            team: communicator(bytes)?,
-        },
-        tag::JOIN => What::Join {
-            team: communicator(bytes)?,
-        },
-        _ => return Err(unknown(offset, tag)),
-    })
-}
-
-fn message_tag(bytes: &mut impl Input) -> Result<i32, Flaw> {
-    let offset = bytes.offset();
-    let tag = bytes.signed()?;
-    i32::try_from(tag).map_err(|_| Flaw::Byte(offset, format!("{tag} is not a tag")))
-}
-
 /// The state of a writer between two items.
 #[derive(Debug, Default)]
 pub(super) struct WriteState {
@@ -388,74 +269,6 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut WriteState) {
             put_signed(to, master.as_nanos());
         }
         Item::Event { .. } => {}
-    }
-}
-
-/// Adds an event without its time.
-pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
-    let mut begin = |tag: u8| to.push(tag);
-    match what {
-        What::Note(text) => {
-            begin(tag::NOTE);
-            put_text(to, text);
-        }
-        What::Send {
-            to: peer,
-            communicator,
-            tag,
-        } => {
-            begin(tag::SEND);
-            put(to, peer.into());
-            put(to, communicator.into());
-            put_signed(to, tag.into());
-        }
-        What::Receive {
-            from,
-            communicator,
-            tag,
-        } => {
-            begin(tag::RECEIVE);
-            put(to, from.into());
-            put(to, communicator.into());
-            put_signed(to, tag.into());
-        }
-        What::CollectiveEnd {
-            communicator,
-            kind,
-            root,
-            sent,
-            received,
-        } => {
-            begin(tag::COLLECTIVE_END);
-            put(to, communicator.into());
-            // What has been defined is among the kinds.
-            let kind = kind_number(kind).unwrap_or(0);
-            put(
-                to,
-                (kind * DATA.len() + usize::from(sent) + 2 * usize::from(received)) as u64,
-            );
-            put(to, root.into());
-        }
-        What::Enter { region: number }
-        | What::Leave { region: number }
-        | What::Collective {
-            communicator: number,
-        }
-        | What::Fork { team: number }
-        | What::ThreadBegin { team: number }
-        | What::ThreadEnd { team: number }
-        | What::Join { team: number } => {
-            begin(match what {
-                What::Enter { .. } => tag::ENTER,
-                What::Leave { .. } => tag::LEAVE,
-                What::Collective { .. } => tag::COLLECTIVE,
-                What::Fork { .. } => tag::FORK,
-                What::ThreadBegin { .. } => tag::THREAD_BEGIN,
-                What::ThreadEnd { .. } => tag::THREAD_END,
-                _ => tag::JOIN,
-            });
-            put(to, number.into());
-        }
     }
 }
 

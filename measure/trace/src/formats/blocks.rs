@@ -9,14 +9,15 @@ use std::path::Path;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::{FileError, Flaw, NewFile, open};
 
-use super::Sessions;
+use super::action::tag;
 use super::binary::{self, ReadState, Scratch, WriteState};
 use super::bytes::{Bytes, Input, put_signed};
 use super::chunk::{ChunkEvents, ChunkHead};
 use super::definitions::{Definitions, Known};
-use super::file::{Numbers, changed, samples_of};
 use super::index::{LocationLoad, TraceIndex};
 use super::item::Item;
+use super::numbers::Numbers;
+use super::sessions::{Sessions, changed, samples_of};
 use crate::builder::BuilderPart;
 use crate::workers::share;
 use crate::{Action, LocationId, PartBuilder, TraceError};
@@ -121,7 +122,7 @@ impl Layout {
         loop {
             let offset = bytes.offset();
             match bytes.byte()? {
-                binary::tag::CHUNK => {
+                tag::CHUNK => {
                     found.chunks.push(offset);
                     let (offset, known) = (bytes.offset(), definitions.known());
                     let head = ChunkHead::read(&mut bytes, definitions.locations())?;
@@ -149,7 +150,7 @@ impl Layout {
                     }
                     bytes.go_to(end)?;
                 }
-                binary::tag::END => {
+                tag::END => {
                     let events = bytes.number()?;
                     let index = TraceIndex::read(&mut bytes)?;
                     found
@@ -307,7 +308,7 @@ pub(super) fn copy_with(
     loop {
         let offset = bytes.offset();
         let tag = bytes.byte()?;
-        if tag == binary::tag::CHUNK {
+        if tag == tag::CHUNK {
             let head = ChunkHead::read(&mut bytes, definitions.locations())?;
             let data = bytes.block(head.data as u64)?;
             let starts = head.blocks.iter().map(|block| {
@@ -318,7 +319,7 @@ pub(super) fn copy_with(
             let starts = starts.collect();
             batch.push(CopiedChunk { head, data, starts });
         }
-        if tag != binary::tag::CHUNK || batch.len() == most.max(1) {
+        if tag != tag::CHUNK || batch.len() == most.max(1) {
             for chunk in encode(std::mem::take(&mut batch)) {
                 writing.begin_chunk(&mut buffer);
                 buffer.extend_from_slice(&chunk);
@@ -329,8 +330,8 @@ pub(super) fn copy_with(
             }
         }
         match tag {
-            binary::tag::CHUNK => {}
-            binary::tag::END => {
+            tag::CHUNK => {}
+            tag::END => {
                 if samples.iter_mut().any(|rest| rest.next().is_some()) {
                     return Ok(Err(changed(from)));
                 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use downbeat_files::Flaw;
 
-use super::binary::{read_action, write_action};
+use super::action::{read_action, write_action};
 use super::bytes::{Input, Slice, put, put_signed};
 use super::item::What;
 

@@ -6,18 +6,16 @@ use crate::{
     Action, CommunicatorId, LocationId, Matching, PartBuilder, Place, Trace, TraceBuilder,
     TraceError,
 };
-use downbeat_clock_core::{Global, Knot, Local, Timestamp};
+use downbeat_clock_core::{Global, Knot, Timestamp};
 
 use super::blocks::{self, InOrder, Layout};
 use super::index::LocationLoad;
 use super::item::{Item, What};
+use super::numbers::Numbers;
+use super::sessions::{Sessions, changed, samples_of};
 use super::{TraceFormat, TraceReader, TraceWriter};
 use crate::workers::share;
 use downbeat_files::FileError;
-
-/// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
-/// samples.
-pub type Sessions = Vec<Vec<Vec<Knot<Local, Global>>>>;
 
 /// A trace that was read from a file, with what a correction needs. What only the file has, such as regions, stays
 /// there.
@@ -130,13 +128,6 @@ pub(super) struct Loading<'a, T> {
     pub(super) sessions: Sessions,
     pub(super) master: u32,
     loads: Vec<(u32, u64)>,
-}
-
-/// What the numbers of a file are in a trace.
-#[derive(Debug, Default)]
-pub(super) struct Numbers {
-    locations: Vec<LocationId>,
-    communicators: Vec<CommunicatorId>,
 }
 
 impl TraceFile {
@@ -362,21 +353,6 @@ pub fn write_corrected(
     writer.finish_line(windows_end)
 }
 
-/// The samples of every location, in their order.
-pub(super) fn samples_of(
-    sessions: &Sessions,
-) -> Vec<impl Iterator<Item = &Knot<Local, Global>> + '_> {
-    sessions
-        .iter()
-        .map(|sessions| sessions.iter().flatten())
-        .collect()
-}
-
-/// That a file cannot be read again.
-pub(super) fn changed(path: &Path) -> FileError {
-    FileError::content(path, "it is no longer what it was when it was read first")
-}
-
 /// Copies a trace, but for local times of samples, and for times of events, which `time` is asked for: of whose event, when
 /// it was, and what it is. What is left is to finish it, with the last line end.
 pub(super) fn copy(
@@ -525,71 +501,5 @@ impl<'a, T: LoadTarget> Loading<'a, T> {
         self.numbers.locations.push(id);
         self.names.push(name.to_owned());
         self.sessions.push(vec![]);
-    }
-}
-
-impl Numbers {
-    /// The id of a location.
-    pub(super) fn location(&self, number: u32) -> Option<LocationId> {
-        self.locations.get(number as usize).copied()
-    }
-
-    /// Whose event it is, and what it is to others; `None` if it names something that there is not.
-    #[inline]
-    pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {
-        let location_of = |number: u32| self.locations.get(number as usize).copied();
-        let communicator = |number: u32| self.communicators.get(number as usize).copied();
-        let action = match what {
-            What::Enter { .. } | What::Leave { .. } | What::Note(_) => Action::Internal,
-            What::Send {
-                to,
-                communicator: within,
-                tag,
-            } => Action::Send {
-                to: location_of(to)?,
-                communicator: communicator(within)?,
-                tag,
-            },
-            What::Receive {
-                from,
-                communicator: within,
-                tag,
-            } => Action::Receive {
-                from: location_of(from)?,
-                communicator: communicator(within)?,
-                tag,
-            },
-            What::Collective {
-                communicator: within,
-            } => Action::Enter {
-                communicator: communicator(within)?,
-            },
-            What::CollectiveEnd {
-                communicator: within,
-                kind,
-                root,
-                sent,
-                received,
-            } => Action::Exit {
-                communicator: communicator(within)?,
-                kind,
-                root,
-                sent,
-                received,
-            },
-            What::Fork { team } => Action::Fork {
-                team: communicator(team)?,
-            },
-            What::ThreadBegin { team } => Action::Begin {
-                team: communicator(team)?,
-            },
-            What::ThreadEnd { team } => Action::End {
-                team: communicator(team)?,
-            },
-            What::Join { team } => Action::Join {
-                team: communicator(team)?,
-            },
-        };
-        Some((location_of(location)?, action))
     }
 }

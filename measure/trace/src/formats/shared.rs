@@ -8,9 +8,9 @@ use downbeat_files::FileError;
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
+use super::TraceFile;
 use super::blocks::{CopiedChunk, Layout, copy_with, encode};
-use super::file::changed;
-use super::{Sessions, TraceFile};
+use super::sessions::{Sessions, changed};
 use crate::{LocationId, TracePart};
 
 /// The times of one rank in a chunk: the encoded times of its blocks, each behind its length.

@@ -11,10 +11,12 @@ use crate::{
 };
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::file::{LoadTarget, Loading, Numbers, changed, copy};
+use super::file::{LoadTarget, Loading, copy};
 use super::item::{Item, What};
+use super::numbers::Numbers;
+use super::sessions::{Sessions, changed};
 use super::spill::{List, Listed, Stack};
-use super::{Sessions, TraceFormat, TraceReader};
+use super::{TraceFormat, TraceReader};
 use downbeat_files::FileError;
 
 /// Why a trace cannot be corrected by reading it again and again.

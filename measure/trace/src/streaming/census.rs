@@ -2,18 +2,12 @@
 
 use core::fmt;
 
-use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashSet;
 
 use super::super::definitions::Definitions;
 use super::super::latencies::Site;
-use super::super::teams::sends;
-use super::super::trace::check_time;
-use super::super::{
-    Action, CollectiveKind, EventId, LeftOut, LocationId, Place, TraceBuilder, TraceError,
-};
-use super::matcher::{Counts, Links, Ongoing, Which};
-use super::{Link, Operation};
+use super::super::teams::{Track, sends};
+use super::super::{CollectiveKind, EventId, LeftOut, LocationId, Place, TraceError};
 
 /// Why a stream cannot be corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +41,29 @@ impl From<TraceError> for StreamError {
     }
 }
 
-/// Looks at all events of a stream once, as a [`TraceBuilder`] does; but it does not keep them.
-///
-/// Locations and communicators are added to a builder, which is asked for them.
+/// Which of the operations of a team: the team, the track, and its number there.
+pub(super) type Which = (u32, Track, u32);
+
+/// A collective operation, and who takes part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    pub(crate) number: u64,
+    pub(crate) members: u32,
+    pub(crate) rank: u32,
+    /// Where a census knows of it; nothing, after it was in a record.
+    pub(super) which: Option<Which>,
+    /// Whether this is the first event of the operation.
+    pub(super) is_first: bool,
+    /// Whether it is the last.
+    pub(crate) is_last: bool,
+}
+
+/// Operations of a track so far.
 #[derive(Debug, Default)]
-pub struct Survey {
-    links: Links,
-    last: Vec<Option<Timestamp<Global>>>,
-    withheld: FxHashSet<(u64, u32)>,
-    received: Vec<u64>,
-    events: u64,
+pub(super) struct Counts {
+    pub(super) begun: u32,
+    /// How many every member has entered, and left; nothing as long as there are none.
+    pub(super) members: Vec<(u32, u32)>,
 }
 
 /// What there is in a stream: locations, what events of them there are, and what of collective operations can be known
@@ -69,9 +76,9 @@ pub struct Census {
     /// Without events.
     pub(super) definitions: Definitions,
     /// Of all teams, for their tracks: how many operations every member enters and leaves.
-    counts: Vec<[Counts; 3]>,
+    pub(super) counts: Vec<[Counts; 3]>,
     /// Members that gave no data: the operation, and the rank.
-    withheld: FxHashSet<(u64, u32)>,
+    pub(super) withheld: FxHashSet<(u64, u32)>,
     /// How many messages every location receives; nothing, for the last ones, if none.
     pub(super) received: Vec<u64>,
     /// How many events there are.
@@ -82,106 +89,6 @@ pub struct Census {
     pub collectives: u64,
     /// What has no partner; nothing, unless the builder was lenient.
     pub left_out: LeftOut,
-}
-
-impl Survey {
-    /// The next event; `builder` has the locations and communicators that it names.
-    ///
-    /// # Errors
-    /// As of [`TraceBuilder::push`], and when a message is received before it comes.
-    pub fn push(
-        &mut self,
-        builder: &TraceBuilder,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), StreamError> {
-        let definitions = &builder.definitions;
-        if location.index() >= definitions.places.len() {
-            return Err(TraceError::UnknownLocation(location).into());
-        }
-        if self.last.len() <= location.index() {
-            self.last.resize(location.index() + 1, None);
-            self.received.resize(location.index() + 1, 0);
-        }
-        let id = self.links.next(location)?;
-        let last = &mut self.last[location.index()];
-        check_time(*last, time, id)?;
-        *last = Some(time);
-        self.events += 1;
-        let link = self.links.link(definitions, None, id, action)?;
-        if matches!(link, Link::Receive { .. }) {
-            self.received[location.index()] += 1;
-        }
-        self.withheld
-            .extend(self.links.over.take().iter().flat_map(Ongoing::withheld));
-        Ok(())
-    }
-
-    /// All that there is; `builder` has the locations and communicators that the events named.
-    ///
-    /// # Errors
-    /// As of [`TraceBuilder::finish`].
-    pub fn finish(mut self, builder: TraceBuilder) -> Result<Census, StreamError> {
-        let definitions = builder.definitions;
-        let lenient = definitions.matching.lenient;
-        let early = || self.links.early.values().flatten().copied();
-        let alone = self.links.sent().map(|event| {
-            (
-                event,
-                TraceError::UnmatchedSend as fn(EventId) -> TraceError,
-            )
-        });
-        let alone = alone.chain(early().map(|event| (event, TraceError::UnmatchedReceive as _)));
-        if let Some((event, why)) = alone.min_by_key(|(event, _)| *event).filter(|_| !lenient) {
-            return Err(why(event).into());
-        }
-        let sends = self.links.sent().count() as u64;
-        let mut left_out = LeftOut {
-            sends,
-            receives: early().count() as u64,
-            collectives: 0,
-        };
-        let mut ongoing: Vec<_> = self.links.ongoing.iter().collect();
-        ongoing.sort_unstable_by_key(|((team, track, index), _)| (*team, *track as u32, *index));
-        for ((team, track, index), ongoing) in ongoing {
-            self.withheld.extend(ongoing.withheld());
-            if ongoing.progress.is_complete(&ongoing.instance) {
-                continue;
-            }
-            if !lenient {
-                let counts = &self.links.counts[*team as usize][*track as usize].members;
-                let members = definitions.members(*team);
-                let refusal = ongoing
-                    .progress
-                    .refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
-                return Err(refusal
-                    .unwrap_or(TraceError::NotLeft(ongoing.progress.seen))
-                    .into());
-            }
-            left_out.collectives += 1;
-        }
-        let Links {
-            operations, counts, ..
-        } = self.links;
-        let Self {
-            withheld,
-            events,
-            received,
-            ..
-        } = self;
-        let messages = received.iter().sum();
-        Ok(Census {
-            definitions,
-            counts,
-            withheld,
-            received,
-            events,
-            messages,
-            collectives: operations,
-            left_out,
-        })
-    }
 }
 
 impl Census {

@@ -8,13 +8,10 @@ use super::super::definitions::{ChannelEnd, Definitions};
 use super::super::teams::{Participation, Progress, Seat, Track, sends};
 use super::super::trace::Instance;
 use super::super::{Action, CollectiveKind, EventId, LocationId, TraceError};
-use super::{Census, StreamError};
+use super::census::{Census, Counts, Operation, StreamError, Which};
 
 /// A channel of messages: the sending process, and its end.
 type Channel = (u32, ChannelEnd);
-
-/// Which of the operations of a team: the team, the track, and its number there.
-pub(super) type Which = (u32, Track, u32);
 
 /// An event of a stream, and what others have to do with it.
 #[derive(Clone, Copy, Debug)]
@@ -46,20 +43,6 @@ pub(crate) enum Link {
     },
 }
 
-/// A collective operation, and who takes part in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Operation {
-    pub(crate) number: u64,
-    pub(crate) members: u32,
-    pub(crate) rank: u32,
-    /// Where a census knows of it; nothing, after it was in a record.
-    pub(super) which: Option<Which>,
-    /// Whether this is the first event of the operation.
-    pub(super) is_first: bool,
-    /// Whether it is the last.
-    pub(crate) is_last: bool,
-}
-
 /// An operation that is not over.
 #[derive(Debug)]
 pub(super) struct Ongoing {
@@ -74,14 +57,6 @@ pub(super) struct Ongoing {
     is_awaited: bool,
     /// How many events are still to come, if that is known.
     missing: u32,
-}
-
-/// Operations of a track so far.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    begun: u32,
-    /// How many every member has entered, and left; nothing as long as there are none.
-    pub(super) members: Vec<(u32, u32)>,
 }
 
 /// All that is under way.

@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement,
-    PageContents, PageOptions, Recording, Violations, files, violations,
+    PageContents, PageOptions, Recording, Violations, violations,
 };
 use downbeat_common::{Failure, output};
 use downbeat_trace::{Deviation, Verdict};
@@ -63,11 +63,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             .into_iter()
             .chain(options.against.as_deref()),
     )?;
-    let file = files::read(&options.file, matching)?;
+    let file = Recording::read_with_offsets(&options.file, matching)?;
     let original = options
         .against
         .as_ref()
-        .map(|path| files::read(path, matching))
+        .map(|path| Recording::read_with_offsets(path, matching))
         .transpose()?;
     let document = look(&file, original.as_ref(), &options.latencies)?;
     let title = format!("Check of {}", options.file.display());

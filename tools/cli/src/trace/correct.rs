@@ -91,7 +91,7 @@ impl Options {
             .correction
             .truth
             .as_ref()
-            .map(|path| files::read(path, matching))
+            .map(|path| Recording::read_with_offsets(path, matching))
             .transpose()?;
         let document = self.correct(&mut file, truth.as_ref())?;
         Ok((document, file.names))

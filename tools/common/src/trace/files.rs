@@ -3,19 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use downbeat_trace::Matching;
 use downbeat_trace::formats::{TraceFormat, TraceWriter};
 
-use super::Recording;
-use crate::{Failure, cores};
-
-/// Reads a trace, with times as everybody finds them who reads it.
-///
-/// # Errors
-/// When it cannot be read, is none, or its events do not go together.
-pub fn read(path: &Path, matching: Matching) -> Result<Recording, Failure> {
-    Recording::read(path, matching, true, cores())
-}
+use crate::Failure;
 
 /// The same as [`check_output`] for what is made of `input`: an archive is made in a folder of its own.
 ///
@@ -91,7 +81,7 @@ pub fn is_no_archive(option: &str, path: &Path) -> Failure {
     Failure::option(
         option,
         format!(
-            "{} is no OTF2 archive, of which alone that can be wanted",
+            "{} is not an OTF2 archive; this option only applies to archives",
             path.display()
         ),
     )

@@ -8,7 +8,7 @@ use downbeat_trace::{Matching, Trace};
 use serde::Serialize;
 
 use super::files;
-use crate::Failure;
+use crate::{Failure, cores};
 
 /// A trace that was read.
 #[derive(Debug)]
@@ -62,6 +62,14 @@ pub(super) fn without_otf2(path: &Path) -> Failure {
 }
 
 impl Recording {
+    /// Reads a trace; clock offsets of an archive are added to its times.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with_offsets(path: &Path, matching: Matching) -> Result<Self, Failure> {
+        Self::read(path, matching, true, cores())
+    }
+
     /// What of the sessions is not in the times yet, if they are applied or not, and how many are.
     pub fn left_of(sessions: Sessions, applied: bool) -> (Sessions, usize) {
         let most = sessions.iter().map(Vec::len).max().unwrap_or(0);

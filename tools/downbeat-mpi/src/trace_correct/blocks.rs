@@ -7,7 +7,7 @@ use downbeat_common::Failure;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 use downbeat_trace::formats::{Sessions, TraceFormat};
 
-use super::FilePart;
+use super::part::FilePart;
 
 /// So many times of a location are asked for at once: with a thousand locations, they take 32 MB.
 const BLOCK: usize = 1 << 12;

@@ -9,7 +9,7 @@ use downbeat_trace::formats::otf2::{Archive, Origin};
 use downbeat_trace::formats::{TraceFile, Unread};
 use downbeat_trace::{Matching, PartBuilder, PartError};
 
-use super::failure;
+use super::part::failure;
 
 /// What a trace is kept in.
 pub(super) enum Source {

@@ -1,0 +1,77 @@
+//! Numbers of a file and ids of a trace.
+
+use super::item::What;
+use crate::{Action, CommunicatorId, LocationId};
+
+/// The ids in a trace of the numbers of a file.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) locations: Vec<LocationId>,
+    pub(super) communicators: Vec<CommunicatorId>,
+}
+
+impl Numbers {
+    /// The id of a location.
+    pub(super) fn location(&self, number: u32) -> Option<LocationId> {
+        self.locations.get(number as usize).copied()
+    }
+
+    /// Whose event it is, and what it is to others; `None` if it names something that there is not.
+    #[inline]
+    pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {
+        let location_of = |number: u32| self.locations.get(number as usize).copied();
+        let communicator = |number: u32| self.communicators.get(number as usize).copied();
+        let action = match what {
+            What::Enter { .. } | What::Leave { .. } | What::Note(_) => Action::Internal,
+            What::Send {
+                to,
+                communicator: within,
+                tag,
+            } => Action::Send {
+                to: location_of(to)?,
+                communicator: communicator(within)?,
+                tag,
+            },
+            What::Receive {
+                from,
+                communicator: within,
+                tag,
+            } => Action::Receive {
+                from: location_of(from)?,
+                communicator: communicator(within)?,
+                tag,
+            },
+            What::Collective {
+                communicator: within,
+            } => Action::Enter {
+                communicator: communicator(within)?,
+            },
+            What::CollectiveEnd {
+                communicator: within,
+                kind,
+                root,
+                sent,
+                received,
+            } => Action::Exit {
+                communicator: communicator(within)?,
+                kind,
+                root,
+                sent,
+                received,
+            },
+            What::Fork { team } => Action::Fork {
+                team: communicator(team)?,
+            },
+            What::ThreadBegin { team } => Action::Begin {
+                team: communicator(team)?,
+            },
+            What::ThreadEnd { team } => Action::End {
+                team: communicator(team)?,
+            },
+            What::Join { team } => Action::Join {
+                team: communicator(team)?,
+            },
+        };
+        Some((location_of(location)?, action))
+    }
+}

@@ -1,0 +1,25 @@
+//! Sessions in which clocks were compared.
+
+use std::path::Path;
+
+use downbeat_clock_core::{Global, Knot, Local};
+use downbeat_files::FileError;
+
+/// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
+/// samples.
+pub type Sessions = Vec<Vec<Vec<Knot<Local, Global>>>>;
+
+/// The samples of every location, in their order.
+pub(super) fn samples_of(
+    sessions: &Sessions,
+) -> Vec<impl Iterator<Item = &Knot<Local, Global>> + '_> {
+    sessions
+        .iter()
+        .map(|sessions| sessions.iter().flatten())
+        .collect()
+}
+
+/// That a file cannot be read again.
+pub(super) fn changed(path: &Path) -> FileError {
+    FileError::content(path, "it is no longer what it was when it was read first")
+}

@@ -1,0 +1,47 @@
+//! Numbers and places of locations, communicators and events.
+
+/// Number of a location: a thread of a process. Locations count from 0 in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LocationId(pub(crate) u32);
+
+/// Number of a communicator, or of a team of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommunicatorId(pub(crate) u32);
+
+impl LocationId {
+    /// Index of the location in [`Trace::locations`](crate::Trace::locations).
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl CommunicatorId {
+    /// Index of the communicator, in the order in which they were added.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Place of a location, which decides the least latency of messages to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Number of the node.
+    pub node: u32,
+    /// Number of the process; no two nodes have processes of the same number.
+    pub process: u32,
+}
+
+/// An event of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId {
+    /// Location of the event.
+    pub location: LocationId,
+    /// Index of the event on its location.
+    pub event: u32,
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "event {} of location {}", self.event, self.location.0)
+    }
+}

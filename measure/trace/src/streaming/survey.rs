@@ -1,0 +1,121 @@
+//! The first pass over a stream.
+
+use downbeat_clock_core::{Global, Timestamp};
+use rustc_hash::FxHashSet;
+
+use super::super::trace::check_time;
+use super::super::{Action, EventId, LeftOut, LocationId, TraceBuilder, TraceError};
+use super::census::{Census, StreamError};
+use super::matcher::{Link, Links, Ongoing};
+
+/// Looks at all events of a stream once, as a [`TraceBuilder`] does; but it does not keep them.
+///
+/// Locations and communicators are added to a builder, which is asked for them.
+#[derive(Debug, Default)]
+pub struct Survey {
+    links: Links,
+    last: Vec<Option<Timestamp<Global>>>,
+    withheld: FxHashSet<(u64, u32)>,
+    received: Vec<u64>,
+    events: u64,
+}
+
+impl Survey {
+    /// The next event; `builder` has the locations and communicators that it names.
+    ///
+    /// # Errors
+    /// As of [`TraceBuilder::push`], and when a message is received before it comes.
+    pub fn push(
+        &mut self,
+        builder: &TraceBuilder,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), StreamError> {
+        let definitions = &builder.definitions;
+        if location.index() >= definitions.places.len() {
+            return Err(TraceError::UnknownLocation(location).into());
+        }
+        if self.last.len() <= location.index() {
+            self.last.resize(location.index() + 1, None);
+            self.received.resize(location.index() + 1, 0);
+        }
+        let id = self.links.next(location)?;
+        let last = &mut self.last[location.index()];
+        check_time(*last, time, id)?;
+        *last = Some(time);
+        self.events += 1;
+        let link = self.links.link(definitions, None, id, action)?;
+        if matches!(link, Link::Receive { .. }) {
+            self.received[location.index()] += 1;
+        }
+        self.withheld
+            .extend(self.links.over.take().iter().flat_map(Ongoing::withheld));
+        Ok(())
+    }
+
+    /// All that there is; `builder` has the locations and communicators that the events named.
+    ///
+    /// # Errors
+    /// As of [`TraceBuilder::finish`].
+    pub fn finish(mut self, builder: TraceBuilder) -> Result<Census, StreamError> {
+        let definitions = builder.definitions;
+        let lenient = definitions.matching.lenient;
+        let early = || self.links.early.values().flatten().copied();
+        let alone = self.links.sent().map(|event| {
+            (
+                event,
+                TraceError::UnmatchedSend as fn(EventId) -> TraceError,
+            )
+        });
+        let alone = alone.chain(early().map(|event| (event, TraceError::UnmatchedReceive as _)));
+        if let Some((event, why)) = alone.min_by_key(|(event, _)| *event).filter(|_| !lenient) {
+            return Err(why(event).into());
+        }
+        let sends = self.links.sent().count() as u64;
+        let mut left_out = LeftOut {
+            sends,
+            receives: early().count() as u64,
+            collectives: 0,
+        };
+        let mut ongoing: Vec<_> = self.links.ongoing.iter().collect();
+        ongoing.sort_unstable_by_key(|((team, track, index), _)| (*team, *track as u32, *index));
+        for ((team, track, index), ongoing) in ongoing {
+            self.withheld.extend(ongoing.withheld());
+            if ongoing.progress.is_complete(&ongoing.instance) {
+                continue;
+            }
+            if !lenient {
+                let counts = &self.links.counts[*team as usize][*track as usize].members;
+                let members = definitions.members(*team);
+                let refusal = ongoing
+                    .progress
+                    .refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
+                return Err(refusal
+                    .unwrap_or(TraceError::NotLeft(ongoing.progress.seen))
+                    .into());
+            }
+            left_out.collectives += 1;
+        }
+        let Links {
+            operations, counts, ..
+        } = self.links;
+        let Self {
+            withheld,
+            events,
+            received,
+            ..
+        } = self;
+        let messages = received.iter().sum();
+        Ok(Census {
+            definitions,
+            counts,
+            withheld,
+            received,
+            events,
+            messages,
+            collectives: operations,
+            left_out,
+        })
+    }
+}
