@@ -106,7 +106,7 @@ fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, roo
     };
     together(CollectiveKind::Barrier, &mut || world.barrier());
     together(CollectiveKind::Broadcast, &mut || {
-        at_root.broadcast_into(&mut one)
+        at_root.broadcast_into(&mut one);
     });
     assert_eq!(one, root);
     together(CollectiveKind::Reduce, &mut || match rank == root {
@@ -114,15 +114,15 @@ fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, roo
         false => at_root.reduce_into(&rank, SystemOperation::max()),
     });
     together(CollectiveKind::Allreduce, &mut || {
-        world.all_reduce_into(&rank, &mut one, SystemOperation::max())
+        world.all_reduce_into(&rank, &mut one, SystemOperation::max());
     });
     together(CollectiveKind::Scan, &mut || {
-        world.scan_into(&rank, &mut one, SystemOperation::sum())
+        world.scan_into(&rank, &mut one, SystemOperation::sum());
     });
     assert_eq!(one, rank * (rank + 1) / 2);
     let mine = of_all.clone();
     together(CollectiveKind::Alltoall, &mut || {
-        world.all_to_all_into(&mine[..], &mut of_all[..])
+        world.all_to_all_into(&mine[..], &mut of_all[..]);
     });
 }
 

@@ -159,7 +159,7 @@ extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Co
     match fault {
         // SAFETY: the caller lets MPI write to this number of bytes.
         Some(Fault::Spoils) if width == 1 && rank == size - 1 => unsafe {
-            *got.wrapping_add(n as usize - 1) ^= 1
+            *got.wrapping_add(n as usize - 1) ^= 1;
         },
         // SAFETY: the caller owns at least one byte, and nothing reads it meanwhile.
         Some(Fault::Overwrites) if width == 1 && rank == size - 1 => unsafe { *sent ^= 1 },
