@@ -17,13 +17,13 @@ pub(crate) struct TraceOptions {
 #[derive(Debug, Subcommand)]
 enum TraceCommand {
     /// Correct timestamps so that no message is received before it can have arrived
-    Correct(Box<correct::Options>),
+    Correct(Box<correct::TraceCorrectOptions>),
     /// List violations of causality in a trace; the exit code is 1 if there are any
-    Check(check::Options),
+    Check(check::TraceCheckOptions),
     /// Convert a trace to another format: text, binary, or that of the Perfetto viewer
-    Convert(convert::Options),
+    Convert(convert::TraceConvertOptions),
     /// Generate a synthetic trace with known clock errors
-    Generate(Box<generate::Options>),
+    Generate(Box<generate::TraceGenerateOptions>),
 }
 
 pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {

@@ -259,7 +259,7 @@ fn a_different_archive_is_not_a_corrected_one() {
     folder.says("generate -o a.dbt --events 100");
     let why = folder.fails(2, "check to/traces.otf2 --against a.dbt --lenient");
     assert!(
-        why.contains("to/traces.otf2: a.dbt is of another kind"),
+        why.contains("to/traces.otf2: a.dbt has another format"),
         "{why}"
     );
 }
@@ -293,7 +293,7 @@ fn bad_input_is_refused_in_one_line() {
         ("correct plain/traces.otf2 -o /proc/to", "-o: /proc/to: "),
         (
             "correct a.dbt -o b.dbt --rewrite",
-            "--rewrite: a.dbt is no OTF2 archive",
+            "--rewrite: a.dbt is not an OTF2 archive",
         ),
     ] {
         let why = folder.fails(2, arguments);

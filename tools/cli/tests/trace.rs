@@ -447,12 +447,12 @@ fn bad_input_is_refused_in_one_line() {
     ] {
         folder.refuses(
             command,
-            "a.otf2: this program was built without OTF2; with it, `cargo build ",
+            "a.otf2: this program was built without OTF2; build with `cargo build ",
         );
     }
     folder.refuses(
         "correct a.dbt -o out.dbt --rewrite",
-        "--rewrite: a.dbt is no OTF2 archive, of which alone that can",
+        "--rewrite: a.dbt is not an OTF2 archive; this option only applies to archives",
     );
     folder.refuses(
         "correct circle.dbt -o out.dbt",
@@ -532,12 +532,12 @@ fn every_defect_is_one_error_and_a_count_where_that_can_be() {
         (
             "sample 1 0 0 0\nsample 1 1 100 900\nsample 1 2 200 190\nend 0\n",
             "the clock of location 1 was set before session 1",
-            Some("Sessions left out, as they contradict those before: 2"),
+            Some("Sessions left out because they contradict earlier ones: 2"),
         ),
         (
             "sample 1 0 0 0\nsample 1 1 100 100\nsample 1 2 90 110\nend 0\n",
             "session 2 of location 1 is not later than the one before",
-            Some("Sessions left out, as they contradict those before: 1"),
+            Some("Sessions left out because they contradict earlier ones: 1"),
         ),
         (
             "0 0 note x\n0 5 note",

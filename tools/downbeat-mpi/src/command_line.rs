@@ -32,7 +32,7 @@ enum MpiCommand {
     /// Measures the drift between the clocks of the ranks over minutes, and the residuals of linear models of it
     Drift(Box<drift::DriftOptions>),
     /// Corrects the timestamps of a trace, distributed over the ranks, so that no message arrives earlier than possible
-    TraceCorrect(Box<trace_correct::Options>),
+    TraceCorrect(Box<trace_correct::MpiTraceCorrectOptions>),
 }
 
 /// Runs the command. Either all ranks fail or none.

@@ -1,4 +1,5 @@
-//! `downbeat-mpi trace-correct`: times of a trace corrected by ranks that share its events, as one would do it.
+//! `downbeat-mpi trace-correct`: correction of a trace whose locations are divided among ranks, with
+//! the same result as in a single process.
 
 mod blocks;
 #[cfg(feature = "otf2")]
@@ -28,26 +29,27 @@ use crate::ranks::hash_of;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "As downbeat trace correct, to the byte, with the events of a trace shared out to all ranks: each keeps those \
-                  of some processes, and all of them read the whole trace. NAME.otf2 is the anchor file of an OTF2 archive; \
-                  of its copy, each rank writes its own locations.\n\n\
+    after_help = "The output is the same as that of downbeat trace correct, to the byte. The processes of the trace are divided \
+                  among the ranks; each rank reads, corrects and encodes its own locations. Exceptions: every rank reads the \
+                  whole of a text file, and rank 0 encodes the output if it or the input is text. NAME.otf2 is the anchor \
+                  file of an OTF2 archive; each rank writes its own locations of the corrected archive.\n\n\
                   Example:\n  downbeat trace generate -o wrong.dbtb && mpirun -np 4 downbeat-mpi trace-correct wrong.dbtb \
                   -o right.dbtb"
 )]
-pub(crate) struct Options {
+pub(crate) struct MpiTraceCorrectOptions {
     #[command(flatten)]
     correction: CorrectionOptions,
 }
 
-pub(crate) fn run(options: &Options, comm: &MpiComm) -> Result<(), Failure> {
+pub(crate) fn run(options: &MpiTraceCorrectOptions, comm: &MpiComm) -> Result<(), Failure> {
     block_on_ready_failure(options.run(comm))
 }
 
-impl Options {
+impl MpiTraceCorrectOptions {
     async fn run<C: Comm>(&self, comm: &C) -> Result<(), Failure> {
         let CorrectionOptions { input, truth, .. } = &self.correction;
         let is_first = comm.rank() == 0;
-        // Nobody else begins anything.
+        // Only rank 0 creates output.
         let _unfinished =
             agree(comm, is_first.then(|| self.correction.begin()).transpose()).await?;
         let loads = source::loads_of(input);
@@ -75,7 +77,8 @@ impl Options {
         agree(comm, shown).await
     }
 
-    /// All ranks read all of a file; where it is no good, all know the first mistake, whoever found it.
+    /// Reads the locations of this rank. If any rank finds an error, all ranks fail, with the first
+    /// error of the file.
     async fn read<C: Comm>(
         &self,
         (path, apply_offsets): (&Path, bool),
@@ -93,7 +96,7 @@ impl Options {
         let read = match read {
             Ok(read) => Ok(Some(read)),
             Err((after, why)) if after == first => Err(Failure::Input(why)),
-            // Another rank found a mistake before this one.
+            // Another rank found an earlier error.
             Err(_) => Ok(None),
         };
         let Some((file, applied, source)) = agree(comm, read).await? else {
@@ -231,14 +234,15 @@ impl Options {
         }
     }
 
-    /// What times were before, too, if clocks are moved.
+    /// Maps all timestamps to the master's clock. Returns the measured timestamps if that changes
+    /// them, the sessions on that clock, and a report.
     async fn pre_synchronize<C: Comm>(
         &self,
         file: &mut FilePart,
         applied: usize,
         comm: &C,
     ) -> Result<(Option<Vec<Vec<Timestamp<Global>>>>, Sessions, PreSyncReport), Failure> {
-        // All ranks have all sessions, and find the same.
+        // All ranks have all sessions, and compute the same maps.
         let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
         let ids: Vec<_> = file.trace.ids().collect();
         let found =
@@ -283,7 +287,7 @@ async fn compare<C: Comm>(
     Ok(TruthStages::new(slices, &[before, after]))
 }
 
-/// The time of a trace that ranks share.
+/// Divides the time span of a trace, over all ranks, into slices.
 async fn slices_of<C: Comm>(part: &TracePart, comm: &C) -> Result<Slices, CommError> {
     let ends = |times: &[Timestamp<Global>]| {
         Some([times.first()?, times.last()?].map(|time| time.as_nanos()))
@@ -308,7 +312,8 @@ async fn slices_of<C: Comm>(part: &TracePart, comm: &C) -> Result<Slices, CommEr
     })
 }
 
-/// How far locations are moved; all is known to rank 0 alone.
+/// Computes the displacement of events by location and time: that of all ranks on rank 0, and of own
+/// locations on the others.
 async fn movement<C: Comm>(
     file: &FilePart,
     slices: Slices,
@@ -356,7 +361,7 @@ fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
 
 fn changed(path: &Path) -> Failure {
     Failure::Run(format!(
-        "{}: ranks did not read the same, or it was changed meanwhile",
+        "{}: the ranks read different content, or the trace was modified while they read it",
         path.display()
     ))
 }

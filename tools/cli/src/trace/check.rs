@@ -20,7 +20,7 @@ use serde::Serialize;
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace check right.dbt --against wrong.dbt"
 )]
-pub(crate) struct Options {
+pub(crate) struct TraceCheckOptions {
     /// Trace to check
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     page: PageOptions,
 }
 
-/// Report in JSON.
+/// Report of a check, printed as JSON.
 #[derive(Debug, Serialize)]
 struct Document {
     schema: &'static str,
@@ -56,7 +56,7 @@ struct Document {
     movement: Option<Movement>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
     let matching = options.matching.matching();
     options.page.check(
         [&*options.file]
@@ -142,7 +142,7 @@ impl Document {
         }
     }
 
-    fn text(&self, options: &Options) -> String {
+    fn text(&self, options: &TraceCheckOptions) -> String {
         let Self {
             contents,
             latencies,

@@ -1,4 +1,4 @@
-//! `downbeat trace convert`: the same trace in another format.
+//! `downbeat trace convert`: conversion of a trace to another format.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace convert right.dbt right.pftrace"
 )]
-pub(crate) struct Options {
+pub(crate) struct TraceConvertOptions {
     /// Trace to convert; it is not modified
     #[arg(value_name = "IN")]
     input: PathBuf,
@@ -29,8 +29,8 @@ pub(crate) struct Options {
     as_recorded: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let Options {
+pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
+    let TraceConvertOptions {
         input,
         output,
         as_recorded,

@@ -26,14 +26,14 @@ use downbeat_trace::{ControlledLogicalClock, Deviation, Latencies, Verdict};
                   right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
                   correction.html"
 )]
-pub(crate) struct Options {
+pub(crate) struct TraceCorrectOptions {
     #[command(flatten)]
     correction: CorrectionOptions,
-    /// Number of threads; the result does not depend on it [default: number of cores]
+    /// Number of threads; the result does not depend on it [default: one per core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
-    /// Read the trace several times instead of holding all events in memory, for traces larger than memory. In the file,
-    /// every event must follow those that it waits for, whatever their timestamps. The result is the same [default: auto]
+    /// Read the trace several times instead of holding all events in memory, for traces larger than memory; the result is
+    /// the same. In the file, every event must follow those that it depends on, whatever their timestamps [default: auto]
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
     streaming: StreamingOption,
 }
@@ -51,7 +51,7 @@ enum StreamingOption {
 /// Minimum size of files to stream by default; in memory, events take about five times the size of the file.
 const LARGE: u64 = 2 << 30;
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
     let _unfinished = options.correction.begin()?;
     let streamed = if options.streams()? {
         options.correct_streamed()?
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     options.correction.show(&document, &names, is_streamed)
 }
 
-impl Options {
+impl TraceCorrectOptions {
     /// Returns true if the trace is to be streamed.
     fn streams(&self) -> Result<bool, Failure> {
         let is_file = !files::is_archive(&self.correction.input) && !self.correction.rewrite;
@@ -83,7 +83,7 @@ impl Options {
         }
     }
 
-    /// And what locations are called.
+    /// Corrects the trace in memory; returns the report and the names of the locations.
     fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
         let matching = self.correction.matching.matching();
         let mut file = self.correction.read(self.workers())?;
@@ -175,7 +175,7 @@ impl Options {
         clock
     }
 
-    /// Does both, at once if there are threads for that.
+    /// Calls both functions, at the same time with more than one thread.
     fn both<A: Send, B: Send>(
         &self,
         one: impl FnOnce() -> A,

@@ -19,8 +19,8 @@ use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraff
                   downbeat trace generate -o wrong.dbtb --truth truth.dbtb --nodes 8 --processes 4 --events 1000000 \
                   --sessions 5 --seed 7"
 )]
-pub(crate) struct Options {
-    /// File for the trace: *.dbt is text, *.dbtb is binary
+pub(crate) struct TraceGenerateOptions {
+    /// Output file: *.dbtb is binary, other names are text
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// File for the same trace with true timestamps
@@ -44,10 +44,10 @@ pub(crate) struct Options {
     /// Communication pattern
     #[arg(long, value_enum, default_value_t = TrafficOption::Pairs, value_name = "TRAFFIC")]
     traffic: TrafficOption,
-    /// Rounds of messages between collective operations; 0 for no collective operations
+    /// Number of rounds of messages between collective operations; 0 for no collective operations
     #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
     collective_every: u32,
-    /// Rounds of messages between starts of threads; 0 for no thread starts
+    /// Number of rounds of messages between starts of threads; 0 for no thread starts
     #[arg(long, value_name = "ROUNDS", default_value_t = 0)]
     fork_every: u32,
     /// Minimum latencies of messages: within a process, within a node, between nodes
@@ -68,7 +68,7 @@ pub(crate) struct Options {
     /// Maximum share of messages received too early by the pre-synchronized clocks; at most about a half is possible
     #[arg(long, value_name = "SHARE", value_parser = cli::share, default_value = "50%", allow_hyphen_values = true)]
     violated: f64,
-    /// Seed of everything random in the trace
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -89,12 +89,15 @@ fn levels(text: &str) -> Result<Latencies, String> {
         .map(cli::not_negative)
         .collect::<Result<Vec<_>, _>>()?;
     let &[process, node, beyond] = &levels[..] else {
-        return Err("expected three durations".to_owned());
+        return Err(
+            "expected three durations: within a process, within a node, and between nodes"
+                .to_owned(),
+        );
     };
     Latencies::new(process, node, beyond).ok_or_else(|| "latencies must not decrease".to_owned())
 }
 
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
     let program = options.program();
     program
         .validate()
@@ -121,7 +124,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     ))
 }
 
-impl Options {
+impl TraceGenerateOptions {
     fn program(&self) -> SyntheticProgram {
         let program = SyntheticProgram {
             processes: self.processes,
@@ -150,12 +153,13 @@ impl Options {
 /// Times to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Times {
-    /// By the clocks of locations, with the sessions in which they were compared.
+    /// Timestamps of the clocks of locations, with the sessions in which they were compared.
     Local,
+    /// True timestamps, without sessions.
     True,
 }
 
-/// Reason why a program cannot be written.
+/// Error while a synthetic program is written as a trace.
 enum Unwritten {
     Program(ClusterError),
     File(FileError),
@@ -182,7 +186,7 @@ impl From<Unwritten> for Failure {
     }
 }
 
-/// Writes a program; how many events it has.
+/// Writes the trace of a program, and returns its number of events.
 fn write(program: &SyntheticProgram, path: &Path, times: Times) -> Result<usize, Failure> {
     let writer = TraceWriter::create(path, files::format(path, TraceFormat::Text))
         .map_err(Unwritten::File)?;
@@ -231,7 +235,7 @@ fn write_to(
     Ok(events)
 }
 
-/// First processes, then their other threads.
+/// Writes the locations: the first thread of a process is its rank.
 fn write_locations(writer: &mut TraceWriter, program: &SyntheticProgram) -> Result<(), FileError> {
     let ranks = program.nodes * program.processes;
     let mut threads = vec![0_u32; ranks as usize];

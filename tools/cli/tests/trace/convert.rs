@@ -116,7 +116,7 @@ fn bad_input_is_refused_in_one_line() {
     );
     folder.refuses(
         "convert a.dbt out.dbt --as-recorded",
-        "a.dbt is no OTF2 archive",
+        "a.dbt is not an OTF2 archive",
     );
     for to in ["out.dbtb", "out.pftrace"] {
         folder.refuses(

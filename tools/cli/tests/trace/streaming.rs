@@ -57,7 +57,7 @@ fn a_streamed_correction_equals_one_in_memory() {
         .map(|when| folder.says(&format!("correct plain.dbt -o out.dbt --streaming={when}")));
     assert_eq!(
         always,
-        never + "Never were all events in memory: the trace was read again and again\n"
+        never + "Streamed: the trace was read several times instead of being held in memory\n"
     );
     assert_eq!(
         folder.names(),

@@ -1,4 +1,4 @@
-//! How a trace is to be corrected: the options of all commands that do it.
+//! Options of the commands that correct traces.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -18,87 +18,87 @@ use super::{PageContents, PageOptions, Recording, Unfinished, files};
 use crate::output::{print, print_json};
 use crate::{Failure, cli};
 
-/// Which trace is to be corrected, and how.
+/// Options for the correction of a trace.
 #[derive(Args, Debug)]
 pub struct CorrectionOptions {
-    /// The trace, which stays as it is
+    /// Trace to correct; it is not modified
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// Where to write the corrected trace: a file, which is replaced when all is done; for an OTF2 archive a new folder
+    /// Corrected trace: a file, which is replaced when the correction is complete; a new folder for an OTF2 archive
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// What is drawn through the sessions of a clock [default: spline; none, where there are no sessions; what is between
-    /// the clock offsets of an OTF2 archive, which are its sessions, as all who read it]
+    /// Pre-synchronization between sessions; with this option, the clock offsets of an OTF2 archive are its sessions
+    /// [default: spline; none without sessions; for an archive, interpolation of its clock offsets as OTF2 defines it]
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
-    /// Who has a clock in common
+    /// Group of locations that share a clock
     #[arg(long, value_enum, default_value_t = OwnerOption::Process, value_name = "OWNER")]
     clock_of: OwnerOption,
-    /// Take no more samples of a session than its first so many
+    /// Maximum number of samples used per session, from its start [default: all]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     samples: Option<u32>,
-    /// Take no samples that are later than so long after the first of their session
+    /// Maximum time from the first sample of a session to the last one used [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
     session_length: Option<Duration>,
-    /// How long messages take at least.
+    /// Minimum latencies of messages.
     #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "measured", allow_hyphen_values = true)]
     pub latencies: LatencyOption,
-    /// How fast clocks run after they were moved forward, as a share of their speed
+    /// Speed of clocks after they were moved forward, as a share of their measured speed, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = control, default_value = "0.999", allow_hyphen_values = true)]
     control: ControlVariable,
-    /// By how much intervals before a jump are stretched at most, where nothing stands in the way
+    /// Stretching of intervals before a jump; less where other events limit it
     #[arg(long, value_name = "SHARE", value_parser = gradient, default_value = "1%", allow_hyphen_values = true)]
     pub gradient: Gradient,
-    /// Do it again with slower clocks as long as an event is moved farther than this [default: once is enough]
+    /// Maximum displacement of an event; beyond it, another pass with slower clocks follows [default: one pass only]
     #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
     threshold: Option<Duration>,
-    /// So often at most
+    /// Maximum number of passes
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     max_passes: u32,
-    /// Leave what is before a jump where it is
+    /// Do not move the events before a jump
     #[arg(long)]
     pub no_backward: bool,
-    /// How events are matched.
+    /// Options for the matching of events.
     #[command(flatten)]
     pub matching: MatchingOptions,
-    /// Rewrite all events of an OTF2 archive, rather than only those that clock offsets cannot move apart
+    /// Rewrite the events of all locations of an OTF2 archive, instead of changing only clock offsets where they suffice
     #[arg(long)]
     pub rewrite: bool,
-    /// The same trace with its true times, to say how far they are missed
+    /// Same trace with true timestamps, to report the errors of the correction
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Print histograms, too, of how far events are moved and intervals changed
+    /// Also print histograms of the displacement of events and the change of intervals
     #[arg(long, conflicts_with = "json")]
     histograms: bool,
-    /// A page with pictures.
+    /// Options of the page with diagrams.
     #[command(flatten)]
     page: PageOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PreSyncOption {
-    /// Nothing: clocks are right as they are
+    /// No correction: clocks are taken as correct
     None,
-    /// The line from the first session to the last
+    /// Straight line from the first session to the last
     Linear,
-    /// The line that is closest to all samples
+    /// Straight line through all samples by least squares
     LeastSquares,
-    /// The constrained spline through all sessions; with two, as least-squares
+    /// Constrained spline through all sessions; with two sessions, the same as least-squares
     Spline,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OwnerOption {
-    /// Nobody
+    /// Each location has its own clock
     Location,
-    /// The threads of a process
+    /// Threads of a process
     Process,
-    /// The processes of a node
+    /// Processes of a node
     Node,
-    /// All
+    /// All locations of the trace
     Cluster,
 }
 
@@ -108,15 +108,15 @@ fn control(text: &str) -> Result<ControlVariable, String> {
 }
 
 fn gradient(text: &str) -> Result<Gradient, String> {
-    Gradient::new(cli::share(text)?).ok_or_else(|| "must be more than a billionth".to_owned())
+    Gradient::new(cli::share(text)?).ok_or_else(|| "must be more than 1e-9".to_owned())
 }
 
 impl CorrectionOptions {
-    /// Says no, before hours of work, where what is made cannot be written. As long as what is returned is there, a
-    /// signal that ends the program removes what it has written so far.
+    /// Checks, before hours of work, that the output can be written. While the returned value is
+    /// alive, a signal that ends the program removes incomplete output.
     ///
     /// # Errors
-    /// Names the option, and why.
+    /// If the output cannot be written; the message names the option and the reason.
     pub fn begin(&self) -> Result<Unfinished, Failure> {
         let unfinished = Unfinished::of(&self.output)?;
         let (input, output, truth) = (&*self.input, &*self.output, self.truth.as_deref());
@@ -125,10 +125,11 @@ impl CorrectionOptions {
         Ok(unfinished)
     }
 
-    /// Says what was found and done with locations of such names; whether all events were read again and again.
+    /// Prints the report and writes the page. `names` are those of the locations; `streamed` is true
+    /// if the trace was read several times instead of being held in memory.
     ///
     /// # Errors
-    /// When the page cannot be written, or nobody listens.
+    /// If the page or the standard output cannot be written.
     pub fn show(
         &self,
         document: &Document,
@@ -143,7 +144,7 @@ impl CorrectionOptions {
         }
         let mut text = document.text(&self.input, &self.output);
         if streamed {
-            text += "Never were all events in memory: the trace was read again and again\n";
+            text += "Streamed: the trace was read several times instead of being held in memory\n";
         }
         if self.histograms {
             text += &format!("\n{}", document.deviation.histograms());
@@ -151,7 +152,7 @@ impl CorrectionOptions {
         print(&text)
     }
 
-    /// The logical clock that is asked for, on one thread.
+    /// Returns the controlled logical clock for these options, on one thread.
     pub fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
         let mut clock = ControlledLogicalClock::new(latencies);
         clock.rule.control = self.control;
@@ -161,10 +162,10 @@ impl CorrectionOptions {
         clock
     }
 
-    /// Reads the trace that is to be corrected. So many threads share the work.
+    /// Reads the trace to correct, on `workers` threads.
     ///
     /// # Errors
-    /// When it cannot be read, is none, or its events do not go together.
+    /// If the file cannot be read, is not a trace, or its events do not match.
     pub fn read(&self, workers: usize) -> Result<Recording, Failure> {
         Recording::read(
             &self.input,
@@ -174,7 +175,8 @@ impl CorrectionOptions {
         )
     }
 
-    /// Whether clock offsets of an archive are added to its times, rather than being its sessions.
+    /// Returns true if the clock offsets of an archive are added to its timestamps, false if they are
+    /// its sessions.
     pub fn applies_offsets(&self) -> bool {
         self.pre_synchronization.is_none()
     }
@@ -189,16 +191,16 @@ impl CorrectionOptions {
         (self.pre_synchronization.unwrap_or(otherwise), sessions)
     }
 
-    /// Whether times of events are others when clocks were made one.
+    /// Returns true if pre-synchronization changes the timestamps of events.
     pub fn moves_clocks(&self, file: &Recording) -> bool {
         self.method(&file.sessions).0 != PreSyncOption::None
     }
 
-    /// Makes one clock of all. What the clocks showed in their sessions is corrected, too: a corrected trace is not to
-    /// be corrected for the same again.
+    /// Maps all timestamps to the master's clock. The local timestamps of samples are mapped too, so
+    /// that another correction of the corrected trace does not apply the same maps again.
     ///
     /// # Errors
-    /// When what the clocks showed makes no sense.
+    /// If the samples are ones that no clock can have produced.
     pub fn pre_synchronize(
         &self,
         file: &mut Recording,
@@ -214,11 +216,12 @@ impl CorrectionOptions {
         Ok((sessions, report))
     }
 
-    /// What makes one clock of all, if anything does: of locations, what their clocks showed in their sessions, how many
-    /// sessions are in the times already, and the number of whose is right. And what they showed on one clock.
+    /// Computes the maps to the master's clock, if any are needed, and the sessions on that clock.
+    /// `applied` is the number of sessions that the timestamps already include, and `master` is the
+    /// index of the location whose clock is the reference.
     ///
     /// # Errors
-    /// When what the clocks showed makes no sense.
+    /// If the samples are ones that no clock can have produced.
     pub fn clock_maps(
         &self,
         (ids, places): (&[LocationId], &[Place]),
@@ -267,7 +270,7 @@ impl CorrectionOptions {
         Ok((Some(maps), corrected, report))
     }
 
-    /// That the trace cannot be corrected.
+    /// Returns the failure for a trace that cannot be corrected for this reason.
     pub fn at_fault(&self, why: &dyn Display) -> Failure {
         Failure::Input(format!("{}: {why}", self.input.display()))
     }

@@ -1,4 +1,4 @@
-//! What a correction found and did, as text and as JSON.
+//! Report of a correction, as text and as JSON.
 
 use std::path::Path;
 
@@ -13,68 +13,68 @@ use super::tables::{Contents, LatencyReport, Violations, percent, violations};
 use super::truth::TruthStages;
 use crate::output;
 
-/// What a correction found and did.
+/// Report of a correction.
 #[derive(Debug, Serialize)]
 pub struct Document {
-    /// What this is.
+    /// Name of the document format.
     pub schema: &'static str,
-    /// Of which version.
+    /// Version of the document format.
     pub version: u32,
-    /// What the trace consists of.
+    /// Numbers of locations and events of the trace.
     pub contents: Contents,
-    /// How clocks were made one before.
+    /// Pre-synchronization of the clocks.
     pub pre_synchronization: PreSyncReport,
-    /// How long messages take at least.
+    /// Minimum latencies of messages.
     pub latencies: LatencyReport,
-    /// In their order; the last one counts.
+    /// Passes in their order; the last one gives the result.
     pub passes: Vec<PassReport>,
-    /// Receives and exits that were moved beyond what events before them were.
+    /// Number of receives and exits that were moved farther than the events before them.
     pub explicitly_corrected: usize,
-    /// What is wrong with times in the file.
+    /// Violations by the timestamps in the file.
     pub as_measured: Violations,
-    /// What is wrong with them on one clock.
+    /// Violations after pre-synchronization.
     pub pre_synchronized: Violations,
-    /// What is wrong with them in the end.
+    /// Violations after the correction.
     pub corrected: Violations,
-    /// What became of times on one clock.
+    /// Deviation of the corrected timestamps from the pre-synchronized ones.
     pub deviation: DeviationReport,
-    /// Where and when they are moved.
+    /// Displacement of events by location and time.
     pub movement: Movement,
-    /// How far they are from the truth, if that is known.
+    /// Errors against the true timestamps, if these are known.
     pub truth: Option<TruthStages>,
-    /// How an archive says its times.
+    /// Clock offsets and rewritten locations of the corrected archive.
     pub archive: Option<ArchiveReport>,
 }
 
-/// What is printed as JSON.
+/// JSON output of a correction.
 #[derive(Debug, Serialize)]
 pub struct Printed<'a> {
-    /// What was found and done.
+    /// Report of the correction.
     #[serde(flatten)]
     pub document: &'a Document,
-    /// Whether all events were read again and again, and never all held in memory.
+    /// True if the trace was read several times instead of being held in memory.
     pub streamed: bool,
 }
 
-/// How clocks were made one.
+/// Report of the pre-synchronization.
 #[derive(Debug, Serialize)]
 pub struct PreSyncReport {
-    /// As the option calls it.
+    /// Name of the method, as in the option, or `archive`.
     pub method: &'static str,
-    /// The most sessions that a clock has.
+    /// Maximum number of sessions of a clock.
     pub sessions: usize,
-    /// Locations whose clock was taken as right, for want of samples.
+    /// Number of locations without samples, whose clock was taken as correct.
     pub unknown: usize,
-    /// Sessions that contradict those before.
+    /// Number of sessions left out because they contradict earlier ones.
     pub sessions_left_out: usize,
 }
 
-/// One pass over the trace.
+/// Report of one pass over the trace.
 #[derive(Debug, Serialize)]
 pub struct PassReport {
-    /// With what share of the clocks' speed.
+    /// Speed of clocks after they were moved forward, as a share of their measured speed.
     pub control: f64,
-    /// How far an event was moved.
+    /// Largest displacement of an event, in ns.
     pub largest_displacement_nanos: i64,
 }
 
@@ -88,7 +88,7 @@ impl From<&Pass> for PassReport {
 }
 
 impl Document {
-    /// For people.
+    /// Formats the report as text.
     pub fn text(&self, input: &Path, output: &Path) -> String {
         let mut text = format!("{}: {}", input.display(), self.contents.text());
         text += &self.pre_synchronization.text();
@@ -128,7 +128,7 @@ impl Document {
 }
 
 impl PreSyncReport {
-    /// One line, or more where something is wrong.
+    /// Formats the report in one line, and one more each for missing samples and left-out sessions.
     pub fn text(&self) -> String {
         let mut text = match self.method {
             "none" => "Pre-synchronization: none\n".to_owned(),
@@ -139,13 +139,13 @@ impl PreSyncReport {
         };
         if self.unknown > 0 {
             text += &format!(
-                "Clocks taken as right, for want of samples: {}\n",
+                "Clocks without samples, taken as correct: {}\n",
                 self.unknown
             );
         }
         if self.sessions_left_out > 0 {
             text += &format!(
-                "Sessions left out, as they contradict those before: {}\n",
+                "Sessions left out because they contradict earlier ones: {}\n",
                 self.sessions_left_out
             );
         }

@@ -1,4 +1,4 @@
-//! Which files are read and written.
+//! Checks of input and output files.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,11 @@ use downbeat_trace::formats::{TraceFormat, TraceWriter};
 
 use crate::Failure;
 
-/// The same as [`check_output`] for what is made of `input`: an archive is made in a folder of its own.
+/// Checks the output of a correction of `input` as [`check_output`] does; an archive is written to a
+/// new folder.
 ///
 /// # Errors
-/// As that.
+/// As [`check_output`]; for an archive, if the folder exists or is the name of an anchor file.
 pub fn check_corrected(
     option: &str,
     output: &Path,
@@ -32,10 +33,10 @@ pub fn check_corrected(
     check_output(option, output, &[&[input], others].concat())
 }
 
-/// Says no, before hours of work, where nothing can be written, or what is there is one of the files that are read.
+/// Checks, before hours of work, that a file can be written and is none of the input files.
 ///
 /// # Errors
-/// Names the option, and why.
+/// If it cannot be written or is an input file; the message names the option and the reason.
 pub fn check_output(option: &str, output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     if let Some(input) = inputs.iter().find(|input| is_same(input, output)) {
         let why = format!(
@@ -45,13 +46,13 @@ pub fn check_output(option: &str, output: &Path, inputs: &[&Path]) -> Result<(),
         );
         return Err(Failure::option(option, why));
     }
-    // What was made goes away with it.
+    // Dropping the writer removes its temporary file.
     TraceWriter::create(output, TraceFormat::Text)
         .map(drop)
         .map_err(|why| Failure::option(option, why))
 }
 
-/// Whether two names are of one file, by way of whatever links.
+/// Returns true if two paths lead to the same file, also by hard or symbolic links.
 fn is_same(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -70,13 +71,13 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Whether this is the name of an archive.
+/// Returns true if this is the name of the anchor file of an OTF2 archive.
 pub fn is_archive(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "otf2")
 }
 
-/// That an option is for archives.
+/// Returns the failure for an option that only applies to archives.
 pub fn is_no_archive(option: &str, path: &Path) -> Failure {
     Failure::option(
         option,
@@ -87,7 +88,7 @@ pub fn is_no_archive(option: &str, path: &Path) -> Failure {
     )
 }
 
-/// That of its name, or else the one given.
+/// Returns the format that the name of the output selects, or `otherwise`.
 pub fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
     TraceFormat::from_path(output).unwrap_or(otherwise)
 }

@@ -1,4 +1,4 @@
-//! What a trace says, from whatever it is kept in.
+//! Iteration over the items of a trace file or an OTF2 archive.
 
 use std::path::Path;
 
@@ -8,11 +8,12 @@ use downbeat_trace::formats::{Item, TraceReader};
 use super::files::is_archive;
 use crate::Failure;
 
-/// Hands over all that a trace or an archive says; clock offsets of an archive are added to its times, or else they are
-/// sessions. How many events of an archive were of kinds that no trace has.
+/// Calls `take` with every item of a trace file or an archive. The clock offsets of an archive are
+/// added to its timestamps, or else become its sessions. Returns the number of events of an archive
+/// that were left out because no trace file has their kind.
 ///
 /// # Errors
-/// When it cannot be read, is none, or what is handed over cannot be taken.
+/// If the input cannot be read or is not a trace, or `take` fails.
 pub fn for_each_item(
     path: &Path,
     apply_offsets: bool,
@@ -32,7 +33,8 @@ pub fn for_each_item(
     Ok(0)
 }
 
-/// What cannot be written because of what the input is, or else because of where it goes.
+/// Converts an error of the output to a failure; one that the content of the input causes names the
+/// input.
 pub fn unwritable(input: &Path, why: FileError) -> Failure {
     match why {
         FileError::Unwritable(why) => Failure::Input(format!("{}: {why}", input.display())),
@@ -48,7 +50,7 @@ fn of_archive(
 ) -> Result<u64, Failure> {
     use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 
-    /// Why it is not handed over to its end.
+    /// Reason for which the iteration ended early.
     struct Ended(Failure);
 
     impl From<Otf2Error> for Ended {

@@ -1,4 +1,4 @@
-//! A trace that was read, from whatever it is kept in, and can be written with other times.
+//! Traces read from a file or an OTF2 archive, and written again with other timestamps.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,21 @@ use serde::Serialize;
 use super::files;
 use crate::{Failure, cores};
 
-/// A trace that was read.
+/// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
 pub struct Recording {
-    /// Where it is.
+    /// Path of the file, or of the anchor file of the archive.
     pub path: PathBuf,
-    /// What happened.
+    /// Locations and their events.
     pub trace: Trace,
-    /// What locations are called, in their order.
+    /// Names of the locations, in their order.
     pub names: Vec<String>,
-    /// What their clocks showed when they were compared, as far as this is not in the times yet.
+    /// Sessions of clock comparisons that the timestamps do not include yet.
     pub sessions: Sessions,
-    /// With whose; the number of a location.
+    /// Index of the location whose clock is the reference of the sessions.
     pub master: u32,
-    /// How many sessions are in the times: the most clock offsets of a location of an archive.
+    /// Number of sessions that the timestamps include: the maximum number of clock offsets of a
+    /// location of an archive.
     pub applied: usize,
     source: Source,
 }
@@ -35,34 +36,35 @@ enum Source {
     Archive(Box<(formats::otf2::Archive, formats::otf2::Origin)>),
 }
 
-/// Where a corrected trace is written, and how.
+/// Destination of a corrected trace, and options for writing it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// A file, or a folder for an archive.
+    /// Path of the file, or of the folder for an archive.
     pub path: &'a Path,
-    /// Whether all events of an archive are rewritten.
+    /// True if all events of an archive are rewritten.
     pub rewrite: bool,
-    /// How many threads share the work.
+    /// Number of threads.
     pub workers: usize,
 }
 
-/// How a corrected archive says its times.
+/// Clock offsets and rewritten locations of a corrected archive.
 #[derive(Debug, Serialize)]
 pub struct ArchiveReport {
-    /// How many clock offsets all locations have.
+    /// Total number of clock offsets of all locations.
     pub clock_offsets: usize,
-    /// Locations that have events with other times instead.
+    /// Names of the locations whose events were rewritten with other timestamps.
     pub rewritten: Vec<String>,
 }
 
 #[cfg(not(feature = "otf2"))]
 pub(super) fn without_otf2(path: &Path) -> Failure {
-    let why = "this program was built without OTF2; with it, `cargo build --release -p downbeat-cli --features otf2`";
+    let why = "this program was built without OTF2; build with `cargo build --release -p downbeat-cli --features otf2`";
     Failure::Input(format!("{}: {why}", path.display()))
 }
 
 impl Recording {
-    /// Reads a trace; clock offsets of an archive are added to its times.
+    /// Reads a trace, with one thread per core; the clock offsets of an archive are added to its
+    /// timestamps.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -70,7 +72,8 @@ impl Recording {
         Self::read(path, matching, true, cores())
     }
 
-    /// What of the sessions is not in the times yet, if they are applied or not, and how many are.
+    /// Returns the sessions that the timestamps do not include yet, and the number of those that they
+    /// include: with `applied`, no sessions and their maximum number per location.
     pub fn left_of(sessions: Sessions, applied: bool) -> (Sessions, usize) {
         let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
         if applied {
@@ -80,11 +83,11 @@ impl Recording {
         }
     }
 
-    /// Reads a trace, or an archive; clock offsets of this are added to its times, or else they are its sessions. So many
-    /// threads share the work.
+    /// Reads a trace file or an archive, on `workers` threads. The clock offsets of an archive are
+    /// added to its timestamps, or else become its sessions.
     ///
     /// # Errors
-    /// When it cannot be read, is none, or its events do not go together.
+    /// If the input cannot be read, is not a trace, or its events do not match.
     pub fn read(
         path: &Path,
         matching: Matching,
@@ -153,10 +156,11 @@ impl Recording {
         Err(without_otf2(path))
     }
 
-    /// Writes it with other times, and other local times of samples; all else is as it was.
+    /// Writes the trace with other timestamps of events, and other local timestamps of samples;
+    /// everything else is unchanged.
     ///
     /// # Errors
-    /// When it cannot be written, or read again as it was.
+    /// If the output cannot be written, or the input cannot be read again or has changed.
     pub fn write_corrected(
         &self,
         to: &Place<'_>,
@@ -194,10 +198,10 @@ impl Recording {
         }
     }
 
-    /// The first thing in which another one differs from this, besides times.
+    /// Describes the first difference of another trace from this one, besides timestamps.
     ///
     /// # Errors
-    /// When one of them cannot be read again.
+    /// If one of them cannot be read again, or only one of them is an archive.
     pub fn first_difference(&self, other: &Self) -> Result<Option<String>, Failure> {
         let bad = |why: &dyn std::fmt::Display| Failure::Input(why.to_string());
         match (&self.source, &other.source) {
@@ -210,7 +214,7 @@ impl Recording {
             }
             #[cfg(feature = "otf2")]
             _ => Err(bad(&format_args!(
-                "{}: {} is of another kind",
+                "{}: {} has another format; an archive can only be compared with an archive",
                 other.path.display(),
                 self.path.display()
             ))),
@@ -219,7 +223,8 @@ impl Recording {
 }
 
 impl ArchiveReport {
-    /// Of every location of the archive, how many clock offsets it has, and whether its events were rewritten.
+    /// Creates the report from one pair for every location of the archive: its number of clock
+    /// offsets, and true if its events were rewritten.
     #[cfg(feature = "otf2")]
     pub fn of(
         archive: &formats::otf2::Archive,
@@ -238,7 +243,7 @@ impl ArchiveReport {
         report
     }
 
-    /// One line, or two.
+    /// Formats the report in one line, or two if locations were rewritten.
     pub fn text(&self) -> String {
         let Self {
             clock_offsets,

@@ -1,10 +1,11 @@
-//! What is not finished goes away, also when the program is told to end.
+//! Removal of incomplete output when a signal ends the program.
 
 use std::path::Path;
 
 use crate::Failure;
 
-/// As long as this is there, a signal that ends the program removes what it has written so far of a trace.
+/// Guard for an output: while it is alive, SIGINT and SIGTERM remove the incomplete output before
+/// they end the program.
 #[derive(Debug)]
 pub struct Unfinished {
     #[cfg(unix)]
@@ -12,10 +13,10 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// Of the trace, file or folder, that will be at this place.
+    /// Creates the guard for a trace, a file or a folder, that will be written to `path`.
     ///
     /// # Errors
-    /// When signals cannot be listened to.
+    /// If signal handlers cannot be installed.
     pub fn of(path: &Path) -> Result<Self, Failure> {
         #[cfg(unix)]
         return unix::Watch::begin(path)
@@ -42,11 +43,12 @@ mod unix {
     use signal_hook::iterator::{Handle, Signals};
     use signal_hook::low_level::emulate_default_handler;
 
-    /// A thread that waits for signals.
+    /// Handle of a thread that waits for signals.
     #[derive(Debug)]
     pub(super) struct Watch {
         signals: Handle,
-        /// Held from the signal to the end: what fails meanwhile because files go away is not worth a word.
+        /// Locked from the signal to the end of the program, so that errors caused by the removal are
+        /// not reported.
         ending: Arc<Mutex<()>>,
     }
 
@@ -60,7 +62,7 @@ mod unix {
                 for signal in signals.forever() {
                     let _held = held.lock().unwrap_or_else(PoisonError::into_inner);
                     remove(&path);
-                    // It ends this program, or there is nobody to tell why not.
+                    // This ends the program; an error could not be reported.
                     let _ = emulate_default_handler(signal);
                 }
             });
@@ -78,7 +80,8 @@ mod unix {
         }
     }
 
-    /// Other threads still write: what is in a folder when it is gone through need not be all when it is removed.
+    /// Removes the incomplete output, with several attempts: other threads still write, and may add
+    /// files to a folder while it is removed.
     fn remove(path: &Path) {
         const ATTEMPTS: u32 = 100;
         for _ in 0..ATTEMPTS {
@@ -87,7 +90,7 @@ mod unix {
                 return;
             }
             for path in found {
-                // It is looked for again.
+                // The next attempt finds what is left.
                 let _ = if path.is_dir() {
                     fs::remove_dir_all(&path)
                 } else {

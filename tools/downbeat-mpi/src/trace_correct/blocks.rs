@@ -1,4 +1,5 @@
-//! How rank 0 writes what other ranks have: it asks for times a block at a time, when they are needed.
+//! Writing of a file by rank 0, which requests the timestamps of other ranks in blocks, when it needs
+//! them.
 
 use std::path::Path;
 
@@ -9,24 +10,25 @@ use downbeat_trace::formats::{Sessions, TraceFormat};
 
 use super::part::FilePart;
 
-/// So many times of a location are asked for at once: with a thousand locations, they take 32 MB.
+/// Maximum number of timestamps of a location per request: for a thousand locations, they take 32 MB.
 const BLOCK: usize = 1 << 12;
 
-/// Which location, and from which event on; or that there is no more to ask.
+/// Index of a location and of the first event to send, or [`DONE`].
 type Request = [u64; 2];
 
+/// Last request: rank 0 needs no more timestamps.
 const DONE: Request = [u64::MAX; 2];
 
-/// What rank 0 has of a location of another rank.
+/// Timestamps that rank 0 has received for a location of another rank.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
     times: Vec<Timestamp<Global>>,
     next: usize,
-    /// How many were asked for.
+    /// Number of timestamps requested so far.
     asked: usize,
 }
 
-/// Writes the file, with the times of all ranks, which [`serve`].
+/// Writes the file on rank 0, with the timestamps of all ranks; the others call [`serve`].
 pub(super) fn write<C: Comm>(
     file: &FilePart,
     path: &Path,
@@ -95,7 +97,7 @@ fn ask<C: Comm>(
         .collect())
 }
 
-/// Gives rank 0 what it asks for, until it has all.
+/// Answers the requests of rank 0 for timestamps, until it sends [`DONE`].
 pub(super) fn serve<C: Comm>(own: &[Vec<Timestamp<Global>>], comm: &C) -> Result<(), Failure> {
     block_on_ready(async {
         loop {

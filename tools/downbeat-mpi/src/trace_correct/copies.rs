@@ -1,4 +1,4 @@
-//! A corrected copy of an archive: rank 0 makes it, and every rank writes its own locations.
+//! Corrected copy of an archive: rank 0 creates it, and every rank writes its own locations.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,7 +11,8 @@ use downbeat_sync::{Comm, CommError, collective};
 use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
 use downbeat_trace::{LocationId, TracePart};
 
-/// All ranks call this, each with the times of its own locations, and get the same.
+/// Writes the corrected archive. All ranks call this, each with the timestamps of its own locations,
+/// and get the same report.
 pub(super) async fn write<C: Comm>(
     (archive, origin): &(Archive, Origin),
     part: &TracePart,
@@ -59,7 +60,7 @@ pub(super) async fn write<C: Comm>(
     Ok(ArchiveReport::of(archive, all))
 }
 
-/// What rank 0 has to say, to all.
+/// Returns the text of rank 0 on all ranks.
 async fn tell<C: Comm>(comm: &C, text: &[u8]) -> Result<Vec<u8>, CommError> {
     let length = collective::broadcast(comm, text.len() as u64).await?;
     if comm.rank() != 0 {

@@ -1,4 +1,4 @@
-//! The part of a file that a rank has, and errors of parts.
+//! Part of a trace file that one rank holds, and its errors.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -7,10 +7,10 @@ use downbeat_common::Failure;
 use downbeat_trace::formats::TraceFile;
 use downbeat_trace::{PartError, TracePart};
 
-/// Part of a file that a rank has.
+/// Trace file with the events of the locations of one rank.
 pub(super) type FilePart = TraceFile<TracePart>;
 
-/// The failure of the program for an error of the trace, on which all ranks agree.
+/// Returns the failure of the program for an error on which all ranks agree.
 pub(super) fn failure(path: &Path, why: PartError) -> Failure {
     let at_fault = |why: &dyn Display| Failure::Input(format!("{}: {why}", path.display()));
     match why {

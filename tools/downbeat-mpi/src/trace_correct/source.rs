@@ -1,4 +1,4 @@
-//! What a trace is kept in that ranks share.
+//! Input of the correction: a trace file or an OTF2 archive.
 
 use std::path::Path;
 
@@ -11,18 +11,20 @@ use downbeat_trace::{Matching, PartBuilder, PartError};
 
 use super::part::failure;
 
-/// What a trace is kept in.
+/// Kind of the input.
 pub(super) enum Source {
+    /// Trace file in text or binary format.
     File,
-    /// Ranks write their own locations of a copy.
+    /// OTF2 archive; every rank writes its own locations of the corrected copy.
     #[cfg(feature = "otf2")]
     Archive(Box<(Archive, Origin)>),
 }
 
-/// What was read, how many sessions are in its times, and from where it is.
+/// File that was read, number of sessions that its timestamps include, and kind of the input.
 pub(super) type Loaded = (TraceFile<()>, usize, Source);
 
-/// Of every location, the number of the one that stands for its process, and how many events it has; before it is read.
+/// Returns, for every location, the index of the location that represents its process and its number
+/// of events, before the events are read; an empty list if the input cannot be opened.
 pub(super) fn loads_of(path: &Path) -> Vec<(u32, u64)> {
     #[cfg(feature = "otf2")]
     if files::is_archive(path) {
@@ -33,8 +35,11 @@ pub(super) fn loads_of(path: &Path) -> Vec<(u32, u64)> {
     TraceFile::loads_of(path)
 }
 
-/// Reads all of a trace into a builder; clock offsets of an archive are added to its times, or else they are its sessions.
-/// Why that cannot be done, and where: greater if it is later.
+/// Reads the events of this rank into a builder. The clock offsets of an archive are added to its
+/// timestamps, or else become its sessions.
+///
+/// # Errors
+/// Returns the position of the error, which is greater for later ones, and the reason.
 pub(super) fn load(
     path: &Path,
     builder: &mut PartBuilder,
@@ -71,7 +76,7 @@ fn load_archive(
         .map_err(|Unread { after, why }| (after, why.to_string()))?;
     let (sessions, applied) = Recording::left_of(archive.sessions(&origin), offsets);
     let (path, names, loads) = (path.to_owned(), archive.names(&origin), archive.loads());
-    // It is no file: there is no format to be kept.
+    // Archives ignore the format.
     let file = TraceFile {
         path,
         format: TraceFormat::Binary,
@@ -95,14 +100,14 @@ fn load_archive(
     Err((
         0,
         format!(
-            "{}: this program was built without OTF2; with it, {with}",
+            "{}: this program was built without OTF2; build with {with}",
             path.display()
         ),
     ))
 }
 
 impl Source {
-    /// Why events do not go together, in words that suit what they are from.
+    /// Returns the failure for events that do not match, with their place in the file or archive.
     pub(super) fn failure(&self, path: &Path, why: PartError) -> Failure {
         match (self, why) {
             #[cfg(feature = "otf2")]

@@ -1,4 +1,4 @@
-//! The same with a trace that is read again and again.
+//! Correction of a trace that is read several times instead of being held in memory.
 
 use downbeat_common::Failure;
 use downbeat_common::trace::{
@@ -8,17 +8,18 @@ use downbeat_files::FileError;
 use downbeat_trace::LocationId;
 use downbeat_trace::formats::{StreamedError, StreamedTrace};
 
-use super::{Options, StreamingOption};
+use super::{StreamingOption, TraceCorrectOptions};
 
-impl Options {
-    /// `None` if the order of events is not one for it, and may be otherwise.
+impl TraceCorrectOptions {
+    /// Corrects the trace by streaming; returns the report and the names of the locations. `None` if
+    /// the order of events does not allow streaming, and the user did not demand it.
     pub(super) fn correct_streamed(&self) -> Result<Option<(Document, Vec<String>)>, Failure> {
         match self.stream() {
             Ok(done) => Ok(Some(done)),
             Err(Stop::Failure(why)) => Err(why),
             Err(Stop::Streamed(why)) => match *why {
                 StreamedError::Disorder(_) if self.streaming == StreamingOption::Auto => Ok(None),
-                // Output and temporary files.
+                // An output or temporary file cannot be written.
                 StreamedError::Record(why @ FileError::Io { .. }) => Err(Failure::run(why)),
                 why => Err(Failure::Input(why.to_string())),
             },
