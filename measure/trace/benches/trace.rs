@@ -1,8 +1,9 @@
-//! How fast a trace is corrected, in how much memory, and how much nearer the truth it then is: `cargo bench -p downbeat-trace
-//! --bench trace`. With `-- --gate`, the exit code is 1 when a figure that the project promises is missed.
+//! Benchmarks the speed, memory and accuracy of corrections:
+//! `cargo bench -p downbeat-trace --bench trace`. With `-- --gate`, the exit code is 1 if a promised
+//! figure is missed.
 //!
-//! The traces are those of synthetic programs, after clocks were made one by linear interpolation. Every row is a process of its own, started from here, so that each has its own peak of
-//! memory.
+//! The traces are those of synthetic programs after linear interpolation of their clocks. Every row
+//! runs in a process of its own, so that each has its own peak of memory.
 
 #![expect(
     clippy::print_stdout,
@@ -20,22 +21,23 @@ use downbeat_trace::{
     Trace, TraceBuilder, Verdict,
 };
 
-/// The argument that makes this program one of its own children: locations, millions of events, threads and the share of
-/// messages that are violated follow.
+/// Argument that makes this program measure one row: locations, millions of events, threads and the
+/// share of violated messages follow.
 const CHILD: &str = "--row";
 
-/// Every row is measured so often, and the middle one counts.
+/// Number of measurements of every row; the median counts.
 const TURNS: usize = if cfg!(debug_assertions) { 1 } else { 3 };
 
-/// What is promised of the centred error, as a share of that after linear interpolation.
+/// Promised upper limit of the centred error, as a share of that after linear interpolation.
 const CENTRED: f64 = 0.78;
 
-/// So many events are made before they are matched, so that what it takes to make them is not measured.
+/// Number of events that are generated before they are matched, so that their generation is not
+/// measured.
 const AT_ONCE: usize = 1 << 14;
 
-/// The figures of a row, as a child prints them: events; seconds that are matched, corrected forward, and backward; bytes
-/// at the peak; the share of messages that were violated, before and after; and the centred error after as a share of
-/// that before.
+/// Returns the figures of a row, as a child prints them: events; seconds of matching, forward and
+/// backward amortization; bytes at the peak; the shares of violated messages before and after; and
+/// the centred error after as a share of that before.
 fn measure(nodes: u32, millions: f64, workers: usize, violated: f64) -> [f64; 8] {
     let program = SyntheticProgram {
         violated,
@@ -90,7 +92,8 @@ fn measure(nodes: u32, millions: f64, workers: usize, violated: f64) -> [f64; 8]
     ]
 }
 
-/// How many events each location has, and how many of them are not internal: as archives say beforehand.
+/// Returns the number of events of each location, and of those that are not internal, as archives
+/// store them.
 fn sizes(program: &SyntheticProgram) -> Vec<[usize; 2]> {
     let mut sizes = vec![[0; 2]; program.places().len()];
     let counted = program.run(|event| {
@@ -103,7 +106,7 @@ fn sizes(program: &SyntheticProgram) -> Vec<[usize; 2]> {
     sizes
 }
 
-/// The trace, and how many seconds it took to match it.
+/// Returns the trace, and the seconds that matching took.
 fn matched(program: &SyntheticProgram, sizes: &[[usize; 2]]) -> (Trace, f64) {
     let mut builder = TraceBuilder::new(Matching::default());
     for (place, [events, marks]) in program.places().into_iter().zip(sizes) {
@@ -143,12 +146,12 @@ fn matched(program: &SyntheticProgram, sizes: &[[usize; 2]]) -> (Trace, f64) {
     (trace, seconds + started.elapsed().as_secs_f64())
 }
 
-/// How many seconds an event of a row takes.
+/// Returns the seconds per event of a row.
 fn each([events, matching, forward, backward, ..]: &[f64; 8]) -> f64 {
     (matching + forward + backward) / events
 }
 
-/// The most memory that this process ever had.
+/// Returns the peak memory of this process.
 fn peak_bytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status
@@ -192,14 +195,14 @@ fn main() -> ExitCode {
         figures.iter().for_each(|number| println!("{number}"));
         return ExitCode::SUCCESS;
     }
-    // A test, which is not optimized, only wants to see that it runs.
+    // Without optimization, this is only a test that the benchmark runs.
     let (small, large) = if cfg!(debug_assertions) {
         (0.02, 0.1)
     } else {
         (8.0, 50.0)
     };
-    // Locations, millions of events, threads, the share of violated messages; millions of events per second, and bytes
-    // per event, that are promised.
+    // Locations, millions of events, threads, the share of violated messages; promised millions of
+    // events per second, and promised bytes per event.
     let rows = [
         (4, small, 1, 0.5, 10.0, 32.0),
         (4, small, 2, 0.5, 18.0, 32.0),
@@ -211,7 +214,7 @@ fn main() -> ExitCode {
         "| locations | events, M | threads | matching, ns per event | forward | backward | M/s | bytes per event | violated messages, % | after, % | centred error / linear |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
-    // Rows take turns, so that neither a change of frequency nor a neighbour's load favours one of them.
+    // Rows take turns, so that a change of frequency or other load affects all of them.
     let mut turns = vec![vec![]; rows.len()];
     for _ in 0..TURNS {
         for (turns, (nodes, millions, workers, violated, ..)) in turns.iter_mut().zip(rows) {
@@ -262,7 +265,8 @@ fn main() -> ExitCode {
     println!(
         "\ntime per event at 1,024 locations / at 4: {one:.2} with one thread, {two:.2} with two"
     );
-    // As the command does it, on the two cores that the promise is for. One thread waits longer for memory.
+    // Compares one thread with the two cores that the promise is for, as the command does. One
+    // thread waits longer for memory.
     if two > 1.5 {
         missed.push("time per event at 1,024 locations: at most 1.5 x, with two threads".into());
     }

@@ -1,4 +1,5 @@
-//! Backward amortization: what came before a receive that was moved forward is moved, too, the more the closer it was.
+//! Backward amortization: spreads the jump of a receive over the events before it, which are moved
+//! the more the closer they are to the receive.
 
 use std::sync::atomic::Ordering;
 
@@ -7,39 +8,42 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::primitives::AtomicI64;
 use super::trace::{Mark, Role};
 
-/// How much the intervals before a receive that was moved forward are stretched, where nothing stands in the way.
+/// Relative stretch of the interval before a receive that was moved forward, as long as no limit
+/// prevents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gradient {
-    /// How often the jump goes into the interval, in units of 2^-20.
+    /// Length of the interval divided by the jump, in units of 2^-20.
     inverse: u64,
 }
 
 impl Gradient {
-    /// By one percent.
+    /// Stretch by one percent.
     pub const PERCENT: Self = Self { inverse: 100 << 20 };
 
-    /// The nearest one to a share of more than a billionth and up to 1; `None` for others.
+    /// Returns the nearest gradient to `share`, which must be more than a billionth and at most 1;
+    /// `None` for other values.
     pub fn new(share: f64) -> Option<Self> {
         (share > 1e-9 && share <= 1.0).then(|| Self {
             inverse: ((1_u64 << 20) as f64 / share) as u64,
         })
     }
 
-    /// Over how long a jump is spread: at most 146 years, so that what is so far before a time is a time.
+    /// Returns the length of the interval over which a jump is spread: at most 146 years, so that
+    /// its begin is a valid time.
     fn spread(self, jump: i64) -> i64 {
         ((i128::from(jump) * i128::from(self.inverse)) >> 20).min(1 << 62) as i64
     }
 }
 
-/// How far an event at a time is moved.
+/// Time of an event, and the distance by which it is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Point {
     at: i64,
     by: i64,
 }
 
-/// Amortizes all jumps of a location, from the last to the first. `stamps` have the jumps of receives, and the limits of
-/// sends.
+/// Amortizes all jumps of a location, from the last to the first. `stamps` hold the jumps of
+/// receives and the limits of sends.
 pub(super) fn amortize(
     marks: &[Mark],
     stamps: &[AtomicI64],
@@ -72,7 +76,7 @@ pub(super) fn amortize(
     }
 }
 
-/// The interval before a receive that was moved forward, which is stretched for it.
+/// Interval before a receive that was moved forward, which is stretched to absorb the jump.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     start: Point,
@@ -80,7 +84,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Before a receive, which is now at `received`.
+    /// Returns the interval before a receive that is at `received` after its jump.
     pub(super) fn new(received: Timestamp<Global>, jump: i64, gradient: Gradient) -> Self {
         let end = Point {
             at: received.as_nanos() - jump,
@@ -95,19 +99,20 @@ impl Stretch {
         }
     }
 
-    /// Whether an event before the receive is in the interval.
+    /// Returns true if an event before the receive is in the interval.
     pub(super) fn reaches(self, event: Timestamp<Global>) -> bool {
         event.as_nanos() > self.start.at
     }
 }
 
-/// How far events of an interval are moved: a lower convex hull, whose first point is the rightmost. To be used again.
+/// Distances by which events of an interval are moved: a lower convex hull, whose first point is
+/// the rightmost. Reusable.
 #[derive(Debug, Default)]
 pub(super) struct Hull {
     points: Vec<Point>,
 }
 
-/// Whether a point is below the straight line between two others, and not before or behind them.
+/// Returns true if a point is below the straight line between two others and between them in time.
 fn is_below(point: Point, left: Point, right: Point) -> bool {
     let (wide, high) = (right.at - left.at, right.by - left.by);
     let (along, up) = (point.at - left.at, point.by - left.by);
@@ -115,8 +120,8 @@ fn is_below(point: Point, left: Point, right: Point) -> bool {
 }
 
 impl Hull {
-    /// The hull of the straight line over an interval and of the limits of its events, which come from the last to the
-    /// first.
+    /// Computes the hull of the straight line over an interval and the limits of its events, which
+    /// are given from the last to the first.
     pub(super) fn bend(
         &mut self,
         stretch: Stretch,
@@ -158,7 +163,8 @@ impl Hull {
         self.points.push(point);
     }
 
-    /// Moves events, which come from the last to the first; those to the left of the hull stay.
+    /// Moves events, which are given from the last to the first; events to the left of the hull
+    /// stay.
     pub(super) fn raise<'a>(&self, times: impl IntoIterator<Item = &'a mut Timestamp<Global>>) {
         let mut parts = self.points.windows(2);
         let Some([mut right, mut left]) = parts
@@ -185,7 +191,8 @@ impl Hull {
     }
 }
 
-/// `along * high / wide`, rounded down: all of them are positive, except that `wide` is not if it is all there is.
+/// Returns `along * high / wide`, rounded down. All arguments are positive, except that `wide` may
+/// be zero if the interval is empty.
 #[inline]
 fn part(along: i64, high: i64, wide: i64) -> i64 {
     match along.checked_mul(high) {
@@ -204,7 +211,8 @@ mod tests {
         nanos.iter().copied().map(Timestamp::from_nanos).collect()
     }
 
-    /// Amortizes the jump of the last event by one tenth; `sends` are numbers of events and their limits.
+    /// Amortizes the jump of the last event with a gradient of one tenth; `sends` are indices of
+    /// events and their limits.
     fn amortized(before: &[i64], jump: i64, sends: &[(u32, i64)]) -> Vec<i64> {
         let last = before.len() as u32 - 1;
         let mut marks: Vec<Mark> = sends
@@ -222,9 +230,9 @@ mod tests {
         times.iter().map(|time| time.as_nanos()).collect()
     }
 
-    /// A receive at 1,000 jumped to 1,100; the interval before it begins at 0.
+    /// A receive jumps from 1,000 to 1,100; the interval before it begins at 0.
     #[test]
-    fn without_sends_events_move_along_a_straight_line() {
+    fn events_without_sends_move_along_a_straight_line() {
         assert_eq!(
             amortized(&[-10, 0, 5, 100, 505, 999, 1_100], 100, &[]),
             [-10, 0, 5, 110, 555, 1_098, 1_100]
@@ -233,10 +241,11 @@ mod tests {
 
     #[test]
     fn a_limit_bends_the_line() {
-        // The send at 500 may move by 10 rather than 50: a fiftieth of the way before it, and 90 in 500 after it.
+        // The send at 500 may move by 10 instead of 50: by a fiftieth of the interval before it,
+        // and by 90 in 500 after it.
         let found = amortized(&[100, 500, 750, 1_100], 100, &[(1, 510)]);
         assert_eq!(found, [102, 510, 750 + 55, 1_100]);
-        // A limit above the line is none.
+        // A limit above the line has no effect.
         assert_eq!(
             amortized(&[100, 500, 750, 1_100], 100, &[(1, 551)]),
             [110, 550, 825, 1_100]
@@ -245,10 +254,10 @@ mod tests {
 
     #[test]
     fn only_limits_on_the_hull_count() {
-        // At 400 by at most 30, at 500 by at most 1: the line to the second is at 0.8 already.
+        // The limits are 30 at 400 and 1 at 500: the line to the second passes 400 at 0.8 already.
         let found = amortized(&[400, 500, 1_100], 100, &[(0, 430), (1, 501)]);
         assert_eq!(found, [400, 501, 1_100]);
-        // The paper's figure 2: two limits, of which both are on the hull.
+        // Figure 2 of the paper: two limits, both on the hull.
         let found = amortized(&[300, 700, 850, 1_100], 100, &[(0, 305), (1, 720)]);
         assert_eq!(found, [305, 720, 850 + 60, 1_100]);
     }
@@ -259,7 +268,7 @@ mod tests {
             amortized(&[500, 500, 500, 1_100], 100, &[(0, 520), (1, 503)]),
             [503, 503, 503, 1_100]
         );
-        // Measured at the very instant of the receive.
+        // An event measured at the same instant as the receive.
         assert_eq!(
             amortized(&[500, 1_000, 1_000, 1_100], 100, &[(1, 1_020)]),
             [510, 1_020, 1_020, 1_100]
@@ -271,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_clock_shows_overflows_nothing() {
+    fn extreme_times_do_not_overflow() {
         let found = amortized(&[-(1 << 62), 0, i64::MAX], i64::MAX, &[(1, i64::MAX)]);
         assert!(found.is_sorted(), "{found:?}");
     }

@@ -1,4 +1,4 @@
-//! From the events of all locations to a trace whose messages and collective operations are matched.
+//! Builds a trace with matched messages and collective operations from the events of all locations.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
 use super::{Action, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
 
-/// Makes a [`Trace`] of events, which are added in the order of each location, and in any order of locations. After an
-/// error it is of no use any more.
+/// Makes a [`Trace`] of events. The events of each location are added in their order; locations may
+/// alternate in any order. After an error, the builder cannot be used any more.
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
@@ -28,22 +28,22 @@ use super::{Action, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, 
 /// builder.push(receiver, Timestamp::from_nanos(3_000), Action::Receive { from: sender, communicator: world, tag: 7 })?;
 ///
 /// let trace = builder.finish()?;
-/// let message = trace.messages().next().expect("there is one");
+/// let message = trace.messages().next().expect("one message");
 /// assert!(trace.time(message.receive) < trace.time(message.send));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct TraceBuilder {
     pub(super) definitions: Definitions,
-    /// Processes in the order of the locations that stand for them.
+    /// Processes, in the order of the locations that represent them.
     processes: Vec<ProcessEvents>,
-    /// For every location, the index of its process, and its own index there.
+    /// For every location, the index of its process, and the index of the location in the process.
     indices: Vec<[u32; 2]>,
     /// Position of the next event in the whole trace.
     position: u64,
 }
 
-/// The events of some processes: a part of a builder, for one thread.
+/// Events of some processes: a part of a builder, for one thread.
 pub(crate) struct BuilderPart<'a> {
     definitions: &'a Definitions,
     indices: &'a [[u32; 2]],
@@ -51,7 +51,7 @@ pub(crate) struct BuilderPart<'a> {
     first: u32,
 }
 
-/// The events of all processes, with the messages between them matched.
+/// Events of all processes, with the messages between them matched.
 pub(super) struct MatchedEvents {
     pub(super) definitions: Definitions,
     pub(super) locations: Vec<Location>,
@@ -59,12 +59,12 @@ pub(super) struct MatchedEvents {
     /// For every location, the index of its process.
     pub(super) process_indices: Vec<u32>,
     pub(super) tracks: Tracks,
-    /// Sends and receives without another end.
+    /// Sends and receives without a partner.
     pub(super) unmatched: Vec<MarkId>,
 }
 
 impl TraceBuilder {
-    /// A builder of a trace without locations.
+    /// Returns a builder of a trace without locations.
     pub fn new(matching: Matching) -> Self {
         Self {
             definitions: Definitions::new(matching),
@@ -77,7 +77,7 @@ impl TraceBuilder {
     /// Adds a location: a process with one thread, or a thread that messages are addressed to.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many locations.
     pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
         let id = self.definitions.add_location(place)?;
         self.processes.push(ProcessEvents::default());
@@ -85,11 +85,12 @@ impl TraceBuilder {
         Ok(id)
     }
 
-    /// Adds another thread of the process whose location is `rank`. Its sends, receives and collective operations count as
-    /// those of `rank`, wherever it is no member itself.
+    /// Adds another thread of the process represented by `rank`. In communicators that the thread
+    /// is not a member of itself, its sends, receives and collective operations count as those of
+    /// `rank`.
     ///
     /// # Errors
-    /// When there are too many, or `rank` is unknown.
+    /// If there are too many locations, or `rank` is unknown.
     pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
         let id = self.definitions.add_thread(rank)?;
         self.add(id, self.indices[rank.index()][0]);
@@ -102,10 +103,10 @@ impl TraceBuilder {
         self.indices.push([process, index]);
     }
 
-    /// Adds a communicator, or a team of threads, of these members in the order of their ranks.
+    /// Adds a communicator, or a team of threads; `members` are in the order of their ranks.
     ///
     /// # Errors
-    /// When there are too many, a member is unknown, or is there twice.
+    /// If there are too many communicators, a member is unknown, or a member is listed twice.
     pub fn add_communicator(
         &mut self,
         members: &[LocationId],
@@ -113,7 +114,8 @@ impl TraceBuilder {
         self.definitions.add_communicator(members)
     }
 
-    /// Reserves memory for this number of further events of a location, of which `marks` are not internal.
+    /// Reserves memory for this number of further events of a location, of which `marks` are not
+    /// internal.
     pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
         if let Some([process, index]) = self.indices.get(location.index()) {
             self.processes[*process as usize].reserve(*index, events, marks);
@@ -123,7 +125,7 @@ impl TraceBuilder {
     /// Adds an event to a location.
     ///
     /// # Errors
-    /// When it cannot follow those that were added before.
+    /// If it cannot follow the events that were added before.
     #[inline]
     pub fn push(
         &mut self,
@@ -140,14 +142,15 @@ impl TraceBuilder {
         process.push(&self.definitions, *index, position, time, action)
     }
 
-    /// Sets the position of the next event in the whole trace, where events are not added in their order: positions
-    /// decide which messages of a process with several threads are first, and which collective operations.
+    /// Sets the position of the next event in the whole trace, for events that are not added in the
+    /// order of the trace. Positions determine the order of the messages and collective operations
+    /// of a process with several threads.
     pub fn set_position(&mut self, position: u64) {
         self.position = position;
     }
 
-    /// Parts of the builder for this number of threads, each with neighbouring processes; `loads` are the numbers of events
-    /// of all locations.
+    /// Returns parts of the builder for this number of threads, each with neighbouring processes;
+    /// `loads` are the numbers of events of all locations.
     pub(crate) fn split(&mut self, threads: usize, loads: &[u64]) -> Vec<BuilderPart<'_>> {
         let mut of_processes = vec![0; self.processes.len()];
         for ([process, _], load) in self.indices.iter().zip(loads) {
@@ -176,16 +179,17 @@ impl TraceBuilder {
             .collect()
     }
 
-    /// The trace of all events that were added.
+    /// Returns the trace of all events that were added.
     ///
     /// # Errors
-    /// When members state different kinds or roots of a collective operation, or something has no partner: of several
-    /// messages, the first of the first location; or else a collective operation.
+    /// If members state different kinds or roots of a collective operation, or a message or
+    /// collective operation is incomplete. Reports the first unmatched message of the first
+    /// location, or else a collective operation.
     pub fn finish(self) -> Result<Trace, TraceError> {
         self.finish_on(1)
     }
 
-    /// As [`finish`](Self::finish), on this number of threads.
+    /// Does the same as [`finish`](Self::finish) on this number of threads.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
@@ -225,7 +229,7 @@ impl TraceBuilder {
         })
     }
 
-    /// Pairs the messages between processes that are `here`, on this number of threads.
+    /// Pairs the messages between the processes in `here`, on this number of threads.
     pub(super) fn match_messages(
         self,
         workers: usize,
@@ -258,7 +262,7 @@ impl TraceBuilder {
                 locations[id.index()] = Some(found);
             }
         }
-        // Every location is in its process.
+        // Every location belongs to a process.
         let locations: Vec<Location> = locations.into_iter().flatten().collect();
         let tracks = Tracks::new(&definitions, columns);
 
@@ -324,22 +328,22 @@ fn list(ProcessEvents { locations, columns }: ProcessEvents) -> Listed {
 }
 
 impl BuilderPart<'_> {
-    /// True if the events of this location belong here.
+    /// Returns true if the events of this location belong to this part.
     pub(crate) fn has(&self, location: LocationId) -> bool {
         self.index(location).is_some()
     }
 
-    /// The index of the process here, and that of the location there.
+    /// Returns the index of the process in this part, and that of the location in the process.
     fn index(&self, location: LocationId) -> Option<(usize, u32)> {
         let [process, index] = *self.indices.get(location.index())?;
         let process = process.checked_sub(self.first)? as usize;
         (process < self.processes.len()).then_some((process, index))
     }
 
-    /// Adds an event at a position of the whole trace to a location of this part.
+    /// Adds an event to a location of this part; `position` is its position in the whole trace.
     ///
     /// # Errors
-    /// When it cannot follow those that were added before.
+    /// If it cannot follow the events that were added before.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -368,7 +372,7 @@ impl MatchedEvents {
         self.locations[id.location as usize].marks[id.mark as usize].role()
     }
 
-    /// The first message without another end, and its error.
+    /// Returns the first message without a partner, and its error.
     pub(super) fn first_unmatched(&self) -> Option<(EventId, TraceError)> {
         let first = self.unmatched.iter().min_by_key(|id| self.event(id))?;
         let event = self.event(first);
@@ -379,7 +383,7 @@ impl MatchedEvents {
         Some((event, why))
     }
 
-    /// Makes internal events of messages without another end.
+    /// Turns messages without a partner into internal events.
     pub(super) fn leave_unmatched_out(&mut self, left_out: &mut LeftOut) {
         for id in std::mem::take(&mut self.unmatched) {
             match self.role(&id) {

@@ -1,33 +1,35 @@
-//! Messages: those of one channel, from one process to another in one communicator with one tag, do not overtake each
-//! other.
+//! Messages of one channel: from one process to another, in one communicator, with one tag. They do
+//! not overtake each other.
 //!
-//! Every location lists its sends and receives by channel while they are added. The `i`-th send of a channel then belongs
-//! to its `i`-th receive, so that both lists are read in order, by one thread for each location.
+//! Every location lists its sends and receives by channel while they are added. The `i`-th send of
+//! a channel then belongs to its `i`-th receive, so both lists are read in order, by one thread for
+//! each location.
 
 use rustc_hash::FxHashMap;
 
 use super::definitions::ChannelEnd;
 use super::trace::{Mark, Role};
 
-/// A mark: its location, and its index there.
+/// A mark, given by its location and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MarkId {
     pub(super) location: u32,
     pub(super) mark: u32,
 }
 
-/// The channels of a location, while its events are added.
+/// Channels of a location, while its events are added.
 #[derive(Debug, Default)]
 pub(super) struct LocationChannels {
     numbers: FxHashMap<ChannelEnd, u32>,
-    /// The last channel that was sent to, and the last one that was received from.
+    /// Channels of the last send and of the last receive.
     last: [Option<(ChannelEnd, u32)>; 2],
     /// Number of messages of each channel.
     counts: Vec<u32>,
-    /// The channel of each message, in the order of their marks.
+    /// Channel of each message, in the order of the marks.
     of_messages: Vec<u32>,
-    /// The position of the last messages in the whole trace, where the process has several locations. Messages before
-    /// these were added when it had one.
+    /// Positions of the messages in the whole trace, if the process has several locations. They are
+    /// known for the last messages only: earlier ones were added while the process had one
+    /// location.
     positions: Vec<u64>,
 }
 
@@ -78,7 +80,7 @@ impl LocationChannels {
             lists[*next as usize] = mark;
             *next += 1;
         }
-        // What was the start of each channel is its end now.
+        // The start of each channel has advanced to its end.
         ChannelLists {
             location,
             numbers,
@@ -90,7 +92,7 @@ impl LocationChannels {
     }
 }
 
-/// The marks of the messages of a location, by channel and in order.
+/// Marks of the messages of a location, by channel and in order.
 #[derive(Debug)]
 struct ChannelLists {
     location: u32,
@@ -108,7 +110,7 @@ impl ChannelLists {
         &self.marks[start as usize..self.ends[channel] as usize]
     }
 
-    /// The positions of the messages of a channel; 0 where none was noted.
+    /// Returns the positions of the messages of a channel; 0 where none was noted.
     fn positions(&self, channel: u32) -> impl Iterator<Item = u64> + '_ {
         let unknown = self.of_messages.len() - self.positions.len();
         let positions = std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied());
@@ -118,15 +120,16 @@ impl ChannelLists {
     }
 }
 
-/// The messages of a process, by channel and in order.
+/// Messages of a process, by channel and in order.
 #[derive(Debug, Default)]
 pub(super) struct ProcessChannels {
     locations: Vec<ChannelLists>,
-    /// Of a process with several locations, the messages of all of them in the order in which they were added.
+    /// Messages of all locations of a process with several locations, in the order in which they
+    /// were added.
     merged: FxHashMap<ChannelEnd, Vec<MarkId>>,
 }
 
-/// The messages at one end of a channel, in order.
+/// Messages at one end of a channel, in order.
 #[derive(Clone, Copy, Debug)]
 enum Messages<'a> {
     OfOne(u32, &'a [u32]),
@@ -147,7 +150,7 @@ impl Messages<'_> {
 }
 
 impl ProcessChannels {
-    /// Of the channels and marks of all locations of a process.
+    /// Returns the messages of a process from the channels and marks of all of its locations.
     pub(super) fn new<'a>(
         locations: impl IntoIterator<Item = (u32, LocationChannels, &'a [Mark])>,
     ) -> Self {
@@ -194,7 +197,7 @@ impl ProcessChannels {
         }
     }
 
-    /// All ends of channels of the process, in a fixed order, with their messages in order.
+    /// Returns all channel ends of the process in a fixed order, with their messages in order.
     pub(super) fn all(&self) -> Vec<(ChannelEnd, Vec<MarkId>)> {
         let ends: Vec<ChannelEnd> = match &self.locations[..] {
             [lists] => lists.numbers.keys().copied().collect(),
@@ -211,8 +214,9 @@ impl ProcessChannels {
         all
     }
 
-    /// Pairs the messages of the location at this index in the process, which is `process`, with those of `peer(process)`,
-    /// and hands over those without another end. Where there is no peer, messages stay as they are.
+    /// Pairs the messages of one location, given by its index in `process`, with those of
+    /// `peer(process)`, and hands over messages without a partner. Messages for which there is no
+    /// peer are left unchanged.
     pub(super) fn pair<'a>(
         &self,
         index: usize,

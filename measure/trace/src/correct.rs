@@ -1,4 +1,4 @@
-//! The controlled logical clock: all of it.
+//! The controlled logical clock: forward and backward amortization together.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -14,11 +14,13 @@ use super::trace::Role;
 use super::workers::{deal, groups, share};
 use super::{EventId, Latencies, LocationId, Trace, limits};
 
-/// Corrects times of a trace, so that no message arrives before it can have arrived (Rabenseifner; Becker et al. 2009).
+/// Corrects the times of a trace so that no message arrives earlier than its latency allows
+/// (Rabenseifner; Becker et al. 2009).
 ///
-/// An event is only ever moved forward. A receive that seems too early is moved to where it is possible, and so are the
-/// events after it, ever less; then those before it, by a share that grows towards it. Time on a location never
-/// decreases, and increases where it did before.
+/// Events are only ever moved forward. A receive that is too early is moved to its earliest
+/// possible time. The events after it follow by a distance that decreases with time, and the events
+/// before it by a distance that increases towards the receive. On a location, time never decreases,
+/// and increases where it did before.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -37,30 +39,31 @@ use super::{EventId, Latencies, LocationId, Trace, limits};
 /// let two = Duration::from_micros(2);
 /// let latencies = Latencies::new(two, two, two).expect("none is negative");
 /// let corrected = ControlledLogicalClock::new(latencies).correct(&trace)?;
-/// // The message arrives when it can; with a jump of 3 us, what was 199 us before moves by a third of that.
+/// // The receive moves by 3 us, to its earliest time; the event 199 us before it by about 1 us.
 /// assert_eq!(corrected.times()[1][..2], [Timestamp::from_nanos(301_010), micros(502)]);
-/// // From there on, a thousandth of what passes is made up for.
+/// // After it, the clock runs slower by a thousandth until it has caught up.
 /// assert!((micros(602)..micros(603)).contains(&corrected.times()[1][2]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ControlledLogicalClock {
-    /// How clocks run after they were moved forward; with what share of their speed to begin with.
+    /// Rule for clocks after a jump, with the control variable of the first pass.
     pub rule: ClockRule,
-    /// How long messages take at least.
+    /// Minimum latencies of messages.
     pub latencies: Latencies,
-    /// With an event moved farther than this, everything is done again with slower clocks; `None` for one pass.
+    /// Maximum accepted error: if an event was moved farther than this, another pass is made with
+    /// slower clocks. `None` for a single pass.
     pub threshold: Option<Duration>,
-    /// With so many passes there is no other, but for one that is done again.
+    /// Maximum number of passes, not counting the repetition of the last but one.
     pub most_passes: u32,
-    /// By how much intervals before a jump are stretched.
+    /// Relative stretch of the intervals before jumps.
     pub gradient: Gradient,
-    /// How many threads share the work. The result does not depend on it.
+    /// Number of threads that share the work. The result does not depend on it.
     pub workers: usize,
 }
 
-/// What a correction makes of a trace.
+/// Corrected times of a trace.
 #[derive(Debug)]
 pub struct Corrected<'a> {
     pub(super) trace: &'a Trace,
@@ -71,13 +74,13 @@ pub struct Corrected<'a> {
     pub(super) groups: Vec<Range<usize>>,
 }
 
-/// Which passes there were, and whether there is to be another.
+/// Passes that were made, which decide about the next one.
 #[derive(Debug)]
 pub(super) struct Passes {
     threshold: Option<Duration>,
     most: usize,
     pub(super) done: Vec<Pass>,
-    /// The last one was in vain, and the one before it is done again.
+    /// True if the last pass did not lower the error, so the one before it is repeated.
     is_again: bool,
 }
 
@@ -91,7 +94,7 @@ impl Passes {
         }
     }
 
-    /// A pass is done: with which control variable there is to be another, if there is.
+    /// Records a pass, and returns the control variable of the next one, if another is needed.
     pub(super) fn next(&mut self, pass: Pass) -> Option<ControlVariable> {
         let last = self.done.last().copied();
         self.done.push(pass);
@@ -105,14 +108,14 @@ impl Passes {
             return None;
         }
         self.is_again = vain.is_some();
-        // Where it was in vain, intervals may as well keep more of their lengths.
+        // If the pass did not lower the error, intervals can keep more of their lengths.
         Some(vain.map_or(slower, |last| last.control))
     }
 }
 
 impl ControlledLogicalClock {
-    /// With everything but the latencies as is right for most: one pass with 99.9 % of the speed, a spacing of 1 ns, a
-    /// gradient of one percent, one thread.
+    /// Returns a clock with these latencies and defaults for the rest: one pass with 99.9 % of the
+    /// speed, a spacing of 1 ns, a gradient of one percent, one thread.
     pub fn new(latencies: Latencies) -> Self {
         let control = ControlVariable::new(0.999).unwrap_or(ControlVariable::ONE);
         Self {
@@ -131,20 +134,21 @@ impl ControlledLogicalClock {
     /// Corrects a trace, forward and backward.
     ///
     /// # Errors
-    /// When events wait for each other in a circle.
+    /// If events wait for each other in a cycle.
     pub fn correct<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, Cycle> {
         let mut corrected = self.forward(trace)?;
         corrected.amortize(self.gradient);
         Ok(corrected)
     }
 
-    /// Only moves events forward, and those after them.
+    /// Does forward amortization only.
     ///
-    /// Over the threshold it does so again with twice as much lost of the clocks' speed, until the threshold is met or
-    /// there were enough passes. Where one did not lower the error, the one before it is done again and counts.
+    /// If the error is above the threshold, it is repeated with twice the loss of clock speed,
+    /// until the threshold is met or the maximum number of passes is reached. If a pass did not
+    /// lower the error, the one before it is repeated, and its result is returned.
     ///
     /// # Errors
-    /// When events wait for each other in a circle.
+    /// If events wait for each other in a cycle.
     pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, Cycle> {
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace);
@@ -174,7 +178,7 @@ impl ControlledLogicalClock {
         })
     }
 
-    /// Goes forward as often as is needed; `run` does it once.
+    /// Makes the forward passes that are needed; `run` makes one.
     pub(super) fn passes<E>(
         &self,
         mut run: impl FnMut(ClockRule) -> Result<Pass, E>,
@@ -189,23 +193,24 @@ impl ControlledLogicalClock {
 }
 
 impl Corrected<'_> {
-    /// The corrected times of all events of all locations.
+    /// Returns the corrected times of all events, by location.
     pub fn times(&self) -> &[Vec<Timestamp<Global>>] {
         &self.times
     }
 
-    /// The corrected times alone.
+    /// Returns only the corrected times.
     pub fn into_times(self) -> Vec<Vec<Timestamp<Global>>> {
         self.times
     }
 
-    /// The passes that there were, of which the last one counts.
+    /// Returns the passes that were made; the result is that of the last one.
     pub fn passes(&self) -> &[Pass] {
         &self.passes
     }
 
-    /// The receives and exits that had to be moved forward beyond what events before them were, and by how much: the
-    /// violations that were corrected explicitly.
+    /// Returns the receives and exits that were too early even after the events before them had
+    /// been moved, and the distances by which they were moved: the violations that were corrected
+    /// explicitly.
     pub fn jumps(&self) -> impl Iterator<Item = (EventId, Duration)> + '_ {
         self.trace.ids().flat_map(move |location| {
             let marks = &self.trace.locations[location.index()].marks;
@@ -226,7 +231,7 @@ impl Corrected<'_> {
         })
     }
 
-    /// Moves what came before the jumps, too. To be done once.
+    /// Does backward amortization: moves the events before the jumps. Call it once.
     pub fn amortize(&mut self, gradient: Gradient) {
         limits::find(
             self.trace,
@@ -238,7 +243,7 @@ impl Corrected<'_> {
         self.stretch(gradient);
     }
 
-    /// The same, where the limits have been found.
+    /// Does backward amortization with limits that are known already.
     pub(super) fn stretch(&mut self, gradient: Gradient) {
         let parts = deal(std::mem::take(&mut self.times), &self.groups);
         let done = share(parts, |worker, mut times| {
@@ -255,7 +260,7 @@ impl Corrected<'_> {
         self.times = done.into_iter().flatten().collect();
     }
 
-    /// The corrected time of an event; `None` if there is none.
+    /// Returns the corrected time of an event; `None` if there is no such event.
     pub fn time(
         &self,
         EventId {

@@ -1,19 +1,19 @@
-//! Error of events that wait for each other in a circle.
+//! Error for events that wait for each other in a cycle.
 
 use core::fmt;
 
 use super::ids::EventId;
 
-/// Events that wait for each other in a circle, and so can never have happened.
+/// Cycle of events that wait for each other, which cannot have happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Receives and their sends; each send is later than the next receive, on one location.
+    /// Receives and their sends; each send is later than the next receive, on the same location.
     pub waits: Vec<[EventId; 2]>,
 }
 
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// More would not fit in one line.
+        /// Number of waits that fit in one line of the message.
         const SHOWN: usize = 3;
         f.write_str("events wait for each other in a circle: ")?;
         for (i, [receive, send]) in self.waits.iter().take(SHOWN).enumerate() {

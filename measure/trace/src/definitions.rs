@@ -1,4 +1,4 @@
-//! Locations, communicators and teams of threads: what events refer to.
+//! Locations, communicators and teams of threads that events refer to.
 
 use rustc_hash::FxHashMap;
 
@@ -8,12 +8,12 @@ use super::{
     Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Place, TraceError,
 };
 
-/// All locations, communicators and teams of a trace.
+/// Locations, communicators and teams of a trace.
 #[derive(Debug)]
 pub(crate) struct Definitions {
     pub(crate) matching: Matching,
     pub(crate) places: Vec<Place>,
-    /// For every location, the location that stands for its process: mostly itself.
+    /// For every location, the location that represents its process: mostly itself.
     pub(crate) processes: Vec<u32>,
     /// For every team, the locations of its members in the order of their ranks.
     members: Vec<Vec<u32>>,
@@ -21,10 +21,11 @@ pub(crate) struct Definitions {
     ranks: FxHashMap<(u32, u32), u32>,
 }
 
-/// One end of the messages that do not overtake each other: to or from one process, in one communicator, with one tag.
+/// One end of a channel: messages to or from one process, in one communicator, with one tag, which
+/// do not overtake each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ChannelEnd {
-    /// The process at the other end, by the location that stands for it.
+    /// Process at the other end, given by the location that represents it.
     pub(crate) peer: u32,
     pub(crate) communicator: u32,
     pub(crate) tag: i32,
@@ -33,7 +34,7 @@ pub(crate) struct ChannelEnd {
 }
 
 impl ChannelEnd {
-    /// The same channel as its peer sees it; `process` is at this end.
+    /// Returns the end of the channel at the peer; `process` is at this end.
     pub(crate) const fn mirrored(self, process: u32) -> Self {
         Self {
             peer: process,
@@ -96,7 +97,7 @@ impl Definitions {
         Ok(CommunicatorId(team))
     }
 
-    /// The members of every team.
+    /// Returns the members of every team.
     pub(crate) fn teams(&self) -> &[Vec<u32>] {
         &self.members
     }
@@ -105,12 +106,12 @@ impl Definitions {
         &self.members[team as usize]
     }
 
-    /// The process of an event, by the location that stands for it.
+    /// Returns the process of an event, given by the location that represents it.
     pub(crate) fn process(&self, event: EventId) -> u32 {
         self.processes[event.location.index()]
     }
 
-    /// The channel of a send or receive, as its own process sees it.
+    /// Returns the channel of a send or receive, as seen by its own process.
     #[inline]
     pub(crate) fn channel(
         &self,
@@ -138,8 +139,8 @@ impl Definitions {
         })
     }
 
-    /// The part that an event takes in the operations of a team; `None` if it takes none.
-    // To hand it over in memory takes longer than to find it.
+    /// Returns the role of an event in the operations of a team; `None` if it has none.
+    // Inlined because returning the result through memory takes longer than computing it.
     #[inline(always)]
     pub(crate) fn participation(
         &self,
@@ -202,7 +203,8 @@ impl Definitions {
         }))
     }
 
-    /// The seat of a location in a team, or else that of the location that stands for its process.
+    /// Returns the seat of a location in a team, or else that of the location that represents its
+    /// process.
     fn seat(&self, team: CommunicatorId, location: u32) -> Option<Seat> {
         let rank = |location| self.ranks.get(&(team.0, location)).copied();
         let rank = rank(location).or_else(|| rank(self.processes[location as usize]))?;

@@ -1,7 +1,9 @@
-//! A trace that several ranks share, and correct together: each keeps the events of its own locations only.
+//! Trace that several ranks share and correct together: each keeps the events of its own locations
+//! only.
 //!
-//! Every rank adds its events to a [`PartBuilder`], and learns the other ends of their messages from other ranks. What is done with a [`TracePart`] is done by all ranks together, and gives what
-//! one rank would have found in the whole trace, bit for bit, also where it is an error.
+//! Every rank adds its events to a [`PartBuilder`], and learns the other ends of their messages
+//! from other ranks. Operations on a [`TracePart`] are collective. Their results, errors included,
+//! are those of one rank with the whole trace, bit for bit.
 
 mod backward;
 mod cycle;
@@ -28,17 +30,17 @@ use super::cycle::Cycle;
 use super::{Misfit, TraceError};
 use downbeat_sync::CommError;
 
-/// Why ranks cannot go on with a trace: all of them get the same, unless a rank is gone.
+/// Error of the correction of a shared trace. All ranks get the same one, unless a rank is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartError {
-    /// Events are no trace.
+    /// The events are not a valid trace.
     Trace(TraceError),
-    /// Events wait for each other in a circle.
+    /// Events wait for each other in a cycle.
     Cycle(Cycle),
-    /// There are not as many times as events.
+    /// The number of times is not that of events.
     Misfit(Misfit),
-    /// A message did not get through.
+    /// Communication failed.
     Comm(CommError),
 }
 

@@ -1,5 +1,5 @@
-//! The events of one process while they are added: whatever does not depend on other processes is done here, so that
-//! threads and ranks can add those of different processes at the same time.
+//! Events of one process while they are added. Everything that does not depend on other processes
+//! is done here, so that threads and ranks can add events of different processes at the same time.
 
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
@@ -10,17 +10,17 @@ use super::teams::{Column, Participation, Track};
 use super::trace::{Location, Mark, NONE, Role};
 use super::{Action, EventId, LocationId, Place, TraceError};
 
-/// The operations of the members of a process: by team, track and rank.
+/// Operations of the members of a process: by team, track and rank.
 pub(super) type Columns = FxHashMap<(u32, Track, u32), Column>;
 
-/// The events of all locations of a process.
+/// Events of all locations of a process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessEvents {
     pub(super) locations: Vec<LocationEvents>,
     pub(super) columns: Columns,
 }
 
-/// The events of a location.
+/// Events of one location.
 #[derive(Debug)]
 pub(super) struct LocationEvents {
     pub(super) id: LocationId,
@@ -29,7 +29,7 @@ pub(super) struct LocationEvents {
 }
 
 impl ProcessEvents {
-    /// Adds a location; the index of it here.
+    /// Adds a location, and returns its index in the process.
     pub(super) fn add(&mut self, id: LocationId, place: Place) -> u32 {
         let events = Location {
             place,
@@ -52,7 +52,8 @@ impl ProcessEvents {
         found.channels.reserve(marks);
     }
 
-    /// Adds an event to the location of this index; `position` is that of the event in the whole trace.
+    /// Adds an event to the location with this index; `position` is that of the event in the whole
+    /// trace.
     #[inline]
     pub(super) fn push(
         &mut self,

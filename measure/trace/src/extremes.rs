@@ -101,7 +101,7 @@ mod tests {
 
     /// Compares every receiver with a search over all senders.
     #[test]
-    fn the_extremes_are_those_of_all_pairs() {
+    fn extremes_equal_those_of_a_search_over_all_pairs() {
         let mut rng = Rng::with_seed(3);
         for _ in 0..20_000 {
             let sites = rng.u32(1..12);

@@ -1,7 +1,6 @@
-//! Traces of programs in files: what every location did when, and what its clock showed when it was compared with
-//! others.
+//! Trace files: timestamped events of every location, and samples of clock comparisons.
 //!
-//! A trace is text, `*.dbt`, or the same as bytes, `*.dbtb`.
+//! A trace is text, `*.dbt`, or binary with the same content, `*.dbtb`.
 //!
 //! ```text
 //! # downbeat trace 1
@@ -17,34 +16,36 @@
 //! end 4
 //! ```
 //!
-//! | line | what it says |
+//! | line | meaning |
 //! |---|---|
 //! | `location NUMBER NODE PROCESS NAME` | a process with one thread, or a thread that messages are addressed to |
 //! | `thread NUMBER LOCATION NAME` | another thread of the process of that location |
 //! | `communicator NUMBER LOCATION...` | a communicator, or a team of threads, with its members by their ranks |
-//! | `region NUMBER NAME` | a part of the program |
-//! | `master LOCATION` | whose clock the others were compared with; location 0, if nothing is said |
-//! | `sample LOCATION SESSION LOCAL MASTER` | what two clocks showed at one instant, in which session |
-//! | `LOCATION TIME enter REGION`, `leave REGION` | a region is entered, and left |
-//! | `LOCATION TIME note TEXT` | anything else, which is carried along |
-//! | `LOCATION TIME send LOCATION COMMUNICATOR TAG` | a message sets out |
-//! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG` | it is there, or was found to be |
-//! | `LOCATION TIME collective COMMUNICATOR` | a collective operation is entered |
-//! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA` | it is left: a KIND such as `allreduce` (see below) |
-//! | `LOCATION TIME fork TEAM`, `thread-begin TEAM`, `thread-end TEAM`, `join TEAM` | threads |
-//! | `end EVENTS` | the trace is complete |
+//! | `region NUMBER NAME` | a named region of the program |
+//! | `master LOCATION` | the location whose clock the others were compared with; default: location 0 |
+//! | `sample LOCATION SESSION LOCAL MASTER` | readings of two clocks at one instant, in a session |
+//! | `LOCATION TIME enter REGION`, `leave REGION` | enter and leave of a region |
+//! | `LOCATION TIME note TEXT` | any other event, which is preserved |
+//! | `LOCATION TIME send LOCATION COMMUNICATOR TAG` | send of a message to a location |
+//! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG` | receive of a message from a location, or the completion of the receive |
+//! | `LOCATION TIME collective COMMUNICATOR` | enter of a collective operation |
+//! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA` | exit of a collective operation; KIND and DATA are described below |
+//! | `LOCATION TIME fork TEAM`, `thread-begin TEAM`, `thread-end TEAM`, `join TEAM` | start and end of a team of threads, and of each of its threads |
+//! | `end EVENTS` | end of a complete trace, with its number of events |
 //!
-//! KIND is one of `barrier`, `broadcast`, `scatter`, `gather`, `reduce`, `allreduce`, `allgather`, `alltoall`,
-//! `alltoallv`, `reduce_scatter`, `scan` and `exscan`; DATA is what the member had: `none`, `sent`, `received` or `both`.
+//! KIND is one of `barrier`, `broadcast`, `scatter`, `gather`, `reduce`, `allreduce`, `allgather`,
+//! `alltoall`, `alltoallv`, `reduce_scatter`, `scan` and `exscan`; DATA tells which data the member
+//! had: `none`, `sent`, `received` or `both`.
 //!
-//! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease on a location.
-//! What is named comes before what names it. Lines may also end as on Windows, and have at most eight mebibytes.
+//! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease
+//! on a location.
+//! Definitions precede their uses. Lines end with LF or CR LF, and have at most 8 MiB.
 //!
-//! What is read can be written in the other format, or for a viewer: see [`perfetto`]. `downbeat trace correct` makes times
-//! true, and `downbeat trace convert` shows what came of it.
+//! A trace can be converted to the other format, or for a viewer: see [`perfetto`].
+//! `downbeat trace correct` corrects the times, and `downbeat trace convert` converts the result.
 //!
-//! A [`TraceReader`] and a [`TraceWriter`] have one thing at a time in memory; a [`TraceFile`] has the times of all
-//! events, and what a correction needs to know of them.
+//! A [`TraceReader`] and a [`TraceWriter`] have one item at a time in memory; a [`TraceFile`] has
+//! the times and dependencies of all events.
 //!
 //! ```
 //! use downbeat_trace::formats::TraceFile;

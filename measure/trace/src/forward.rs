@@ -1,4 +1,5 @@
-//! Forward amortization: receives that came too early are moved forward, and what follows them is, too, ever less.
+//! Forward amortization: moves receives that came too early forward, and the events after them by a
+//! distance that decreases with time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,71 +19,71 @@ use super::{EventId, Latencies, LocationId, Trace};
 /// Corrected times of all locations.
 pub(super) type Times = Vec<Vec<Timestamp<Global>>>;
 
-/// What a pass needs to know.
+/// Inputs of a forward pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward<'a> {
     pub(super) trace: &'a Trace,
     pub(super) rule: ClockRule,
     pub(super) latencies: Latencies,
-    /// The locations of every worker.
+    /// Locations of every worker.
     pub(super) groups: &'a [Range<usize>],
 }
 
-/// One pass over a trace.
+/// Summary of one forward pass over a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// With which control variable.
+    /// Control variable of the pass.
     pub control: ControlVariable,
-    /// How far an event was moved at most.
+    /// Maximum distance by which an event was moved.
     pub error: Duration,
 }
 
-/// A location that is replayed.
+/// State of a location that is replayed.
 #[derive(Debug)]
 pub(super) struct Replay<'a> {
     location: u32,
     pub(super) trace: &'a Location,
     clock: LogicalClock<Global>,
-    /// The next mark.
+    /// Index of the next mark.
     pub(super) mark: usize,
-    /// As far as it has come.
+    /// Corrected times of the events replayed so far.
     corrected: Vec<Timestamp<Global>>,
     error: Duration,
 }
 
-/// What all workers share.
+/// State shared by all workers.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
     forward: Forward<'a>,
     pub(super) stamps: &'a Stamps,
     pub(super) gates: Gates<'a>,
     pub(super) post: Post,
-    /// Of all locations; whoever has one that is awake has it alone.
+    /// State of all locations. A location that is awake belongs to exactly one worker.
     pub(super) replays: Vec<Mutex<Replay<'a>>>,
 }
 
-/// Why a location is not replayed any further now.
+/// Reason to interrupt the replay of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// It waits for another, or has come to its end.
+    /// It waits for another location, or is complete.
     Rest,
-    /// It has had its turn.
+    /// Its turn is over.
     Pause,
 }
 
-/// So many events are a turn of a location; loom has time for a few.
+/// Number of events in one turn of a location; loom can only explore a few.
 const TURN: usize = if cfg!(loom) { 4 } else { 1 << 13 };
 
-/// With so many locations to be replayed, a worker leaves some to others, even if their turns are short: with fewer, telling
-/// each other takes longer than what is gained.
+/// Minimum number of runnable locations from which a worker hands some to others even if their
+/// turns are short. With fewer, the communication takes longer than the gain.
 const MANY: usize = 256;
 
 impl<'a> Forward<'a> {
-    /// Replays a trace; `stamps` have been cleared, and hold the jumps of receives and exits afterwards. The memory of
-    /// `times` is used again.
+    /// Replays a trace; `stamps` must be cleared, and hold the jumps of receives and exits
+    /// afterwards. The memory of `times` is reused.
     ///
     /// # Errors
-    /// When events wait for each other in a circle.
+    /// If events wait for each other in a cycle.
     pub(super) fn run(&self, stamps: &'a Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
         let shared = self.begin(stamps, times, self.trace.locations.len(), |_| 0);
         share(self.groups.to_vec(), |worker, group| {
@@ -102,7 +103,8 @@ impl<'a> Forward<'a> {
         ))
     }
 
-    /// Of locations, so many are awake; of collective operations, so many enters beyond their slots are to come.
+    /// Returns the initial state; `awake` is the number of locations that are awake, and `beyond`
+    /// the number of enters of a collective operation that are not in its slots.
     pub(super) fn begin(
         &self,
         stamps: &'a Stamps,
@@ -140,7 +142,7 @@ impl<'a> Forward<'a> {
     }
 }
 
-/// How far an event was moved at most.
+/// Returns the maximum distance by which an event was moved.
 pub(super) fn largest_error(replays: &[Replay<'_>]) -> Duration {
     replays
         .iter()
@@ -149,13 +151,13 @@ pub(super) fn largest_error(replays: &[Replay<'_>]) -> Duration {
         .unwrap_or_default()
 }
 
-/// What became of all events.
+/// Returns the corrected times of all events.
 pub(super) fn corrected(replays: Vec<Replay<'_>>) -> Times {
     replays.into_iter().map(|replay| replay.corrected).collect()
 }
 
 impl<'a> Shared<'a> {
-    /// The locations that have not come to their end, in order.
+    /// Returns the locations that are not complete, in order.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
         let is_done = |location: usize| {
             let replay = self.replays[location].lock();
@@ -166,7 +168,7 @@ impl<'a> Shared<'a> {
             .map(|location| location as u32)
     }
 
-    /// When nobody works any more.
+    /// Ends the replay, after all workers have stopped.
     pub(super) fn end(self) -> (Vec<Replay<'a>>, Gates<'a>) {
         let replays = self
             .replays
@@ -175,17 +177,20 @@ impl<'a> Shared<'a> {
         (replays.collect(), self.gates)
     }
 
-    /// Replays locations until nothing is left to do for anyone; to begin with, these.
+    /// Replays locations, starting with `ready`, until no worker has any left.
     ///
-    /// Whoever wakes a location replays it, too: what it waited for is at hand, and threads would take longer to tell each
-    /// other of every message than it takes to replay it. Only from those who have much to do, others take some. Who was
-    /// woken first comes first: by then more of what it waits for is there, so that it comes farther at once.
+    /// A worker that wakes a location replays it itself: the data that it waited for is in the
+    /// cache, and communication between threads for each message would take longer than the replay.
+    /// Only workers with many runnable locations hand some to others. Locations are replayed in the
+    /// order in which they were woken: by then more of their data is there, so that they get
+    /// farther in one turn.
     pub(super) fn work(&self, worker: usize, ready: impl IntoIterator<Item = u32>) {
         let _attendance = self.post.attend();
         let mut ready: VecDeque<u32> = ready.into_iter().collect();
         loop {
             while let Some(location) = ready.pop_front() {
-                // Where it comes to rest, the last to replay it may still be about to say so.
+                // The worker that replayed it last may still be about to report that the location
+                // sleeps.
                 let mut replay = self.replays[location as usize]
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
@@ -275,7 +280,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// From a location that waits for ever, the circle of those that wait for each other.
+/// Finds the cycle of locations that wait for each other, starting from one that waits forever.
 fn cycle(stuck: u32, replays: &[Replay<'_>], gates: &Gates<'_>, stamps: &Stamps) -> Cycle {
     let mut seen: Vec<(u32, [EventId; 2])> = vec![];
     let mut at = stuck;
@@ -323,7 +328,8 @@ impl Replay<'_> {
         corrected.extend(next.iter().map(|time| clock.advance(*time)));
     }
 
-    /// The last event received something that was not there before.
+    /// Handles a receive or exit, the last event, whose earliest possible time was not known
+    /// before.
     #[inline]
     fn receive(&mut self, earliest: i64) -> Duration {
         if !follows(earliest) {

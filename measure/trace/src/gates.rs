@@ -1,4 +1,5 @@
-//! Collective operations while a trace is replayed: who may leave, and when at the earliest.
+//! Collective operations during the replay of a trace: members that may leave, and their earliest
+//! exit times.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -9,24 +10,24 @@ use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
 use super::{Latencies, LocationId, Pattern, Trace};
 
-/// The gate that the members of a collective operation leave by.
+/// State of a collective operation that its members wait to leave.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// What came in, of what counts for the next one to leave.
+    /// Extremes of the enters that the next exit depends on.
     seen: Extremes,
-    /// How many enters are missing; not counted where members wait only for those before them.
+    /// Number of missing enters; not counted where members wait only for lower ranks.
     missing: u32,
-    /// Members of lower ranks may leave.
+    /// Members of lower ranks than this may leave.
     open: u32,
-    /// Of these, members of lower ranks are woken.
+    /// Members of lower ranks than this were woken.
     woken: u32,
 }
 
-/// So many ranks may leave.
+/// Value of `open` that lets all ranks leave.
 const ALL: u32 = u32::MAX;
 
 impl Gate {
-    /// One thing that was waited for is there.
+    /// Counts one arrival that was waited for.
     fn came(&mut self) {
         self.missing -= 1;
         if self.missing == 0 {
@@ -35,19 +36,20 @@ impl Gate {
     }
 }
 
-/// The gates of all collective operations of a trace.
+/// Gates of all collective operations of a trace.
 #[derive(Debug)]
 pub(super) struct Gates<'a> {
     trace: &'a Trace,
     latencies: Latencies,
     gates: Vec<Mutex<Gate>>,
-    /// Of every location, the operation that it waits to leave. Who has the gate of one may write its number here, or
-    /// take it away.
+    /// For every location, the operation that it waits to leave. Only the holder of the lock of a
+    /// gate may write or remove its index here.
     waits: Vec<AtomicU32>,
 }
 
 impl<'a> Gates<'a> {
-    /// `beyond` says how many [`merge`](Self::merge)s there will be of each.
+    /// Returns the gates of a trace; `beyond` is the number of [`merge`](Self::merge) calls for
+    /// each operation.
     pub(super) fn new(trace: &'a Trace, latencies: Latencies, beyond: impl Fn(u32) -> u32) -> Self {
         let gates = (0..).zip(&trace.instances).map(|(number, instance)| {
             let enters = trace
@@ -80,7 +82,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// A member enters at `time`, which is in the stamps already. Locations that waited for it alone are handed to `wake`.
+    /// Records the enter of a member at `time`, which is in the stamps already. Locations that can
+    /// leave now are handed to `wake`.
     pub(super) fn enter(
         &self,
         instance: u32,
@@ -100,7 +103,7 @@ impl<'a> Gates<'a> {
         self.wake(instance, &mut gate, wake);
     }
 
-    /// Members elsewhere have entered, of whose times these are the extremes.
+    /// Records enters of members on other ranks, summarized by their extremes.
     pub(super) fn merge(&self, instance: u32, seen: &Extremes, wake: impl FnMut(u32)) {
         let mut gate = self.lock(instance);
         gate.seen.merge(seen);
@@ -108,7 +111,7 @@ impl<'a> Gates<'a> {
         self.wake(instance, &mut gate, wake);
     }
 
-    /// Hands over who can leave now, and waited for that.
+    /// Hands over the locations that waited and can leave now.
     fn wake(&self, instance: u32, gate: &mut Gate, mut wake: impl FnMut(u32)) {
         let slots = self
             .trace
@@ -126,8 +129,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// When the member of this rank, whose exit is this mark, can leave at the earliest; `None` if the location has to
-    /// wait, and will be woken.
+    /// Returns the earliest exit time of the member of this rank, whose exit is this mark; `None`
+    /// if the location has to wait. It will then be woken.
     pub(super) fn exit(
         &self,
         instance: u32,
@@ -155,8 +158,8 @@ impl<'a> Gates<'a> {
         )
     }
 
-    /// Lets members leave in the order of their ranks, as far as all before them have entered. When they can is left where
-    /// their exits will be.
+    /// Lets members leave in the order of their ranks, as far as all lower ranks have entered.
+    /// Their earliest exit times are stored in the stamps of the exits.
     fn advance(&self, instance: &Instance, gate: &mut Gate, stamps: &Stamps) {
         for slot in &self.trace.slots_of(instance)[gate.open as usize..] {
             let site = self.trace.site(LocationId(slot.location));
@@ -176,7 +179,7 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// An enter that has not come, for which a member of this rank waits: the number of its slot, and this.
+    /// Returns the slot index and the mark of a missing enter that a member of this rank waits for.
     pub(super) fn missing(
         &self,
         instance: u32,
@@ -193,14 +196,14 @@ impl<'a> Gates<'a> {
     }
 
     fn lock(&self, instance: u32) -> MutexGuard<'_, Gate> {
-        // Nobody panics with it, so it is never poisoned.
+        // No code panics while holding this lock, so it is never poisoned.
         self.gates[instance as usize]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A time from which nothing follows.
+/// Returns true if this time constrains other events.
 pub(super) const fn follows(time: i64) -> bool {
     time != NEVER
 }

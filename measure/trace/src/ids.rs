@@ -1,33 +1,34 @@
-//! Numbers and places of locations, communicators and events.
+//! Identifiers and places of locations, communicators and events.
 
-/// Number of a location: a thread of a process. Locations count from 0 in the order in which they were added.
+/// Identifier of a location: a thread of a process. Locations are numbered from 0 in the order in
+/// which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocationId(pub(crate) u32);
 
-/// Number of a communicator, or of a team of threads.
+/// Identifier of a communicator, or of a team of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommunicatorId(pub(crate) u32);
 
 impl LocationId {
-    /// Index of the location in [`Trace::locations`](crate::Trace::locations).
+    /// Returns the index of the location in [`Trace::locations`](crate::Trace::locations).
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl CommunicatorId {
-    /// Index of the communicator, in the order in which they were added.
+    /// Returns the index of the communicator, in the order in which communicators were added.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Place of a location, which decides the least latency of messages to others.
+/// Place of a location, which determines the minimum latency of messages to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Number of the node.
     pub node: u32,
-    /// Number of the process; no two nodes have processes of the same number.
+    /// Number of the process, unique across nodes.
     pub process: u32,
 }
 

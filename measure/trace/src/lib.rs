@@ -1,35 +1,43 @@
-//! Correcting the times of a trace after the fact.
+//! Correction of the timestamps of a trace after measurement.
 //!
-//! A [`TraceBuilder`] takes the events of all locations, and matches messages and collective operations; the
-//! [`ControlledLogicalClock`] moves events of the [`Trace`] so that none of them depends on a later one. A [`Verdict`]
-//! looks for what is wrong with times, and a [`Deviation`] says what became of them.
+//! A [`TraceBuilder`] takes the events of all locations and matches messages and collective
+//! operations. The [`ControlledLogicalClock`] moves events of the [`Trace`] so that no event
+//! precedes one that it depends on. A [`Verdict`] lists the violations in a set of times, and a
+//! [`Deviation`] compares times before and after.
 //!
-//! The times that are corrected are those of clocks that were synchronized before, as well as that can be done from
-//! outside: by a [`PreSynchronization`].
+//! The clocks should be synchronized first, as well as offset measurements allow, by a
+//! [`PreSynchronization`].
 //!
-//! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a [`PartBuilder`].
+//! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a
+//! [`PartBuilder`].
 //!
 //! # Laws
-//! Of what is corrected, whatever the settings and the number of threads:
+//! For any settings and any number of threads, the corrected times obey these laws:
 //! - No message and no collective operation violates its latency.
-//! - Forward amortization moves no event back from where it was measured, and backward amortization none from where
-//!   forward amortization left it.
-//! - On a location, times do not decrease, and increase where they did before, if the spacing is at least 1 ns.
-//! - The result depends on nothing but the trace, its latencies and the settings: not on the number of threads or ranks.
+//! - Forward amortization moves no event before its measured time, and backward amortization moves
+//!   no event before its time after forward amortization.
+//! - On a location, times do not decrease, and increase where they did before, if the spacing is at
+//!   least 1 ns.
+//! - The result depends only on the trace, its latencies and the settings, not on the number of
+//!   threads or ranks.
 //!
 //! # Cost
-//! An event takes 8 bytes in the trace and 8 corrected, and if it has to do with others 20 more; every member of a
-//! collective operation takes 12 beside that. The time is proportional to the events, and to those in intervals that
-//! are stretched: where clocks lose a larger share of their speed than the gradient, jumps overlap, and events are moved
-//! as often.
+//! An event takes 8 bytes in the trace and 8 bytes corrected, and 20 more if it depends on events
+//! of other locations or they depend on it; every member of a collective operation takes 12 more.
+//! The time is proportional to the number of events, plus the number of events in stretched
+//! intervals: where clocks are slowed down by more than the gradient, jumps overlap, and events are
+//! moved once for each.
 //!
 //! # Caveats
-//! - Everything is shifted towards the fastest clock: a correction knows what cannot have been, not what was.
-//! - A collective operation is left by the thread that entered it.
-//! - Where many threads of a rank send or receive with one tag in one communicator, their messages are told apart by
-//!   the order in which they were added.
-//! - Ranks that share a trace do not split processes, and each of them is shown all events.
-//! - Threads do not help much where all messages are waited for: replaying such a trace is as serial as the program was.
+//! - All times are shifted towards the fastest clock: a correction knows what is impossible, not
+//!   what happened.
+//! - A collective operation must be left by the thread that entered it.
+//! - Where several threads of a rank send or receive with the same tag and communicator, their
+//!   messages are matched in the order in which they were added.
+//! - Ranks that share a trace do not split processes. Each rank reads only its own events; of a
+//!   trace in the text format, every rank reads the whole file and keeps its own events.
+//! - Threads help little where every message is waited for: replaying such a trace is as serial as
+//!   the program was.
 
 mod backward;
 mod builder;

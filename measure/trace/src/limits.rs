@@ -1,4 +1,5 @@
-//! How late each send and each enter may become, so that nobody who received from it would have received too early.
+//! Latest times of sends and enters: the limits up to which backward amortization can move them
+//! without making their receivers too early.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,8 @@ use super::trace::{Instance, NONE, Role, Slot};
 use super::workers::share;
 use super::{LocationId, Pattern, Trace};
 
-/// Replaces what `stamps` have of sends and enters by their limits; `times` are those after forward amortization.
+/// Replaces the stamps of sends and enters by their limits; `times` are those after forward
+/// amortization.
 pub(super) fn find(
     trace: &Trace,
     times: &Times,
@@ -31,7 +33,8 @@ pub(super) fn find(
     });
 }
 
-/// Every message has one receive, which knows where its send is: so this reads in order, and only writes here and there.
+/// Sets the limits of sends. Every message has one receive, which knows its send, so this reads in
+/// order and writes at random.
 pub(super) fn of_sends(
     trace: &Trace,
     times: &Times,
@@ -60,7 +63,7 @@ pub(super) fn of_enters(
     stamps: &Stamps,
     instance: &Instance,
 ) {
-    // Seen from the end of time, the first exit is the last, and its message goes the other way.
+    // In reversed time, the first exit is the last, and messages go the other way.
     let mut exits = Extremes::NONE;
     let add = |slot: &Slot, exits: &mut Extremes| {
         if let Some(time) = exit_of(trace, times, slot) {
@@ -82,7 +85,7 @@ pub(super) fn of_enters(
     }
 }
 
-/// When a member left, if that counts.
+/// Returns the exit time of a member, if the exit counts.
 pub(super) fn exit_of(trace: &Trace, times: &Times, slot: &Slot) -> Option<i64> {
     let mark = trace.locations[slot.location as usize]
         .marks
@@ -90,7 +93,7 @@ pub(super) fn exit_of(trace: &Trace, times: &Times, slot: &Slot) -> Option<i64> 
     Some(times[slot.location as usize][mark.event as usize].as_nanos())
 }
 
-/// Sets the limit of a member's enter, for which these exits wait; seen from the end of time.
+/// Sets the limit of a member's enter, which these exits wait for; in reversed time.
 pub(super) fn limit(
     trace: &Trace,
     slot: &Slot,

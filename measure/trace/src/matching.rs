@@ -3,10 +3,10 @@
 /// Strictness of matching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// If true, messages without another end, and collective operations without some members, are counted as
-    /// [`LeftOut`](crate::LeftOut) instead of refused.
+    /// If true, messages without a partner, and collective operations with missing members, are
+    /// counted as [`LeftOut`](crate::LeftOut) instead of rejected.
     pub lenient: bool,
-    /// If true, no member of an `MPI_Alltoallv` waits for another. A trace does not tell who gave data to whom, so it may be
-    /// corrected for messages that were never sent.
+    /// If true, no member of an `MPI_Alltoallv` waits for another. A trace does not record which
+    /// members exchanged data, so a correction may otherwise enforce messages that were never sent.
     pub skip_alltoallv: bool,
 }

@@ -1,4 +1,4 @@
-//! What threads share a trace by: the standard library's, or loom's.
+//! Synchronization primitives of the standard library, or of loom in its tests.
 
 #[cfg(loom)]
 pub(super) use loom::sync::{

@@ -1,4 +1,5 @@
-//! A replay as loom is shown it: threads that loom runs have no scope, so that what they share has no end.
+//! Interface of the replay for loom tests. Threads run by loom have no scope, so the shared state
+//! has a static lifetime.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -7,7 +8,7 @@ use super::forward::{Forward, Shared, corrected};
 use super::stamps::{Stamps, tell};
 use super::{ControlledLogicalClock, Trace};
 
-/// What the workers of one forward pass share.
+/// State that the workers of one forward pass share.
 #[derive(Debug)]
 pub struct Replaying {
     shared: Shared<'static>,
@@ -15,7 +16,7 @@ pub struct Replaying {
 }
 
 impl Replaying {
-    /// With the locations of every worker.
+    /// Returns the state for a trace, given the locations of every worker.
     pub fn new(
         trace: &'static Trace,
         clock: &ControlledLogicalClock,
@@ -35,7 +36,7 @@ impl Replaying {
         }
     }
 
-    /// Does the part of a worker.
+    /// Does the work of one worker.
     pub fn work(&self, worker: usize) {
         self.shared.work(
             worker,
@@ -43,22 +44,22 @@ impl Replaying {
         );
     }
 
-    /// What becomes of a worker that panics.
+    /// Does what happens when a worker panics.
     pub fn abandon(&self) {
         self.shared.post.abandon();
     }
 
-    /// Tells the time of a mark, as its location does: whether it is waited for.
+    /// Publishes the time of a mark; returns true if its receiver waits for it.
     pub fn tell(&self, location: u32, mark: u32, time: i64) -> bool {
         tell(self.shared.stamps.of(location, mark), time)
     }
 
-    /// The time of a mark, as the receiver looks for it: if there is none, it will be told to wait for it.
+    /// Returns the time of a mark for its receiver; if there is none yet, marks it as awaited.
     pub fn get_or_wait(&self, location: u32, mark: u32) -> Option<i64> {
         self.shared.stamps.get_or_wait(location, mark)
     }
 
-    /// What all locations have told, or kept; as it is seen by a thread that has no other reason to see it.
+    /// Returns the stamps of all locations, as seen by a thread without other synchronization.
     pub fn words(&self) -> Vec<Vec<i64>> {
         let words_of = |location| {
             self.shared
@@ -72,7 +73,8 @@ impl Replaying {
             .collect()
     }
 
-    /// The corrected times of all locations, as far as they have come, when nobody works any more.
+    /// Returns the corrected times of all locations as far as they were replayed, after all workers
+    /// have stopped.
     pub fn end(self) -> Vec<Vec<i64>> {
         let times = corrected(self.shared.end().0);
         times

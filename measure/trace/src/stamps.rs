@@ -1,20 +1,21 @@
-//! What locations tell each other while a trace is replayed: a word for every mark.
+//! Data that locations exchange during a replay: an integer for every mark.
 //!
-//! On the way forward, a send or an enter tells its corrected time, and receives and exits keep by how much they jumped.
-//! Afterwards a send or an enter keeps how late it may become.
+//! In forward amortization, sends and enters publish their corrected times, and receives and exits
+//! store their jumps. Afterwards, sends and enters store their limits.
 
 use std::sync::atomic::Ordering;
 
 use super::Trace;
 use super::primitives::AtomicI64;
 
-/// Nothing is there, and nobody waits for it. Corrected times are not before measured ones, so none is like this.
+/// No value yet, and no receiver waits. Corrected times are never before measured ones, so no valid
+/// time equals this.
 const EMPTY: i64 = i64::MIN;
 
-/// Nothing is there, and the receiver of the message waits for it.
+/// No value yet, and the receiver of the message waits for it.
 const AWAITED: i64 = i64::MIN + 1;
 
-/// A word for every mark of every location.
+/// Integer for every mark of every location.
 #[derive(Debug)]
 pub(super) struct Stamps {
     words: Vec<Vec<AtomicI64>>,
@@ -32,7 +33,7 @@ impl Stamps {
         }
     }
 
-    /// Forgets everything.
+    /// Clears all stamps.
     pub(super) fn clear(&mut self) {
         for word in self.words.iter_mut().flatten() {
             *word = AtomicI64::new(EMPTY);
@@ -44,20 +45,22 @@ impl Stamps {
         &self.words[location as usize][mark as usize]
     }
 
-    /// All words of a location.
+    /// Returns all stamps of a location.
     #[inline]
     pub(super) fn all_of(&self, location: usize) -> &[AtomicI64] {
         &self.words[location]
     }
 
-    /// What was told, if anything was.
+    /// Returns the published value, if there is one.
     #[inline]
     pub(super) fn get(&self, location: u32, mark: u32) -> Option<i64> {
-        // Pairs with the release in `tell`: not for the word itself, but for what else its owner wrote before it.
+        // Pairs with the release in `tell`: not for the value itself, but for what its owner wrote
+        // before it.
         Some(self.of(location, mark).load(Ordering::Acquire)).filter(|word| *word > AWAITED)
     }
 
-    /// What was told; if nothing was yet, whoever tells it will learn that it is waited for.
+    /// Returns the published value; if there is none, marks it as awaited, which its publisher will
+    /// learn.
     #[inline]
     pub(super) fn get_or_wait(&self, location: u32, mark: u32) -> Option<i64> {
         self.get(location, mark).or_else(|| {
@@ -69,7 +72,7 @@ impl Stamps {
     }
 }
 
-/// Tells a time. Whether it is waited for.
+/// Publishes a time. Returns true if the receiver waits for it.
 #[inline]
 pub(super) fn tell(word: &AtomicI64, time: i64) -> bool {
     word.swap(time, Ordering::AcqRel) == AWAITED

@@ -1,17 +1,22 @@
-//! Correcting a trace that is not in memory: in one stream forward, and in one back.
+//! Correction of a trace that is not in memory: one forward pass and one backward pass over a
+//! stream.
 //!
-//! This needs the events in an order in which each comes after those that it waits for, whatever their times: sends before
-//! their receives, enters before exits that wait for them. Then nothing is held but messages under way, collective
-//! operations that are not over, and what backward amortization may still move. The result is that of
-//! [`ControlledLogicalClock::correct`](super::ControlledLogicalClock::correct), to the bit.
+//! The stream must have each event after those that it waits for, regardless of times: sends before
+//! their receives, enters before exits that wait for them. Then only messages under way, unfinished
+//! collective operations, and events that backward amortization may still move are in memory. The
+//! result is that of [`ControlledLogicalClock::correct`](super::ControlledLogicalClock::correct),
+//! bit for bit.
 //!
-//! The events are needed several times, in the same order:
-//! 1. A [`Survey`] finds out what does not go together, and what must be known in advance: the [`Census`].
-//! 2. A [`Matcher`] says of every event what others have to do with it; [`StreamedLatencies`] need that, if they are
-//!    measured.
-//! 3. A [`StreamedForward`] makes a [`Record`] of each. These are kept outside, as words in a stack.
-//! 4. A [`StreamedBackward`] takes them from its top and hands out final times, in whatever order they become so.
-//! 5. Whatever is done with these times: a [`StreamedVerdict`](super::StreamedVerdict), for one.
+//! The events are read several times, in the same order:
+//! 1. A [`Survey`] finds inconsistencies, and collects what must be known in advance: the
+//!    [`Census`].
+//! 2. A [`Matcher`] links every event to its message or collective operation; [`StreamedLatencies`]
+//!    need that, if latencies are measured.
+//! 3. A [`StreamedForward`] makes a [`Record`] of each event. The caller keeps these as integers on
+//!    a stack.
+//! 4. A [`StreamedBackward`] takes the records from the top of the stack, and hands out times as
+//!    soon as they are final.
+//! 5. The final times are used, for example by a [`StreamedVerdict`](super::StreamedVerdict).
 
 mod backward;
 mod census;

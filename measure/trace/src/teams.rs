@@ -1,5 +1,5 @@
-//! Collective operations: the first enter and exit of each member in a team belong to one operation, the second ones to the
-//! next, and so on.
+//! Collective operations: the first enter and exit of each member in a team belong to one
+//! operation, the second ones to the next, and so on.
 
 mod assemble;
 mod summary;
@@ -10,7 +10,7 @@ use super::{CollectiveKind, EventId, LocationId, Pattern, TraceError};
 pub(super) use assemble::{Operations, Tracks};
 pub(super) use summary::Summary;
 
-/// A kind of operations of a team; each kind is counted by itself.
+/// Class of operations of a team; the operations of each class are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Track {
     Collective,
@@ -22,7 +22,7 @@ impl Track {
     pub(super) const ALL: [Self; 3] = [Self::Collective, Self::Fork, Self::Join];
 }
 
-/// The statement of an exit about its operation.
+/// Kind and root that an exit states for its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
     pub(super) kind: CollectiveKind,
@@ -31,7 +31,7 @@ pub(super) struct Statement {
     pub(super) received: bool,
 }
 
-/// The part that an event takes in the operations of a team.
+/// Role of an event in the operations of a team.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Participation {
     pub(super) track: Track,
@@ -41,14 +41,14 @@ pub(super) struct Participation {
     pub(super) statement: Option<Statement>,
 }
 
-/// A member of a team.
+/// Member of a team.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
     pub(super) team: u32,
     pub(super) rank: u32,
 }
 
-/// The operations that a member took part in, on one track.
+/// Operations that a member took part in, on one track.
 #[derive(Debug, Default)]
 pub(super) struct Column {
     pub(super) operations: Vec<MemberOperation>,
@@ -56,21 +56,22 @@ pub(super) struct Column {
     pub(super) left: u32,
 }
 
-/// The part of one member in one operation.
+/// Events of one member in one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberOperation {
     pub(super) location: u32,
-    /// The mark of the enter, and that of the exit; [`NONE`] where there is none that counts.
+    /// Mark of the enter and mark of the exit; [`NONE`] where no such event counts.
     pub(super) enter: u32,
     pub(super) exit: u32,
-    /// The first event, and its position in the whole trace.
+    /// First event, and its position in the whole trace.
     pub(super) first: (u64, EventId),
-    /// The event that stated the kind and root of the operation, and its position.
+    /// Event that stated the kind and root of the operation, and its position.
     pub(super) stated: Option<(u64, EventId, CollectiveKind, u32)>,
 }
 
 impl Column {
-    /// The member enters its next operation, with this mark. Only a fork states the kind of the operation.
+    /// Enters the next operation of the member with this mark. Only a fork states the kind of the
+    /// operation here.
     pub(super) fn enter(
         &mut self,
         event: EventId,
@@ -84,8 +85,9 @@ impl Column {
         (operation.location, operation.enter) = (event.location.0, mark);
     }
 
-    /// The member leaves the first operation that it has not left, with this mark if it is a logical receiver. Returns the
-    /// mark of its enter. A thread that begins does not know the kind of the operation.
+    /// Leaves the first operation that the member has not left, with this mark if the member is a
+    /// logical receiver. Returns the mark of its enter. A thread begin does not state the kind of
+    /// the operation.
     pub(super) fn exit(
         &mut self,
         track: Track,
@@ -101,7 +103,7 @@ impl Column {
         self.left += 1;
         let operation = self.operation(index, event, position, statement);
         if operation.location != event.location.0 && operation.enter != NONE {
-            // Another thread of the process entered.
+            // Another thread of the process has entered.
             return Err(TraceError::NotEntered(event));
         }
         operation.location = event.location.0;
@@ -109,7 +111,7 @@ impl Column {
         Ok(&mut operation.enter)
     }
 
-    /// The operation of this index, which is known or the next one.
+    /// Returns the operation with this index, which exists or is the next one.
     fn operation(
         &mut self,
         index: u32,
@@ -135,12 +137,12 @@ impl Column {
     }
 }
 
-/// The state of an operation, as far as its events are known.
+/// State of an operation, as far as its events are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The event that stated the kind.
+    /// Event that stated the kind.
     pub(super) said_by: Option<EventId>,
-    /// An event of the operation.
+    /// Any event of the operation.
     pub(super) seen: EventId,
     pub(super) enters: u32,
     pub(super) exits: u32,
@@ -156,7 +158,7 @@ impl Progress {
         }
     }
 
-    /// Takes the kind and the root from the first statement, and refuses others.
+    /// Takes the kind and root from the first statement, and rejects contradicting ones.
     pub(super) fn agree(
         &mut self,
         found: &mut Instance,
@@ -180,8 +182,9 @@ impl Progress {
         }
     }
 
-    /// The error of an incomplete operation, the `index`-th of its track; `counts` are the numbers of operations that each
-    /// member entered and left, and `enters` the enters of members. `None` if an enter that matters is not known here.
+    /// Returns the error of an incomplete operation, the `index`-th of its track; `counts` are the
+    /// numbers of operations that each member entered and left, and `enters` are the enters of
+    /// members. `None` if a decisive enter is not known here.
     pub(super) fn refusal(
         &self,
         track: Track,
@@ -211,7 +214,7 @@ impl Progress {
     }
 }
 
-/// The error of an exit that states another kind or root than one before it, if it does.
+/// Returns an error if an exit states another kind or root than an earlier one.
 fn disagreement(
     (kind, root, other): (CollectiveKind, u32, EventId),
     (stated, stated_root, event): (CollectiveKind, u32, EventId),
@@ -225,7 +228,7 @@ fn disagreement(
     }
 }
 
-/// True if a member of this rank is a logical sender, provided that it gave data.
+/// Returns true if a member of this rank is a logical sender, provided that it contributed data.
 pub(super) fn sends(kind: CollectiveKind, root: u32, rank: u32) -> bool {
     Statement {
         kind,
@@ -238,7 +241,7 @@ pub(super) fn sends(kind: CollectiveKind, root: u32, rank: u32) -> bool {
 }
 
 impl Statement {
-    /// Roles of the member of this rank: logical sender, and logical receiver.
+    /// Returns two flags for the member of this rank: logical sender, and logical receiver.
     pub(super) fn role_of(self, rank: u32) -> (bool, bool) {
         if self.kind == CollectiveKind::Barrier {
             return (true, true);

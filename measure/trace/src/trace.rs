@@ -1,16 +1,18 @@
-//! A trace in memory: what its locations did, and which of their events depend on each other.
+//! Trace in memory: the events of all locations, and the dependencies between them.
 
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::ids::{EventId, LocationId, Place};
 use super::{CollectiveKind, TraceError};
 
-/// What all locations did, matched: built by a [`TraceBuilder`](super::TraceBuilder).
+/// Events of all locations, with matched messages; built by a
+/// [`TraceBuilder`](super::TraceBuilder).
 ///
-/// Times are those of one scale, on which they may be wrong: a message can seem to arrive before it set out. On
-/// each location they never decrease.
+/// All times are on one scale, but may be wrong: a message can seem to arrive before it was sent.
+/// On each location they never decrease.
 ///
-/// An event takes 8 bytes, and 12 more if it depends on others or others on it.
+/// An event takes 8 bytes, and 12 more if other locations' events depend on it or it depends on
+/// them.
 #[derive(Debug)]
 pub struct Trace {
     pub(super) locations: Vec<Location>,
@@ -19,37 +21,39 @@ pub struct Trace {
     pub(super) left_out: LeftOut,
 }
 
-/// What one location did.
+/// Events of one location.
 #[derive(Debug)]
 pub struct Location {
     pub(super) place: Place,
     pub(super) times: Vec<Timestamp<Global>>,
-    /// Of the events that others depend on or that depend on others, in order.
+    /// Events with dependencies to other locations, in order.
     pub(super) marks: Vec<Mark>,
 }
 
-/// How many events a lenient builder left without what they belong to. They are as internal events.
+/// Numbers of incomplete messages and operations that a lenient builder left out. Their events
+/// count as internal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Messages that nobody receives.
+    /// Sends without a receive.
     pub sends: u64,
-    /// Messages that nobody sent.
+    /// Receives without a send.
     pub receives: u64,
-    /// Collective operations that not all members entered and left; their other members count.
+    /// Collective operations that some members did not enter or leave; the other members still
+    /// count.
     pub collectives: u64,
 }
 
 /// A message between two events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Where it set out.
+    /// Event that sent the message.
     pub send: EventId,
-    /// Where it arrived.
+    /// Event that received the message.
     pub receive: EventId,
 }
 
-/// One collective operation, and what its members had to do with each other.
+/// Collective operation, and the dependencies between its members.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective<'a> {
     kind: CollectiveKind,
@@ -58,37 +62,39 @@ pub struct Collective<'a> {
     trace: &'a Trace,
 }
 
-/// What a member had to do with the others in a collective operation.
+/// Events of one member in a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
-    /// Who it is.
+    /// Location of the member.
     pub location: LocationId,
-    /// Its enter, if that must come before exits of others: it gave data, in an operation where that matters.
+    /// Enter, if exits of others depend on it: the member contributed data, and the operation
+    /// passes it on.
     pub enter: Option<u32>,
-    /// Its exit, if enters of others must come before it: it was given data.
+    /// Exit, if it depends on enters of others: the member received data.
     pub exit: Option<u32>,
 }
 
-/// An event that others depend on, or that depends on others.
+/// Event with dependencies to other locations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) event: u32,
-    /// Three low bits say what it is; the others, for a message, where its other end is, or else the rank of the member.
+    /// The three low bits hold the role. The others hold, for a message, the location of its other
+    /// end, or else the rank of the member.
     role_and_peer: u32,
-    /// For a message, the mark at its other end, and for a collective operation its number.
+    /// For a message, the mark at its other end; for a collective operation, its index.
     pub(super) partner: u32,
 }
 
-/// What a mark is.
+/// Role of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Send,
     Receive,
-    /// A logical send.
+    /// Logical send of a collective operation.
     Enter,
-    /// A logical receive.
+    /// Logical receive of a collective operation.
     Exit,
-    /// Nothing any more: the other end is missing, or there was no data.
+    /// No dependency: the other end is missing, or there was no data.
     Nothing,
 }
 
@@ -97,14 +103,14 @@ pub(super) enum Role {
 pub(super) struct Instance {
     pub(super) kind: CollectiveKind,
     pub(super) root: u32,
-    /// Whose it is.
+    /// Team of the operation.
     pub(super) team: u32,
-    /// Where its members are in the slots of the trace.
+    /// Index of the first member in the slots of the trace.
     pub(super) first: usize,
     pub(super) members: u32,
 }
 
-/// A member of a collective operation; its marks, or [`NONE`] where it has none that count.
+/// Marks of a member of a collective operation, [`NONE`] where no such event counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) location: u32,
@@ -116,7 +122,7 @@ pub(super) struct Slot {
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Mark {
-    /// So many locations can be told apart, and one value is left.
+    /// Maximum number of locations, which leaves one value unused.
     pub(super) const MOST_LOCATIONS: u32 = (1 << 29) - 1;
 
     pub(super) const fn new(event: u32, role: Role, peer: u32, partner: u32) -> Self {
@@ -137,12 +143,13 @@ impl Mark {
         }
     }
 
-    /// For a message, the location of its other end; for a collective operation, the rank of the member.
+    /// Returns the location of the other end of a message, or the rank of the member of a
+    /// collective operation.
     pub(super) const fn peer(self) -> u32 {
         self.role_and_peer >> 3
     }
 
-    /// The same event, with another end.
+    /// Returns the same event with another partner.
     pub(super) const fn with(self, peer: u32, partner: u32) -> Self {
         Self {
             event: self.event,
@@ -151,7 +158,7 @@ impl Mark {
         }
     }
 
-    /// The same event, which has nothing to do with others any more.
+    /// Returns the same event without dependencies.
     pub(super) const fn alone(self) -> Self {
         Self::new(self.event, Role::Nothing, 0, NONE)
     }
@@ -177,29 +184,29 @@ impl Location {
         Ok(event)
     }
 
-    /// Where it is.
+    /// Returns the place of the location.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// When its events were.
+    /// Returns the times of the events.
     pub fn times(&self) -> &[Timestamp<Global>] {
         &self.times
     }
 }
 
 impl Trace {
-    /// All locations, in the order of their numbers.
+    /// Returns all locations, in the order of their ids.
     pub fn locations(&self) -> &[Location] {
         &self.locations
     }
 
-    /// The numbers of all locations.
+    /// Returns the ids of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         (0..self.locations.len() as u32).map(LocationId)
     }
 
-    /// How many events all locations have.
+    /// Returns the number of events of all locations.
     pub fn events(&self) -> u64 {
         self.locations
             .iter()
@@ -207,7 +214,7 @@ impl Trace {
             .sum()
     }
 
-    /// When an event was; `None` if there is no such event.
+    /// Returns the time of an event; `None` if there is no such event.
     pub fn time(&self, id: EventId) -> Option<Timestamp<Global>> {
         self.locations
             .get(id.location.index())?
@@ -216,18 +223,19 @@ impl Trace {
             .copied()
     }
 
-    /// What has no partner; nothing, unless the builder was lenient.
+    /// Returns the numbers of incomplete messages and operations; zero unless the builder was
+    /// lenient.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// All messages, by their receivers.
+    /// Returns all messages, ordered by their receivers.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         self.ids()
             .flat_map(move |location| self.received_by(location).map(|(message, _)| message))
     }
 
-    /// The messages that a location receives, and the marks of their sends.
+    /// Returns the messages that a location receives, and the marks of their sends.
     pub(super) fn received_by(
         &self,
         location: LocationId,
@@ -256,7 +264,7 @@ impl Trace {
             })
     }
 
-    /// All collective operations.
+    /// Returns all collective operations.
     pub fn collectives(&self) -> impl ExactSizeIterator<Item = Collective<'_>> + '_ {
         self.instances.iter().map(move |instance| Collective {
             kind: instance.kind,
@@ -266,10 +274,11 @@ impl Trace {
         })
     }
 
-    /// Replaces the times of a location, as a correction of its clock does: every time by `f` of it.
+    /// Replaces every time of a location by the result of `f`, as a correction of its clock does.
     ///
     /// # Errors
-    /// Where times would decrease, or be more than 146 years from the origin. The times before that are replaced.
+    /// If times would decrease, or are more than 146 years from the origin. The times before the
+    /// failing one are replaced.
     pub fn map_times(
         &mut self,
         location: LocationId,
@@ -300,7 +309,7 @@ impl Trace {
     }
 }
 
-/// Whether a time may follow another on a location.
+/// Checks that a time may follow another one on a location.
 pub(super) fn check_time(
     last: Option<Timestamp<Global>>,
     time: Timestamp<Global>,
@@ -315,24 +324,25 @@ pub(super) fn check_time(
     Ok(())
 }
 
-/// Times are within 146 years of the origin, so that what they are moved by fits, too.
+/// Times are within 146 years of the origin, so that distances between them fit, too.
 const REACH: u64 = 1 << 62;
 
 impl<'a> Collective<'a> {
-    /// Which operation it is.
+    /// Returns the kind of the operation.
     pub fn kind(&self) -> CollectiveKind {
         self.kind
     }
 
-    /// Which of the members is its root, counted from 0; none, if that took no part. Meaningless where
-    /// [`CollectiveKind::has_root`] is false.
+    /// Returns the index of the root among the members, counted from 0; `u32::MAX` if it took no
+    /// part. Meaningless if [`CollectiveKind::has_root`] is false.
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// All members of the communicator that took part, in the order of their ranks: all, unless the builder was lenient.
+    /// Returns all members of the communicator that took part, in the order of their ranks. Only
+    /// with a lenient builder, members can be missing.
     ///
-    /// Which enters come before which exits is said by the [`Pattern`](super::Pattern) of the kind.
+    /// The [`Pattern`](super::Pattern) of the kind determines which exits depend on which enters.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {
         let trace = self.trace;
         self.slots.iter().map(move |slot| {

@@ -1,4 +1,4 @@
-//! Threads that share the locations of a trace among them, and how they hand each other work.
+//! Worker threads that share the locations of a trace and pass work to each other.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,8 +10,8 @@ use super::Trace;
 use super::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard};
 use downbeat_sync::internal::Sleeper;
 
-/// Neighbouring locations for each worker, so that all have about as many events; fewer workers, if there are fewer
-/// locations.
+/// Splits the locations into contiguous groups with similar numbers of events, one for each worker;
+/// fewer if there are fewer locations.
 pub(super) fn groups(trace: &Trace, workers: usize) -> Vec<Range<usize>> {
     let events: Vec<u64> = trace
         .locations
@@ -21,7 +21,7 @@ pub(super) fn groups(trace: &Trace, workers: usize) -> Vec<Range<usize>> {
     balanced(&events, workers)
 }
 
-/// The same of anything with so many events.
+/// Splits anything into contiguous groups, given the number of events of each item.
 pub(super) fn balanced(events: &[u64], workers: usize) -> Vec<Range<usize>> {
     let locations = events.len();
     let workers = workers.clamp(1, locations.max(1));
@@ -33,7 +33,7 @@ pub(super) fn balanced(events: &[u64], workers: usize) -> Vec<Range<usize>> {
             workers - worker - 1,
         );
         let mut end = start;
-        // Everyone has one, and the last has what is left.
+        // Every group gets at least one location, and the last one gets the rest.
         while end < locations - rest && (end == start || rest == 0 || before < share) {
             before += events[end];
             end += 1;
@@ -44,7 +44,7 @@ pub(super) fn balanced(events: &[u64], workers: usize) -> Vec<Range<usize>> {
     groups
 }
 
-/// Splits what there is one of for each location into what each worker has.
+/// Distributes one item for each location to the workers.
 pub(super) fn deal<T>(all: Vec<T>, groups: &[Range<usize>]) -> Vec<Vec<T>> {
     let mut all = all.into_iter();
     groups
@@ -53,7 +53,7 @@ pub(super) fn deal<T>(all: Vec<T>, groups: &[Range<usize>]) -> Vec<Vec<T>> {
         .collect()
 }
 
-/// Has every worker do its part, the calling thread the first one. What they return, in order.
+/// Runs every worker's part, the first on the calling thread, and returns their results in order.
 pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,
@@ -79,30 +79,30 @@ pub(super) fn share<T: Send, R: Send>(
     })
 }
 
-/// Where workers who have enough to do leave some of it to others, and learn that there is nothing left for anyone.
+/// Passes work from busy workers to idle ones, and detects the end of all work.
 #[derive(Debug)]
 pub(super) struct Post {
-    /// Of all workers.
+    /// Mailboxes of all workers.
     boxes: Vec<Mailbox>,
-    /// How many workers have nothing to do.
+    /// Number of idle workers.
     idle: AtomicUsize,
-    /// How many locations run, or could. With none, nobody will ever wake another one.
+    /// Number of locations that run or are runnable. At zero, no location will ever be woken again.
     awake: AtomicUsize,
-    /// Somebody panicked, and what he had to do is never done.
+    /// True after a worker panicked; its locations will not be replayed.
     abandoned: AtomicBool,
 }
 
-/// What one worker was left.
+/// Work that was passed to one worker.
 #[derive(Debug, Default)]
 struct Mailbox {
-    /// Whether it waits for something.
+    /// True while the worker waits for work.
     idle: AtomicBool,
     full: AtomicBool,
     left: Mutex<Vec<u32>>,
     owner: Sleeper,
 }
 
-/// A worker at work. If it panics, the others end, too, rather than wait for it.
+/// Guard of a running worker. If the worker panics, the others end instead of waiting for it.
 #[derive(Debug)]
 pub(super) struct Attendance<'a> {
     post: &'a Post,
@@ -117,7 +117,7 @@ impl Drop for Attendance<'_> {
 }
 
 impl Post {
-    /// With so many locations awake.
+    /// Returns a post for this number of workers, with `awake` locations to replay.
     pub(super) fn new(workers: usize, awake: usize) -> Self {
         let boxes = (0..workers).map(|_| Mailbox::default()).collect();
         let [idle, awake] = [0, awake].map(AtomicUsize::new);
@@ -129,14 +129,14 @@ impl Post {
         }
     }
 
-    /// The calling thread is a worker.
+    /// Registers the calling thread as a worker.
     pub(super) fn attend(&self) -> Attendance<'_> {
         Attendance { post: self }
     }
 
-    /// Nobody waits for anything any more.
+    /// Ends all waiting.
     pub(super) fn abandon(&self) {
-        // Who sleeps sees it when it is woken.
+        // Sleeping workers see the flag after they are woken.
         self.abandoned.store(true, Ordering::Relaxed);
         self.wake_all();
     }
@@ -146,13 +146,14 @@ impl Post {
         self.boxes.iter().for_each(|mailbox| mailbox.owner.wake());
     }
 
-    /// A location that slept can go on. To be called before what made it so can make the caller sleep.
+    /// Counts a location as awake. Must be called before the caller can go to sleep itself because
+    /// of it.
     #[inline]
     pub(super) fn rouse(&self) {
         self.awake.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A location sleeps, or has come to its end.
+    /// Counts a location as asleep or complete.
     #[inline]
     pub(super) fn rest(&self) {
         if self.awake.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -160,15 +161,15 @@ impl Post {
         }
     }
 
-    /// Whether there is somebody to leave work to.
+    /// Returns true if a worker is idle.
     #[inline]
     pub(super) fn has_idle(&self) -> bool {
         self.idle.load(Ordering::Relaxed) > 0
     }
 
-    /// Leaves the later half of some locations, which are awake, to a worker with nothing to do.
+    /// Passes the later half of `ready`, which are awake locations, to an idle worker.
     pub(super) fn leave_half(&self, ready: &mut VecDeque<u32>) {
-        // Whoever makes it busy has it to himself.
+        // The thread that clears the flag owns the mailbox.
         let Some(mailbox) = self
             .boxes
             .iter()
@@ -183,14 +184,14 @@ impl Post {
         mailbox.owner.wake();
     }
 
-    /// Waits for work of others. Whether there is any left, which is then `ready`.
+    /// Waits for work from others, and puts it into `ready`. Returns false if there is none left.
     pub(super) fn receive(&self, worker: usize, ready: &mut VecDeque<u32>) -> bool {
         let mailbox = &self.boxes[worker];
         self.idle.fetch_add(1, Ordering::Relaxed);
         mailbox.idle.store(true, Ordering::Release);
         mailbox.owner.wait_until(|| {
             if mailbox.full.load(Ordering::Acquire) {
-                // Nobody fills it before this worker is idle again.
+                // No other worker fills it before this one is idle again.
                 mailbox.full.store(false, Ordering::Relaxed);
                 ready.extend(mailbox.lock().drain(..));
                 return Some(true);
@@ -204,7 +205,7 @@ impl Post {
 
 impl Mailbox {
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        // Nobody panics with it, so it is never poisoned.
+        // No code panics while holding this lock, so it is never poisoned.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_have_about_as_many_events() {
+    fn workers_have_similar_numbers_of_events() {
         assert_eq!(of(&[5, 5, 5, 5], 2), [(0, 2), (2, 4)]);
         assert_eq!(of(&[15, 1, 1, 1], 2), [(0, 1), (1, 4)]);
         assert_eq!(of(&[0, 0, 0], 3), [(0, 1), (1, 2), (2, 3)]);
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dealt_and_shared_comes_back_in_order() {
+    fn shared_work_returns_results_in_order() {
         let groups = [0..2, 2..2, 2..5];
         let parts = deal(vec![1, 2, 3, 4, 5], &groups);
         assert_eq!(parts, [vec![1, 2], vec![], vec![3, 4, 5]]);
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_one_that_panics_comes_to_an_end() {
+    fn workers_that_wait_for_a_panicked_one_end() {
         let post = Post::new(2, 1);
         let work = |worker, ()| {
             let _attendance = post.attend();

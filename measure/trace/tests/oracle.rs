@@ -1,4 +1,5 @@
-//! The controlled logical clock beside the equations themselves, over every relation of random programs.
+//! Compares the controlled logical clock with a direct solution of its equations, over all
+//! relations of random programs.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +21,7 @@ use program::{Event, Program, number};
 
 type Times = Vec<Vec<i64>>;
 
-/// What is asked for.
+/// Random trace and settings.
 struct Question {
     program: Program,
     clock: ControlledLogicalClock,
@@ -72,7 +73,7 @@ impl Question {
             .collect()
     }
 
-    /// `L(prev) + ...`: an event that waits for nobody.
+    /// Evaluates `L(prev) + ...`: the time of an event without dependencies.
     fn base(&self, measured: &Times, found: &Times, (location, event): Event) -> i64 {
         let time = measured[location][event];
         let Some(before) = event.checked_sub(1) else {
@@ -87,7 +88,7 @@ impl Question {
             .max(time)
     }
 
-    /// Again and again, until all equations hold.
+    /// Iterates until all equations hold.
     fn forward(&self) -> (Times, BTreeMap<Event, i64>) {
         let measured = self.measured();
         let mut found = measured.clone();
@@ -146,7 +147,8 @@ impl Question {
     }
 }
 
-/// The lower convex hull at a place: the lowest of all lines between two points, rounded down.
+/// Returns the lower convex hull at a time: the minimum of all lines between two points, rounded
+/// down.
 fn lowest(points: &[(i64, i64)], at: i64) -> i64 {
     let mut lowest = i128::MAX;
     for left in points.iter().filter(|(x, _)| *x <= at) {
@@ -171,7 +173,7 @@ fn nanos(times: &[Vec<downbeat_clock_core::Timestamp<downbeat_clock_core::Global
         .collect()
 }
 
-/// What holds of any correction, whatever it makes.
+/// Checks the laws of every correction.
 fn check_laws(question: &Question, forward: &Times, found: &Times) {
     let measured = question.measured();
     for ((from, sent), (to, received)) in &question.program.relations {
@@ -198,7 +200,7 @@ fn check_laws(question: &Question, forward: &Times, found: &Times) {
 }
 
 #[test]
-fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
+fn corrections_solve_the_equations_on_any_number_of_threads() {
     let traces = if cfg!(debug_assertions) {
         3_000
     } else {
@@ -217,7 +219,7 @@ fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
         check_laws(&question, &forward, &both);
         jumps_seen += jumps.len();
         moved_back += usize::from(both != forward);
-        // Threads are slow to start.
+        // Starting threads is slow.
         let workers: &[usize] = if seed % 10 == 0 {
             &[1, 2, 3, 4, 8]
         } else {
@@ -265,7 +267,8 @@ fn every_correction_is_that_of_the_equations_on_any_number_of_threads() {
     );
 }
 
-/// Traces of which the equations would take too long: threads agree with one, and nothing is violated.
+/// Traces that are too large for the direct solution: any number of threads gives the same result,
+/// without violations.
 #[test]
 fn many_threads_correct_large_traces_as_one_does() {
     for seed in 0..6 {
@@ -287,9 +290,9 @@ fn many_threads_correct_large_traces_as_one_does() {
     }
 }
 
-/// Locations with so many events that workers leave each other some.
+/// Locations with so many events that workers pass some to each other.
 #[test]
-fn long_ways_from_message_to_message_are_shared() {
+fn locations_with_few_messages_are_passed_between_workers() {
     use downbeat_clock_core::Timestamp;
     use downbeat_trace::{Action, Matching, Place, TraceBuilder};
     let mut rng = Rng::with_seed(1);
@@ -349,7 +352,7 @@ fn long_ways_from_message_to_message_are_shared() {
     }
 }
 
-/// What the trace says of its relations is what happened.
+/// The relations of a trace are those of the program.
 #[test]
 fn relations_of_a_trace_are_those_of_the_program() {
     use downbeat_trace::{EventId, Pattern};

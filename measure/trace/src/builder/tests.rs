@@ -90,7 +90,7 @@ fn messages(trace: &Trace) -> Vec<(EventId, EventId)> {
 }
 
 #[test]
-fn messages_of_one_channel_do_not_overtake_each_other_and_others_may() {
+fn only_messages_of_different_channels_may_overtake_each_other() {
     let mut of = Setting::new(2, Matching::default());
     for tag in [1, 1, 2] {
         of.send(0, 1, tag);
@@ -105,9 +105,9 @@ fn messages_of_one_channel_do_not_overtake_each_other_and_others_may() {
     assert_eq!(trace.events(), 6);
 }
 
-/// All receivers first, and as many channels as messages, so that empty ones are given up.
+/// All receivers come first, with as many channels as messages, so that empty channels are removed.
 #[test]
-fn any_number_of_messages_waits_for_the_other_end() {
+fn any_number_of_messages_can_be_under_way() {
     for distinct in [1, 100_000] {
         let mut of = Setting::new(2, Matching::default());
         for round in 0..2 {
@@ -129,7 +129,7 @@ fn any_number_of_messages_waits_for_the_other_end() {
 }
 
 #[test]
-fn what_has_no_other_end_is_named_or_counted() {
+fn unmatched_messages_are_reported_or_counted() {
     let build = |matching| {
         let mut of = Setting::new(3, matching);
         of.push(1, Action::Internal).unwrap();
@@ -160,7 +160,7 @@ fn what_has_no_other_end_is_named_or_counted() {
 }
 
 #[test]
-fn time_that_decreases_or_is_too_far_is_refused() {
+fn decreasing_or_out_of_range_times_are_rejected() {
     let mut of = Setting::new(1, Matching::default());
     let push = |of: &mut Setting, nanos| {
         of.builder
@@ -194,7 +194,7 @@ fn time_that_decreases_or_is_too_far_is_refused() {
 }
 
 #[test]
-fn events_that_name_what_there_is_not_are_refused() {
+fn events_with_unknown_ids_are_rejected() {
     let mut of = Setting::new(1, Matching::default());
     let stranger = Setting::new(4, Matching::default()).ids[3];
     let (world, none) = (of.world, CommunicatorId(7));
@@ -227,7 +227,7 @@ fn events_that_name_what_there_is_not_are_refused() {
 }
 
 #[test]
-fn members_that_disagree_are_named() {
+fn disagreeing_members_are_reported() {
     let setting = || {
         let mut of = Setting::new(2, Matching::default());
         of.enter(0);
@@ -262,7 +262,7 @@ fn members_that_disagree_are_named() {
         setting().exit(0, CollectiveKind::Broadcast, 1),
         Err(TraceError::NotEntered(event))
     );
-    // Without a root it does not matter what is said of it.
+    // For kinds without a root, the stated root is ignored.
     let mut of = Setting::new(2, Matching::default());
     for location in 0..2 {
         of.enter(location);
@@ -273,7 +273,7 @@ fn members_that_disagree_are_named() {
 }
 
 #[test]
-fn operations_that_not_all_take_part_in_are_named_or_counted() {
+fn incomplete_operations_are_reported_or_counted() {
     let build = |matching, leaves| {
         let mut of = Setting::new(3, matching);
         (0..2).for_each(|location| of.enter(location));
@@ -307,7 +307,7 @@ fn operations_that_not_all_take_part_in_are_named_or_counted() {
 }
 
 #[test]
-fn threads_without_a_fork_or_a_join_are_named() {
+fn threads_without_fork_or_join_are_reported() {
     let mut of = Setting::new(2, Matching::default());
     let (team, event) = (of.world, of.event(1, 0));
     of.push(1, Action::Begin { team }).unwrap();
@@ -346,9 +346,10 @@ fn alltoallv_can_be_skipped() {
     }
 }
 
-/// A thread's messages are those of its rank, and so are its collective operations; in a team it is itself.
+/// Messages and collective operations of a thread count as those of its rank; in a team the thread
+/// is a member itself.
 #[test]
-fn threads_speak_for_their_rank() {
+fn events_of_threads_count_as_those_of_their_rank() {
     let mut of = Setting::new(2, Matching::default());
     let thread = of.builder.add_thread(of.ids[0]).unwrap();
     of.ids.push(thread);

@@ -8,7 +8,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// Each on a node of its own.
+    /// Returns a setting whose locations are all on different nodes.
     fn new(locations: u32) -> Self {
         let mut builder = TraceBuilder::new(Matching::default());
         let ids: Vec<LocationId> = (0..locations)
@@ -88,7 +88,7 @@ impl Setting {
     }
 }
 
-/// A latency of 10 ns, half of the speed, a gradient of a tenth.
+/// Returns a clock with a latency of 10 ns, half of the speed, and a gradient of a tenth.
 fn clock() -> ControlledLogicalClock {
     let ten = Duration::from_nanos(10);
     let mut clock = ControlledLogicalClock::new(Latencies::new(ten, ten, ten).unwrap());
@@ -105,7 +105,7 @@ fn nanos(corrected: &Corrected<'_>, location: usize) -> Vec<i64> {
 }
 
 #[test]
-fn a_message_that_arrives_too_early_moves_what_is_around_it() {
+fn a_message_that_arrives_too_early_moves_the_events_around_it() {
     let mut of = Setting::new(2);
     of.send(0, 1_000, 1);
     [400, 700].into_iter().for_each(|time| of.idle(1, time));
@@ -113,7 +113,7 @@ fn a_message_that_arrives_too_early_moves_what_is_around_it() {
     [950, 1_200].into_iter().for_each(|time| of.idle(1, time));
     let trace = of.builder.finish().unwrap();
     let mut corrected = clock().forward(&trace).unwrap();
-    // To 1,010, by 100; then half as fast, until the clock has caught up.
+    // The receive moves to 1,010, by 100; then the clock runs at half speed until it has caught up.
     assert_eq!(nanos(&corrected, 1), [400, 700, 1_010, 1_030, 1_200]);
     assert_eq!(nanos(&corrected, 0), [1_000]);
     let id = EventId {
@@ -131,7 +131,7 @@ fn a_message_that_arrives_too_early_moves_what_is_around_it() {
             error: Duration::from_nanos(100)
         }]
     );
-    // The line rises from nothing at -90 to 100 at 910.
+    // The line rises from 0 at -90 to 100 at 910.
     corrected.amortize(clock().gradient);
     assert_eq!(
         nanos(&corrected, 1),
@@ -141,10 +141,10 @@ fn a_message_that_arrives_too_early_moves_what_is_around_it() {
     assert_eq!(corrected.into_times()[0], [Timestamp::from_nanos(1_000)]);
 }
 
-/// The root of a broadcast may leave before others enter, and its own exit waits for nobody: also where it is sooner than a
-/// latency.
+/// The root of a broadcast may leave before others enter, and its own exit waits for no member,
+/// even if it is sooner than a latency after its enter.
 #[test]
-fn the_root_of_a_broadcast_leaves_when_it_likes() {
+fn the_root_of_a_broadcast_waits_for_no_member() {
     let mut of = Setting::new(3);
     for (location, enter, exit) in [(0, 500, 503), (1, 100, 505), (2, 600, 700)] {
         of.enter(location, enter);
@@ -159,7 +159,7 @@ fn the_root_of_a_broadcast_leaves_when_it_likes() {
 }
 
 #[test]
-fn a_circle_of_messages_is_named() {
+fn a_cycle_of_messages_is_reported() {
     let mut of = Setting::new(3);
     of.idle(2, 0);
     for (location, other) in [(0, 1), (1, 0)] {
@@ -179,9 +179,9 @@ fn a_circle_of_messages_is_named() {
     }
 }
 
-/// Location 0 leaves a barrier before it sends what location 1 receives before it enters.
+/// Location 0 leaves a barrier before it sends a message that location 1 receives before it enters.
 #[test]
-fn a_circle_through_a_collective_operation_is_named_and_one_through_a_scan_that_is_none_is_not() {
+fn a_cycle_through_a_barrier_is_reported_but_a_scan_causes_none() {
     for (kind, is_circle) in [
         (CollectiveKind::Barrier, true),
         (CollectiveKind::Scan, false),
@@ -209,7 +209,7 @@ fn a_circle_through_a_collective_operation_is_named_and_one_through_a_scan_that_
 }
 
 #[test]
-fn a_message_to_oneself_that_is_received_before_it_is_sent_is_a_circle() {
+fn a_message_to_itself_received_before_its_send_is_a_cycle() {
     let mut of = Setting::new(1);
     of.receive(0, 1, 0);
     of.send(0, 2, 0);
@@ -217,7 +217,8 @@ fn a_message_to_oneself_that_is_received_before_it_is_sent_is_a_circle() {
     assert_eq!(clock().correct(&trace).unwrap_err().waits.len(), 1);
 }
 
-/// A trace whose error depends on the control variable: what is left of a jump when the next message leaves.
+/// Returns a trace whose error depends on the control variable: the part of a jump that remains
+/// when the next message leaves.
 fn chain() -> Trace {
     let mut of = Setting::new(3);
     of.send(0, 1_000, 1);
@@ -228,7 +229,7 @@ fn chain() -> Trace {
 }
 
 #[test]
-fn passes_end_at_the_threshold_or_when_they_are_in_vain() {
+fn passes_end_at_the_threshold_or_without_improvement() {
     let trace = chain();
     let run = |threshold, most_passes| {
         let mut clock = clock();
@@ -243,7 +244,8 @@ fn passes_end_at_the_threshold_or_when_they_are_in_vain() {
         });
         (passes.collect::<Vec<_>>(), nanos(&corrected, 2))
     };
-    // The first receive is at 1,010. The second send is at 1,910, or 1,810, and so on, and is received 10 ns later.
+    // The first receive is at 1,010. The second send is at 1,910, 1,810, and so on, and is received
+    // 10 ns later.
     let ns = |nanos| Some(Duration::from_nanos(nanos));
     assert_eq!(run(None, 8), (vec![(0.9, 1_420)], vec![1_920]));
     assert_eq!(run(ns(1_420), 8), (vec![(0.9, 1_420)], vec![1_920]));
@@ -252,7 +254,8 @@ fn passes_end_at_the_threshold_or_when_they_are_in_vain() {
         (vec![(0.9, 1_420), (0.8, 1_320)], vec![1_820])
     );
     assert_eq!(run(ns(1_010), 2).0.len(), 2);
-    // The first receive cannot be helped: when the error is no longer lowered, the pass before counts, done again.
+    // The first receive cannot be improved: when the error is no longer lowered, the previous pass
+    // is repeated and counts.
     let (passes, last) = run(ns(1_000), 8);
     assert_eq!(
         passes,
@@ -269,7 +272,7 @@ fn passes_end_at_the_threshold_or_when_they_are_in_vain() {
 }
 
 #[test]
-fn there_is_nothing_to_correct_in_nothing() {
+fn an_empty_trace_can_be_corrected() {
     let trace = TraceBuilder::new(Matching::default()).finish().unwrap();
     assert!(clock().correct(&trace).unwrap().times().is_empty());
     let trace = Setting::new(2).builder.finish().unwrap();

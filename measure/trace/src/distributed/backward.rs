@@ -1,4 +1,4 @@
-//! How late sends and enters may become, where others received from them elsewhere.
+//! Limits of sends and enters whose receivers are on other ranks.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use super::operations::{Teller, Told, go_through};
 use super::words::{extremes_of, words_of};
 use downbeat_sync::{Comm, CommError};
 
-/// Replaces what stamps have of sends and enters by their limits, on all ranks.
+/// Replaces the stamps of sends and enters by their limits, on all ranks.
 pub(super) async fn find_limits<C: Comm>(
     part: &TracePart,
     corrected: &Corrected<'_>,
@@ -50,8 +50,8 @@ pub(super) async fn find_limits<C: Comm>(
     go_through(part, &mut Exits { part, corrected }, comm).await
 }
 
-/// The sends elsewhere of messages that are received here, by locations and in their order: whose, on which rank, which
-/// mark.
+/// Returns the sends on other ranks of messages received here, by location and in their order:
+/// location, rank, mark.
 pub(super) fn foreign_sends(part: &TracePart) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
     let others = (0..)
         .zip(&part.owners)
@@ -61,7 +61,7 @@ pub(super) fn foreign_sends(part: &TracePart) -> impl Iterator<Item = (u32, u32,
     })
 }
 
-/// The same seen from where they are sent: on each pair of ranks, in the same order.
+/// Returns the same messages on the rank that sends them, in the same order for each pair of ranks.
 pub(super) fn sends_abroad(part: &TracePart) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
     let all = part
         .own()
@@ -70,7 +70,7 @@ pub(super) fn sends_abroad(part: &TracePart) -> impl Iterator<Item = (u32, u32, 
     all.filter(|(_, receiver, _)| *receiver != part.rank)
 }
 
-/// The marks of sends, and to whom they go.
+/// Returns the marks of sends, and their destinations.
 fn sends_of(part: &TracePart, location: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
     let marks = (0..).zip(&part.trace.locations[location as usize].marks);
     marks
@@ -78,13 +78,13 @@ fn sends_of(part: &TracePart, location: u32) -> impl Iterator<Item = (u32, u32)>
         .map(|(id, mark)| (id, mark.peer()))
 }
 
-/// When members of this rank left; of a scan, every one, with its rank.
+/// Exit times of members of this rank; of a scan, every exit with the rank of its member.
 struct Exits<'a> {
     part: &'a TracePart,
     corrected: &'a Corrected<'a>,
 }
 
-/// Seen from the end of time, the first exit is the last.
+/// In reversed time, the first exit is the last.
 impl Teller for Exits<'_> {
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32> {
         let part = self.part;
@@ -135,7 +135,7 @@ impl Teller for Exits<'_> {
 }
 
 impl Exits<'_> {
-    /// By the ranks of members of a scan.
+    /// Returns the exit times by the ranks of the members of a scan.
     fn ranks(&self, instance: u32) -> BTreeMap<u32, i64> {
         let (trace, times) = (&self.part.trace, &self.corrected.times);
         let slots = (0..).zip(trace.slots_of(self.part.instance(instance)));

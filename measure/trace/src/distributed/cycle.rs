@@ -1,4 +1,4 @@
-//! The circle in which events of several ranks wait for each other.
+//! Search for the cycle of events that wait for each other across ranks.
 
 use std::sync::PoisonError;
 
@@ -12,19 +12,22 @@ use super::part::{event_of, word_of};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// What a location waits for, as its rank tells the others: what that is, and words to it.
+/// Message to the other ranks about an event that a location waits for: one of the constants below,
+/// and two arguments.
 type Wait = [u64; 3];
 
-/// Nothing that can be named.
+/// Nothing that can be identified.
 const NOTHING: u64 = 0;
 
-/// An event of its own, and another one.
+/// An event of the location, and the event that it waits for.
 const EVENT: u64 = 1;
 
-/// An event of its own, and the name of a collective operation in which any rank may be missing.
+/// An event of the location, and the name of a collective operation, whose missing member may be on
+/// any rank.
 const OPERATION: u64 = 2;
 
-/// From the first location that waits for ever, the circle of those that wait for each other. All ranks follow it together.
+/// Follows the cycle of waiting events from the first location that waits forever; all ranks do it
+/// together.
 pub(super) async fn find<C: Comm>(
     part: &TracePart,
     shared: &Shared<'_>,
@@ -62,7 +65,7 @@ pub(super) async fn find<C: Comm>(
     }
 }
 
-/// What a location of this rank waits for.
+/// Returns the reason why a location of this rank waits.
 fn wait(part: &TracePart, shared: &Shared<'_>, at: u32) -> Wait {
     let replay = shared.replays[at as usize]
         .lock()
@@ -89,7 +92,7 @@ fn wait(part: &TracePart, shared: &Shared<'_>, at: u32) -> Wait {
     })
 }
 
-/// Which member of this rank has not entered: its rank in the operation, and its enter.
+/// Returns a member of this rank that has not entered: its rank in the operation, and its enter.
 fn absent(part: &TracePart, shared: &Shared<'_>, name: u64) -> Option<[u64; 2]> {
     let instance = part.named(name)?;
     let (number, slot) = shared.gates.missing(instance, u32::MAX, shared.stamps)?;

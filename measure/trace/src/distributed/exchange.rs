@@ -1,22 +1,22 @@
-//! How ranks hand each other as many words as they like.
+//! Exchange of any number of integers between ranks.
 
 use downbeat_sync::{Comm, CommError, MAX_WORDS};
 
-/// Words for each rank, or from each.
+/// Integers for each rank, or from each rank.
 pub(super) type Boxes = Vec<Vec<u64>>;
 
-/// Empty ones.
+/// Returns empty boxes.
 pub(super) fn boxes<C: Comm>(comm: &C) -> Boxes {
     vec![vec![]; comm.size() as usize]
 }
 
-/// All other ranks.
+/// Returns all other ranks.
 pub(super) fn others<C: Comm>(comm: &C) -> Vec<u32> {
     in_turns(comm, (0..comm.size()).filter(|other| *other != comm.rank()))
 }
 
-/// Ranks in the order in which [`exchange`] wants them. In each turn, ranks are in pairs that meet: so nobody waits for
-/// one who waits for another, and so on in a circle.
+/// Returns ranks in the order that [`exchange`] needs. In each turn, ranks meet in pairs, which
+/// excludes cycles of waiting ranks.
 pub(super) fn in_turns<C: Comm>(comm: &C, ranks: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut ranks: Vec<u32> = ranks.into_iter().collect();
     ranks.sort_unstable_by_key(|other| {
@@ -26,15 +26,15 @@ pub(super) fn in_turns<C: Comm>(comm: &C, ranks: impl IntoIterator<Item = u32>) 
     ranks
 }
 
-/// Sends others what is in `out`, which is empty then, and gets what they send into `inbox`. Of two ranks, each must have the
-/// other one among those it exchanges `with`.
+/// Sends the contents of `out` to other ranks and empties it, and receives theirs into `inbox`. If
+/// one rank is in the other's `with`, the reverse must hold as well.
 pub(super) async fn exchange<C: Comm>(
     comm: &C,
     with: &[u32],
     out: &mut Boxes,
     inbox: &mut Boxes,
 ) -> Result<(), CommError> {
-    /// So many come along with their number: mostly that is all.
+    /// Number of integers that are sent together with their count: mostly that is all.
     const FEW: usize = MAX_WORDS - 1;
     for to in with {
         let words = &out[*to as usize];
@@ -77,7 +77,7 @@ pub(super) async fn exchange<C: Comm>(
     Ok(())
 }
 
-/// The words of all ranks, on all of them, by ranks.
+/// Gathers the integers of all ranks on every rank, by ranks.
 pub(super) async fn gather_everywhere<C: Comm>(
     comm: &C,
     mine: Vec<u64>,
@@ -90,7 +90,7 @@ pub(super) async fn gather_everywhere<C: Comm>(
     Ok(all)
 }
 
-/// What one rank has to say; all others have zeros.
+/// Combines two messages of which at most one is not all zeros.
 pub(super) fn heard<const N: usize>(one: [u64; N], other: [u64; N]) -> [u64; N] {
     std::array::from_fn(|i| one[i].max(other[i]))
 }
@@ -100,9 +100,9 @@ mod tests {
     use super::*;
     use downbeat_sync::{ThreadCluster, block_on_ready};
 
-    /// Nothing, a little, and much, in all directions at once, again and again.
+    /// No, few and many integers are sent in all directions at once, repeatedly.
     #[test]
-    fn everybody_gets_what_is_for_him() {
+    fn every_rank_receives_its_messages() {
         let words = |round: u64, from: u64, to: u64| -> Vec<u64> {
             (0..(from * 7 + to * 3 + round * 5) % 13 * (round % 3) * 9)
                 .map(|i| i << 32 | from << 8 | to)

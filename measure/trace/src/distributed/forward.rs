@@ -1,5 +1,5 @@
-//! Forward amortization by several ranks: each replays its own locations until all of them wait, then they exchange what
-//! the others wait for.
+//! Forward amortization on several ranks: each replays its own locations until all of them wait,
+//! then the ranks exchange the data that others wait for.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use super::{PartError, TracePart, backward, cycle};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// What a correction makes of the events of one rank.
+/// Corrected times of the events of one rank.
 #[derive(Debug)]
 pub struct CorrectedPart<'a> {
     pub(super) part: &'a TracePart,
@@ -28,11 +28,12 @@ pub struct CorrectedPart<'a> {
 }
 
 impl ControlledLogicalClock {
-    /// As [`forward`](Self::forward), of a trace that ranks share; all of them call this. Each works on its own thread,
-    /// however many workers there could be.
+    /// Does the same as [`forward`](Self::forward) for a trace that ranks share; collective. Each
+    /// rank uses only its own thread, regardless of the number of workers.
     ///
     /// # Errors
-    /// When events wait for each other in a circle, on all ranks the same; and when a rank is gone.
+    /// If events wait for each other in a cycle (the same error on all ranks), or if a rank is
+    /// gone.
     pub async fn forward_part<'a, C: Comm>(
         &self,
         part: &'a TracePart,
@@ -78,27 +79,28 @@ impl ControlledLogicalClock {
 }
 
 impl CorrectedPart<'_> {
-    /// The corrected times of all events of this rank's locations; those of others have none.
+    /// Returns the corrected times of all events of this rank's locations; the lists of other
+    /// locations are empty.
     pub fn times(&self) -> &[Vec<Timestamp<Global>>] {
         self.corrected.times()
     }
 
-    /// The passes that there were, of which the last one counts.
+    /// Returns the passes that were made; the result is that of the last one.
     pub fn passes(&self) -> &[Pass] {
         self.corrected.passes()
     }
 
-    /// As [`Corrected::jumps`], of this rank's locations.
+    /// Does the same as [`Corrected::jumps`] for this rank's locations.
     pub fn jumps(&self) -> impl Iterator<Item = (EventId, Duration)> + '_ {
         self.corrected
             .jumps()
             .filter(|(event, _)| self.part.is_own(event.location.0))
     }
 
-    /// Moves what came before the jumps, too. To be done once, by all ranks.
+    /// Does backward amortization: moves the events before the jumps. Collective; call it once.
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// If a rank is gone.
     pub async fn amortize<C: Comm>(
         &mut self,
         gradient: Gradient,
@@ -110,7 +112,8 @@ impl CorrectedPart<'_> {
     }
 }
 
-/// One pass: how far an event was moved at most, on any rank, and what became of those that are kept here.
+/// Makes one pass. Returns the maximum distance by which an event was moved on any rank, and the
+/// corrected times of this rank's events.
 async fn run<C: Comm>(
     part: &TracePart,
     forward: &Forward<'_>,
@@ -160,7 +163,8 @@ async fn run<C: Comm>(
     Ok((error, corrected(replays)))
 }
 
-/// When ranks look whether any of them can go on: soon at first, then seldom, for all of them have to wait for that.
+/// Schedule of the checks for the end of the pass: frequent at first, then rare, because all ranks
+/// have to wait for a check.
 #[derive(Debug, Default)]
 struct Schedule {
     steps: u64,
@@ -175,30 +179,32 @@ impl Schedule {
     }
 }
 
-/// What goes to other ranks, and what comes from them.
+/// Messages to and from other ranks.
 struct Mail<'s, 'a> {
     part: &'s TracePart,
     shared: &'s Shared<'a>,
     out: Boxes,
-    /// How many words went out since somebody looked.
+    /// Number of integers sent since the last check.
     sent: u64,
-    /// Of every location, the first mark that was not looked at: of this rank's, whether it goes out, and of those of
-    /// others, whether it came in.
+    /// For every location, the index of the first unprocessed mark: not yet sent if the location is
+    /// on this rank, not yet received if it is on another.
     next: Vec<u32>,
-    /// Of every collective operation with others, how many enters of this rank are missing.
+    /// For every collective operation with other ranks, the number of missing enters of this rank.
     missing: Vec<u32>,
 }
 
-/// What a word says of those that follow it, in its highest bits.
+/// Position of the tag in the highest bits of an integer, which determines the ones that follow.
 const TAG: u32 = 62;
 
-/// The word is the event of a send, and the next one its time.
+/// The integer is the event of a send, and the next one its time.
 const SEND: u64 = 0;
 
-/// The word is the name of a scan, and the next ones are a member's rank and the time of its enter.
+/// The integer is the name of a scan, and the next ones are a member's rank and the time of its
+/// enter.
 const MEMBER: u64 = 1;
 
-/// The word is the name of a collective operation, and the next five are the extremes of a rank's enters.
+/// The integer is the name of a collective operation, and the next five are the extremes of a
+/// rank's enters.
 const MEMBERS: u64 = 2;
 
 impl<'s, 'a> Mail<'s, 'a> {
@@ -233,7 +239,7 @@ impl<'s, 'a> Mail<'s, 'a> {
         self.out[to as usize].extend_from_slice(words);
     }
 
-    /// Puts what happened since the last time in the boxes of those whose locations may wait for it.
+    /// Puts everything new since the last call into the boxes of the ranks that may wait for it.
     fn collect(&mut self) {
         let (part, shared) = (self.part, self.shared);
         for location in part.own() {
@@ -285,7 +291,7 @@ impl<'s, 'a> Mail<'s, 'a> {
         }
     }
 
-    /// All members of this rank have entered.
+    /// Sends the enters of this rank, after all of its members have entered.
     fn send_members(&mut self, instance: u32) {
         let (part, stamps) = (self.part, self.shared.stamps);
         if !part.givers(instance).contains(&part.rank) {
@@ -305,7 +311,8 @@ impl<'s, 'a> Mail<'s, 'a> {
         }
     }
 
-    /// What another rank has put into the box of this one. Locations that waited for it are `ready`.
+    /// Processes a box from another rank. Locations that waited for its contents are added to
+    /// `ready`.
     fn deliver(&mut self, mut words: &[u64], ready: &mut Vec<u32>) {
         let (part, shared) = (self.part, self.shared);
         let named = |word: u64| part.named(word & !(3 << TAG));
@@ -319,7 +326,7 @@ impl<'s, 'a> Mail<'s, 'a> {
                     } = event_of(*first);
                     let marks = &part.trace.locations[location as usize].marks;
                     let next = &mut self.next[location as usize];
-                    // Sends come in the order of their location.
+                    // Sends arrive in the order of their location.
                     let ahead = marks[*next as usize..].iter();
                     *next += ahead
                         .take_while(|mark| mark.event != event || mark.role() != Role::Send)

@@ -1,5 +1,5 @@
-//! How long messages take at least: those of two processes are looked at by one rank, in the order in which it would see
-//! them if it had the whole trace.
+//! Minimum latencies of messages. The messages of two processes are processed by one rank, in the
+//! same order as if it had the whole trace.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::verdict::{messages, sent_elsewhere};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// A message of a pair that is looked at here.
+/// Message of a pair that is processed on this rank.
 struct Met {
     from: u32,
     to: u32,
@@ -29,13 +29,14 @@ impl Met {
 }
 
 impl Latencies {
-    /// As [`measured`](Self::measured), of a trace that ranks share; all of them call this, and get the same.
+    /// Does the same as [`measured`](Self::measured) for a trace that ranks share; collective, with
+    /// the same result on all ranks.
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// If a rank is gone.
     pub async fn measured_in_part<C: Comm>(part: &TracePart, comm: &C) -> Result<Self, CommError> {
         let mut met = meet(part, comm).await?;
-        // Those that one location received are in its order.
+        // Messages received by one location keep its order.
         met.sort_by_key(|Met { to, arrival, .. }| (arrival.received, *to));
         let mut trips = RoundTrips::default();
         loop {
@@ -61,7 +62,7 @@ impl Latencies {
     }
 }
 
-/// Hands messages to the rank of the first location of their pair, or of its first process.
+/// Sends messages to the rank of the first location of their pair, or of its first process.
 async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError> {
     let trace = &part.trace;
     let times = trace.times();
@@ -105,7 +106,7 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
         match judge.filter(|judge| **judge != part.rank) {
             None => all.push(found),
             Some(judge) => {
-                // Both locations are in one word, as an event would be.
+                // Both locations share one integer, encoded like an event.
                 let ends = word_of(EventId {
                     location: LocationId(from),
                     event: location.0,

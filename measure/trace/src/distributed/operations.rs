@@ -1,26 +1,29 @@
-//! Going through the collective operations that ranks share, each telling the others what it knows of them.
+//! Iteration over the collective operations that ranks share, in which each rank sends its data
+//! about them to the others.
 
 use super::TracePart;
 use super::exchange::{boxes, exchange};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// So many operations are gone through at once, so that what is told takes little memory.
+/// Number of operations that are processed together, which bounds the memory for messages.
 const BLOCK: usize = 1 << 12;
 
-/// What others told of an operation, by ranks.
+/// Data from other ranks about an operation, by ranks.
 pub(super) type Told<'a> = Vec<&'a [u64]>;
 
-/// One side of what is told.
+/// Sender and receiver of the data about operations.
 pub(super) trait Teller {
-    /// What this rank tells of an operation, and whom; not itself.
+    /// Adds this rank's data about an operation to `words`, and returns the ranks to send them to,
+    /// without this one.
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32>;
 
-    /// What it was told of it. All operations are told of before.
+    /// Processes the data of other ranks about an operation. Called after the data about all
+    /// operations were collected.
     fn hear(&mut self, instance: u32, told: &Told<'_>);
 }
 
-/// Goes through all of them, in the order that they have on all ranks.
+/// Processes all shared operations, in an order that is the same on all ranks.
 pub(super) async fn go_through<C: Comm>(
     part: &TracePart,
     teller: &mut impl Teller,

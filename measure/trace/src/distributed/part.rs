@@ -1,4 +1,4 @@
-//! The part of a trace that one rank has, and its making.
+//! Part of a trace on one rank, and its builder.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,8 +17,9 @@ use super::super::{
 use super::exchange::{boxes, exchange, heard, in_turns, others};
 use super::{PartError, Shares};
 
-/// Makes a [`TracePart`]: a [`TraceBuilder`] for the events of some processes. All ranks add all locations and communicators,
-/// and each adds the events of its own locations, with their positions in the whole trace.
+/// Makes a [`TracePart`], like a [`TraceBuilder`] for the events of some processes. All ranks add
+/// all locations and communicators, and each rank adds the events of its own locations, with their
+/// positions in the whole trace.
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
@@ -48,16 +49,17 @@ use super::{PartError, Shares};
 ///         Ok::<_, PartError>(corrected.times()[comm.rank() as usize].clone())
 ///     })
 /// })?;
-/// // Either rank has its own.
+/// // Each rank has the times of its own location.
 /// assert_eq!(times, [Ok(vec![Timestamp::from_nanos(500)]), Ok(vec![Timestamp::from_nanos(500)])]);
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// # Cost
-/// A rank needs memory for its own events as for a trace; 20 bytes more for every message with another rank, and 16 while
-/// these are matched; and about 150 bytes for every collective operation of a communicator in which it has members,
-/// however many others there are, but for scans and exscans 32 more for each of these.
+/// A rank needs the memory of a trace for its own events, 20 bytes more for every message with
+/// another rank, and another 16 while messages are matched. Every collective operation of a
+/// communicator in which it has members takes about 150 bytes, regardless of the number of other
+/// members, except that scans and exscans take 32 more for each of them.
 #[derive(Debug)]
 pub struct PartBuilder {
     builder: TraceBuilder,
@@ -65,34 +67,35 @@ pub struct PartBuilder {
     rank: u32,
 }
 
-/// The events of some locations, and the other ends of their messages.
+/// Events of some locations, and the other ends of their messages.
 #[derive(Debug)]
 pub struct TracePart {
-    /// Locations of other ranks have no times; their marks are other ends of messages, and members of scans.
+    /// Locations of other ranks have no times; their marks are other ends of messages, and members
+    /// of scans.
     pub(super) trace: Trace,
     pub(super) rank: u32,
-    /// Who keeps the events of every location.
+    /// Rank that keeps the events of each location.
     pub(super) owners: Vec<u32>,
     pub(super) teams: Vec<Team>,
-    /// Of each collective operation, in their order, what all ranks call it.
+    /// For each collective operation in order, its name, which is the same on all ranks.
     pub(super) names: Vec<u64>,
-    /// The ranks that events here depend on, or that depend on these, in [turns](in_turns).
+    /// Ranks whose events depend on events here or the other way around, in [turns](in_turns).
     pub(super) neighbours: Vec<u32>,
 }
 
-/// A communicator, or a team of threads.
+/// Communicator or team of threads.
 #[derive(Debug)]
 pub(super) struct Team {
-    /// By their ranks in it.
+    /// Locations of the members, by their ranks.
     pub(super) members: Vec<u32>,
-    /// Ranks in it of those that are kept here.
+    /// Ranks of the members that are kept here.
     pub(super) kept: Vec<u32>,
-    /// Who keeps members; in order.
+    /// Ranks of the program that keep members, in order.
     pub(super) owners: Vec<u32>,
 }
 
 impl PartBuilder {
-    /// A builder for the processes that are this rank's.
+    /// Returns a builder for the processes of this rank.
     pub fn new(matching: Matching, shares: Shares, rank: u32) -> Self {
         Self {
             builder: TraceBuilder::new(matching),
@@ -104,7 +107,7 @@ impl PartBuilder {
     /// Adds a location, as [`TraceBuilder::add_location`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`TraceBuilder::add_location`].
     pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
         self.builder.add_location(place)
     }
@@ -112,7 +115,7 @@ impl PartBuilder {
     /// Adds another thread of a process, as [`TraceBuilder::add_thread`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`TraceBuilder::add_thread`].
     pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
         self.builder.add_thread(rank)
     }
@@ -120,7 +123,7 @@ impl PartBuilder {
     /// Adds a communicator, as [`TraceBuilder::add_communicator`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`TraceBuilder::add_communicator`].
     pub fn add_communicator(
         &mut self,
         members: &[LocationId],
@@ -135,13 +138,13 @@ impl PartBuilder {
         }
     }
 
-    /// True if the events of this location belong to this rank.
+    /// Returns true if the events of this location belong to this rank.
     pub fn owns(&self, location: LocationId) -> bool {
         let process = self.builder.definitions.processes.get(location.index());
         process.is_some_and(|process| self.shares.owner(*process) == self.rank)
     }
 
-    /// Adds an event of this rank; `position` is that in the whole trace.
+    /// Adds an event of this rank; `position` is its position in the whole trace.
     ///
     /// # Errors
     /// As [`TraceBuilder::push`].
@@ -157,15 +160,15 @@ impl PartBuilder {
         self.builder.push(location, time, action)
     }
 
-    /// Forgets everything that was added.
+    /// Removes everything that was added.
     pub(crate) fn clear(&mut self) {
         self.builder = TraceBuilder::new(self.builder.definitions.matching);
     }
 
-    /// The part, after all ranks have added their events.
+    /// Returns this rank's part, after all ranks have added their events.
     ///
     /// # Errors
-    /// As [`TraceBuilder::finish`], on all ranks; and when a rank is gone.
+    /// As [`TraceBuilder::finish`], on all ranks; and if a rank is gone.
     pub async fn finish<C: Comm>(self, comm: &C) -> Result<TracePart, PartError> {
         let Self {
             builder,
@@ -268,11 +271,11 @@ impl PartBuilder {
     }
 }
 
-/// The messages of this rank's processes in channels to other ranks, by process and channel.
+/// Messages of this rank's processes in channels to other ranks, by process and channel.
 type Abroad = BTreeMap<(u32, ChannelEnd), Vec<MarkId>>;
 
-/// Pairs messages with other ranks: all tell each other the events at their ends of shared channels. The other ends become
-/// marks of locations of other ranks, in the order of their events.
+/// Pairs messages with other ranks, which exchange the events at their ends of shared channels. The
+/// other ends become marks of locations of other ranks, in the order of their events.
 async fn pair_abroad<C: Comm>(
     locations: &mut [Location],
     unmatched: &mut Vec<MarkId>,
@@ -311,7 +314,7 @@ async fn pair_abroad<C: Comm>(
             let process = (ends >> 32) as u32;
             let count = ((count << 1 >> 1) as usize).min(rest.len());
             let (events, rest) = rest.split_at(count);
-            // As this rank's process sees it.
+            // Seen from this rank's process.
             others.insert((end.peer, end.mirrored(process)), events);
             words = rest;
         }
@@ -343,10 +346,10 @@ async fn pair_abroad<C: Comm>(
     Ok(())
 }
 
-/// Words of a [`Summary`].
+/// Number of integers that encode a [`Summary`].
 const SUMMARY: usize = 9;
 
-/// All ranks with members in a team learn what those of other ranks did.
+/// Merges the operations of all ranks with members in a team.
 async fn merge_tracks<C: Comm>(
     tracks: &mut Tracks,
     definitions: &Definitions,
@@ -425,11 +428,12 @@ fn summary_of(words: &[u64; SUMMARY]) -> Summary {
     }
 }
 
-/// The order in which faults are told: disagreements, then messages, then collective operations.
+/// Key for the order in which errors are reported: disagreements, then messages, then collective
+/// operations.
 type FaultKey = [u64; 3];
 
-/// All ranks fail with the first of all faults, or none does. A rank that knows the fault, but not its error, leaves it to
-/// others.
+/// Makes all ranks fail with the first of all errors, if there is any. A rank that knows only the
+/// position of that error leaves it to the others.
 async fn agree<C: Comm>(
     comm: &C,
     fault: Option<(FaultKey, Option<TraceError>)>,
@@ -456,12 +460,12 @@ async fn agree<C: Comm>(
     )))
 }
 
-/// An event in a word.
+/// Encodes an event as an integer.
 pub(super) fn word_of(event: EventId) -> u64 {
     u64::from(event.location.0) << 32 | u64::from(event.event)
 }
 
-/// The event of a word.
+/// Decodes an event.
 pub(super) fn event_of(word: u64) -> EventId {
     EventId {
         location: LocationId((word >> 32) as u32),
@@ -469,7 +473,7 @@ pub(super) fn event_of(word: u64) -> EventId {
     }
 }
 
-/// Words of an error that is found when all events are there.
+/// Encodes an error that is found after all events were added.
 fn words_of(why: TraceError) -> [u64; 3] {
     match why {
         TraceError::UnmatchedSend(event) => [0, word_of(event), 0],
@@ -512,7 +516,7 @@ fn error_of([kind, word, other]: [u64; 3]) -> TraceError {
     }
 }
 
-/// The events that are kept, as a trace: locations of other ranks have none.
+/// Returns the kept events as a trace, in which locations of other ranks have no events.
 impl AsRef<Trace> for TracePart {
     fn as_ref(&self) -> &Trace {
         &self.trace
@@ -520,30 +524,32 @@ impl AsRef<Trace> for TracePart {
 }
 
 impl TracePart {
-    /// All locations, in the order of their numbers; those of other ranks have no times.
+    /// Returns all locations, in the order of their ids; those of other ranks have no times.
     pub fn locations(&self) -> &[Location] {
         self.trace.locations()
     }
 
-    /// The numbers of all locations.
+    /// Returns the ids of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         self.trace.ids()
     }
 
-    /// This rank.
+    /// Returns this rank.
     pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Which rank keeps the events of a location; `None` if there is no such location.
+    /// Returns the rank that keeps the events of a location; `None` if there is no such location.
     pub fn owner(&self, location: LocationId) -> Option<u32> {
         self.owners.get(location.index()).copied()
     }
 
-    /// Corrects the times of all events, which are those of their locations' own clocks, as [`ClockMaps::correct`] does.
+    /// Corrects the times of all events, which must be those of their locations' own clocks, as
+    /// [`ClockMaps::correct`] does.
     ///
     /// # Errors
-    /// When a time is more than 146 years from the origin, and when a rank is gone. The part is then of no use any more.
+    /// If a time is more than 146 years from the origin, or a rank is gone. The part cannot be used
+    /// any more then.
     pub async fn correct<C: Comm>(&mut self, maps: &ClockMaps, comm: &C) -> Result<(), PartError> {
         let fault = maps.correct(&mut self.trace).err().map(|why| match why {
             TraceError::Decreasing(event) | TraceError::TooFar(event) => {
@@ -554,7 +560,7 @@ impl TracePart {
         agree(comm, fault).await
     }
 
-    /// Those whose events are kept here.
+    /// Returns the locations whose events are kept here.
     pub(super) fn own(&self) -> impl Iterator<Item = u32> + '_ {
         (0..)
             .zip(&self.owners)
@@ -574,16 +580,16 @@ impl TracePart {
         &self.teams[self.instance(instance).team as usize]
     }
 
-    /// What a name stands for here.
+    /// Returns the index of the operation with this name, if it is known here.
     pub(super) fn named(&self, name: u64) -> Option<u32> {
-        // They were given in order.
+        // The names are sorted.
         self.names
             .binary_search(&name)
             .ok()
             .map(|instance| instance as u32)
     }
 
-    /// Collective operations in which members of other ranks take part, too.
+    /// Returns the collective operations in which members of other ranks take part, too.
     pub(super) fn shared(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.trace.instances.len() as u32).filter(|instance| self.is_shared(*instance))
     }
@@ -592,28 +598,29 @@ impl TracePart {
         self.team(instance).owners.len() > 1
     }
 
-    /// Whether members wait only for those before them, so that each of them is known by itself.
+    /// Returns true if members wait only for lower ranks, so that each of them must be known
+    /// separately.
     pub(super) fn is_ordered(&self, instance: u32) -> bool {
         self.instance(instance).kind.pattern() == Pattern::ToLater
     }
 
-    /// The ranks whose members others may wait for.
+    /// Returns the ranks whose members others may wait for.
     pub(super) fn givers(&self, instance: u32) -> &[u32] {
         self.some(instance, Pattern::FromRoot)
     }
 
-    /// The ranks whose members may wait for others.
+    /// Returns the ranks whose members may wait for others.
     pub(super) fn takers(&self, instance: u32) -> &[u32] {
         self.some(instance, Pattern::ToRoot)
     }
 
-    /// All ranks that take part, or the root's where it is alone in such a pattern.
+    /// Returns all ranks that take part, or only the root's for the pattern `alone`.
     fn some(&self, instance: u32, alone: Pattern) -> &[u32] {
         let (found, team) = (self.instance(instance), self.team(instance));
         if found.kind.pattern() != alone {
             return &team.owners;
         }
-        // A root is a member, or its operation would not be there.
+        // The root is a member, otherwise the operation would not exist.
         std::slice::from_ref(&self.owners[team.members[found.root as usize] as usize])
     }
 
@@ -639,7 +646,7 @@ impl TracePart {
         found
     }
 
-    /// Has ranks tell each other which of their members count in scans and exscans: there it matters who is before whom.
+    /// Exchanges which members count in scans and exscans, where the order of the ranks matters.
     async fn complete_ordered<C: Comm>(&mut self, comm: &C) -> Result<(), CommError> {
         let ordered: Vec<u32> = self
             .shared()

@@ -1,23 +1,25 @@
-//! Which rank keeps the events of which process.
+//! Distribution of processes over ranks.
 
 use super::super::workers::balanced;
 
-/// Which rank keeps the events of which location: neighbouring processes, with all of their threads, so that all ranks have
-/// about as many events.
+/// Assignment of locations to ranks: contiguous processes with all of their threads, so that all
+/// ranks have similar numbers of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Of every location that stands for a process.
+    /// Rank of every location that represents a process.
     owners: Vec<u32>,
 }
 
 impl Shares {
-    /// For so many ranks. Of every location there is the number of the one that stands for its process, mostly its own, and
-    /// how many events it has. Processes are not split: with fewer processes than ranks, some have nothing.
+    /// Distributes processes over `ranks` ranks. `locations` has, for each location, the number of
+    /// the location that represents its process, mostly its own, and its number of events.
+    /// Processes are not split: with fewer processes than ranks, some ranks get none.
     pub fn new(ranks: u32, locations: &[(u32, u64)]) -> Self {
         let mut process_of: Vec<usize> = Vec::with_capacity(locations.len());
         let mut events = vec![0; locations.len()];
         for (location, (stands, count)) in locations.iter().enumerate() {
-            // One that stands for a process of another one's is a thread of that.
+            // A location whose representative is a thread of another process belongs to that
+            // process.
             let process = process_of
                 .get(*stands as usize)
                 .copied()
@@ -38,7 +40,8 @@ impl Shares {
         Self { owners }
     }
 
-    /// Who keeps the events of a process, which is known by the location that stands for it; rank 0, if it is not known.
+    /// Returns the rank that keeps the events of a process, given by the location that represents
+    /// it; rank 0 if it is unknown.
     pub(super) fn owner(&self, process: u32) -> u32 {
         self.owners.get(process as usize).copied().unwrap_or(0)
     }
@@ -49,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_are_shared_out_with_their_threads() {
+    fn processes_are_distributed_with_their_threads() {
         let owners = |ranks, locations: &[(u32, u64)]| {
             let shares = Shares::new(ranks, locations);
             locations

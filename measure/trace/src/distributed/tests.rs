@@ -1,4 +1,4 @@
-//! What several ranks find is what one finds in the whole trace.
+//! Compares results of several ranks with those of one rank that has the whole trace.
 
 use crate::ControlVariable;
 use downbeat_clock_core::{Duration, Global, Timestamp};
@@ -14,7 +14,7 @@ use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
 
 type Nanos = Vec<Vec<Timestamp<Global>>>;
 
-/// A builder of a whole trace, or of a part of it.
+/// Builder of a whole trace, or of a part of it.
 trait Builder {
     fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
     fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
@@ -57,7 +57,7 @@ impl Builder for PartBuilder {
         self.add_communicator(members)
     }
 
-    /// Only those of this rank are added.
+    /// Adds an event if it belongs to this rank.
     fn event(
         &mut self,
         at: usize,
@@ -71,7 +71,7 @@ impl Builder for PartBuilder {
     }
 }
 
-/// Everything that is found out about a trace and its correction.
+/// All results about a trace and its correction.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
     totals: Totals,
@@ -80,13 +80,13 @@ struct Outcome {
     passes: Vec<Pass>,
     jumps: Vec<(EventId, Duration)>,
     deviation: Deviation,
-    /// Of all events, and of those in each group.
+    /// Comparisons of all events, and of those in each group.
     truth: Vec<TruthComparison>,
     forward: Nanos,
     times: Nanos,
 }
 
-/// What the truth is taken to be: anything.
+/// Returns arbitrary times that are taken as the truth.
 fn truth(location: usize, times: &[Timestamp<Global>]) -> Vec<Timestamp<Global>> {
     let truth = |(i, time): (usize, &Timestamp<Global>)| {
         *time + Duration::from_nanos(((i * 7 + location * 3) % 40) as i64)
@@ -108,7 +108,7 @@ fn truths<'a>(locations: impl IntoIterator<Item = &'a [Timestamp<Global>]>) -> N
         .collect()
 }
 
-/// Where the first event that cannot be added is, and why not; all that is found later fails at the end.
+/// Position and message of the first event that cannot be added; errors found later are at the end.
 type Failure = (usize, String);
 const END: usize = usize::MAX;
 
@@ -200,7 +200,8 @@ async fn together<C: Comm>(
     })
 }
 
-/// What all ranks find: that of the first event that cannot be added on any, or else what they agree on.
+/// Returns the result of all ranks: the error of the first event that cannot be added on any rank,
+/// or else their common result.
 fn shared_by(
     ranks: u32,
     shares: &Shares,
@@ -262,7 +263,7 @@ fn shared_by(
 const RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
 
 #[test]
-fn programs_are_corrected_alike() {
+fn ranks_correct_programs_as_one_rank_does() {
     for seed in 0..9 {
         let program = SyntheticProgram {
             processes: 1 + seed as u32 % 3,
@@ -312,10 +313,10 @@ fn programs_are_corrected_alike() {
     }
 }
 
-/// A trace of anything.
+/// Random, possibly invalid trace.
 #[derive(Debug)]
 struct Chaos {
-    /// Of every location, its process, and where that is.
+    /// For every location, its process, and the place of that.
     locations: Vec<(u32, Place)>,
     communicators: Vec<Vec<u32>>,
     events: Vec<(u32, i64, Action)>,
@@ -324,7 +325,7 @@ struct Chaos {
 const KINDS: [CollectiveKind; 12] = CollectiveKind::MPI_KINDS;
 
 impl Chaos {
-    /// What could have happened, seen by clocks that are no good; and sometimes not even that.
+    /// Makes a program that could have run, seen by bad clocks; sometimes an impossible one.
     fn new(rng: &mut Rng) -> Self {
         let processes = rng.u32(1..9);
         let place = |process: u32| Place {
@@ -340,7 +341,7 @@ impl Chaos {
         locations.extend(threads);
         let count = locations.len() as u32;
         let communicator = |rng: &mut Rng| {
-            // Some are of threads, too.
+            // Some communicators contain threads.
             let mut members: Vec<u32> =
                 (0..if rng.u8(..) < 60 { count } else { processes }).collect();
             rng.shuffle(&mut members);
@@ -418,7 +419,7 @@ fn message(rng: &mut Rng, locations: u32, of: &mut [Vec<Action>]) {
     of[rng.usize(0..locations as usize)].push(Action::Internal);
 }
 
-/// Members enter one after the other, and leave, with other events between.
+/// Lets members enter one after the other, and leave, with other events between.
 fn collective(rng: &mut Rng, communicators: &[Vec<u32>], of: &mut [Vec<Action>]) {
     let number = rng.u32(0..3);
     let (communicator, members) = (CommunicatorId(number), &communicators[number as usize]);
@@ -453,7 +454,7 @@ fn collective(rng: &mut Rng, communicators: &[Vec<u32>], of: &mut [Vec<Action>])
     }
 }
 
-/// Something is missing, in another order, or says something else.
+/// Removes, reorders or changes events.
 fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
     for _ in 0..rng.u32(1..4) {
         let at = rng.usize(..of.len());
@@ -475,7 +476,7 @@ fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
     }
 }
 
-/// The events of all locations, each in its order, as they may be in a file.
+/// Interleaves the events of all locations, each in its order, as in a file.
 fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
     let mut times: Vec<i64> = of.iter().map(|_| rng.i64(0..200)).collect();
     let mut left: Vec<_> = of
@@ -498,9 +499,9 @@ fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
     events
 }
 
-/// Whatever a trace is like, and whatever is wrong with it.
+/// Traces with arbitrary contents and errors have equal results.
 #[test]
-fn anything_is_corrected_alike_or_refused_alike() {
+fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
     let mut rng = Rng::with_seed(11);
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     for case in 0..300 {

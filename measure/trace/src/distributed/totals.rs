@@ -1,4 +1,4 @@
-//! What ranks found, put together.
+//! Sums of results over all ranks.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
@@ -11,27 +11,27 @@ use super::{PartError, TracePart};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// How much there is in the parts of all ranks.
+/// Numbers of events, messages and operations in the parts of all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Totals {
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Collective operations.
+    /// Number of collective operations.
     pub collectives: u64,
-    /// Receives, and exits of collective operations that wait for somebody.
+    /// Number of receives, and of exits of collective operations that wait for other members.
     pub arrivals: u64,
-    /// What has no partner.
+    /// Numbers of incomplete messages and operations.
     pub left_out: LeftOut,
 }
 
 impl TracePart {
-    /// How much there is in all parts; all ranks call this.
+    /// Counts the contents of all parts; collective.
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// If a rank is gone.
     pub async fn totals<C: Comm>(&self, comm: &C) -> Result<Totals, CommError> {
         let messages = self.own().map(|location| {
             let marks = &self.trace.locations[location as usize].marks;
@@ -40,7 +40,7 @@ impl TracePart {
                 .filter(|mark| mark.role() == Role::Receive)
                 .count() as u64
         });
-        // Each counts where its first member is.
+        // Each operation is counted on the rank of its first member.
         let mine = |instance: &u32| self.team(*instance).kept.first() == Some(&0);
         let exits = self
             .trace
@@ -62,11 +62,12 @@ impl TracePart {
 }
 
 impl Deviation {
-    /// As [`between`](Self::between), of a trace that ranks share; all of them call this, and get the same. `times` are those of
-    /// this rank's locations, and none of others.
+    /// Does the same as [`between`](Self::between) for a trace that ranks share; collective, with
+    /// the same result on all ranks. `times` are those of this rank's locations, and empty for
+    /// others.
     ///
     /// # Errors
-    /// When there are not as many times as events, on any rank; and when a rank is gone.
+    /// If the number of times is not that of events on any rank, or a rank is gone.
     pub async fn of_part<T: AsRef<[Timestamp<Global>]>, C: Comm>(
         part: &TracePart,
         times: &[T],
@@ -80,12 +81,13 @@ impl Deviation {
 }
 
 impl TruthComparison {
-    /// How far times of the events of a trace that ranks share are from the truth: first all, and then those in each of so
-    /// many groups, where `group` says in which an event is, by its time in the trace. All ranks call this, and get the same.
-    /// Of other ranks' locations, there are no times in either.
+    /// Compares times of a shared trace with the truth: of all events first, and then of those in
+    /// each of `groups` groups, where `group` returns the group of an event by its time in the
+    /// trace. Collective, with the same result on all ranks. Locations of other ranks have no times
+    /// in either list.
     ///
     /// # Errors
-    /// When there are not as many times as events, on any rank; and when a rank is gone.
+    /// If the number of times is not that of events on any rank, or a rank is gone.
     pub async fn of_part<T: AsRef<[Timestamp<Global>]>, U: AsRef<[Timestamp<Global>]>, C: Comm>(
         part: &TracePart,
         times: &[T],
@@ -105,7 +107,7 @@ impl TruthComparison {
                 events.map(move |(at, (time, truth))| (location, *at, *time, *truth))
             })
         };
-        // All errors are counted from the first one of all, or of their group.
+        // All errors are relative to that of the first event, of all or of the group.
         let mut firsts = vec![[u64::MAX; 3]; 1 + groups];
         for (location, at, time, truth) in events() {
             for first in [0, 1 + group(at)] {
@@ -138,7 +140,7 @@ impl TruthComparison {
     }
 }
 
-/// Whether times are as many as events, on all ranks.
+/// Checks on all ranks that the number of times is that of events.
 pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     part: &TracePart,
     times: &[T],
@@ -155,12 +157,12 @@ pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     }
 }
 
-/// Puts together what all ranks found.
+/// Combines the results of all ranks.
 pub(super) async fn total<C: Comm>(mine: &mut impl Numbers, comm: &C) -> Result<(), CommError> {
     let (mut words, mut count) = (vec![], 0);
     mine.numbers(&mut |number| {
         let [low, high] = number.words();
-        // Nothing changes by a zero, and most are.
+        // A zero changes nothing, and most numbers are zero.
         if [low, high] != [0; 2] {
             words.extend([count, low, high]);
         }
@@ -246,7 +248,7 @@ impl<T: Numbers> Numbers for Vec<T> {
     }
 }
 
-/// All but the faults.
+/// All numbers except the faults.
 impl Numbers for Verdict {
     fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
         let Self {

@@ -1,5 +1,5 @@
-//! What there is to say against times that ranks share: found by each rank where it has the times, without what a correction
-//! is made of.
+//! Verification of times that ranks share: by each rank for its own times, independent of the data
+//! structures of the correction.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
@@ -14,7 +14,7 @@ use super::totals::{agree_on_fit, total};
 use super::{PartError, TracePart};
 use downbeat_sync::{Comm, CommError};
 
-/// A fault, and where it would be among those of one rank alone.
+/// Fault, and its position among those of a single rank.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     place: [u64; 2],
@@ -22,11 +22,11 @@ struct Placed {
 }
 
 impl Verdict {
-    /// As [`of`](Self::of), of a trace that ranks share; all of them call this, and get the same. `times` are those of this
-    /// rank's locations, and none of others.
+    /// Does the same as [`new`](Self::new) for a trace that ranks share; collective, with the same
+    /// result on all ranks. `times` are those of this rank's locations, and empty for others.
     ///
     /// # Errors
-    /// When there are not as many times as events, on any rank; and when a rank is gone.
+    /// If the number of times is not that of events on any rank, or a rank is gone.
     pub async fn of_part<T: AsRef<[Timestamp<Global>]>, C: Comm>(
         part: &TracePart,
         times: &[T],
@@ -77,7 +77,8 @@ impl Verdict {
     }
 }
 
-/// Of locations of other ranks, when those of their marks were that are sends to this rank; anything of others.
+/// Returns, for locations of other ranks, the times of their sends to this rank, by mark; entries
+/// of other marks are undefined.
 pub(super) async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     part: &TracePart,
     times: &[T],
@@ -108,7 +109,7 @@ pub(super) async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     Ok(sent)
 }
 
-/// The messages that are received here, and when they were sent and received.
+/// Returns the messages that are received here, with their send and receive times.
 pub(super) fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
     part: &'a TracePart,
     times: &'a [T],
@@ -128,7 +129,8 @@ pub(super) fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
         })
 }
 
-/// Those of one location come in its order, and so do those of one operation, which has a name.
+/// Attaches positions to faults: those of one location are in its order, as are those of one
+/// operation, identified by its name.
 fn placed(faults: impl Iterator<Item = Fault>, name: u64) -> impl Iterator<Item = Placed> {
     faults.map(move |fault| {
         let place = match fault {
@@ -144,7 +146,7 @@ fn placed(faults: impl Iterator<Item = Fault>, name: u64) -> impl Iterator<Item 
     })
 }
 
-/// Judges collective operations: those of this rank alone, and of the others those that are its turn.
+/// Checks collective operations: those of this rank alone, and its share of the others.
 struct Judge<'a, T> {
     part: &'a TracePart,
     times: &'a [T],
@@ -203,13 +205,13 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
 }
 
 impl<T: AsRef<[Timestamp<Global>]>> Judge<'_, T> {
-    /// All take turns.
+    /// Returns the rank that checks an operation; ranks take turns.
     fn judge_of(&self, instance: u32) -> u32 {
         let owners = &self.part.team(instance).owners;
         owners[(self.part.names[instance as usize] % owners.len() as u64) as usize]
     }
 
-    /// The members of this rank, by their ranks in the operation.
+    /// Returns the members of this rank, by their ranks in the operation.
     fn slots(&self, instance: u32) -> impl Iterator<Item = (u32, Slot)> + use<'_, T> {
         let part = self.part;
         let (slots, kept) = (
@@ -237,13 +239,13 @@ impl<T: AsRef<[Timestamp<Global>]>> Judge<'_, T> {
     }
 }
 
-/// Gives up those that will not be named.
+/// Drops the faults that will not be reported.
 fn keep_first(faults: &mut Vec<Placed>) {
     faults.sort_by_key(|fault| fault.place);
     faults.truncate(Verdict::MOST_FAULTS);
 }
 
-/// The first of the faults that all ranks found.
+/// Returns the first of the faults that all ranks found.
 async fn first_of_all<C: Comm>(mut faults: Vec<Placed>, comm: &C) -> Result<Vec<Fault>, CommError> {
     keep_first(&mut faults);
     let all = gather_everywhere(comm, faults.iter().flat_map(words_of).collect()).await?;
@@ -259,7 +261,7 @@ async fn first_of_all<C: Comm>(mut faults: Vec<Placed>, comm: &C) -> Result<Vec<
 const DECREASING: u64 = 0;
 const MERGED: u64 = 1;
 const MESSAGE: u64 = 2;
-/// And behind it, all kinds of collective operations.
+/// Messages come first, then collective operations of all kinds.
 const OPERATION: u64 = 3;
 
 fn words_of(placed: &Placed) -> [u64; 6] {

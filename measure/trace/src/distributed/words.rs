@@ -1,4 +1,4 @@
-//! Extremes of times as words.
+//! Encoding of extremes as integers.
 
 use super::super::LocationId;
 use super::super::extremes::Extremes;

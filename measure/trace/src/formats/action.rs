@@ -1,4 +1,4 @@
-//! Events of binary traces, without their times.
+//! Encoding of events in binary traces, without their times.
 
 use downbeat_files::Flaw;
 
@@ -87,7 +87,7 @@ pub(super) fn event<'a>(
         },
         tag::COLLECTIVE_END => {
             let communicator = communicator(bytes)?;
-            // The kind and the data share a number.
+            // The kind and the data are encoded in one number.
             let number = bytes.u32("a collective operation")? as usize;
             let Some((kind, _)) = KINDS.get(number / DATA.len()) else {
                 return Err(Flaw::Byte(
@@ -126,7 +126,7 @@ fn message_tag(bytes: &mut impl Input) -> Result<i32, Flaw> {
     i32::try_from(tag).map_err(|_| Flaw::Byte(offset, format!("{tag} is not a tag")))
 }
 
-/// Adds an event without its time.
+/// Appends an event without its time.
 pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
     let mut begin = |tag: u8| to.push(tag);
     match what {
@@ -163,7 +163,7 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
         } => {
             begin(tag::COLLECTIVE_END);
             put(to, communicator.into());
-            // What has been defined is among the kinds.
+            // The kind is known, because the event was checked before.
             let kind = kind_number(kind).unwrap_or(0);
             put(
                 to,

@@ -1,7 +1,8 @@
-//! Traces as bytes: what the lines of the text say, with numbers of variable length.
+//! Binary traces: the contents of the text format, with numbers of variable length.
 //!
-//! Version 2 has events in [chunks](super::chunk), and an [index](super::index) at its end. In version 1, which is only
-//! read, events follow each other in the order of the file, with their locations where these change.
+//! Version 2 has events in [chunks](super::chunk), and an [index](super::index) at its end. In
+//! version 1, which can only be read, events follow each other in the order of the file, with a
+//! location item where the location changes.
 
 use std::io::Read;
 
@@ -16,21 +17,22 @@ use super::index::TraceIndex;
 use super::item::Item;
 use downbeat_files::Flaw;
 
-/// No text begins like this, and whatever converts line ends spoils it.
+/// Magic number. No text begins like this, and any conversion of line ends destroys it.
 pub(super) const MAGIC: [u8; 8] = *b"\x89dbt\r\n\x1a\n";
-/// The version that is written.
+/// Version that is written.
 pub(super) const VERSION: u8 = 2;
-/// The version before, without chunks.
+/// Previous version, without chunks.
 pub(super) const FLAT: u8 = 1;
 
 /// The state of a reader between two items.
 #[derive(Debug)]
 pub(super) struct ReadState {
     version: u8,
-    /// In version 1, the location of the next event, and the time of the last one of each.
+    /// In version 1, the location of the next event, and the time of the last event of each
+    /// location.
     at: u32,
     last: Vec<i64>,
-    /// In version 2, the chunk whose events are read, and the index as it should be.
+    /// In version 2, the chunk whose events are read, and the index that the chunks so far imply.
     chunk: Option<ChunkEvents>,
     index: TraceIndex,
 }
@@ -48,14 +50,14 @@ impl ReadState {
     }
 }
 
-/// Memory for names and lists that are read.
+/// Buffers for names and lists that are read.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     text: String,
     members: Vec<u32>,
 }
 
-/// Reads the next item, and where it begins; at the end of a file, its number of events.
+/// Reads the next item and its offset; at the end of a file, its number of events.
 pub(super) fn read<'a, R: Read>(
     bytes: &mut Bytes<R>,
     state: &mut ReadState,
@@ -63,7 +65,7 @@ pub(super) fn read<'a, R: Read>(
     scratch: &'a mut Scratch,
     offset: &mut u64,
 ) -> Result<Result<Item<'a>, u64>, Flaw> {
-    // What precedes an event counts as its beginning.
+    // The location item before an event counts as its beginning.
     let mut start = None;
     let (at, tag) = loop {
         if let Some(chunk) = &mut state.chunk {
@@ -204,7 +206,7 @@ pub(super) struct WriteState {
 }
 
 impl WriteState {
-    /// Writes the events that were collected.
+    /// Writes the events collected so far as a chunk.
     fn write_chunk(&mut self, to: &mut Vec<u8>) {
         if !self.chunk.is_empty() {
             self.begin_chunk(to);
@@ -219,7 +221,7 @@ impl WriteState {
     }
 }
 
-/// Adds an item whose names have been defined.
+/// Appends an item whose names have been defined.
 pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut WriteState) {
     if let Item::Event {
         location,
@@ -272,7 +274,7 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut WriteState) {
     }
 }
 
-/// Adds the end.
+/// Appends the end of the trace.
 pub(super) fn write_end(to: &mut Vec<u8>, events: u64, state: &mut WriteState) {
     state.write_chunk(to);
     to.push(tag::END);

@@ -1,7 +1,7 @@
-//! Binary traces whose events are in chunks: read by locations, on several threads or by ranks, and copied with other times
-//! without looking at anything else.
+//! Binary traces in chunks: reads some locations only, on several threads or ranks, and copies
+//! traces with other times without decoding the rest.
 //!
-//! Here it is only found out that something is wrong: what that is, a reader of the file in its order says.
+//! Errors are only detected here; their messages come from reading the file in its order.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::builder::BuilderPart;
 use crate::workers::share;
 use crate::{Action, LocationId, PartBuilder, TraceError};
 
-/// The reason why a file is to be read in its order.
+/// Error: the file must be read in its order.
 #[derive(Debug)]
 pub(super) struct InOrder;
 
@@ -32,26 +32,26 @@ impl<E: Into<Flaw>> From<E> for InOrder {
     }
 }
 
-/// A chunk of a file.
+/// Chunk of a file.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkPlace {
-    /// Its locations, and their numbers of events.
+    /// Locations of its blocks, and their numbers of events.
     pub(super) blocks: Vec<(u32, u32)>,
-    /// The offset of its head.
+    /// Offset of its header.
     offset: u64,
-    /// The position of its first event in the trace.
+    /// Position of its first event in the trace.
     position: u64,
     known: Known,
 }
 
-/// The chunks of a file.
+/// Chunks of a file.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) chunks: Vec<ChunkPlace>,
     pub(super) loads: Vec<LocationLoad>,
 }
 
-/// Takes events of some locations.
+/// Receiver of events of some locations.
 pub(super) trait EventTarget {
     fn has(&self, location: LocationId) -> bool;
 
@@ -109,7 +109,7 @@ fn open_chunked(path: &Path) -> Result<Bytes<File>, InOrder> {
 }
 
 impl Layout {
-    /// Reads everything but events, which `take` is told of.
+    /// Reads everything but events; definitions are passed to `take`.
     pub(super) fn read(
         path: &Path,
         mut take: impl FnMut(&Item<'_>) -> Result<(), String>,
@@ -189,7 +189,7 @@ impl Layout {
         }
     }
 
-    /// Reads the events of the locations that the target has.
+    /// Reads the events of the locations that the target wants.
     pub(super) fn read_events(
         &self,
         path: &Path,
@@ -243,8 +243,8 @@ impl Layout {
     }
 }
 
-/// Copies a trace with other times of events and other local times of samples, on this number of threads; everything else
-/// stays as it is.
+/// Copies a trace with other times of events and other local times of samples, on this number of
+/// threads; everything else is unchanged.
 pub(super) fn copy(
     paths: [&Path; 2],
     times: &[impl AsRef<[Timestamp<Global>]> + Sync],
@@ -284,7 +284,7 @@ pub(super) fn encode(times: &[Timestamp<Global>], events: u32) -> Vec<u8> {
     encoded
 }
 
-/// The same; `encode` makes chunks with other times, of up to `most` at once.
+/// Copies a trace; `encode` makes chunks with other times, up to `most` at once.
 pub(super) fn copy_with(
     [from, to]: [&Path; 2],
     layout: &Layout,
@@ -336,7 +336,8 @@ pub(super) fn copy_with(
                     return Ok(Err(changed(from)));
                 }
                 let events = layout.loads.iter().map(|load| load.events).sum();
-                // Locations were counted as they were defined, and their events are those of the file.
+                // Locations were counted as they were defined, and their numbers of events are
+                // those of the file.
                 writing.index.locations.clone_from(&layout.loads);
                 binary::write_end(&mut buffer, events, &mut writing);
                 return Ok(file.write(&mut buffer).and_then(|()| file.finish()));
@@ -364,17 +365,17 @@ pub(super) fn copy_with(
     }
 }
 
-/// A chunk that is copied.
+/// Chunk that is copied.
 #[derive(Debug)]
 pub(super) struct CopiedChunk {
     pub(super) head: ChunkHead,
     data: Vec<u8>,
-    /// Where the times of its blocks begin among those of their locations.
+    /// For each block, the index of its first time among those of its location.
     pub(super) starts: Vec<usize>,
 }
 
 impl CopiedChunk {
-    /// The chunk with other times of its blocks.
+    /// Returns the chunk with other times of its blocks.
     pub(super) fn with(&self, times: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let Self { head, data, .. } = self;
         let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 64);

@@ -1,45 +1,46 @@
-//! A file as bytes and numbers of variable length, without ever holding more of it than a piece.
+//! Reads a file as bytes and numbers of variable length, with only one piece of it in memory at a
+//! time.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use downbeat_files::Flaw;
 
-/// How much is read at once.
+/// Number of bytes read at once.
 const CHUNK: usize = 256 << 10;
 
-/// The bytes of a file.
+/// Bytes of a file.
 #[derive(Debug)]
 pub(super) struct Bytes<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// What of the buffer is read, but not yet handed out.
+    /// Index of the first byte of the buffer that is not consumed.
     begin: usize,
     end: usize,
-    /// Where in the file the buffer begins.
+    /// Offset of the buffer in the file.
     base: u64,
 }
 
-/// Bytes that numbers and texts are read from.
+/// Source of bytes that numbers and texts are read from.
 pub(super) trait Input {
-    /// The offset of the next byte in the file.
+    /// Returns the offset of the next byte in the file.
     fn offset(&self) -> u64;
 
-    /// The next byte; `None` at the end.
+    /// Returns the next byte; `None` at the end.
     fn next(&mut self) -> Result<Option<u8>, Flaw>;
 
-    /// The next byte, which has to be there.
+    /// Returns the next byte, or an error at the end.
     #[inline]
     fn byte(&mut self) -> Result<u8, Flaw> {
         self.next()?.ok_or_else(|| self.cut_off())
     }
 
-    /// The next number, seven bits to a byte, the lowest first.
+    /// Reads a number with seven bits in each byte, lowest first.
     #[inline]
     fn number(&mut self) -> Result<u64, Flaw> {
         self.long_number()
     }
 
-    /// The same, of any length.
+    /// Reads a number that was encoded in any number of bytes.
     fn long_number(&mut self) -> Result<u64, Flaw> {
         let offset = self.offset();
         let mut number = 0;
@@ -60,7 +61,7 @@ pub(super) trait Input {
         ))
     }
 
-    /// The next number, which is one of `what`.
+    /// Reads a number of 32 bits; `what` names it in errors.
     #[inline]
     fn u32(&mut self, what: &str) -> Result<u32, Flaw> {
         let offset = self.offset();
@@ -68,14 +69,14 @@ pub(super) trait Input {
         u32::try_from(number).map_err(|_| Flaw::Byte(offset, format!("{number} is not {what}")))
     }
 
-    /// The next number, which may be negative: the lowest bit is its sign.
+    /// Reads a number whose lowest bit is its sign.
     #[inline]
     fn signed(&mut self) -> Result<i64, Flaw> {
         let number = self.number()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// The length of the next text, which is at most so long.
+    /// Reads the length of a text of at most `longest` bytes.
     fn text_length(&mut self, longest: usize) -> Result<usize, Flaw> {
         let offset = self.offset();
         let length = self.number()?;
@@ -86,7 +87,7 @@ pub(super) trait Input {
         Ok(length as usize)
     }
 
-    /// The next text, of at most `longest` bytes, to `text`.
+    /// Reads a text of at most `longest` bytes into `text`.
     fn text(&mut self, longest: usize, text: &mut String) -> Result<(), Flaw> {
         let offset = self.offset();
         let length = self.text_length(longest)?;
@@ -100,14 +101,14 @@ pub(super) trait Input {
         Ok(())
     }
 
-    /// The next bytes, of which there must be so many. Takes no more memory than there are.
+    /// Reads this number of bytes. Does not allocate more memory than there are bytes.
     fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw>;
 
     fn cut_off(&self) -> Flaw {
         self.flaw("the file is cut off here")
     }
 
-    /// An error at the next byte.
+    /// Returns an error at the next byte.
     fn flaw(&self, why: &str) -> Flaw {
         Flaw::Byte(self.offset(), why.to_owned())
     }
@@ -154,7 +155,7 @@ impl<R: Read> Bytes<R> {
         }
     }
 
-    /// Reads on; false at the end of the file.
+    /// Fills the buffer; false at the end of the file.
     #[cold]
     fn fill(&mut self) -> Result<bool, Flaw> {
         loop {
@@ -172,7 +173,7 @@ impl<R: Read> Bytes<R> {
 }
 
 impl<R: Read + Seek> Bytes<R> {
-    /// Goes to an offset of the file.
+    /// Moves to an offset of the file.
     pub(super) fn go_to(&mut self, offset: u64) -> Result<(), Flaw> {
         match offset.checked_sub(self.base) {
             Some(at) if at <= self.end as u64 => self.begin = at as usize,
@@ -190,7 +191,7 @@ impl<R: Read + Seek> Bytes<R> {
 pub(super) struct Slice<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The offset of the first byte in the file.
+    /// Offset of the first byte in the file.
     base: u64,
 }
 
@@ -199,7 +200,7 @@ impl<'a> Slice<'a> {
         Self { bytes, at, base }
     }
 
-    /// The index of the next byte.
+    /// Returns the index of the next byte.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
@@ -260,7 +261,7 @@ impl Input for Slice<'_> {
     }
 }
 
-/// Adds a number as [`Input::number`] reads it.
+/// Appends a number as [`Input::number`] reads it.
 pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
@@ -269,12 +270,12 @@ pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// Adds a number as [`Input::signed`] reads it.
+/// Appends a number as [`Input::signed`] reads it.
 pub(super) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Adds a text as [`Input::text`] reads it.
+/// Appends a text as [`Input::text`] reads it.
 pub(super) fn put_text(to: &mut Vec<u8>, text: &str) {
     put(to, text.len() as u64);
     to.extend_from_slice(text.as_bytes());

@@ -1,5 +1,6 @@
-//! Events of a binary trace in chunks: in each, those of a location are together, times apart from everything else, so that
-//! a reader can skip locations, and a writer can replace times without looking at the rest.
+//! Events of a binary trace in chunks. In each chunk, the events of a location are together, and
+//! times are separate from the rest, so that a reader can skip locations, and a writer can replace
+//! times without decoding the rest.
 //!
 //! ```text
 //! chunk  number of blocks; for each block: location, events, bytes of times, bytes of actions;
@@ -16,15 +17,15 @@ use super::action::{read_action, write_action};
 use super::bytes::{Input, Slice, put, put_signed};
 use super::item::What;
 
-/// A chunk has at most this number of events.
+/// Maximum number of events in a chunk.
 const MOST_EVENTS: usize = 1 << 16;
 
-/// Collects events until they make a chunk.
+/// Collects events until they fill a chunk.
 #[derive(Debug, Default)]
 pub(super) struct ChunkWriter {
     /// For every location, its events in this chunk.
     blocks: Vec<BlockWriter>,
-    /// The locations that have any.
+    /// Locations with events in this chunk.
     used: Vec<u32>,
     /// Runs of events of one location.
     runs: Vec<(u32, u32)>,
@@ -40,7 +41,7 @@ struct BlockWriter {
 }
 
 impl ChunkWriter {
-    /// Adds an event; true if the chunk is to be written now.
+    /// Adds an event; returns true if the chunk must be written now.
     pub(super) fn push(&mut self, location: u32, time: i64, what: What<'_>) -> bool {
         if self.blocks.len() <= location as usize {
             self.blocks
@@ -66,7 +67,7 @@ impl ChunkWriter {
         self.events == 0
     }
 
-    /// Writes the chunk, and begins another one.
+    /// Writes the chunk, and begins the next one.
     pub(super) fn write(&mut self, to: &mut Vec<u8>) {
         let mut used = std::mem::take(&mut self.used);
         used.sort_unstable();
@@ -102,17 +103,17 @@ impl ChunkWriter {
     }
 }
 
-/// A block of a chunk.
+/// Block of a chunk: the events of one location.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) location: u32,
     pub(super) events: u32,
-    /// Where its times and actions are in the data of the chunk.
+    /// Range of its times in the data of the chunk.
     pub(super) times: Range<usize>,
     pub(super) actions: Range<usize>,
 }
 
-/// The beginning of a chunk: everything but the times and actions.
+/// Header of a chunk: everything but the times and actions.
 #[derive(Debug)]
 pub(super) struct ChunkHead {
     pub(super) blocks: Vec<Block>,
@@ -123,7 +124,7 @@ pub(super) struct ChunkHead {
 }
 
 impl ChunkHead {
-    /// Reads it; there are so many locations.
+    /// Reads a header; `locations` is the number of locations.
     pub(super) fn read(input: &mut impl Input, locations: u32) -> Result<Self, Flaw> {
         let start = input.offset();
         let bad = |why: &str| Flaw::Byte(start, format!("a chunk of events {why}"));
@@ -169,7 +170,7 @@ impl ChunkHead {
         })
     }
 
-    /// Writes it, with other lengths of times.
+    /// Writes the header, with other lengths of times.
     pub(super) fn write(&self, to: &mut Vec<u8>, times: &[impl AsRef<[u8]>]) {
         put(to, self.blocks.len() as u64);
         for (block, times) in self.blocks.iter().zip(times) {
@@ -190,21 +191,21 @@ impl ChunkHead {
     }
 }
 
-/// The events of a chunk, or of some of its blocks, in their order.
+/// Events of a chunk, or of some of its blocks, in their order.
 #[derive(Debug)]
 pub(super) struct ChunkEvents {
     head: ChunkHead,
-    /// Where the next run is in the order.
+    /// Index of the next run in the order.
     next: usize,
-    /// The block of the run, and how many of its events are left.
+    /// Block of the current run, and the number of its remaining events.
     run: (usize, u32),
-    /// The blocks from the first one that is looked at.
+    /// Data of the blocks, from the first one that is read.
     data: Vec<u8>,
     start: usize,
     cursors: Vec<BlockCursor>,
 }
 
-/// Where the next event of a block is in the data.
+/// Position of the next event of a block in the data.
 #[derive(Clone, Copy, Debug)]
 struct BlockCursor {
     times: usize,
@@ -214,7 +215,8 @@ struct BlockCursor {
 }
 
 impl ChunkEvents {
-    /// `data` has the blocks from one that begins at `start` on, as far as they are looked at.
+    /// Returns the events of a chunk; `data` has the blocks that are read, from the one that begins
+    /// at `start`.
     pub(super) fn new(head: ChunkHead, data: Vec<u8>, start: usize) -> Self {
         let cursor = |block: &Block| BlockCursor {
             times: block.times.start,
@@ -233,7 +235,7 @@ impl ChunkEvents {
         }
     }
 
-    /// The block of the next event, by its index; `None` at the end.
+    /// Returns the index of the block of the next event; `None` at the end.
     #[inline]
     pub(super) fn next_block(&mut self) -> Result<Option<usize>, Flaw> {
         if self.run.1 == 0 {
@@ -246,7 +248,8 @@ impl ChunkEvents {
         Ok(Some(self.run.0))
     }
 
-    /// The next run of events of one block: its index, and the number of events. `None` at the end.
+    /// Returns the next run of events of one block: the index of the block, and the number of
+    /// events. `None` at the end.
     pub(super) fn next_run(&mut self) -> Result<Option<(usize, u32)>, Flaw> {
         let base = self.head.offset - self.head.order.len() as u64;
         let mut order = Slice::new(&self.head.order, self.next, base);
@@ -279,7 +282,7 @@ impl ChunkEvents {
         self.head.blocks[block].location
     }
 
-    /// Reads the next event of a block: its time, and what it is. Also gives its offset in the file.
+    /// Reads the next event of a block: its time, its contents, and its offset in the file.
     #[inline]
     pub(super) fn event<'a>(
         &mut self,
@@ -302,7 +305,7 @@ impl ChunkEvents {
         Ok((offset, time, what))
     }
 
-    /// Makes sure that nothing is left of a block whose events were read.
+    /// Checks that a block whose events were read has no bytes left.
     pub(super) fn check_end(&self, block: usize) -> Result<(), Flaw> {
         let (found, cursor) = (&self.head.blocks[block], &self.cursors[block]);
         if cursor.times == found.times.end && cursor.actions == found.actions.end {

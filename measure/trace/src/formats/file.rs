@@ -1,4 +1,4 @@
-//! A trace in a file: read as a whole, and written back with other times.
+//! Trace in a file: read as a whole, and written back with other times.
 
 use std::path::{Path, PathBuf};
 
@@ -17,44 +17,45 @@ use super::{TraceFormat, TraceReader, TraceWriter};
 use crate::workers::share;
 use downbeat_files::FileError;
 
-/// A trace that was read from a file, with what a correction needs. What only the file has, such as regions, stays
-/// there.
+/// Trace that was read from a file, with the data that a correction needs. Other contents, such as
+/// regions, are only in the file.
 ///
-/// What is in the file that ranks share may be a part of a trace.
+/// For a file that ranks share, `T` can be a part of the trace.
 #[derive(Debug)]
 pub struct TraceFile<T = Trace> {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// In which format.
+    /// Format of the file.
     pub format: TraceFormat,
-    /// What happened. Times are as in the file: those of the clocks of its locations.
+    /// Events. Times are those of the file, from the clocks of the locations.
     pub trace: T,
-    /// What locations are called, in their order.
+    /// Names of the locations, in their order.
     pub names: Vec<String>,
-    /// What their clocks showed when they were compared.
+    /// Samples of the locations' clocks.
     pub sessions: Sessions,
-    /// With whose; the number of a location.
+    /// Location whose clock the others were compared with, by its number.
     pub master: u32,
-    /// Of every location, the number of the one that stands for its process, mostly its own, and how many events it has.
+    /// For every location, the number of the location that represents its process, mostly its own,
+    /// and its number of events.
     pub loads: Vec<(u32, u64)>,
 }
 
-/// Where a file cannot be read.
+/// Error of a file that cannot be read, with its position.
 #[derive(Debug)]
 pub struct Unread<E = FileError> {
-    /// Greater where it says more before.
+    /// Position of the error: greater if more was read before it.
     pub after: u64,
-    /// Why.
+    /// Reason of the failure.
     pub why: Box<E>,
 }
 
-/// Where the locations, communicators and events of a file go.
+/// Receiver of the locations, communicators and events of a file.
 pub(super) trait LoadTarget {
     fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
     fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
     fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
 
-    /// Takes an event, at a position of the file.
+    /// Takes an event at a position of the file.
     fn event(
         &mut self,
         position: u64,
@@ -89,7 +90,7 @@ impl LoadTarget for TraceBuilder {
     }
 }
 
-/// Events of other ranks are left out.
+/// Ignores events of other ranks.
 impl LoadTarget for PartBuilder {
     fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
         self.add_location(place)
@@ -118,7 +119,7 @@ impl LoadTarget for PartBuilder {
     }
 }
 
-/// A file that is read item by item into a target.
+/// State of a file that is read item by item into a target.
 #[derive(Debug)]
 pub(super) struct Loading<'a, T> {
     pub(super) target: &'a mut T,
@@ -134,12 +135,12 @@ impl TraceFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, is no trace, or its events do not go together.
+    /// If it cannot be read, is not a valid trace, or its events do not match.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
         Self::read_on(path, matching, 1)
     }
 
-    /// As [`read`](Self::read), on this number of threads.
+    /// Does the same as [`read`](Self::read) on this number of threads.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -158,11 +159,11 @@ impl TraceFile {
         Ok(file.with(trace))
     }
 
-    /// Writes the same trace to another file, with other times of events and other local times of samples; all else is
-    /// as it was, and in the same format to the byte.
+    /// Writes the same trace to another file, with other times of events and other local times of
+    /// samples. Everything else is unchanged, and identical to the byte in the same format.
     ///
     /// # Errors
-    /// When the file cannot be written, or this one cannot be read again as it was.
+    /// If the file cannot be written, or the original has changed or cannot be read again.
     pub fn write_corrected(
         &self,
         path: &Path,
@@ -175,10 +176,10 @@ impl TraceFile {
 }
 
 impl TraceFile<()> {
-    /// Reads the events of a rank, which is to finish the builder.
+    /// Reads the events of a rank into `builder`, which the caller then finishes.
     ///
     /// # Errors
-    /// When it cannot be read, is no trace, or its events cannot be added.
+    /// If the file cannot be read, is not a valid trace, or its events cannot be added.
     pub fn load(path: &Path, builder: &mut PartBuilder) -> Result<Self, Unread> {
         if let Ok(file) = Self::load_own_chunks(path, builder) {
             return Ok(file);
@@ -242,7 +243,8 @@ impl TraceFile<()> {
         Ok(loading.end(path, reader.format(), None).0)
     }
 
-    /// As [`TraceFile::loads`], of as much of a file as can be read, before it is.
+    /// Returns [`TraceFile::loads`] without loading the trace, for as much of the file as is
+    /// readable.
     pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
         let mut loads: Vec<(u32, u64)> = vec![];
         let layout = Layout::read(path, |item| {
@@ -275,7 +277,7 @@ impl TraceFile<()> {
         loads
     }
 
-    /// The file, with what was made of it.
+    /// Returns the file with another `trace`.
     pub fn with<T>(self, trace: T) -> TraceFile<T> {
         let Self {
             path,
@@ -299,10 +301,11 @@ impl TraceFile<()> {
 }
 
 impl<T> TraceFile<T> {
-    /// As [`write_corrected`](TraceFile::write_corrected), where `time` says when the next event of a location is.
+    /// Does the same as [`write_corrected`](TraceFile::write_corrected); `time` returns the time of
+    /// the next event of a location.
     ///
     /// # Errors
-    /// As there; also where `time` does not know.
+    /// As [`write_corrected`](TraceFile::write_corrected), and if `time` returns none.
     pub fn write_with(
         &self,
         path: &Path,
@@ -323,10 +326,11 @@ impl<T> TraceFile<T> {
     }
 }
 
-/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does, on this number of threads.
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does, on this
+/// number of threads.
 ///
 /// # Errors
-/// When that cannot be written, or this one cannot be read again as it was.
+/// If it cannot be written, or the original has changed or cannot be read again.
 pub fn write_corrected(
     [from, to]: [&Path; 2],
     format: TraceFormat,
@@ -353,8 +357,9 @@ pub fn write_corrected(
     writer.finish_line(windows_end)
 }
 
-/// Copies a trace, but for local times of samples, and for times of events, which `time` is asked for: of whose event, when
-/// it was, and what it is. What is left is to finish it, with the last line end.
+/// Copies a trace, except for local times of samples and times of events: `time` returns the new
+/// time of an event, given its location, its old time and its contents. The caller finishes the
+/// returned writer, with the returned line end.
 pub(super) fn copy(
     [from, to]: [&Path; 2],
     format: TraceFormat,
@@ -463,7 +468,8 @@ impl<'a, T: LoadTarget> Loading<'a, T> {
         Ok(())
     }
 
-    /// The file, and the ids of its numbers in the target; numbers of events are known from the index, or were counted.
+    /// Returns the file, and the ids of its numbers in the target; numbers of events are known from
+    /// the index, or were counted.
     fn end(
         self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Files that were not written by this library, or that something happened to.
+//! Files that were not written by this library, or were damaged.
 
 use std::fs;
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ fn read(bytes: &[u8]) -> Result<TraceFile, String> {
     })
 }
 
-/// Of two locations of a communicator, and then that.
+/// Returns the error for a text with two locations and a communicator, followed by `text`.
 fn body(text: &str) -> String {
     let head =
         "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 0 1 b\ncommunicator 0 0 1\nregion 0 f\n";
@@ -176,7 +176,7 @@ fn lines() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn inconsistent_files_are_rejected() {
     let decreasing = "line 7: event 1 of location 0 is earlier than the event before it";
     assert_eq!(body("0 5 note x\n0 4 note x\nend 2\n"), decreasing);
     assert_eq!(
@@ -212,7 +212,7 @@ fn what_does_not_go_together() {
 }
 
 #[test]
-fn what_is_cut_off_is_noticed_wherever_that_is() {
+fn truncation_is_detected_everywhere() {
     for end in 0..TEXT.len() {
         assert!(read(&TEXT.as_bytes()[..end]).is_err(), "{end}");
     }
@@ -295,7 +295,7 @@ fn bytes() {
 }
 
 #[test]
-fn what_is_no_file_has_no_end() {
+fn a_device_or_missing_file_is_rejected() {
     assert_eq!(
         TraceReader::open(Path::new("/dev/zero"))
             .unwrap_err()
@@ -309,7 +309,7 @@ fn what_is_no_file_has_no_end() {
 }
 
 #[test]
-fn an_error_of_the_disk_is_told() {
+fn disk_errors_are_reported() {
     struct Broken;
     impl Read for Broken {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
@@ -330,7 +330,7 @@ fn an_error_of_the_disk_is_told() {
 }
 
 #[test]
-fn a_place_where_no_file_can_be_is_named() {
+fn an_invalid_output_path_is_reported() {
     let (folder, path) = Folder::with("a.dbt", b"before");
     let told = |path: &Path| {
         TraceWriter::create(path, TraceFormat::Text)
@@ -370,9 +370,9 @@ fn a_place_where_no_file_can_be_is_named() {
 }
 
 proptest! {
-    /// Whatever happens to a file, it is read as something, or an error in one line.
+    /// A damaged file is still read, or fails with an error in one line.
     #[test]
-    fn a_byte_that_is_wrong_is_no_reason_to_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn a_wrong_byte_causes_no_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
             let mut bytes = bytes.to_vec();
             let at = at.index(bytes.len());
@@ -382,7 +382,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_no_reason_to_panic(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_cause_no_panic(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
         let head = &BINARY[..60.min(BINARY.len())];
         let _ = read(&[head, &noise].concat());
         let _ = read(&noise);

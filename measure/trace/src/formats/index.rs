@@ -1,4 +1,5 @@
-//! The index at the end of a binary trace: where its chunks are, and how many events each location has.
+//! Index at the end of a binary trace: the offsets of its chunks, and the number of events of each
+//! location.
 //!
 //! ```text
 //! index  number of chunks; for each: its offset, as the difference to that before;
@@ -11,20 +12,20 @@ use downbeat_files::Flaw;
 use super::bytes::{Input, put};
 use super::item::What;
 
-/// The last bytes of a file.
+/// Last bytes of a file.
 const MAGIC: [u8; 8] = *b"dbtindex";
 
 /// Length of the part behind the numbers.
 const TRAILER: u64 = 16;
 
-/// The index of a trace.
+/// Index of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TraceIndex {
     pub(super) chunks: Vec<u64>,
     pub(super) locations: Vec<LocationLoad>,
 }
 
-/// Number of events of a location, and of those that others have to do with.
+/// Number of events of a location, and of those that are not internal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LocationLoad {
     pub(super) events: u64,
@@ -48,7 +49,7 @@ impl TraceIndex {
         load.marks += u64::from(!internal);
     }
 
-    /// Adds the index, which begins at an offset of the file.
+    /// Appends the index, which begins at an offset of the file.
     pub(super) fn write(&self, to: &mut Vec<u8>, offset: u64) {
         put(to, self.chunks.len() as u64);
         let mut last = 0;

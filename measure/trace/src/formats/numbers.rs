@@ -1,9 +1,9 @@
-//! Numbers of a file and ids of a trace.
+//! Conversion of numbers in a file to ids of a trace.
 
 use super::item::What;
 use crate::{Action, CommunicatorId, LocationId};
 
-/// The ids in a trace of the numbers of a file.
+/// Ids in a trace of the numbers in a file.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     pub(super) locations: Vec<LocationId>,
@@ -11,12 +11,12 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// The id of a location.
+    /// Returns the id of a location.
     pub(super) fn location(&self, number: u32) -> Option<LocationId> {
         self.locations.get(number as usize).copied()
     }
 
-    /// Whose event it is, and what it is to others; `None` if it names something that there is not.
+    /// Returns the location of an event and its action; `None` if it refers to something undefined.
     #[inline]
     pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {
         let location_of = |number: u32| self.locations.get(number as usize).copied();

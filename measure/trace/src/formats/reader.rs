@@ -1,4 +1,4 @@
-//! Reading a trace, one thing at a time.
+//! Item-by-item reader of traces.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,11 +13,11 @@ use super::text;
 use downbeat_files::{FileError, Flaw};
 use downbeat_files::{Lines, open, shown};
 
-/// Reads a trace, one thing at a time, in either format. It never holds more of the file than a piece.
+/// Reads a trace item by item, in either format. Only one piece of the file is in memory at a time.
 ///
-/// What it hands out is sound in itself: numbers are those of something that came before, and there are as many events
-/// as the end of the file says. Whether events of several locations go together, a
-/// [`TraceBuilder`](crate::TraceBuilder) finds out.
+/// Every item is checked by itself: numbers refer to earlier definitions, and the number of events
+/// is that at the end of the file. A [`TraceBuilder`](crate::TraceBuilder) checks whether events of
+/// several locations match.
 #[derive(Debug)]
 pub struct TraceReader<R = File> {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub struct TraceReader<R = File> {
     ended: bool,
 }
 
-/// What is left of a file whose first bytes were looked at.
+/// File whose first bytes were consumed.
 type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ enum Source<R> {
         bytes: Bytes<Whole<R>>,
         state: Box<ReadState>,
         scratch: Scratch,
-        /// Where the last thing begins.
+        /// Offset of the last item.
         offset: u64,
     },
 }
@@ -48,14 +48,14 @@ impl TraceReader {
     /// Opens a file.
     ///
     /// # Errors
-    /// When it cannot be read, or is no trace.
+    /// If it cannot be read, or is not a trace.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         Self::new(path, open(path)?)
     }
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Reads from anything; `path` is what it is called where something is wrong.
+    /// Reads from any source; `path` is its name in errors.
     ///
     /// # Errors
     /// As [`open`](TraceReader::open).
@@ -69,7 +69,7 @@ impl<R: Read> TraceReader<R> {
         })
     }
 
-    /// In which format the trace is.
+    /// Returns the format of the trace.
     pub fn format(&self) -> TraceFormat {
         match self.source {
             Source::Text { .. } => TraceFormat::Text,
@@ -77,16 +77,17 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// The next thing that the trace says; `None` at its end.
+    /// Returns the next item; `None` at the end of the trace.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no trace. It is of no use any more then.
+    /// If the file cannot be read, or is not a valid trace. The reader cannot be used any more
+    /// then.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item<'_>>, FileError> {
         Ok(self.next_line()?.map(|(item, _)| item))
     }
 
-    /// The same, and whether its line ends as on Windows.
+    /// Returns the next item, and true if its line ends with CR LF.
     #[inline]
     pub(super) fn next_line(&mut self) -> Result<Option<(Item<'_>, bool)>, FileError> {
         if self.ended {
@@ -105,7 +106,7 @@ impl<R: Read> TraceReader<R> {
         .map_err(|flaw| flaw.in_file(&self.path))
     }
 
-    /// That something is wrong with what was read last.
+    /// Returns an error at the last item.
     pub(super) fn error(&self, why: String) -> FileError {
         match &self.source {
             Source::Text { lines, .. } => lines.flaw(0, why),
@@ -114,13 +115,14 @@ impl<R: Read> TraceReader<R> {
         .in_file(&self.path)
     }
 
-    /// Whether the last line that was read ends as on Windows: the first one, say, or the one that ends the trace.
+    /// Returns true if the last line that was read ends with CR LF, for example the first line or
+    /// the end of the trace.
     pub(super) fn windows_end(&self) -> bool {
         matches!(&self.source, Source::Text { lines, .. } if lines.windows_end())
     }
 }
 
-/// Finds out what a file is.
+/// Determines the format of a file.
 fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
     let mut first = vec![];
     reader

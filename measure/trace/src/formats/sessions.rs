@@ -5,11 +5,11 @@ use std::path::Path;
 use downbeat_clock_core::{Global, Knot, Local};
 use downbeat_files::FileError;
 
-/// What clocks showed when they were compared with the master's: of every location, its sessions, each with its
+/// Samples of clock comparisons with the master: for every location, its sessions, each with its
 /// samples.
 pub type Sessions = Vec<Vec<Vec<Knot<Local, Global>>>>;
 
-/// The samples of every location, in their order.
+/// Returns the samples of every location, in their order.
 pub(super) fn samples_of(
     sessions: &Sessions,
 ) -> Vec<impl Iterator<Item = &Knot<Local, Global>> + '_> {
@@ -19,7 +19,7 @@ pub(super) fn samples_of(
         .collect()
 }
 
-/// That a file cannot be read again.
+/// Returns the error of a file that has changed since it was read.
 pub(super) fn changed(path: &Path) -> FileError {
     FileError::content(path, "it is no longer what it was when it was read first")
 }

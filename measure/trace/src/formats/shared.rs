@@ -1,5 +1,5 @@
-//! Binary traces that ranks share, written with other times: every rank encodes the times of its own locations, and rank 0
-//! puts them into the file.
+//! Binary traces that ranks share, written with other times: every rank encodes the times of its
+//! own locations, and rank 0 writes them to the file.
 
 use std::path::Path;
 
@@ -13,15 +13,16 @@ use super::blocks::{CopiedChunk, Layout, copy_with, encode};
 use super::sessions::{Sessions, changed};
 use crate::{LocationId, TracePart};
 
-/// The times of one rank in a chunk: the encoded times of its blocks, each behind its length.
+/// Times of one rank in a chunk: the encoded times of its blocks, each after its length.
 type Encoded = Vec<u8>;
 
 impl TraceFile<TracePart> {
-    /// Writes the same trace to another binary file, as [`TraceFile::write_corrected`] does; all ranks call this, each with
-    /// the times of its own locations. `None` on all ranks if the events of the file are not in chunks.
+    /// Writes the same trace to another binary file, as [`TraceFile::write_corrected`] does;
+    /// collective, with the times of each rank's own locations. Returns `None` on all ranks if the
+    /// events of the file are not in chunks.
     ///
     /// # Errors
-    /// When a rank is gone. That the file cannot be written is returned by rank 0.
+    /// If a rank is gone. An error of writing the file is returned on rank 0 only.
     pub async fn write_chunks<C: Comm>(
         &self,
         to: &Path,
@@ -68,7 +69,7 @@ impl TraceFile<TracePart> {
         let written = copy_with([&self.path, to], &layout, sessions, 1, |chunks| {
             chunks.iter().map(&mut chunk).collect()
         });
-        // Other ranks send all chunks, also when the file cannot be written.
+        // Other ranks send all chunks, even if the file cannot be written.
         for _ in received..layout.chunks.len() {
             receive(comm).await?;
         }
@@ -101,7 +102,7 @@ impl TraceFile<TracePart> {
         all
     }
 
-    /// The encoded times of all blocks, from those of all ranks.
+    /// Returns the encoded times of all blocks, from those of all ranks.
     fn sort<'a>(&self, blocks: &[(u32, u32)], all: &'a [Encoded]) -> Vec<&'a [u8]> {
         let mut rest: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
         let mut next = |owner: u32| -> Option<&'a [u8]> {
@@ -118,7 +119,7 @@ impl TraceFile<TracePart> {
     }
 }
 
-/// The encoded times of a chunk, of all other ranks.
+/// Receives the encoded times of a chunk from all other ranks.
 async fn receive<C: Comm>(comm: &C) -> Result<Vec<Encoded>, CommError> {
     let mut all = vec![];
     for other in 1..comm.size() {

@@ -1,4 +1,4 @@
-//! A trace in a file that is too large for memory: corrected by reading it again and again.
+//! Trace in a file that is too large for memory, corrected by reading it several times.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,14 @@ use super::spill::{List, Listed, Stack};
 use super::{TraceFormat, TraceReader};
 use downbeat_files::FileError;
 
-/// Why a trace cannot be corrected by reading it again and again.
+/// Error of the correction of a trace that is read several times.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamedError {
-    /// It cannot be read or written, or it is no trace.
+    /// The file cannot be read or written, or is not a valid trace.
     Record(FileError),
-    /// An event waits for another one that comes after it in the file: this trace is to be corrected in memory.
+    /// An event waits for another one that comes later in the file: this trace must be corrected in
+    /// memory.
     Disorder(FileError),
 }
 
@@ -45,64 +46,66 @@ impl From<FileError> for StreamedError {
     }
 }
 
-/// A [`TraceFile`](super::TraceFile) whose events are not in memory, but read whenever they are needed, in the order in
-/// which they are in the file.
+/// Counterpart of [`TraceFile`](super::TraceFile) whose events are not in memory, but read whenever
+/// they are needed, in the order of the file.
 #[derive(Debug)]
 pub struct StreamedTrace {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// In which format.
+    /// Format of the file.
     pub format: TraceFormat,
-    /// What there is in it.
+    /// Contents of the trace.
     pub census: Census,
-    /// What locations are called, in their order.
+    /// Names of the locations, in their order.
     pub names: Vec<String>,
-    /// What the clocks of its locations showed when they were compared.
+    /// Samples of the locations' clocks.
     pub sessions: Sessions,
-    /// With whose; the number of a location.
+    /// Location whose clock the others were compared with, by its number.
     pub master: u32,
     numbers: Numbers,
 }
 
-/// What a correction makes of a trace.
+/// Correction of a trace.
 #[derive(Debug)]
 pub struct StreamedCorrection {
-    /// The passes that there were, of which the last one counts.
+    /// Passes that were made; the result is that of the last one.
     pub passes: Vec<Pass>,
-    /// How many receives and exits had to be moved beyond what events before them were.
+    /// Number of receives and exits that were too early even after the events before them had been
+    /// moved.
     pub jumps: u64,
-    /// How many receives and exits wait for anybody.
+    /// Number of receives, and of exits that wait for other members.
     pub arrivals: u64,
-    /// When the first and the last of all events were on one clock; the origin, if there are none.
+    /// Times of the first and the last event after pre-synchronization; the origin if there are no
+    /// events.
     pub span: [Timestamp<Global>; 2],
-    /// What there is to say against times in the file.
+    /// Verdict on the times in the file.
     pub as_measured: Verdict,
-    /// What there is to say against them on one clock.
+    /// Verdict on the pre-synchronized times.
     pub pre_synchronized: Verdict,
     latencies: Latencies,
     /// Final times, in the order of the file.
     times: Listed,
 }
 
-/// An event, when it was measured, and when it was on one clock.
+/// Event with its measured and its pre-synchronized time.
 type Seen = (Linked, [Timestamp<Global>; 2]);
 
-/// What reads the events of a file once more.
+/// State of one more pass over the events of a file.
 struct Reading<'a> {
     trace: &'a StreamedTrace,
     matcher: Matcher<'a>,
     maps: Option<StreamedMaps<'a>>,
-    /// The first event whose time cannot be had on one clock.
+    /// First event whose pre-synchronized time is out of range.
     far: Option<(EventId, TraceError)>,
     events: u64,
 }
 
 impl StreamedTrace {
-    /// Looks at all of a file once.
+    /// Reads all of a file once.
     ///
     /// # Errors
-    /// As of [`TraceFile::read`](super::TraceFile::read), and when a message is received before it is sent, in the order
-    /// of the file.
+    /// As [`TraceFile::read`](super::TraceFile::read), and if a message is received before it is
+    /// sent, in the order of the file.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, StreamedError> {
         let mut reader = TraceReader::open(path)?;
         let mut surveyed = Surveyed {
@@ -141,10 +144,10 @@ impl StreamedTrace {
         })
     }
 
-    /// [`Latencies::measured`], of times on one clock.
+    /// Returns [`Latencies::measured`] of the pre-synchronized times.
     ///
     /// # Errors
-    /// When the file cannot be read again as it was, or a time is too far from the origin on one clock.
+    /// If the file has changed or cannot be read again, or a pre-synchronized time is out of range.
     pub fn latencies(&self, maps: Option<&ClockMaps>) -> Result<Latencies, StreamedError> {
         let mut latencies = StreamedLatencies::new(&self.census);
         loop {
@@ -158,13 +161,14 @@ impl StreamedTrace {
         }
     }
 
-    /// Corrects all times, after `maps` have made one clock of all, as
-    /// [`ControlledLogicalClock::correct`] does; without what is done backward, if so asked. What does not fit into memory
-    /// is in the folder of `beside`, in files that are gone afterwards, whatever happens.
+    /// Pre-synchronizes all times with `maps`, and corrects them as
+    /// [`ControlledLogicalClock::correct`] does, on request without backward amortization. Data
+    /// that do not fit in memory are in temporary files in the folder of `beside`, which are always
+    /// removed.
     ///
     /// # Errors
-    /// As of [`latencies`](Self::latencies), and when an exit from a collective operation comes before an enter that it
-    /// waits for, or files cannot be written.
+    /// As [`latencies`](Self::latencies), and if an exit from a collective operation comes before
+    /// an enter that it waits for, or files cannot be written.
     pub fn correct(
         &self,
         maps: Option<&ClockMaps>,
@@ -225,12 +229,14 @@ impl StreamedTrace {
         })
     }
 
-    /// Writes the same trace to another file, as [`TraceFile::write_corrected`](super::TraceFile::write_corrected) does,
-    /// and looks at it: what there is to say against its times, and what became of those on one clock. The file is there
-    /// only if there is nothing to say. `see` is told of every event when it was on one clock, and when it is now.
+    /// Writes the same trace to another file, as
+    /// [`TraceFile::write_corrected`](super::TraceFile::write_corrected) does, and checks it:
+    /// returns the verdict on its times, and their deviation from the pre-synchronized ones. The
+    /// file is only kept if there are no violations. `see` receives the pre-synchronized and the
+    /// final time of every event.
     ///
     /// # Errors
-    /// When the file cannot be written, or this one cannot be read again as it was.
+    /// If the file cannot be written, or the original has changed or cannot be read again.
     pub fn write_corrected(
         &self,
         (path, format): (&Path, TraceFormat),
@@ -270,8 +276,8 @@ impl StreamedTrace {
         Ok((verdict, deviation.finish()))
     }
 
-    /// Reads all events again: `see` is told what others have to do with each, and when it was measured, and when it was
-    /// on one clock.
+    /// Reads all events again: `see` receives each with its link, its measured time, and its
+    /// pre-synchronized time.
     fn each(
         &self,
         maps: Option<&ClockMaps>,
@@ -301,7 +307,7 @@ impl StreamedTrace {
     }
 }
 
-/// A builder of locations and communicators, and a survey of events.
+/// Builder of locations and communicators, and survey of events.
 #[derive(Debug)]
 struct Surveyed {
     builder: TraceBuilder,
@@ -351,7 +357,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The next event; `None`, if not all can be had on one clock.
+    /// Returns the next event; `None` if the pre-synchronized time of any event is out of range.
     #[inline]
     fn take(
         &mut self,
@@ -386,7 +392,7 @@ impl<'a> Reading<'a> {
         Ok(None)
     }
 
-    /// Whether the file was as it had been, and all could be had on one clock.
+    /// Checks that the file has not changed, and that all pre-synchronized times were in range.
     fn finish(self) -> Result<(), StreamedError> {
         if let Some((_, why)) = self.far {
             return Err(FileError::content(&self.trace.path, why.to_string()).into());

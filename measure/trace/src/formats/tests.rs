@@ -1,4 +1,4 @@
-//! What holds for both formats.
+//! Tests of both formats.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ use downbeat_files::testing::Folder;
 
 pub(super) const TEXT: &str = include_str!("golden/all.dbt");
 pub(super) const BINARY: &[u8] = include_bytes!("golden/all-2.dbtb");
-/// As version 1 wrote it, without chunks.
+/// Trace as version 1 wrote it, without chunks.
 pub(super) const FLAT: &[u8] = include_bytes!("golden/all-1.dbtb");
 
-/// The same trace in a format, by way of a file.
+/// Converts a trace to a format, through a file.
 fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
     let folder = Folder::new();
     fs::create_dir_all(&folder.0).unwrap();
@@ -33,7 +33,7 @@ fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
 }
 
 #[test]
-fn both_formats_are_as_they_were() {
+fn both_formats_are_unchanged() {
     let text =
         |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
     assert_eq!(text(TEXT.as_bytes()), TEXT);
@@ -48,7 +48,7 @@ fn both_formats_are_as_they_were() {
 }
 
 #[test]
-fn bytes_are_as_documented() {
+fn binary_encoding_is_as_documented() {
     let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1\n0 99 note x\nend 2\n";
     let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
     let things: [&[u8]; 11] = [
@@ -69,9 +69,9 @@ fn bytes_are_as_documented() {
     assert_eq!(bytes, things.concat());
 }
 
-/// Threads that read different locations, and write chunks, find and write the same.
+/// Reading and copying chunks on several threads gives the same as reading the file in its order.
 #[test]
-fn chunks_are_read_and_copied_as_the_file_is_in_its_order() {
+fn chunks_are_processed_like_the_file_in_its_order() {
     for (seed, threads) in (0..6).zip([1, 3].into_iter().cycle()) {
         let program = SyntheticProgram {
             processes: 2,
@@ -167,7 +167,7 @@ fn a_file_is_read_as_a_trace() {
     assert_eq!(file.sessions[1][0][1].image, Timestamp::from_nanos(421));
 }
 
-/// With its times replaced by their places among those of their lines.
+/// Replaces all times of a text trace by a placeholder.
 fn without_times(text: &str) -> Vec<String> {
     let without = |line: &str| {
         let mut fields: Vec<&str> = line.split(' ').collect();
@@ -202,7 +202,7 @@ fn corrected(name: &str, bytes: &[u8], format: TraceFormat) -> Vec<u8> {
 
 #[test]
 fn a_correction_changes_nothing_but_times() {
-    // Line ends of both kinds, which are kept, too; also those of the first and the last line.
+    // Line ends of both kinds are preserved, also those of the first and the last line.
     for every in [1, 2, 3, 100] {
         let ends = |(i, line): (usize, &str)| {
             format!("{line}{}", if i % every == 0 { "\r\n" } else { "\n" })
@@ -216,7 +216,7 @@ fn a_correction_changes_nothing_but_times() {
 }
 
 #[test]
-fn a_correction_of_bytes_is_that_of_text() {
+fn a_correction_of_a_binary_trace_equals_that_of_text() {
     let text = corrected("a", TEXT.as_bytes(), TraceFormat::Text);
     assert_eq!(corrected("a", BINARY, TraceFormat::Text), text);
     let bytes = corrected("a", BINARY, TraceFormat::Binary);
@@ -225,7 +225,7 @@ fn a_correction_of_bytes_is_that_of_text() {
 }
 
 #[test]
-fn a_file_that_changes_while_it_is_corrected_is_no_longer_what_it_was() {
+fn a_file_that_changes_during_correction_is_an_error() {
     let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
     let file = TraceFile::read(&path, Matching::default()).unwrap();
     let mut times: Vec<Vec<Timestamp<Global>>> = file
@@ -261,7 +261,7 @@ fn a_file_that_changes_while_it_is_corrected_is_no_longer_what_it_was() {
     }
 }
 
-/// Items by numbers: `location` and so on are taken modulo how many there are.
+/// Random item; its numbers are taken modulo the number of valid values.
 #[derive(Clone, Debug)]
 struct Random {
     kind: u8,
@@ -386,7 +386,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_was_written_is_read(all in proptest::collection::vec(random(), 0..60)) {
+    fn written_items_are_read_back(all in proptest::collection::vec(random(), 0..60)) {
         let folder = Folder::new();
         fs::create_dir_all(&folder.0).unwrap();
         let mut written = vec![];
@@ -400,7 +400,7 @@ proptest! {
                     Item::Location { .. } | Item::Thread { .. } => counts[0] += 1,
                     Item::Communicator { .. } => counts[1] += 1,
                     Item::Region { .. } => counts[2] += 1,
-                    // The first one of a location has no other number than 0.
+                    // The first sample of a location can only be in session 0.
                     Item::Sample { session, .. } if shown.iter().any(|item: &String| item.starts_with("Sample")) => {
                         sessions = session;
                     }

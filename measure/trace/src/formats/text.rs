@@ -1,7 +1,7 @@
 //! Traces as lines of text.
 //!
-//! Every thing has one spelling: numbers without leading zeros, one blank between fields. So what is read and written
-//! again is the same to the byte.
+//! Everything has one spelling: numbers without leading zeros, one blank between fields. So reading
+//! and writing a trace reproduces it to the byte.
 
 use crate::Place;
 use downbeat_clock_core::Timestamp;
@@ -14,10 +14,10 @@ use downbeat_files::shown;
 pub(super) const MAGIC: &str = "# downbeat trace ";
 pub(super) const VERSION: &str = "1";
 
-/// A communicator of a million members fits.
+/// Maximum length of a line, enough for a communicator of a million members.
 pub(super) const LONGEST_LINE: usize = 1 << 23;
 
-/// What is left of a line.
+/// Unread rest of a line.
 struct Fields<'a> {
     rest: Option<&'a [u8]>,
 }
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| no(field, what))
     }
 
-    /// The place of a word among others.
+    /// Returns the index of the next field among `words`.
     fn one_of<'w>(
         &mut self,
         what: &str,
@@ -71,7 +71,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| no(field, what))
     }
 
-    /// All that is left, blanks and all.
+    /// Returns the rest of the line, including blanks.
     fn text(&mut self) -> Result<&'a str, String> {
         let rest = self.rest.take().ok_or("there is no name")?;
         core::str::from_utf8(rest).map_err(|_| "it is no UTF-8".to_owned())
@@ -88,7 +88,7 @@ fn no(field: &[u8], what: &str) -> String {
     format!("\"{}\" is not {what}", shown(field))
 }
 
-/// In its only spelling.
+/// Parses a number in its only valid spelling.
 #[inline]
 fn number(text: &[u8]) -> Option<u64> {
     let (number, rest) = whole(text)?;
@@ -105,7 +105,7 @@ fn signed(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// How many events there are, if this is the last line.
+/// Returns the number of events, if this is the last line.
 pub(super) fn end(line: &[u8]) -> Result<Option<u64>, String> {
     if !line.starts_with(b"end") {
         return Ok(None);
@@ -119,7 +119,7 @@ pub(super) fn end(line: &[u8]) -> Result<Option<u64>, String> {
     Ok(Some(events))
 }
 
-/// What a line says. `members` is memory for it.
+/// Parses a line. `members` is a buffer.
 pub(super) fn parse<'a>(
     line: &'a [u8],
     definitions: &Definitions,
@@ -202,7 +202,7 @@ pub(super) fn parse<'a>(
     Ok(item)
 }
 
-/// What is defined has the next number.
+/// Checks that a definition has the next number.
 fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String> {
     let found = fields.u32(what)?;
     if found == next {
@@ -270,7 +270,7 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
     Ok(what)
 }
 
-/// Adds the line of something that has been defined, without its end.
+/// Appends the line of an item that was checked, without its line end.
 pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &Definitions) {
     match *item {
         Item::Location {
@@ -376,7 +376,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             received,
         } => {
             words(to, "collective-end", &[communicator.into()]);
-            // What has been defined is among the kinds.
+            // The kind is known, because the event was checked before.
             text(to, kind_number(kind).map_or("", |kind| KINDS[kind].1));
             field(to, root.into());
             text(to, DATA[usize::from(sent) + 2 * usize::from(received)].1);
@@ -388,7 +388,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
     }
 }
 
-/// The line that comes last.
+/// Appends the last line.
 pub(super) fn write_end(to: &mut Vec<u8>, events: u64) {
     to.extend_from_slice(format!("end {events}").as_bytes());
 }
@@ -408,7 +408,8 @@ fn field(to: &mut Vec<u8>, number: i64) {
     digits(to, number);
 }
 
-/// The formatting of the standard library would take half of the time that writing a trace takes.
+/// Appends a decimal number. The formatting of the standard library would take half of the time of
+/// writing a trace.
 fn digits(to: &mut Vec<u8>, number: i64) {
     let mut buffer = [0; 20];
     let (mut at, mut rest) = (buffer.len(), number.unsigned_abs());

@@ -1,4 +1,4 @@
-//! Writing a trace, one thing at a time, to a file that appears when it is complete.
+//! Item-by-item writer of traces, to a file that appears when it is complete.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::text;
 use downbeat_files::FileError;
 use downbeat_files::{CHUNK, NewFile};
 
-/// Writes a trace, one thing at a time. The file is there when [`finish`](Self::finish) returns, and what was there
-/// before is so until then.
+/// Writes a trace item by item. The file appears when [`finish`](Self::finish) returns; until then,
+/// an earlier file of the same name is unchanged.
 #[derive(Debug)]
 pub struct TraceWriter {
     format: TraceFormat,
@@ -25,12 +25,12 @@ impl TraceWriter {
     /// Begins a trace that will be at `path`.
     ///
     /// # Errors
-    /// When no file can be made there, or what is there is something else than a file.
+    /// If no file can be created there, or something other than a regular file is there.
     pub fn create(path: &Path, format: TraceFormat) -> Result<Self, FileError> {
         Self::create_line(path, format, false)
     }
 
-    /// The same, with a first line that ends as on Windows.
+    /// Begins a trace whose first line ends with CR LF on request.
     pub(super) fn create_line(
         path: &Path,
         format: TraceFormat,
@@ -59,15 +59,16 @@ impl TraceWriter {
         })
     }
 
-    /// Writes what comes next.
+    /// Writes the next item.
     ///
     /// # Errors
-    /// When it cannot be written, or cannot come next: it names something that there is not, say.
+    /// If it cannot be written, or is not valid here, for example because it refers to something
+    /// undefined.
     pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         self.write_line(item, false)
     }
 
-    /// The same, with a line end as on Windows.
+    /// Writes the next item, with CR LF as its line end on request.
     pub(super) fn write_line(
         &mut self,
         item: &Item<'_>,
@@ -89,15 +90,15 @@ impl TraceWriter {
         }
     }
 
-    /// Ends the trace, and replaces what was at its place.
+    /// Ends the trace, and moves the file to its path.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(self) -> Result<(), FileError> {
         self.finish_line(false)
     }
 
-    /// The same, with a line end as on Windows.
+    /// Ends the trace, with CR LF as its last line end on request.
     pub(super) fn finish_line(mut self, windows_end: bool) -> Result<(), FileError> {
         match self.format {
             TraceFormat::Text => {

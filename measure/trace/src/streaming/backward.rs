@@ -11,47 +11,47 @@ use super::super::{CollectiveKind, Gradient, Latencies, Pattern};
 use super::gate::Gate;
 use super::{Census, Link, Operation, Record};
 
-/// Moves what came before jumps, too. It takes records from the last to the first, and holds those that a jump may still
-/// move.
+/// Does backward amortization. It takes records from the last to the first, and holds those that a
+/// jump may still move.
 #[derive(Debug)]
 pub struct StreamedBackward<'a> {
     census: &'a Census,
     latencies: Latencies,
-    /// Nothing is moved without one.
+    /// Without a gradient, no event is moved.
     gradient: Option<Gradient>,
-    /// Which event comes next, plus one.
+    /// Index of the next event, plus one.
     next: u64,
-    /// When messages were received whose sends have not come yet, and where.
+    /// Receive times and locations of messages whose sends have not come yet.
     received: FxHashMap<u64, (i64, u32)>,
     left: FxHashMap<u64, Left>,
-    /// Of all locations, from the last event to the first; that begins with a jump.
+    /// For all locations, the held events from the last to the first; the first of them is a jump.
     held: Vec<VecDeque<Held>>,
     hull: Hull,
 }
 
-/// A collective operation of which members have left.
+/// Collective operation of which members have left.
 #[derive(Debug)]
 struct Left {
     kind: CollectiveKind,
     root: u32,
-    /// Exits, by ranks from the last to the first, in time that goes back.
+    /// Exits by reversed ranks, in reversed time.
     gate: Gate,
-    /// Members that gave nothing.
+    /// Members that contributed no data.
     silent: Vec<bool>,
 }
 
-/// An event that may still be moved.
+/// Event that may still be moved.
 #[derive(Debug)]
 struct Held {
     event: u64,
     time: Timestamp<Global>,
     jump: i64,
-    /// How late it may become.
+    /// Latest time to which it may be moved.
     limit: Option<i64>,
 }
 
 impl<'a> StreamedBackward<'a> {
-    /// After the last event; without a gradient, nothing is moved.
+    /// Returns the state after the last event; without a gradient, no event is moved.
     pub fn new(census: &'a Census, latencies: Latencies, gradient: Option<Gradient>) -> Self {
         let (received, left) = (FxHashMap::default(), FxHashMap::default());
         let held = census.ids().map(|_| VecDeque::new()).collect();
@@ -67,8 +67,9 @@ impl<'a> StreamedBackward<'a> {
         }
     }
 
-    /// The record before those that came so far. `put` is told of final times: those of which event of the stream, counted
-    /// from 0, and when it is. Most come in the order of records, but events that are held come later.
+    /// Takes the record before those taken so far. `put` receives the index of an event in the
+    /// stream, counted from 0, and its final time. Most events come in the order of records; held
+    /// ones come later.
     ///
     /// # Errors
     /// Those of `put`.
@@ -97,7 +98,7 @@ impl<'a> StreamedBackward<'a> {
         settle(held, &mut self.hull, gradient, false, &mut put)
     }
 
-    /// There are no more records.
+    /// Ends the pass after the last record.
     ///
     /// # Errors
     /// Those of `put`.
@@ -113,7 +114,7 @@ impl<'a> StreamedBackward<'a> {
             .try_for_each(|held| settle(held, &mut self.hull, gradient, true, &mut put))
     }
 
-    /// How late an event may become; `None` if nobody receives from it.
+    /// Returns the latest time of an event; `None` if no other event depends on it.
     fn limit(&mut self, record: &Record) -> Option<i64> {
         let Record {
             location,
@@ -171,14 +172,14 @@ impl<'a> StreamedBackward<'a> {
         if silent[of.rank as usize] || !sends(*kind, *root, of.rank) {
             return None;
         }
-        // Seen from the end of time, the first exit is the last, and its message goes the other way.
+        // In reversed time, the first exit is the last, and messages go the other way.
         let before = (kind.pattern() == Pattern::ToLater).then(|| mirrored(of));
         let to = (self.census.site(location), &self.latencies);
         let reach = gate.reach_of_those_there(before, to, |location| self.census.site(location));
         Some(reach.saturating_neg())
     }
 
-    /// Before its first event, there is nothing of an operation.
+    /// Drops an operation at its first event.
     fn forget(&mut self, of: Operation) {
         if of.is_first {
             self.left.remove(&of.number);
@@ -186,13 +187,13 @@ impl<'a> StreamedBackward<'a> {
     }
 }
 
-/// The rank, seen from the last.
+/// Returns the rank, counted from the last.
 const fn mirrored(of: Operation) -> u32 {
     of.members - 1 - of.rank
 }
 
-/// Amortizes jumps as far as all events of their intervals are there; `is_whole`, if there are no others. Those that no
-/// jump is left to move are handed out.
+/// Amortizes the jumps whose intervals are complete; with `is_whole`, all of them. Hands out the
+/// events that no remaining jump can move.
 fn settle<E>(
     held: &mut VecDeque<Held>,
     hull: &mut Hull,

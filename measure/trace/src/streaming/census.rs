@@ -1,4 +1,4 @@
-//! What must be known of a stream before its events can be corrected one by one.
+//! Data about a stream that must be known before its events can be corrected one by one.
 
 use core::fmt;
 
@@ -9,13 +9,13 @@ use super::super::latencies::Site;
 use super::super::teams::{Track, sends};
 use super::super::{CollectiveKind, EventId, LeftOut, LocationId, Place, TraceError};
 
-/// Why a stream cannot be corrected.
+/// Error of the correction of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The events are no trace, in whatever order.
+    /// The events are not a valid trace in any order.
     Trace(TraceError),
-    /// What the event waits for comes later in the stream.
+    /// The event waits for another one that comes later in the stream.
     Disorder(EventId),
 }
 
@@ -41,20 +41,20 @@ impl From<TraceError> for StreamError {
     }
 }
 
-/// Which of the operations of a team: the team, the track, and its number there.
+/// Operation of a team: the team, the track, and the index there.
 pub(super) type Which = (u32, Track, u32);
 
-/// A collective operation, and who takes part in it.
+/// Collective operation, and its number of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub(crate) number: u64,
     pub(crate) members: u32,
     pub(crate) rank: u32,
-    /// Where a census knows of it; nothing, after it was in a record.
+    /// Key in the census; `None` after it was in a record.
     pub(super) which: Option<Which>,
-    /// Whether this is the first event of the operation.
+    /// True for the first event of the operation.
     pub(super) is_first: bool,
-    /// Whether it is the last.
+    /// True for the last event of the operation.
     pub(crate) is_last: bool,
 }
 
@@ -62,42 +62,43 @@ pub(crate) struct Operation {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) begun: u32,
-    /// How many every member has entered, and left; nothing as long as there are none.
+    /// Numbers of operations that every member has entered and left; empty before the first one.
     pub(super) members: Vec<(u32, u32)>,
 }
 
-/// What there is in a stream: locations, what events of them there are, and what of collective operations can be known
-/// only at their ends.
+/// Contents of a stream: its locations, the numbers of their events, and the properties of
+/// collective operations that are known only at their ends.
 ///
-/// It takes 8 bytes for every member of a communicator, and some more for each that gave no data in a collective operation
-/// where others waited for data.
+/// It takes 8 bytes for every member of a communicator, and some more for each member that
+/// contributed no data to a collective operation in which others waited for data.
 #[derive(Debug)]
 pub struct Census {
-    /// Without events.
+    /// Locations, communicators and teams.
     pub(super) definitions: Definitions,
-    /// Of all teams, for their tracks: how many operations every member enters and leaves.
+    /// For all teams, by track: numbers of operations that every member enters and leaves.
     pub(super) counts: Vec<[Counts; 3]>,
-    /// Members that gave no data: the operation, and the rank.
+    /// Members that contributed no data: the operation, and the rank.
     pub(super) withheld: FxHashSet<(u64, u32)>,
-    /// How many messages every location receives; nothing, for the last ones, if none.
+    /// Number of messages that every location receives; the last locations are omitted if they
+    /// receive none.
     pub(super) received: Vec<u64>,
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
-    /// How many messages.
+    /// Number of messages.
     pub messages: u64,
-    /// How many collective operations.
+    /// Number of collective operations.
     pub collectives: u64,
-    /// What has no partner; nothing, unless the builder was lenient.
+    /// Numbers of incomplete messages and operations; zero unless the builder was lenient.
     pub left_out: LeftOut,
 }
 
 impl Census {
-    /// Where all locations are.
+    /// Returns the places of all locations.
     pub fn places(&self) -> Vec<Place> {
         self.definitions.places.clone()
     }
 
-    /// The numbers of all locations.
+    /// Returns the ids of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         (0..self.definitions.places.len() as u32).map(LocationId)
     }
@@ -109,14 +110,14 @@ impl Census {
         }
     }
 
-    /// How many operations a member enters and leaves.
+    /// Returns the numbers of operations that each member enters and leaves.
     fn of(&self, (team, track, _): Which) -> &[(u32, u32)] {
         self.counts
             .get(team as usize)
             .map_or(&[], |tracks| &tracks[track as usize].members)
     }
 
-    /// How many events an operation has.
+    /// Returns the number of events of an operation.
     pub(super) fn events_of(&self, which: Which) -> u32 {
         let has = |count: &u32| u32::from(*count > which.2);
         self.of(which)
@@ -125,12 +126,13 @@ impl Census {
             .sum()
     }
 
-    /// Whether threads are started there at all.
+    /// Returns true if the operation has a fork.
     pub(super) fn is_forked(&self, which: Which) -> bool {
         self.of(which).iter().any(|(entered, _)| *entered > which.2)
     }
 
-    /// Whether exits of a collective operation wait for the enter of the member of this rank.
+    /// Returns true if exits of a collective operation wait for the enter of the member of this
+    /// rank.
     pub(super) fn counts(&self, of: Operation, kind: CollectiveKind, root: u32, rank: u32) -> bool {
         let enters = |which| {
             self.of(which)

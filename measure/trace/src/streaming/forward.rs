@@ -9,25 +9,26 @@ use super::super::{ControlledLogicalClock, Latencies, Pass, Pattern};
 use super::gate::Gate;
 use super::{Census, Link, Linked, Record, StreamError};
 
-/// Moves events of a stream forward, and those after them: one pass.
+/// Makes one forward pass over the events of a stream.
 #[derive(Debug)]
 pub struct StreamedForward<'a> {
     census: &'a Census,
     rule: ClockRule,
     latencies: Latencies,
     clocks: Vec<Option<LogicalClock<Global>>>,
-    /// When messages under way were sent, and where.
+    /// Send times and locations of messages under way.
     sent: FxHashMap<u64, (i64, u32)>,
     gates: FxHashMap<u64, Gate>,
     error: Duration,
-    /// How many receives and exits were moved beyond what events before them were.
+    /// Number of receives and exits that were too early even after the events before them had been
+    /// moved.
     pub jumps: u64,
-    /// How many there were.
+    /// Number of receives, and of exits that wait for other members.
     pub arrivals: u64,
 }
 
 impl<'a> StreamedForward<'a> {
-    /// Before the first event.
+    /// Returns the state before the first event.
     pub fn new(census: &'a Census, rule: ClockRule, latencies: Latencies) -> Self {
         let clocks = vec![None; census.ids().len()];
         let (sent, gates) = (FxHashMap::default(), FxHashMap::default());
@@ -44,10 +45,10 @@ impl<'a> StreamedForward<'a> {
         }
     }
 
-    /// The next event, which was measured at `time`.
+    /// Corrects the next event, which was measured at `time`.
     ///
     /// # Errors
-    /// When something that it waits for has not come.
+    /// If an event that it waits for has not come.
     #[inline]
     pub fn take(&mut self, event: Linked, time: Timestamp<Global>) -> Result<Record, StreamError> {
         let location = event.id.location.0;
@@ -114,7 +115,7 @@ impl<'a> StreamedForward<'a> {
         Ok(record)
     }
 
-    /// What the pass was like.
+    /// Returns a summary of the pass.
     pub fn finish(self) -> Pass {
         Pass {
             control: self.rule.control,
@@ -124,8 +125,8 @@ impl<'a> StreamedForward<'a> {
 }
 
 impl ControlledLogicalClock {
-    /// Goes over a stream as often as [`correct`](Self::correct) does: `run` does it once, with a [`StreamedForward`] of
-    /// the rule that it is given. Of what it leaves behind, the last counts.
+    /// Makes as many passes over a stream as [`correct`](Self::correct) does: `run` makes one, with
+    /// a [`StreamedForward`] for the rule that it is given. The results of the last call count.
     ///
     /// # Errors
     /// Those of `run`.

@@ -1,18 +1,20 @@
-//! Who of a collective operation comes when, and when another member can: in either direction of time.
+//! Order of the members of a collective operation, and the earliest time at which each can leave,
+//! in either direction of time.
 
 use super::super::extremes::{Extremes, NEVER};
 use super::super::latencies::{Latencies, Site};
 
-/// Times of one end of a collective operation, by the ranks of its members, for those who need them at the other end.
+/// Times at one end of a collective operation, by the ranks of its members, for the members at the
+/// other end.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// The times, and the locations.
+    /// Times and locations of the ranks that have come.
     there: Vec<(i64, u32)>,
-    /// What counts of those ranks that were looked at.
+    /// Extremes of the processed ranks.
     seen: Extremes,
-    /// As it was before each of them.
+    /// Extremes before each of them.
     before: Vec<Extremes>,
-    /// Ranks from here on were not looked at.
+    /// First rank that is not processed.
     next: usize,
 }
 
@@ -26,12 +28,12 @@ impl Gate {
         }
     }
 
-    /// The member of this rank comes.
+    /// Adds the member of this rank.
     pub(super) fn add(&mut self, rank: u32, time: i64, location: u32) {
         self.there[rank as usize] = (time, location);
     }
 
-    /// The same, where all are there that count.
+    /// Returns the arrival time if all ranks that count have come.
     pub(super) fn reach_of_those_there(
         &mut self,
         before: Option<u32>,
@@ -42,8 +44,9 @@ impl Gate {
             .unwrap_or(NEVER)
     }
 
-    /// When what others gave reaches a member: all of them, or only those before a rank; `None` if one is not there that
-    /// counts. Who counts is known, or else it is those who are there.
+    /// Returns when the data of others reach a member: of all others, or only of lower ranks;
+    /// `None` if a rank that counts has not come. Without given ranks that count, those that have
+    /// come count.
     pub(super) fn reach(
         &mut self,
         before: Option<u32>,
@@ -66,7 +69,7 @@ impl Gate {
             }
             self.next += 1;
         }
-        // With nobody before the next one, what was seen is what is before it.
+        // If no further rank comes before the next one, all processed ranks are before it.
         let seen = before
             .and_then(|rank| self.before.get(rank as usize))
             .unwrap_or(&self.seen);

@@ -1,4 +1,4 @@
-//! The smallest latencies that the messages of a stream seem to have.
+//! Minimum apparent latencies of the messages of a stream.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +9,30 @@ use super::super::latencies::round_trips::{Arrival, EndpointPair, RoundTrips};
 use super::super::{EventId, Latencies};
 use super::{Census, Link, Linked};
 
-/// Messages of a pair, in order; and which way they go.
+/// Messages of a pair, in order, with their directions.
 type Held = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
 
-/// [`Latencies::measured`], of a stream.
+/// Computes [`Latencies::measured`] of a stream.
 ///
-/// Messages of two processes are needed in the order in which clocks say that they were received. So each is held until
-/// the clocks of all who receive there are past that.
+/// Messages of two processes are needed in the order of their measured receive times. So each
+/// message is held until the clocks of all receiving locations have passed that time.
 #[derive(Debug)]
 pub struct StreamedLatencies<'a> {
     census: &'a Census,
     sent: FxHashMap<u64, (u32, Timestamp<Global>)>,
-    /// When the last event of every location was.
+    /// Time of the last event of every location.
     last: Vec<Option<Timestamp<Global>>>,
-    /// How many messages every location will still receive.
+    /// Number of messages that every location will still receive.
     missing: Vec<u64>,
-    /// All locations that receive, by their processes.
+    /// All locations that receive messages, by their processes.
     receivers: FxHashMap<u32, Vec<u32>>,
-    /// What is held.
+    /// Held messages.
     held: FxHashMap<EndpointPair, Held>,
     trips: RoundTrips,
 }
 
 impl<'a> StreamedLatencies<'a> {
-    /// Of no messages yet.
+    /// Returns the state before the first event.
     pub fn new(census: &'a Census) -> Self {
         let mut receivers = FxHashMap::<_, Vec<u32>>::default();
         for location in (0..)
@@ -56,7 +56,7 @@ impl<'a> StreamedLatencies<'a> {
         }
     }
 
-    /// The next event, and when it was.
+    /// Takes the next event and its time.
     pub fn take(&mut self, event: Linked, time: Timestamp<Global>) {
         let location = event.id.location.0;
         let before = self.last[location as usize].replace(time);
@@ -94,7 +94,8 @@ impl<'a> StreamedLatencies<'a> {
         }
     }
 
-    /// Before what time nothing will be received any more; `None` if nothing will be at all.
+    /// Returns the time before which no more messages will be received; `None` if none will be
+    /// received at all.
     fn bound(&self, pair: EndpointPair) -> Option<Timestamp<Global>> {
         let bound = |locations: &[u32]| {
             let receive = locations
@@ -117,7 +118,7 @@ impl<'a> StreamedLatencies<'a> {
         bounds.into_iter().flatten().min()
     }
 
-    /// After the last event: whether all events are to come once more.
+    /// Ends a pass; returns true if another pass over all events is needed.
     pub fn has_another_pass(&mut self) -> bool {
         for (pair, held) in self.held.drain() {
             held.into_values()
@@ -129,7 +130,7 @@ impl<'a> StreamedLatencies<'a> {
         self.trips.has_another_pass()
     }
 
-    /// After the last pass.
+    /// Returns the latencies after the last pass.
     pub fn finish(self) -> Latencies {
         Latencies::from_levels(self.trips.least())
     }

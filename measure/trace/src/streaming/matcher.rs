@@ -1,4 +1,4 @@
-//! Which events of a stream belong together: what a builder finds out of a whole trace.
+//! Matching of the events of a stream, as a builder does it for a whole trace.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use super::super::trace::Instance;
 use super::super::{Action, CollectiveKind, EventId, LocationId, TraceError};
 use super::census::{Census, Counts, Operation, StreamError, Which};
 
-/// A channel of messages: the sending process, and its end.
+/// Channel of messages: the sending process, and its end.
 type Channel = (u32, ChannelEnd);
 
-/// An event of a stream, and what others have to do with it.
+/// Event of a stream, with its link to other events.
 #[derive(Clone, Copy, Debug)]
 pub struct Linked {
-    /// Which event it is.
+    /// Id of the event.
     pub id: EventId,
     pub(crate) link: Link,
 }
 
-/// What others have to do with an event. Messages and operations are counted from 0.
+/// Link of an event to others. Messages and operations are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Nothing,
@@ -43,26 +43,26 @@ pub(crate) enum Link {
     },
 }
 
-/// An operation that is not over.
+/// Operation that is not complete.
 #[derive(Debug)]
 pub(super) struct Ongoing {
     number: u64,
     pub(super) instance: Instance,
     pub(super) progress: Progress,
-    /// The enters of all members.
+    /// Enters of all members.
     pub(super) enters: Vec<Option<EventId>>,
-    /// Members that gave no data where that matters.
+    /// Members that contributed no data to an operation that passes it on.
     silent: Vec<u32>,
-    /// Whether an exit waits for anybody.
+    /// True if an exit waits for other members.
     is_awaited: bool,
-    /// How many events are still to come, if that is known.
+    /// Number of events still to come, if known.
     missing: u32,
 }
 
-/// All that is under way.
+/// Messages under way and unfinished operations.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// How many events every location has had.
+    /// Number of events of every location so far.
     pub(super) events: Vec<u32>,
     sent: FxHashMap<Channel, VecDeque<(u64, EventId)>>,
     /// Receives whose sends have not come, or never come.
@@ -70,14 +70,13 @@ pub(super) struct Links {
     pub(super) messages: u64,
     pub(super) ongoing: FxHashMap<Which, Ongoing>,
     pub(super) operations: u64,
-    /// The last operation that came to its end.
+    /// Operation that was completed last.
     pub(super) over: Option<Ongoing>,
-    /// Of all teams, for their tracks.
+    /// For all teams, by track.
     pub(super) counts: Vec<[Counts; 3]>,
 }
 
-/// Says of every event of a stream, in the order in which a [`Survey`](super::Survey) saw them, what others have to do
-/// with it.
+/// Links the events of a stream, in the order in which a [`Survey`](super::Survey) took them.
 #[derive(Debug)]
 pub struct Matcher<'a> {
     census: &'a Census,
@@ -85,7 +84,7 @@ pub struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// Before the first event.
+    /// Returns the state before the first event.
     pub fn new(census: &'a Census) -> Self {
         Self {
             census,
@@ -93,10 +92,10 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The next event.
+    /// Links the next event.
     ///
     /// # Errors
-    /// When it is not one that the census knows.
+    /// If the event is not in the census.
     #[inline]
     pub fn link(&mut self, location: LocationId, action: Action) -> Result<Linked, StreamError> {
         let id = self.links.next(location)?;
@@ -108,7 +107,7 @@ impl<'a> Matcher<'a> {
 }
 
 impl Links {
-    /// The number of the next event of a location.
+    /// Returns the id of the next event of a location.
     #[inline]
     pub(super) fn next(&mut self, location: LocationId) -> Result<EventId, TraceError> {
         if self.events.len() <= location.index() {
@@ -191,7 +190,7 @@ impl Links {
         }
     }
 
-    /// Sends whose receives have not come.
+    /// Returns sends whose receives have not come.
     pub(super) fn sent(&self) -> impl Iterator<Item = EventId> + '_ {
         self.sent.values().flatten().map(|(_, event)| *event)
     }
@@ -216,7 +215,7 @@ impl Links {
         }
         let index = if enters { entered } else { left };
         if enters && left > index {
-            // A thread ends after it was waited for: by itself.
+            // A thread ends after the join, on its own.
             return Err(StreamError::Disorder(event));
         }
         let which = (seat.team, track, index);
@@ -228,7 +227,8 @@ impl Links {
             &mut self.counts[seat.team as usize][track as usize].members[seat.rank as usize];
         *(if enters { &mut counts.0 } else { &mut counts.1 }) += 1;
         let Some(ongoing) = self.ongoing.get_mut(&which) else {
-            // It seemed to be over. A thread may begin or end beside those that were waited for; but nobody says anything new.
+            // The operation was taken for complete. Threads may begin or end in addition to those
+            // that were waited for, but they make no new statement.
             return if says.is_none() {
                 Ok(Link::Nothing)
             } else {
@@ -257,7 +257,7 @@ impl Links {
                 sends,
                 receives,
             },
-            // A thread begins that nobody started, or not yet.
+            // A thread begins without a fork, or before it.
             Some(_) if census.is_some_and(|census| census.is_forked(which)) => {
                 return Err(StreamError::Disorder(event));
             }
@@ -269,7 +269,8 @@ impl Links {
         Ok(link)
     }
 
-    /// How many operations a track has had, and how many of them a member has entered and left.
+    /// Returns the number of operations of a track, and the numbers that a member has entered and
+    /// left.
     fn counts(&mut self, seat: Seat, track: Track, members: u32) -> (u32, (u32, u32)) {
         let team = seat.team as usize;
         if self.counts.len() <= team {
@@ -304,7 +305,7 @@ impl Links {
         self.ongoing.insert(which, ongoing);
     }
 
-    /// Whether all members have taken part, as far as one can know.
+    /// Returns true if all members have taken part, as far as can be known.
     fn is_over(&self, which: Which) -> bool {
         let Some(Ongoing {
             instance, progress, ..
@@ -328,7 +329,8 @@ impl Links {
 }
 
 impl Ongoing {
-    /// One more event: of an exit, whether its member is a logical sender, and a logical receiver.
+    /// Takes one more event. Returns, for an exit, two flags for its member: logical sender, and
+    /// logical receiver.
     fn take(
         &mut self,
         part: Participation,
@@ -350,7 +352,7 @@ impl Ongoing {
             return Ok(None);
         }
         if track == Track::Collective && own.is_none_or(|enter| enter.location != event.location) {
-            // Another thread of the process entered.
+            // Another thread of the process has entered.
             return Err(TraceError::NotEntered(event));
         }
         self.progress.exits += 1;
@@ -362,7 +364,7 @@ impl Ongoing {
         Ok(Some(roles))
     }
 
-    /// Members that gave no data to those who waited for it.
+    /// Returns the members that contributed no data although others waited for it.
     pub(super) fn withheld(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let silent = self.silent.iter().filter(|_| self.is_awaited);
         silent.map(|rank| (self.number, *rank))

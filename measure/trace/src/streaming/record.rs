@@ -1,11 +1,12 @@
-//! What forward amortization leaves to backward amortization: one record for each event, as a few words.
+//! Data that forward amortization passes to backward amortization: one record for each event,
+//! encoded as a few integers.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::CollectiveKind;
 use super::{Link, Operation};
 
-/// What became of an event on the way forward.
+/// State of an event after forward amortization.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub(super) location: u32,
@@ -14,7 +15,7 @@ pub struct Record {
     pub(super) link: Link,
 }
 
-/// What the last word has beside the location.
+/// Bits of the last integer besides the location.
 mod role {
     pub(super) const NOTHING: u64 = 0;
     pub(super) const SEND: u64 = 1;
@@ -24,17 +25,18 @@ mod role {
 }
 
 impl Record {
-    /// When the event is after forward amortization.
+    /// Returns the time of the event after forward amortization.
     pub fn time(&self) -> Timestamp<Global> {
         Timestamp::from_nanos(self.time)
     }
 
-    /// By how much it had to be moved forward beyond what the event before it was.
+    /// Returns the distance by which the event was too early even after those before it had been
+    /// moved.
     pub fn jump(&self) -> Duration {
         Duration::from_nanos(self.jump)
     }
 
-    /// Adds it to the top of a stack of words: two, or up to six where others have to do with it.
+    /// Pushes the record to a stack of integers: two, or up to six if the event has a link.
     pub fn push_to(&self, mut push: impl FnMut(u64)) {
         push(self.time as u64);
         let last = match self.link {
@@ -70,7 +72,8 @@ impl Record {
         push(last | u64::from(self.location) << 32);
     }
 
-    /// Takes it from there: `pop` takes one word. `None` where there is none, or what is there is no record.
+    /// Pops a record from a stack; `pop` takes one integer. `None` if the stack is empty or has no
+    /// valid record on top.
     pub fn pop_from<E>(mut pop: impl FnMut() -> Result<Option<u64>, E>) -> Result<Option<Self>, E> {
         let Some(last) = pop()? else { return Ok(None) };
         let mut next = || Ok(pop()?.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The first pass over a stream.
+//! First pass over a stream.
 
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashSet;
@@ -8,9 +8,9 @@ use super::super::{Action, EventId, LeftOut, LocationId, TraceBuilder, TraceErro
 use super::census::{Census, StreamError};
 use super::matcher::{Link, Links, Ongoing};
 
-/// Looks at all events of a stream once, as a [`TraceBuilder`] does; but it does not keep them.
+/// Checks all events of a stream once, as a [`TraceBuilder`] does, but without keeping them.
 ///
-/// Locations and communicators are added to a builder, which is asked for them.
+/// Locations and communicators are added to a builder, which is passed to the methods.
 #[derive(Debug, Default)]
 pub struct Survey {
     links: Links,
@@ -21,10 +21,10 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// The next event; `builder` has the locations and communicators that it names.
+    /// Takes the next event; `builder` has the locations and communicators that it refers to.
     ///
     /// # Errors
-    /// As of [`TraceBuilder::push`], and when a message is received before it comes.
+    /// As [`TraceBuilder::push`], and if a message is received before it is sent in the stream.
     pub fn push(
         &mut self,
         builder: &TraceBuilder,
@@ -54,10 +54,11 @@ impl Survey {
         Ok(())
     }
 
-    /// All that there is; `builder` has the locations and communicators that the events named.
+    /// Returns the census; `builder` has the locations and communicators that the events referred
+    /// to.
     ///
     /// # Errors
-    /// As of [`TraceBuilder::finish`].
+    /// As [`TraceBuilder::finish`].
     pub fn finish(mut self, builder: TraceBuilder) -> Result<Census, StreamError> {
         let definitions = builder.definitions;
         let lenient = definitions.matching.lenient;

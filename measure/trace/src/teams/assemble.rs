@@ -1,4 +1,4 @@
-//! Operations put together from the parts of their members, also where some are missing.
+//! Assembles operations from the events of their members, also if some are missing.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::events::Columns;
 use crate::trace::{Instance, LeftOut, Location, NONE, Slot};
 use crate::{EventId, LocationId, TraceError};
 
-/// An operation: its team, its track, and its index there.
+/// Identifies an operation: its team, its track, and its index there.
 pub(crate) type OperationKey = [u32; 3];
 
-/// The operations of a team on one track.
+/// Operations of a team on one track.
 #[derive(Debug)]
 pub(crate) struct Operations {
     /// Numbers of operations that each member entered and left.
     pub(crate) counts: Vec<(u32, u32)>,
     pub(crate) summaries: Vec<Summary>,
-    /// Parts of the members whose events are known here, by their ranks.
+    /// Columns of the members whose events are known here, by their ranks.
     columns: Vec<(u32, Column)>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Operations {
 #[derive(Debug)]
 pub(crate) struct Tracks(pub(crate) BTreeMap<(u32, Track), Operations>);
 
-/// The operations of a trace, in the order of their first events, and their members.
+/// Operations of a trace, in the order of their first events, and their members.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) instances: Vec<Instance>,
@@ -35,7 +35,7 @@ pub(crate) struct Assembled {
 }
 
 impl Operations {
-    /// Nothing yet, of a team with so many members.
+    /// Returns the empty state of a team with this number of members.
     pub(crate) fn new(members: usize) -> Self {
         Self {
             counts: vec![(0, 0); members],
@@ -53,7 +53,8 @@ impl Operations {
         self.columns.push((rank, column));
     }
 
-    /// Adds what other members say of the operation of this index, which is known or the next one.
+    /// Adds the summary of other members for the operation of this index, which exists or is the
+    /// next one.
     pub(crate) fn merge(&mut self, index: u32, summary: &Summary) {
         match self.summaries.get_mut(index as usize) {
             Some(known) => known.merge(summary),
@@ -63,7 +64,7 @@ impl Operations {
 }
 
 impl Tracks {
-    /// The operations of members of some processes.
+    /// Collects the operations of the members of some processes.
     pub(crate) fn new(
         definitions: &Definitions,
         processes: impl IntoIterator<Item = Columns>,
@@ -82,14 +83,16 @@ impl Tracks {
         Self(tracks)
     }
 
-    /// The first event that states another kind or root than one before it: its position, and the error.
+    /// Returns the position and the error of the first event that states another kind or root than
+    /// an earlier one.
     pub(crate) fn first_disagreement(&self) -> Option<(u64, TraceError)> {
         let all = self.0.values().flat_map(|operations| &operations.summaries);
         all.filter_map(Summary::disagreement)
             .min_by_key(|(position, _)| *position)
     }
 
-    /// The first operation that is incomplete, and its error; none, if only the rank that has its events can tell.
+    /// Returns the first incomplete operation and its error; no error if only the rank that has its
+    /// events can determine it.
     pub(crate) fn first_incomplete(
         &self,
         definitions: &Definitions,
@@ -110,8 +113,8 @@ impl Tracks {
         None
     }
 
-    /// Puts the operations together, and makes the best of those that are incomplete. Of a team whose members are `kept`
-    /// in part, only these have slots, and all of them do.
+    /// Assembles the operations, as far as possible also incomplete ones. Of a team whose members
+    /// are partly in `kept`, only these have slots, and all of them do.
     pub(crate) fn assemble(
         self,
         definitions: &Definitions,
@@ -153,7 +156,7 @@ impl Tracks {
 }
 
 impl Operations {
-    /// The enter of a member, if its event is known here.
+    /// Returns the enter of a member, if its event is known here.
     fn enter(&self, rank: usize, index: u32, locations: &[Location]) -> Option<EventId> {
         let (_, column) = self.columns.iter().find(|(of, _)| *of as usize == rank)?;
         let MemberOperation {
@@ -173,7 +176,7 @@ impl Operations {
             .sum()
     }
 
-    /// The parts of all members that took part in an operation, by their ranks.
+    /// Returns the events of all members that took part in an operation, by their ranks.
     fn parts_of(&self, index: usize) -> Vec<(u32, MemberOperation)> {
         let part = |column: &Column| column.operations.get(index).copied();
         let parts = self
@@ -195,7 +198,7 @@ impl From<&Summary> for Progress {
     }
 }
 
-/// An operation that is put together.
+/// Operation that is being assembled.
 struct Assembling<'a> {
     members: &'a [u32],
     kept: Option<&'a [u32]>,
@@ -252,7 +255,7 @@ impl Assembling<'_> {
             to.slots.push(slot);
         }
         if !is_complete {
-            // Counted once: where its first member is.
+            // Counted once: on the rank of the first member.
             let is_counted = self.kept.is_none_or(|kept| kept.first() == Some(&0));
             left_out.collectives += u64::from(is_counted);
         }

@@ -1,27 +1,30 @@
-//! What the members known so far say of one operation; summaries of different members can be merged in any order.
+//! Summary of the known events of one operation; summaries of different members can be merged in
+//! any order.
 
 use super::{MemberOperation, disagreement};
 use crate::trace::Instance;
 use crate::{CollectiveKind, EventId, TraceError};
 
-/// A statement of a kind and root: the position of its event in the whole trace, the event, and both.
+/// Statement of a kind and root: the position of its event in the whole trace, the event, the kind
+/// and the root.
 pub(crate) type Stated = (u64, EventId, CollectiveKind, u32);
 
-/// The events of some members in one operation.
+/// Summary of the events of some members in one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// The first event, and its position in the whole trace.
+    /// First event, and its position in the whole trace.
     pub(crate) first: (u64, EventId),
-    /// The first statement of the kind and root.
+    /// First statement of the kind and root.
     pub(crate) stated: Option<Stated>,
-    /// The first statement that disagrees with it.
+    /// First statement that disagrees with it.
     pub(crate) conflict: Option<Stated>,
     pub(crate) enters: u32,
     pub(crate) exits: u32,
 }
 
 impl Summary {
-    /// Of the part of one member, which has entered so many operations and left so many.
+    /// Returns the summary for one member, given the numbers of operations that it entered and
+    /// left.
     pub(super) fn of_member(
         part: &MemberOperation,
         index: u32,
@@ -62,13 +65,14 @@ impl Summary {
             .min_by_key(|stated| stated.0);
     }
 
-    /// The position of the first statement that disagrees with one before it, and the error.
+    /// Returns the position of the first statement that disagrees with an earlier one, and the
+    /// error.
     pub(super) fn disagreement(&self) -> Option<(u64, TraceError)> {
         let (stated, conflict) = self.stated.zip(self.conflict)?;
         Some((conflict.0, disagree(stated, conflict)?))
     }
 
-    /// The operation of a team with so many members.
+    /// Returns the operation of a team with this number of members.
     pub(super) fn instance(&self, team: u32, members: u32) -> Instance {
         let (kind, root) = self
             .stated

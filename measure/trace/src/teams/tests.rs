@@ -12,10 +12,10 @@ const LENIENT: Matching = Matching {
     skip_alltoallv: false,
 };
 
-/// A small file can name a large communicator once, and then enter operations of it alone: with a slot for every member,
-/// these would take 14 GB.
+/// A small file can define a large communicator once, and then enter many of its operations: with a
+/// slot for every member, these would take 14 GB.
 #[test]
-fn operations_take_no_more_memory_than_what_is_said_of_them() {
+fn memory_of_operations_is_proportional_to_their_events() {
     const MEMBERS: u32 = 20_000;
     let build = |matching| {
         let mut builder = TraceBuilder::new(matching);
@@ -44,7 +44,8 @@ fn operations_take_no_more_memory_than_what_is_said_of_them() {
     );
 }
 
-/// What is left of a program when all events of some locations are lost, and the last ones of others.
+/// Returns the trace of a program when all events of some locations are lost, and the last ones of
+/// others.
 fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) -> Trace {
     let mut builder = TraceBuilder::new(LENIENT);
     let mut kept: Vec<usize> = vec![];
@@ -74,7 +75,7 @@ fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) ->
 }
 
 #[test]
-fn what_is_left_of_a_trace_can_be_corrected() {
+fn incomplete_traces_can_be_corrected() {
     let mut rng = Rng::with_seed(1);
     let microsecond = Duration::from_micros(1);
     let latencies = Latencies::new(microsecond, microsecond, microsecond).unwrap();
@@ -105,7 +106,7 @@ fn what_is_left_of_a_trace_can_be_corrected() {
             found.collectives > 0 && (found.sends > 0 || found.receives > 0),
             "{found:?}"
         );
-        // Nobody is there who did nothing, and whoever is there has the rank by which its events go.
+        // Every slot belongs to a member that took part, and has the rank that its events state.
         for instance in &trace.instances {
             for (rank, slot) in (0..).zip(trace.slots_of(instance)) {
                 assert_ne!(slot.location as usize, absent);

@@ -1,4 +1,4 @@
-//! Random programs that can have happened, and every single relation between their events, written down while they happen.
+//! Random programs that could have run, with a list of all relations between their events.
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_trace::{
@@ -7,21 +7,21 @@ use downbeat_trace::{
 };
 use fastrand::Rng;
 
-/// An event: location and number.
+/// Event: its location, and its index there.
 pub(crate) type Event = (usize, usize);
 
-/// What is pushed to a builder.
+/// Arguments of a push to a builder.
 pub(crate) type Push = (LocationId, Timestamp<Global>, Action);
 
-/// What happened, as seen from outside.
+/// Program run, as seen by an observer with true time.
 #[derive(Default)]
 pub(crate) struct Program {
     pub(crate) places: Vec<Place>,
     pub(crate) teams: Vec<Vec<usize>>,
     pub(crate) events: Vec<Vec<(i64, Step)>>,
-    /// In which order.
+    /// Order in which events happened.
     pub(crate) order: Vec<Event>,
-    /// From, to.
+    /// Pairs of events of which the first must precede the second.
     pub(crate) relations: Vec<(Event, Event)>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Step {
     Join(usize),
 }
 
-/// A message under way.
+/// Message under way.
 struct Flying {
     from: usize,
     to: usize,
@@ -47,7 +47,7 @@ struct Flying {
     sent: Event,
 }
 
-/// A collective operation that members take part in.
+/// Collective operation that members take part in.
 struct Ongoing {
     team: usize,
     kind: CollectiveKind,
@@ -64,7 +64,8 @@ struct Clocks {
 }
 
 impl Program {
-    /// Locations of a few nodes and processes, with wrong clocks, and about so many steps.
+    /// Makes a program with locations on a few nodes and processes, wrong clocks, and about this
+    /// number of steps.
     pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize) -> Self {
         let mut program = Self {
             events: vec![vec![]; locations],
@@ -80,7 +81,7 @@ impl Program {
         for _ in 0..rng.usize(1..=3) {
             let mut members: Vec<usize> = (0..locations).collect();
             rng.shuffle(&mut members);
-            // Every pair of members is a relation.
+            // Every pair of members is a relation, so their number is limited.
             members.truncate(rng.usize(1..=locations.min(40)));
             program.teams.push(members);
         }
@@ -131,7 +132,8 @@ impl Program {
             }
             4 if begin => {
                 let team = rng.usize(0..self.teams.len());
-                // One at a time for each team, so that all members take part in the same order.
+                // Operations of a team are sequential, so that all members take part in the same
+                // order.
                 if ongoing.iter().all(|other: &Ongoing| other.team != team) {
                     ongoing.push(self.start(rng, team));
                 }
@@ -139,7 +141,7 @@ impl Program {
             5..7 if !flying.is_empty() => {
                 let any = rng.usize(0..flying.len());
                 let same = |m: &Flying| (m.from, m.to, m.team, m.tag);
-                // The first of its channel: messages do not overtake each other.
+                // The first message of its channel: messages do not overtake each other.
                 let first = flying
                     .iter()
                     .position(|m| same(m) == same(&flying[any]))
@@ -176,7 +178,7 @@ impl Program {
         Ongoing {
             team,
             kind,
-            // Threads of a team are always started by the same one.
+            // Threads of a team are always started by the same member.
             root: if matches!(kind, CollectiveKind::Fork | CollectiveKind::Join) {
                 0
             } else {
@@ -190,7 +192,7 @@ impl Program {
         }
     }
 
-    /// Whether an enter of one has to be before the exit of another.
+    /// Returns true if the enter of one member must precede the exit of another.
     fn is_relation(op: &Ongoing, sender: usize, receiver: usize) -> bool {
         if sender == receiver {
             return false;
@@ -207,13 +209,13 @@ impl Program {
         }
     }
 
-    /// A member enters, or leaves if it can.
+    /// Lets a member enter, or leave if it can.
     fn take_part(&mut self, clocks: &mut Clocks, op: &mut Ongoing, rank: usize) {
         let location = self.teams[op.team][rank];
         let nothing = (usize::MAX, 0);
         if op.entered[rank].is_none() {
             let step = match op.kind {
-                // Only the root has an event there.
+                // Only the root has an event here.
                 CollectiveKind::Fork if rank != op.root => return op.entered[rank] = Some(nothing),
                 CollectiveKind::Fork => Step::Fork(op.team),
                 CollectiveKind::Join => Step::End(op.team),
@@ -255,7 +257,8 @@ impl Program {
         event
     }
 
-    /// A builder with all locations and teams, and what is to be pushed to it, in the order in which it happened.
+    /// Returns a builder with all locations and teams, and the events to push, in the order in
+    /// which they happened.
     pub(crate) fn pushes(&self, matching: Matching) -> (TraceBuilder, Vec<Push>) {
         let mut builder = TraceBuilder::new(matching);
         let (ids, teams) = self.define(&mut builder);
@@ -285,7 +288,7 @@ impl Program {
         (ids, teams)
     }
 
-    /// The trace that it leaves, location by location or all mixed.
+    /// Returns the trace of the program, pushed location by location or interleaved.
     pub(crate) fn trace(&self, rng: &mut Rng) -> Result<Trace, TraceError> {
         let mut builder = TraceBuilder::new(Matching::default());
         let (ids, teams) = self.define(&mut builder);
@@ -341,7 +344,7 @@ fn action(step: Step, ids: &[LocationId], teams: &[CommunicatorId]) -> Action {
     }
 }
 
-/// The number of an event in a trace.
+/// Returns the location and index of an event in a trace.
 pub(crate) fn number(id: EventId) -> Event {
     (id.location.index(), id.event as usize)
 }

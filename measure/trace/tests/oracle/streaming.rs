@@ -1,4 +1,4 @@
-//! What is found of a stream beside what is found of the same events in memory.
+//! Compares the correction of a stream with that of the same events in memory.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::{
@@ -12,7 +12,7 @@ use fastrand::Rng;
 use super::Question;
 use super::program::Push;
 
-/// All that can be said of a trace before and after.
+/// All results about a trace before and after the correction.
 #[derive(Debug, PartialEq)]
 struct Found {
     contents: (u64, u64, u64, LeftOut),
@@ -175,10 +175,10 @@ fn a_stream_is_corrected_as_a_trace_in_memory_is() {
     assert!(moved_back > 1_000, "{moved_back}");
 }
 
-/// Events that are missing, and events in an order in which they cannot have happened: what is found is the same, or there
-/// is an error, which is the same but where it is one of order.
+/// With missing or impossibly ordered events, the results or errors are the same, except for errors
+/// of order.
 #[test]
-fn of_a_stream_that_is_wrong_the_same_is_found() {
+fn invalid_streams_have_the_same_results_as_in_memory() {
     let (mut disordered, mut same, mut refused) = (0, 0, 0);
     for seed in 0..if cfg!(debug_assertions) {
         8_000
@@ -213,7 +213,8 @@ fn of_a_stream_that_is_wrong_the_same_is_found() {
         match (found, build(builder, &pushes)) {
             (Err(StreamError::Disorder(_)), _) => disordered += 1,
             (Err(StreamError::Trace(found)), Err(expected)) => {
-                // A builder compares the statements of members when it has all events, and a stream as they come.
+                // A builder compares the statements of members after all events are added, and a
+                // stream as they come.
                 let disagree = matches!(
                     found,
                     TraceError::OtherKind { .. } | TraceError::OtherRoot { .. }
