@@ -195,7 +195,7 @@ impl LaunchBuilder {
 #[derive(Debug)]
 pub(super) struct LaunchContent {
     pub(super) launch: Launch,
-    /// The rows of each group, for [`Keep::Rows`].
+    /// The rows of each group, for `Keep::Rows`.
     #[cfg_attr(
         not(feature = "parquet"),
         expect(dead_code, reason = "only the conversion to Parquet needs all rows")
