@@ -265,7 +265,7 @@ fn main() -> ExitCode {
     println!(
         "\ntime per event at 1,024 locations / at 4: {one:.2} with one thread, {two:.2} with two"
     );
-    // Compares one thread with the two cores that the promise is for, as the command does. One
+    // Measured with two threads, as the command uses on the two cores that the promise is for. One
     // thread waits longer for memory.
     if two > 1.5 {
         missed.push("time per event at 1,024 locations: at most 1.5 x, with two threads".into());

@@ -112,7 +112,7 @@ pub(super) struct Hull {
     points: Vec<Point>,
 }
 
-/// Returns true if a point is below the straight line between two others and between them in time.
+/// Returns true if a point, which is between two others in time, is below the line between them.
 fn is_below(point: Point, left: Point, right: Point) -> bool {
     let (wide, high) = (right.at - left.at, right.by - left.by);
     let (along, up) = (point.at - left.at, point.by - left.by);

@@ -55,7 +55,7 @@ pub struct ControlledLogicalClock {
     /// Maximum accepted error: if an event was moved farther than this, another pass is made with
     /// slower clocks. `None` for a single pass.
     pub threshold: Option<Duration>,
-    /// Maximum number of passes, not counting the repetition of the last but one.
+    /// Maximum number of passes, including the repetition of an earlier one.
     pub most_passes: u32,
     /// Relative stretch of the intervals before jumps.
     pub gradient: Gradient,

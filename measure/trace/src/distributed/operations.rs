@@ -18,8 +18,8 @@ pub(super) trait Teller {
     /// without this one.
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32>;
 
-    /// Processes the data of other ranks about an operation. Called after the data about all
-    /// operations were collected.
+    /// Processes the data of other ranks about an operation. Called after [`tell`](Self::tell) was
+    /// called for all operations of a block.
     fn hear(&mut self, instance: u32, told: &Told<'_>);
 }
 

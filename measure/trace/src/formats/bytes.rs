@@ -40,7 +40,7 @@ pub(super) trait Input {
         self.long_number()
     }
 
-    /// Reads a number that was encoded in any number of bytes.
+    /// Reads a number of any length up to 64 bits, byte by byte.
     fn long_number(&mut self) -> Result<u64, Flaw> {
         let offset = self.offset();
         let mut number = 0;
