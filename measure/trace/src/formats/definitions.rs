@@ -36,7 +36,7 @@ impl Definitions {
         self.known.regions
     }
 
-    /// What events can refer to from here on.
+    /// Locations, communicators and regions that later events can refer to.
     pub(super) fn known(&self) -> Known {
         self.known
     }

@@ -23,7 +23,7 @@ impl Archive {
         loads
     }
 
-    /// As [`read`](Self::read), of what a rank keeps; the builder is to be finished when all went well.
+    /// Reads the events of this rank, as [`read`](Self::read) does; all ranks then finish their builders.
     ///
     /// # Errors
     /// As there. Of ranks that find other mistakes, the one that found the first one is right.
