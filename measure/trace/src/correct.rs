@@ -12,7 +12,7 @@ use super::forward::{Forward, Pass, Times};
 use super::stamps::Stamps;
 use super::trace::Role;
 use super::workers::{deal, groups, share};
-use super::{EventId, Latencies, LocationId, Trace, limits};
+use super::{EventId, Latencies, LocationId, Trace, cycle_search, limits};
 
 /// Corrects the times of a trace so that no message arrives earlier than its latency allows
 /// (Rabenseifner; Becker et al. 2009).
@@ -164,8 +164,13 @@ impl ControlledLogicalClock {
                 latencies: self.latencies,
                 groups: &groups,
             };
-            let (pass, found) = forward.run(&stamps, std::mem::take(&mut times))?;
-            times = found;
+            let shared = forward.begin(&stamps, std::mem::take(&mut times), |_| 0);
+            shared.work_all(|_| false);
+            if let Some(stuck) = shared.unfinished().next() {
+                return Err(cycle_search::find(&shared, stuck));
+            }
+            let pass;
+            (pass, times) = shared.end();
             Ok(pass)
         })?;
         Ok(Corrected {

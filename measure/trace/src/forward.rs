@@ -4,17 +4,17 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::PoisonError;
+use std::thread;
 
 use crate::{ClockRule, ControlVariable, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::cycle::Cycle;
 use super::gates::{Gates, follows};
 use super::primitives::Mutex;
 use super::stamps::{Stamps, tell};
 use super::trace::{Location, Role};
-use super::workers::{Post, share};
-use super::{EventId, Latencies, LocationId, Trace};
+use super::workers::Post;
+use super::{Latencies, LocationId, Trace};
 
 /// Corrected times of all locations.
 pub(super) type Times = Vec<Vec<Timestamp<Global>>>;
@@ -54,7 +54,7 @@ pub(super) struct Replay<'a> {
 /// State shared by all workers.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
-    forward: Forward<'a>,
+    pub(super) forward: Forward<'a>,
     pub(super) stamps: &'a Stamps,
     pub(super) gates: Gates<'a>,
     pub(super) post: Post,
@@ -79,81 +79,48 @@ const TURN: usize = if cfg!(loom) { 4 } else { 1 << 13 };
 const MANY: usize = 256;
 
 impl<'a> Forward<'a> {
-    /// Replays a trace; `stamps` must be cleared, and hold the jumps of receives and exits
+    /// Returns the initial state; `beyond` is the number of enters of a collective operation that
+    /// are not in its slots. `stamps` must be cleared, and hold the jumps of receives and exits
     /// afterwards. The memory of `times` is reused.
-    ///
-    /// # Errors
-    /// If events wait for each other in a cycle.
-    pub(super) fn run(&self, stamps: &'a Stamps, times: Times) -> Result<(Pass, Times), Cycle> {
-        let shared = self.begin(stamps, times, self.trace.locations.len(), |_| 0);
-        share(self.groups.to_vec(), |worker, group| {
-            shared.work(worker, group.map(|location| location as u32));
-        });
-        let (replays, gates) = shared.end();
-        if let Some(stuck) = replays.iter().find(|replay| !replay.is_done()) {
-            return Err(cycle(stuck.location, &replays, &gates, stamps));
-        }
-        let error = largest_error(&replays);
-        Ok((
-            Pass {
-                control: self.rule.control,
-                error,
-            },
-            corrected(replays),
-        ))
-    }
-
-    /// Returns the initial state; `awake` is the number of locations that are awake, and `beyond`
-    /// the number of enters of a collective operation that are not in its slots.
     pub(super) fn begin(
         &self,
         stamps: &'a Stamps,
         times: Times,
-        awake: usize,
         beyond: impl Fn(u32) -> u32,
     ) -> Shared<'a> {
-        let locations = &self.trace.locations;
-        let replays =
-            locations
-                .iter()
-                .zip(0..)
-                .zip(times)
-                .map(|((trace, location), mut corrected)| {
-                    corrected.clear();
-                    corrected.reserve_exact(trace.times.len());
-                    let start = trace.times.first().copied().unwrap_or(Timestamp::ORIGIN);
-                    let clock = LogicalClock::new(self.rule, start);
-                    Mutex::new(Replay {
-                        location,
-                        trace,
-                        clock,
-                        mark: 0,
-                        corrected,
-                        error: Duration::ZERO,
-                    })
-                });
+        let locations = self.trace.locations.iter().zip(0..).zip(times);
+        let replays = locations.map(|((trace, location), mut corrected)| {
+            corrected.clear();
+            corrected.reserve_exact(trace.times.len());
+            let start = trace.times.first().copied().unwrap_or(Timestamp::ORIGIN);
+            Mutex::new(Replay {
+                location,
+                trace,
+                clock: LogicalClock::new(self.rule, start),
+                mark: 0,
+                corrected,
+                error: Duration::ZERO,
+            })
+        });
+        let awake = (0..self.groups.len()).map(|worker| self.locations(worker).count());
         Shared {
             forward: *self,
             stamps,
             gates: Gates::new(self.trace, self.latencies, beyond),
-            post: Post::new(self.groups.len(), awake),
+            post: Post::new(self.groups.len(), awake.sum()),
             replays: replays.collect(),
         }
     }
-}
 
-/// Returns the maximum distance by which an event was moved.
-pub(super) fn largest_error(replays: &[Replay<'_>]) -> Duration {
-    replays
-        .iter()
-        .map(|replay| replay.error)
-        .max()
-        .unwrap_or_default()
-}
-
-/// Returns the corrected times of all events.
-pub(super) fn corrected(replays: Vec<Replay<'_>>) -> Times {
-    replays.into_iter().map(|replay| replay.corrected).collect()
+    /// Returns the locations of a worker, without those that have no events here.
+    pub(super) fn locations(&self, worker: usize) -> impl Iterator<Item = u32> + use<'a> {
+        let Self { trace, groups, .. } = *self;
+        let has_events = |location: &usize| !trace.locations[*location].times.is_empty();
+        groups[worker]
+            .clone()
+            .filter(has_events)
+            .map(|location| location as u32)
+    }
 }
 
 impl<'a> Shared<'a> {
@@ -168,25 +135,55 @@ impl<'a> Shared<'a> {
             .map(|location| location as u32)
     }
 
-    /// Ends the replay, after all workers have stopped.
-    pub(super) fn end(self) -> (Vec<Replay<'a>>, Gates<'a>) {
-        let replays = self
-            .replays
-            .into_iter()
-            .map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
-        (replays.collect(), self.gates)
+    /// Ends the replay, after all workers have stopped: returns the pass and the corrected times of
+    /// all events.
+    pub(super) fn end(self) -> (Pass, Times) {
+        let replays = self.replays.into_iter();
+        let replays =
+            replays.map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let mut error = Duration::ZERO;
+        let times = replays.map(|replay| {
+            error = error.max(replay.error);
+            replay.corrected
+        });
+        let (control, times) = (self.forward.rule.control, times.collect());
+        (Pass { control, error }, times)
     }
 
-    /// Replays locations, starting with `ready`, until no worker has any left.
+    /// Replays all locations on all workers, the first of them on the calling thread, which calls
+    /// `when_all_wait` when no location can continue, to add woken ones. Returns when that returns
+    /// false.
+    pub(super) fn work_all(&self, mut when_all_wait: impl FnMut(&mut VecDeque<u32>) -> bool) {
+        thread::scope(|scope| {
+            let _attendance = self.post.attend();
+            let mut ready: VecDeque<u32> = self.forward.locations(0).collect();
+            for worker in 1..self.forward.groups.len() {
+                let work = move || self.work(worker, &mut self.forward.locations(worker).collect());
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    // The system gives no more threads.
+                    ready.extend(self.forward.locations(worker));
+                }
+            }
+            loop {
+                self.work(0, &mut ready);
+                if !when_all_wait(&mut ready) {
+                    return self.post.end();
+                }
+                ready.iter().for_each(|_| self.post.rouse());
+            }
+        });
+    }
+
+    /// Replays locations, starting with `ready`, until the work is over; as the first worker, until
+    /// all locations wait.
     ///
     /// A worker that wakes a location replays it itself: the data that it waited for is in the
     /// cache, and communication between threads for each message would take longer than the replay.
     /// Only workers with many runnable locations hand some to others. Locations are replayed in the
     /// order in which they were woken: by then more of their data is there, so that they get
     /// farther in one turn.
-    pub(super) fn work(&self, worker: usize, ready: impl IntoIterator<Item = u32>) {
+    pub(super) fn work(&self, worker: usize, ready: &mut VecDeque<u32>) {
         let _attendance = self.post.attend();
-        let mut ready: VecDeque<u32> = ready.into_iter().collect();
         loop {
             while let Some(location) = ready.pop_front() {
                 // The worker that replayed it last may still be about to report that the location
@@ -207,10 +204,10 @@ impl<'a> Shared<'a> {
                 }
                 let has_enough = ready.len() > MANY || (was_long && ready.len() > 1);
                 if has_enough && self.post.has_idle() {
-                    self.post.leave_half(&mut ready);
+                    self.post.leave_half(ready);
                 }
             }
-            if !self.post.receive(worker, &mut ready) {
+            if !self.post.receive(worker, ready) {
                 return;
             }
         }
@@ -277,37 +274,6 @@ impl<'a> Shared<'a> {
     fn latency(&self, from: u32, to: u32) -> i64 {
         let [from, to] = [from, to].map(|location| self.forward.trace.site(LocationId(location)));
         self.forward.latencies.between_sites(from, to).as_nanos()
-    }
-}
-
-/// Finds the cycle of locations that wait for each other, starting from one that waits forever.
-fn cycle(stuck: u32, replays: &[Replay<'_>], gates: &Gates<'_>, stamps: &Stamps) -> Cycle {
-    let mut seen: Vec<(u32, [EventId; 2])> = vec![];
-    let mut at = stuck;
-    loop {
-        if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
-            return Cycle {
-                waits: seen[start..].iter().map(|(_, wait)| *wait).collect(),
-            };
-        }
-        let replay = &replays[at as usize];
-        let Some(mark) = replay.trace.marks.get(replay.mark) else {
-            return Cycle { waits: vec![] };
-        };
-        let (location, other) = match mark.role() {
-            Role::Exit => match gates.missing(mark.partner, mark.peer(), stamps) {
-                Some((_, slot)) => (slot.location, slot.enter),
-                None => return Cycle { waits: vec![] },
-            },
-            _ => (mark.peer(), mark.partner),
-        };
-        let event = |location: u32, event: u32| EventId {
-            location: LocationId(location),
-            event,
-        };
-        let other = replays[location as usize].trace.marks[other as usize].event;
-        seen.push((at, [event(at, mark.event), event(location, other)]));
-        at = location;
     }
 }
 

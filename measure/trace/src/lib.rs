@@ -45,6 +45,7 @@ mod channels;
 mod check;
 mod correct;
 mod cycle;
+mod cycle_search;
 mod definitions;
 mod deviation;
 mod distributed;

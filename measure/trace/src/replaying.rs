@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::forward::{Forward, Shared, corrected};
+use super::forward::{Forward, Shared};
 use super::stamps::{Stamps, tell};
 use super::{ControlledLogicalClock, Trace};
 
@@ -12,7 +12,6 @@ use super::{ControlledLogicalClock, Trace};
 #[derive(Debug)]
 pub struct Replaying {
     shared: Shared<'static>,
-    groups: &'static [Range<usize>],
 }
 
 impl Replaying {
@@ -31,22 +30,22 @@ impl Replaying {
         let times = trace.locations.iter().map(|_| vec![]).collect();
         let stamps = Box::leak(Box::new(Stamps::new(trace)));
         Self {
-            shared: forward.begin(stamps, times, trace.locations.len(), |_| 0),
-            groups,
+            shared: forward.begin(stamps, times, |_| 0),
         }
     }
 
-    /// Does the work of one worker.
+    /// Does the work of one worker; the first one ends it when all locations wait.
     pub fn work(&self, worker: usize) {
-        self.shared.work(
-            worker,
-            self.groups[worker].clone().map(|location| location as u32),
-        );
+        let mut ready = self.shared.forward.locations(worker).collect();
+        self.shared.work(worker, &mut ready);
+        if worker == 0 {
+            self.shared.post.end();
+        }
     }
 
     /// Does what happens when a worker panics.
     pub fn abandon(&self) {
-        self.shared.post.abandon();
+        self.shared.post.end();
     }
 
     /// Publishes the time of a mark; returns true if its receiver waits for it.
@@ -76,7 +75,7 @@ impl Replaying {
     /// Returns the corrected times of all locations as far as they were replayed, after all workers
     /// have stopped.
     pub fn end(self) -> Vec<Vec<i64>> {
-        let times = corrected(self.shared.end().0);
+        let (_, times) = self.shared.end();
         times
             .iter()
             .map(|times| times.iter().map(|time| time.as_nanos()).collect())

@@ -54,42 +54,54 @@ pub(super) fn deal<T>(all: Vec<T>, groups: &[Range<usize>]) -> Vec<Vec<T>> {
 }
 
 /// Runs every worker's part, the first on the calling thread, and returns their results in order.
+/// Parts for which the system gives no thread are run on the calling thread, too.
 pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,
 ) -> Vec<R> {
-    let work = &work;
-    thread::scope(|scope| {
-        let mut parts = parts.into_iter().enumerate();
-        let first = parts.next();
-        let others: Vec<_> = parts
-            .map(|(worker, part)| scope.spawn(move || work(worker, part)))
-            .collect();
-        let mut results: Vec<R> = first
-            .map(|(worker, part)| work(worker, part))
-            .into_iter()
-            .collect();
-        for other in others {
-            match other.join() {
-                Ok(result) => results.push(result),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+    let parts: Vec<Mutex<Option<T>>> = parts
+        .into_iter()
+        .map(|part| Mutex::new(Some(part)))
+        .collect();
+    let run = |worker: usize| {
+        let part = parts[worker]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        part.map(|part| work(worker, part))
+    };
+    let run = &run;
+    let results = thread::scope(|scope| {
+        let start = |worker| {
+            thread::Builder::new()
+                .spawn_scoped(scope, move || run(worker))
+                .ok()
+        };
+        let others: Vec<_> = (1..parts.len()).map(start).collect();
+        let mut results: Vec<Option<R>> = (0..parts.len().min(1)).map(run).collect();
+        for (worker, other) in (1..).zip(others) {
+            results.push(match other.map(thread::ScopedJoinHandle::join) {
+                Some(Ok(result)) => result,
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                None => run(worker),
+            });
         }
         results
-    })
+    });
+    results.into_iter().flatten().collect()
 }
 
-/// Passes work from busy workers to idle ones, and detects the end of all work.
+/// Passes work from busy workers to idle ones, and tells the first worker when all of them wait.
 #[derive(Debug)]
 pub(super) struct Post {
     /// Mailboxes of all workers.
     boxes: Vec<Mailbox>,
     /// Number of idle workers.
     idle: AtomicUsize,
-    /// Number of locations that run or are runnable. At zero, no location will ever be woken again.
+    /// Number of locations that run or are runnable. At zero, only other ranks can wake locations.
     awake: AtomicUsize,
-    /// True after a worker panicked; its locations will not be replayed.
-    abandoned: AtomicBool,
+    /// True after the first worker ended the work, or a worker panicked.
+    is_over: AtomicBool,
 }
 
 /// Work that was passed to one worker.
@@ -111,7 +123,7 @@ pub(super) struct Attendance<'a> {
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.post.abandon();
+            self.post.end();
         }
     }
 }
@@ -125,7 +137,7 @@ impl Post {
             boxes,
             idle,
             awake,
-            abandoned: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
         }
     }
 
@@ -135,14 +147,9 @@ impl Post {
     }
 
     /// Ends all waiting.
-    pub(super) fn abandon(&self) {
+    pub(super) fn end(&self) {
         // Sleeping workers see the flag after they are woken.
-        self.abandoned.store(true, Ordering::Relaxed);
-        self.wake_all();
-    }
-
-    #[cold]
-    fn wake_all(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
         self.boxes.iter().for_each(|mailbox| mailbox.owner.wake());
     }
 
@@ -157,7 +164,7 @@ impl Post {
     #[inline]
     pub(super) fn rest(&self) {
         if self.awake.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.wake_all();
+            self.boxes[0].owner.wake();
         }
     }
 
@@ -184,7 +191,8 @@ impl Post {
         mailbox.owner.wake();
     }
 
-    /// Waits for work from others, and puts it into `ready`. Returns false if there is none left.
+    /// Waits for work from others, and puts it into `ready`. Returns false if the work is over; on
+    /// the first worker, also if all locations wait.
     pub(super) fn receive(&self, worker: usize, ready: &mut VecDeque<u32>) -> bool {
         let mailbox = &self.boxes[worker];
         self.idle.fetch_add(1, Ordering::Relaxed);
@@ -196,9 +204,15 @@ impl Post {
                 ready.extend(mailbox.lock().drain(..));
                 return Some(true);
             }
-            let is_over =
-                self.awake.load(Ordering::Acquire) == 0 || self.abandoned.load(Ordering::Relaxed);
-            is_over.then_some(false)
+            let all_wait = worker == 0 && self.awake.load(Ordering::Acquire) == 0;
+            if !all_wait && !self.is_over.load(Ordering::Relaxed) {
+                return None;
+            }
+            // Nobody passes work on any more.
+            if mailbox.idle.swap(false, Ordering::Relaxed) {
+                self.idle.fetch_sub(1, Ordering::Relaxed);
+            }
+            Some(false)
         })
     }
 }

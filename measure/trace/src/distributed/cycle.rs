@@ -1,11 +1,8 @@
 //! Search for the cycle of events that wait for each other across ranks.
 
-use std::sync::PoisonError;
-
 use super::super::cycle::Cycle;
+use super::super::cycle_search::{CycleSearch, event_at, wait};
 use super::super::forward::Shared;
-use super::super::trace::Role;
-use super::super::{EventId, LocationId};
 use super::TracePart;
 use super::exchange::heard;
 use super::part::{event_of, word_of};
@@ -35,17 +32,14 @@ pub(super) async fn find<C: Comm>(
 ) -> Result<Cycle, CommError> {
     let stuck = shared.unfinished().next().map_or(u64::MAX, u64::from);
     let mut at = all_reduce(comm, stuck, u64::min).await? as u32;
-    let mut seen: Vec<(u32, [EventId; 2])> = vec![];
+    let mut search = CycleSearch::default();
     loop {
-        if let Some(start) = seen.iter().position(|(location, _)| *location == at) {
-            return Ok(Cycle {
-                waits: seen[start..].iter().map(|(_, wait)| *wait).collect(),
-            });
+        if let Some(cycle) = search.at(at) {
+            return Ok(cycle);
         }
-        let mine = if part.is_own(at) {
-            wait(part, shared, at)
-        } else {
-            [0; 3]
+        let mine = match part.is_own(at) {
+            true => reason(part, shared, at),
+            false => [NOTHING; 3],
         };
         let [kind, event, other] = all_reduce(comm, mine, heard).await?;
         let other = match kind {
@@ -57,39 +51,25 @@ pub(super) async fn find<C: Comm>(
             }
             _ => None,
         };
-        let Some(other) = other.map(event_of) else {
-            return Ok(Cycle { waits: vec![] });
-        };
-        seen.push((at, [event_of(event), other]));
-        at = other.location.0;
+        match other {
+            Some(other) => at = search.add(event_of(event), event_of(other)),
+            None => return Ok(Cycle { waits: vec![] }),
+        }
     }
 }
 
 /// Returns the reason why a location of this rank waits.
-fn wait(part: &TracePart, shared: &Shared<'_>, at: u32) -> Wait {
-    let replay = shared.replays[at as usize]
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    let Some(mark) = replay.trace.marks.get(replay.mark) else {
+fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> Wait {
+    let Some(found) = wait(shared, at) else {
         return [NOTHING; 3];
     };
-    let event = word_of(EventId {
-        location: LocationId(at),
-        event: mark.event,
-    });
-    if mark.role() == Role::Exit && part.is_shared(mark.partner) && !part.is_ordered(mark.partner) {
-        return [OPERATION, event, part.names[mark.partner as usize]];
+    let event = word_of(found.event);
+    let shared_here = |instance: &u32| part.is_shared(*instance) && !part.is_ordered(*instance);
+    match (found.instance.filter(shared_here), found.other) {
+        (Some(instance), _) => [OPERATION, event, part.names[instance as usize]],
+        (None, Some(other)) => [EVENT, event, word_of(other)],
+        (None, None) => [NOTHING; 3],
     }
-    let other = match mark.role() {
-        Role::Exit => shared
-            .gates
-            .missing(mark.partner, mark.peer(), shared.stamps)
-            .map(|(_, slot)| (slot.location, slot.enter)),
-        _ => Some((mark.peer(), mark.partner)),
-    };
-    other.map_or([NOTHING; 3], |(location, mark)| {
-        [EVENT, event, word_of(event_at(part, location, mark))]
-    })
 }
 
 /// Returns a member of this rank that has not entered: its rank in the operation, and its enter.
@@ -97,16 +77,6 @@ fn absent(part: &TracePart, shared: &Shared<'_>, name: u64) -> Option<[u64; 2]> 
     let instance = part.named(name)?;
     let (number, slot) = shared.gates.missing(instance, u32::MAX, shared.stamps)?;
     let rank = part.team(instance).kept[number];
-    Some([
-        rank.into(),
-        word_of(event_at(part, slot.location, slot.enter)),
-    ])
-}
-
-fn event_at(part: &TracePart, location: u32, mark: u32) -> EventId {
-    let event = part.trace.locations[location as usize].marks[mark as usize].event;
-    EventId {
-        location: LocationId(location),
-        event,
-    }
+    let enter = event_at(&part.trace, slot.location, slot.enter);
+    Some([rank.into(), word_of(enter)])
 }

@@ -1,6 +1,7 @@
 //! Forward amortization on several ranks: each replays its own locations until all of them wait,
 //! then the ranks exchange the data that others wait for.
 
+use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +9,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::correct::Passes;
 use super::super::extremes::Extremes;
-use super::super::forward::{Forward, Shared, Times, corrected, largest_error};
+use super::super::forward::{Forward, Shared, Times};
 use super::super::stamps::{Stamps, tell};
 use super::super::trace::{NONE, Role};
 use super::super::workers::groups;
@@ -18,7 +19,7 @@ use super::part::{event_of, word_of};
 use super::words::{extremes_of, words_of};
 use super::{PartError, TracePart, backward, cycle};
 use downbeat_sync::collective::all_reduce;
-use downbeat_sync::{Comm, CommError};
+use downbeat_sync::{Comm, CommError, block_on_ready};
 
 /// Corrected times of the events of one rank.
 #[derive(Debug)]
@@ -28,8 +29,8 @@ pub struct CorrectedPart<'a> {
 }
 
 impl ControlledLogicalClock {
-    /// Does the same as [`forward`](Self::forward) for a trace that ranks share; collective. Each
-    /// rank uses only its own thread, regardless of the number of workers.
+    /// Does the same as [`forward`](Self::forward) for a trace that ranks share; collective. A rank
+    /// with several workers must never be suspended by `comm`.
     ///
     /// # Errors
     /// If events wait for each other in a cycle (the same error on all ranks), or if a rank is
@@ -40,7 +41,7 @@ impl ControlledLogicalClock {
         comm: &C,
     ) -> Result<CorrectedPart<'a>, PartError> {
         let trace = &part.trace;
-        let groups = groups(trace, 1);
+        let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace);
         let mut times: Times = trace.locations.iter().map(|_| vec![]).collect();
         let mut passes = Passes::new(self);
@@ -52,12 +53,9 @@ impl ControlledLogicalClock {
                 latencies: self.latencies,
                 groups: &groups,
             };
-            let error;
-            (error, times) = run(part, &forward, &stamps, times, comm).await?;
-            let Some(control) = passes.next(Pass {
-                control: rule.control,
-                error,
-            }) else {
+            let pass;
+            (pass, times) = run(part, &forward, &stamps, times, comm).await?;
+            let Some(control) = passes.next(pass) else {
                 break;
             };
             rule.control = control;
@@ -112,15 +110,15 @@ impl CorrectedPart<'_> {
     }
 }
 
-/// Makes one pass. Returns the maximum distance by which an event was moved on any rank, and the
-/// corrected times of this rank's events.
+/// Makes one pass. Returns the pass, the same on all ranks, and the corrected times of this rank's
+/// events.
 async fn run<C: Comm>(
     part: &TracePart,
     forward: &Forward<'_>,
     stamps: &Stamps,
     times: Times,
     comm: &C,
-) -> Result<(Duration, Times), PartError> {
+) -> Result<(Pass, Times), PartError> {
     let beyond = |instance: u32| {
         let (givers, takers) = (part.givers(instance), part.takers(instance));
         let waits =
@@ -131,36 +129,39 @@ async fn run<C: Comm>(
             0
         }
     };
-    let shared = forward.begin(stamps, times, 0, beyond);
-    let mut ready: Vec<u32> = part.own().collect();
-    let (mut mail, mut inbox) = (Mail::new(part, &shared, comm), boxes(comm));
-    let mut schedule = Schedule::default();
-    loop {
-        ready.iter().for_each(|_| shared.post.rouse());
-        shared.work(0, ready.drain(..));
-        mail.collect();
-        if schedule.is_to_look() {
-            let unfinished = shared.unfinished().next().is_some();
-            let sent = std::mem::take(&mut mail.sent);
-            let [unfinished, sent] = all_reduce(comm, [u64::from(unfinished), sent], |a, b| {
-                [a[0] | b[0], a[1] + b[1]]
-            })
-            .await?;
-            if unfinished == 0 {
-                break;
-            }
-            if sent == 0 {
-                return Err(PartError::Cycle(cycle::find(part, &shared, comm).await?));
-            }
+    let shared = forward.begin(stamps, times, beyond);
+    let mut mail = Mail::new(part, &shared, comm);
+    let mut end = Ok(End::Exchanged);
+    if forward.groups.len() == 1 {
+        let mut ready = forward.locations(0).collect();
+        while let Ok(End::Exchanged) = end {
+            shared.work(0, &mut ready);
+            end = mail.exchange(&mut ready).await;
+            ready.iter().for_each(|_| shared.post.rouse());
         }
-        exchange(comm, &part.neighbours, &mut mail.out, &mut inbox).await?;
-        inbox
-            .iter()
-            .for_each(|words| mail.deliver(words, &mut ready));
+    } else {
+        shared.work_all(|ready| {
+            end = block_on_ready(mail.exchange(ready));
+            matches!(end, Ok(End::Exchanged))
+        });
     }
-    let (replays, _) = shared.end();
-    let error = all_reduce(comm, largest_error(&replays), Duration::max).await?;
-    Ok((error, corrected(replays)))
+    if let End::Stuck = end? {
+        return Err(PartError::Cycle(cycle::find(part, &shared, comm).await?));
+    }
+    let (mut pass, times) = shared.end();
+    pass.error = all_reduce(comm, pass.error, Duration::max).await?;
+    Ok((pass, times))
+}
+
+/// State of the pass on all ranks.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Ranks exchanged messages, and some may continue.
+    Exchanged,
+    /// All locations are complete.
+    Complete,
+    /// Locations wait for each other.
+    Stuck,
 }
 
 /// Schedule of the checks for the end of the pass: frequent at first, then rare, because all ranks
@@ -180,10 +181,13 @@ impl Schedule {
 }
 
 /// Messages to and from other ranks.
-struct Mail<'s, 'a> {
+struct Mail<'s, 'a, C> {
     part: &'s TracePart,
     shared: &'s Shared<'a>,
+    comm: &'s C,
+    schedule: Schedule,
     out: Boxes,
+    inbox: Boxes,
     /// Number of integers sent since the last check.
     sent: u64,
     /// For every location, the index of the first unprocessed mark: not yet sent if the location is
@@ -207,8 +211,8 @@ const MEMBER: u64 = 1;
 /// rank's enters.
 const MEMBERS: u64 = 2;
 
-impl<'s, 'a> Mail<'s, 'a> {
-    fn new<C: Comm>(part: &'s TracePart, shared: &'s Shared<'a>, comm: &C) -> Self {
+impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
+    fn new(part: &'s TracePart, shared: &'s Shared<'a>, comm: &'s C) -> Self {
         let trace = &part.trace;
         let missing = trace.instances.iter().map(|instance| {
             trace
@@ -221,7 +225,10 @@ impl<'s, 'a> Mail<'s, 'a> {
         let mut mail = Self {
             part,
             shared,
+            comm,
+            schedule: Schedule::default(),
             out: boxes(comm),
+            inbox: boxes(comm),
             sent: 0,
             next,
             missing: missing.collect(),
@@ -232,6 +239,27 @@ impl<'s, 'a> Mail<'s, 'a> {
             }
         }
         mail
+    }
+
+    /// Exchanges messages with the other ranks when all locations here wait. Locations that can
+    /// continue are added to `ready`.
+    async fn exchange(&mut self, ready: &mut VecDeque<u32>) -> Result<End, CommError> {
+        self.collect();
+        if self.schedule.is_to_look() {
+            let unfinished = self.shared.unfinished().next().is_some();
+            let mine = [u64::from(unfinished), std::mem::take(&mut self.sent)];
+            let all = all_reduce(self.comm, mine, |a, b| [a[0] | b[0], a[1] + b[1]]);
+            match all.await? {
+                [0, _] => return Ok(End::Complete),
+                [_, 0] => return Ok(End::Stuck),
+                _ => {}
+            }
+        }
+        let mut inbox = std::mem::take(&mut self.inbox);
+        exchange(self.comm, &self.part.neighbours, &mut self.out, &mut inbox).await?;
+        inbox.iter().for_each(|words| self.deliver(words, ready));
+        self.inbox = inbox;
+        Ok(End::Exchanged)
     }
 
     fn send(&mut self, to: u32, words: &[u64]) {
@@ -313,11 +341,11 @@ impl<'s, 'a> Mail<'s, 'a> {
 
     /// Processes a box from another rank. Locations that waited for its contents are added to
     /// `ready`.
-    fn deliver(&mut self, mut words: &[u64], ready: &mut Vec<u32>) {
+    fn deliver(&mut self, mut words: &[u64], ready: &mut VecDeque<u32>) {
         let (part, shared) = (self.part, self.shared);
         let named = |word: u64| part.named(word & !(3 << TAG));
         while let Some((first, rest)) = words.split_first() {
-            let mut wake = |location: u32| ready.push(location);
+            let mut wake = |location: u32| ready.push_back(location);
             let length = match (first >> TAG, rest) {
                 (SEND, [time, ..]) => {
                     let EventId {

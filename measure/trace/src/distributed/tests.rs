@@ -282,6 +282,7 @@ fn ranks_correct_programs_as_one_rank_does() {
         let program = program.with_events(3_000);
         let mut clock = ControlledLogicalClock::new(program.latencies);
         clock.threshold = (seed % 3 == 0).then_some(Duration::from_micros(1));
+        clock.workers = 1 + seed as usize % 3;
         let trace = program.trace(Matching::default()).unwrap();
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
@@ -518,6 +519,7 @@ fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
         clock.rule.control = ControlVariable::new(0.9).unwrap();
         clock.threshold = rng.bool().then_some(nanos(100));
         clock.gradient = Gradient::new(0.1).unwrap();
+        clock.workers = 1 + case % 3;
 
         let mut builder = TraceBuilder::new(matching);
         let built = chaos.add(&mut builder);
