@@ -1,5 +1,6 @@
 //! Verdict on times of a trace, computed independently of the correction.
 
+mod findings;
 pub(super) mod late;
 mod relations;
 mod same;
@@ -8,12 +9,14 @@ mod streamed;
 use core::fmt;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
+pub(super) use findings::Findings;
 use late::Party;
 pub use relations::{Fault, Relations};
 pub use same::Difference;
 pub use streamed::StreamedVerdict;
 
-use super::{CollectiveKind, EventId, Latencies, Location, LocationId, Message, Trace};
+use super::workers::{groups, share};
+use super::{EventId, Latencies, Location, LocationId, Trace};
 
 /// Violations in the times of a trace.
 ///
@@ -124,44 +127,17 @@ impl Verdict {
     ///
     /// # Errors
     /// When the number of times differs from the number of events.
-    pub fn new<T: AsRef<[Timestamp<Global>]>>(
+    pub fn new<T: AsRef<[Timestamp<Global>]> + Sync>(
         trace: &Trace,
         times: &[T],
         latencies: &Latencies,
     ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
-        let mut verdict = Self {
-            events: trace.events(),
-            ..Self::default()
-        };
-        for (location, times) in trace.ids().zip(times) {
-            verdict.order(
-                location,
-                trace.locations()[location.index()].times(),
-                times.as_ref(),
-            );
-        }
-        let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
-        for message in trace.messages() {
-            let latency = latencies.between(trace, message.send.location, message.receive.location);
-            let fault = verdict.message(
-                message,
-                [time(message.send), time(message.receive)],
-                latency,
-            );
-            verdict.add_fault(fault);
-        }
-        let (mut parties, mut counter) = (vec![], late::LateCounter::default());
-        for collective in trace.collectives() {
-            parties.clear();
-            parties.extend(
-                collective
-                    .members()
-                    .map(|member| Party::new(member, trace, time)),
-            );
-            verdict.judge(collective.kind(), &parties, &mut counter, latencies);
-        }
-        Ok(verdict)
+        let sent = |event: EventId, _| time_of(times, event);
+        Ok(findings(trace, times, latencies, 1, sent, |number| {
+            Some(number.into())
+        })
+        .finish())
     }
 
     /// Returns true if there are no violations.
@@ -178,114 +154,81 @@ impl Verdict {
         all += self.collectives;
         all
     }
+}
 
-    /// Checks the order of the events of a location, given its times before and after a correction.
-    pub(super) fn order(
-        &mut self,
-        location: LocationId,
-        before: &[Timestamp<Global>],
-        after: &[Timestamp<Global>],
-    ) {
-        for (event, (before, after)) in (1..).zip(before.windows(2).zip(after.windows(2))) {
-            let fault = self.step(
-                EventId { location, event },
-                [before[0], before[1]],
-                [after[0], after[1]],
-            );
-            self.add_fault(fault);
-        }
-    }
-
-    pub(super) fn add_fault(&mut self, fault: Option<Fault>) {
-        self.faults
-            .extend(fault.filter(|_| self.faults.len() < Self::MOST_FAULTS));
-    }
-
-    /// Checks one event against its predecessor: the times of both before and after a correction.
-    fn step(
-        &mut self,
-        event: EventId,
-        before: [Timestamp<Global>; 2],
-        after: [Timestamp<Global>; 2],
-    ) -> Option<Fault> {
-        if after[1] < after[0] {
-            self.decreasing += 1;
-            return Some(Fault::Decreasing(event));
-        }
-        let is_merged = after[1] == after[0] && before[1] > before[0];
-        self.merged += u64::from(is_merged);
-        is_merged.then_some(Fault::Merged(event))
-    }
-
-    /// Checks a message, given the times of its ends and its minimum latency.
-    pub(super) fn message(
-        &mut self,
-        Message { send, receive }: Message,
-        [sent, received]: [Timestamp<Global>; 2],
-        latency: Duration,
-    ) -> Option<Fault> {
-        self.messages.total += 1;
-        if received < sent {
-            self.messages.reversed += 1;
-            self.reversal.add(sent - received);
-        }
-        let by = sent + latency - received;
-        (by > Duration::ZERO).then(|| {
-            self.messages.violated += 1;
-            Fault::Early {
-                send,
-                receive,
-                by,
-                kind: None,
+/// Checks the events of all locations and the collective operations, on this number of threads.
+/// `sent` returns the time of a send, given its event and mark, and `number` the number of a
+/// collective operation in the order of the whole trace, if it belongs to this part only.
+pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
+    trace: &Trace,
+    times: &[T],
+    latencies: &Latencies,
+    workers: usize,
+    sent: impl Fn(EventId, u32) -> Timestamp<Global> + Sync,
+    number: impl Fn(u32) -> Option<u64> + Sync,
+) -> Findings {
+    let groups = groups(trace, workers);
+    let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
+    let parts = share(groups.clone(), |worker, locations| {
+        let mut found = Findings::default();
+        for location in locations {
+            let id = LocationId(location as u32);
+            let (before, after) = (trace.locations[location].times(), times[location].as_ref());
+            if before.is_empty() {
+                // Its marks are other ends of messages, if it belongs to another rank.
+                continue;
             }
-        })
-    }
-
-    /// Checks a collective operation.
-    pub(super) fn judge(
-        &mut self,
-        kind: CollectiveKind,
-        parties: &[Party],
-        counter: &mut late::LateCounter,
-        latencies: &Latencies,
-    ) {
-        for (_, fault) in self.count_collective(kind, parties, counter, latencies) {
-            if self.faults.len() == Self::MOST_FAULTS {
-                break;
-            }
-            self.add_fault(fault());
-        }
-    }
-
-    /// Counts the violations of a collective operation. Returns, for each violating rank, a
-    /// function that describes its first violation.
-    fn count_collective<'a>(
-        &mut self,
-        kind: CollectiveKind,
-        parties: &'a [Party],
-        counter: &'a mut late::LateCounter,
-        latencies: &Latencies,
-    ) -> impl Iterator<Item = (usize, impl FnOnce() -> Option<Fault> + use<'a>)> + use<'a> {
-        let latencies = latencies.levels().map(Duration::as_nanos);
-        let (found, late) = counter.count(parties, kind.pattern(), latencies);
-        self.collectives += found;
-        late.iter()
-            .enumerate()
-            .filter(|(_, late)| **late > 0)
-            .map(move |(rank, _)| {
-                let fault = move || {
-                    let (send, receive, by) =
-                        late::first_sender(parties, rank, kind.pattern(), latencies)?;
-                    Some(Fault::Early {
-                        send,
-                        receive,
-                        by,
-                        kind: Some(kind),
-                    })
+            found.counts.events += before.len() as u64;
+            let pairs = before.windows(2).zip(after.windows(2));
+            for (event, (before, after)) in (1..).zip(pairs) {
+                let event = EventId {
+                    location: id,
+                    event,
                 };
-                (rank, fault)
-            })
-    }
+                found.step(event, [before[0], before[1]], [after[0], after[1]]);
+            }
+            let to = trace.site(id);
+            for (message, mark) in trace.received_by(id) {
+                let latency = latencies.between_sites(trace.site(message.send.location), to);
+                let ends = [
+                    sent(message.send, mark),
+                    after[message.receive.event as usize],
+                ];
+                found.message(message, ends, latency);
+            }
+        }
+        let (mut parties, mut counter) = (vec![], late::LateCounter::default());
+        let operations = of_worker(worker)..of_worker(worker + 1);
+        for (instance, collective) in operations
+            .clone()
+            .zip(trace.collectives().skip(operations.start))
+        {
+            let Some(number) = number(instance as u32) else {
+                continue;
+            };
+            let time = |event| time_of(times, event);
+            parties.clear();
+            parties.extend(
+                collective
+                    .members()
+                    .map(|member| Party::new(member, trace, time)),
+            );
+            found.collective(number, collective.kind(), &parties, &mut counter, latencies);
+        }
+        found
+    });
+    parts
+        .into_iter()
+        .reduce(Findings::merge)
+        .unwrap_or_default()
+}
+
+/// Returns the time of an event.
+pub(super) fn time_of<T: AsRef<[Timestamp<Global>]>>(
+    times: &[T],
+    event: EventId,
+) -> Timestamp<Global> {
+    times[event.location.index()].as_ref()[event.event as usize]
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use core::fmt;
 use downbeat_clock_core::{DecimalBin, Duration, Global, Timestamp};
 
 use super::check::check_fit;
+use super::merge::{Number, Numbers};
+use super::workers::{groups, share};
 use super::{LocationId, Misfit, Trace};
 
 /// Distances by which a correction moves events, and changes of intervals.
@@ -69,24 +71,6 @@ pub struct Above {
     pub length: u128,
 }
 
-/// Number of a report, by the way in which reports on parts of a trace are merged.
-pub(super) enum Number<'a> {
-    Count(&'a mut u64),
-    Sum(&'a mut u128),
-    Signed(&'a mut i128),
-    Longest(&'a mut Duration),
-    /// Not negative.
-    Largest(&'a mut f64),
-    Least(&'a mut i128),
-    Greatest(&'a mut i128),
-}
-
-/// Report that consists of numbers.
-pub(super) trait Numbers {
-    /// Passes all numbers, always in the same order.
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>));
-}
-
 /// Histogram of durations: the count in each [`DecimalBin`] of nanoseconds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Bins {
@@ -130,27 +114,41 @@ impl Deviation {
     ///
     /// # Errors
     /// When the number of times differs from the number of events.
-    pub fn between<T: AsRef<[Timestamp<Global>]>>(
+    pub fn between<T: AsRef<[Timestamp<Global>]> + Sync>(
         trace: &Trace,
         times: &[T],
     ) -> Result<Self, Misfit> {
+        Self::between_on(trace, times, 1)
+    }
+
+    /// Does the same as [`between`](Self::between) on this number of threads.
+    pub(super) fn between_on<T: AsRef<[Timestamp<Global>]> + Sync>(
+        trace: &Trace,
+        times: &[T],
+        workers: usize,
+    ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
-        let mut deviation = Self::default();
-        for (before, after) in trace.locations().iter().zip(times) {
-            let mut events = before
-                .times()
-                .iter()
-                .zip(after.as_ref())
-                .map(|(before, after)| [*before, *after]);
-            let Some(first) = events.next() else { continue };
-            deviation.displacement.add(first);
-            let mut last = first;
-            for event in events {
-                deviation.add([first, last], event);
-                last = event;
+        let parts = share(groups(trace, workers), |_, locations| {
+            let mut deviation = Self::default();
+            for location in locations {
+                let (before, after) = (trace.locations[location].times(), times[location].as_ref());
+                let events = before.iter().zip(after);
+                let mut events = events.map(|(before, after)| [*before, *after]);
+                let Some(first) = events.next() else { continue };
+                deviation.displacement.add(first);
+                let mut last = first;
+                for event in events {
+                    deviation.add([first, last], event);
+                    last = event;
+                }
             }
-        }
-        Ok(deviation.sum_up())
+            deviation.sum_up()
+        });
+        let merged = parts.into_iter().reduce(|mut all, mut part| {
+            all.merge(&mut part);
+            all
+        });
+        Ok(merged.unwrap_or_default())
     }
 
     /// Adds the next event of a location, given its first and its last event so far, each before

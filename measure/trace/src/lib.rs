@@ -64,6 +64,7 @@ mod leeway;
 mod limits;
 mod logical;
 mod matching;
+mod merge;
 mod presync;
 mod primitives;
 #[cfg(loom)]

@@ -59,10 +59,9 @@ pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,
 ) -> Vec<R> {
-    let parts: Vec<Mutex<Option<T>>> = parts
-        .into_iter()
-        .map(|part| Mutex::new(Some(part)))
-        .collect();
+    // Of the standard library, as its threads are.
+    let part = |part| std::sync::Mutex::new(Some(part));
+    let parts: Vec<_> = parts.into_iter().map(part).collect();
     let run = |worker: usize| {
         let part = parts[worker]
             .lock()

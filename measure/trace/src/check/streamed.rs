@@ -7,21 +7,19 @@ use super::super::streaming::{Census, Link, Linked, Operation};
 use super::super::teams::sends;
 use super::super::{CollectiveKind, EventId, Latencies, Message};
 use super::late::{LateCounter, Party};
-use super::{Fault, Verdict};
+use super::{Findings, Verdict};
 
 /// [`Verdict::new`] for a stream, with the same counts and violations.
 #[derive(Debug)]
 pub struct StreamedVerdict<'a> {
     census: &'a Census,
     latencies: Latencies,
-    verdict: Verdict,
+    found: Findings,
     /// Times of the last event of every location, before and after.
     last: Vec<Option<[Timestamp<Global>; 2]>>,
     sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
     ongoing: FxHashMap<u64, OngoingCheck>,
     counter: LateCounter,
-    /// Violations of the order of events, of messages, and of collective operations.
-    first: [FirstFaults; 3],
 }
 
 /// Collective operation that is not complete.
@@ -33,49 +31,26 @@ struct OngoingCheck {
     without_data: Vec<u32>,
 }
 
-/// First violations, in the order in which a trace in memory lists them.
-#[derive(Debug, Default)]
-struct FirstFaults(Vec<((u64, u32), Fault)>);
-
-impl FirstFaults {
-    /// Returns true if a violation at this position would be among the first.
-    fn would_keep(&self, at: (u64, u32)) -> bool {
-        self.0.len() < Verdict::MOST_FAULTS || self.0.last().is_some_and(|(last, _)| at < *last)
-    }
-
-    fn add(&mut self, at: (u64, u32), fault: Option<Fault>) {
-        let Some(fault) = fault.filter(|_| self.would_keep(at)) else {
-            return;
-        };
-        let place = self.0.partition_point(|(other, _)| *other < at);
-        self.0.insert(place, (at, fault));
-        self.0.truncate(Verdict::MOST_FAULTS);
-    }
-}
-
 impl<'a> StreamedVerdict<'a> {
     /// Creates a verdict on no events.
     pub fn new(census: &'a Census, latencies: Latencies) -> Self {
         Self {
             census,
             latencies,
-            verdict: Verdict::default(),
+            found: Findings::default(),
             last: vec![None; census.ids().len()],
             sent: FxHashMap::default(),
             ongoing: FxHashMap::default(),
             counter: LateCounter::default(),
-            first: Default::default(),
         }
     }
 
     /// Takes the next event: its time before a correction, and the time to check.
     pub fn take(&mut self, event: Linked, before: Timestamp<Global>, time: Timestamp<Global>) {
         let Linked { id, link } = event;
-        let of_event = (id.location.index() as u64, id.event);
-        self.verdict.events += 1;
+        self.found.counts.events += 1;
         if let Some(last) = self.last[id.location.index()].replace([before, time]) {
-            let fault = self.verdict.step(id, [last[0], before], [last[1], time]);
-            self.first[0].add(of_event, fault);
+            self.found.step(id, [last[0], before], [last[1], time]);
         }
         match link {
             Link::Nothing => {}
@@ -88,12 +63,8 @@ impl<'a> StreamedVerdict<'a> {
                 };
                 let [from, to] = [send, id].map(|event| self.census.site(event.location.0));
                 let message = Message { send, receive: id };
-                let fault = self.verdict.message(
-                    message,
-                    [sent, time],
-                    self.latencies.between_sites(from, to),
-                );
-                self.first[1].add(of_event, fault);
+                let latency = self.latencies.between_sites(from, to);
+                self.found.message(message, [sent, time], latency);
             }
             Link::Enter { of: operation } => {
                 let party = self.party(operation, id);
@@ -161,27 +132,17 @@ impl<'a> StreamedVerdict<'a> {
         for (rank, party) in (0..).zip(&mut ongoing.parties) {
             party.enter = party.enter.filter(|_| sends(kind, root, rank));
         }
-        let late = self.verdict.count_collective(
-            kind,
-            &ongoing.parties,
-            &mut self.counter,
-            &self.latencies,
-        );
-        for (rank, fault) in late {
-            let at = (operation.number, rank as u32);
-            if self.first[2].would_keep(at) {
-                self.first[2].add(at, fault());
-            }
-        }
+        let Self {
+            found,
+            counter,
+            latencies,
+            ..
+        } = self;
+        found.collective(operation.number, kind, &ongoing.parties, counter, latencies);
     }
 
     /// Returns the verdict on all events.
-    pub fn finish(mut self) -> Verdict {
-        let all = self.first.into_iter().flat_map(|first| first.0);
-        self.verdict.faults = all
-            .map(|(_, fault)| fault)
-            .take(Verdict::MOST_FAULTS)
-            .collect();
-        self.verdict
+    pub fn finish(self) -> Verdict {
+        self.found.finish()
     }
 }

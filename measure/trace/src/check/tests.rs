@@ -1,4 +1,5 @@
 use super::*;
+use crate::CollectiveKind;
 use crate::{Action, Matching, Pattern, Place, TraceBuilder};
 use proptest::prelude::*;
 

@@ -580,6 +580,13 @@ impl TracePart {
         &self.teams[self.instance(instance).team as usize]
     }
 
+    /// Returns the name of an operation, which is the same on all ranks; names are in the order of
+    /// operations.
+    pub(super) fn name(&self, instance: u32) -> u64 {
+        let name = self.names.get(instance as usize).copied();
+        name.unwrap_or(instance.into())
+    }
+
     /// Returns the index of the operation with this name, if it is known here.
     pub(super) fn named(&self, name: u64) -> Option<u32> {
         // The names are sorted.
@@ -595,7 +602,8 @@ impl TracePart {
     }
 
     pub(super) fn is_shared(&self, instance: u32) -> bool {
-        self.team(instance).owners.len() > 1
+        let team = self.teams.get(self.instance(instance).team as usize);
+        team.is_some_and(|team| team.owners.len() > 1)
     }
 
     /// Returns true if members wait only for lower ranks, so that each of them must be known

@@ -1,11 +1,11 @@
 //! Sums of results over all ranks.
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::{Global, Timestamp};
 
 use super::super::check::check_fit;
-use super::super::deviation::{Number, Numbers};
+use super::super::merge::{Number, Numbers};
 use super::super::trace::{NONE, Role};
-use super::super::{Deviation, LeftOut, LocationId, Misfit, Relations, TruthComparison, Verdict};
+use super::super::{Deviation, LeftOut, LocationId, Misfit, TruthComparison};
 use super::exchange::gather_everywhere;
 use super::{PartError, TracePart};
 use downbeat_sync::collective::all_reduce;
@@ -68,13 +68,24 @@ impl Deviation {
     ///
     /// # Errors
     /// If the number of times is not that of events on any rank, or a rank is gone.
-    pub async fn of_part<T: AsRef<[Timestamp<Global>]>, C: Comm>(
+    pub async fn of_part<T: AsRef<[Timestamp<Global>]> + Sync, C: Comm>(
         part: &TracePart,
         times: &[T],
         comm: &C,
     ) -> Result<Self, PartError> {
+        Self::of_part_on(part, times, 1, comm).await
+    }
+
+    /// Does the same as [`of_part`](Self::of_part) on this number of threads per rank.
+    pub(crate) async fn of_part_on<T: AsRef<[Timestamp<Global>]> + Sync, C: Comm>(
+        part: &TracePart,
+        times: &[T],
+        workers: usize,
+        comm: &C,
+    ) -> Result<Self, PartError> {
         agree_on_fit(part, times, comm).await?;
-        let mut deviation = Self::between(&part.trace, times).map_err(PartError::Misfit)?;
+        let mut deviation =
+            Self::between_on(&part.trace, times, workers).map_err(PartError::Misfit)?;
         total(&mut deviation, comm).await?;
         Ok(deviation)
     }
@@ -157,60 +168,12 @@ pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     }
 }
 
-/// Combines the results of all ranks.
+/// Merges the reports of all ranks.
 pub(super) async fn total<C: Comm>(mine: &mut impl Numbers, comm: &C) -> Result<(), CommError> {
-    let (mut words, mut count) = (vec![], 0);
-    mine.numbers(&mut |number| {
-        let [low, high] = number.words();
-        // A zero changes nothing, and most numbers are zero.
-        if [low, high] != [0; 2] {
-            words.extend([count, low, high]);
-        }
-        count += 1;
-    });
-    let all = gather_everywhere(comm, words).await?;
-    for words in (0..)
-        .zip(&all)
-        .filter(|(rank, _)| *rank != comm.rank())
-        .map(|(_, words)| words)
-    {
-        let (mut words, mut count) = (words.as_chunks::<3>().0.iter().peekable(), 0);
-        mine.numbers(&mut |number| {
-            if let Some([_, low, high]) = words.next_if(|[of, ..]| *of == count) {
-                number.absorb([*low, *high]);
-            }
-            count += 1;
-        });
-    }
+    let all = gather_everywhere(comm, mine.words().concat()).await?;
+    let others = (0..).zip(&all).filter(|(rank, _)| *rank != comm.rank());
+    others.for_each(|(_, words)| mine.absorb(words.as_chunks().0));
     Ok(())
-}
-
-impl Number<'_> {
-    fn words(self) -> [u64; 2] {
-        let word = match self {
-            Self::Count(count) => u128::from(*count),
-            Self::Sum(sum) => *sum,
-            Self::Signed(number) | Self::Least(number) | Self::Greatest(number) => *number as u128,
-            Self::Longest(duration) => duration.as_nanos() as u128,
-            Self::Largest(share) => share.to_bits().into(),
-        };
-        [word as u64, (word >> 64) as u64]
-    }
-
-    fn absorb(self, [low, high]: [u64; 2]) {
-        let word = u128::from(high) << 64 | u128::from(low);
-        match self {
-            Self::Count(count) => *count += low,
-            Self::Sum(sum) => *sum = sum.saturating_add(word),
-            Self::Signed(number) => *number += word as i128,
-            Self::Least(number) => *number = (*number).min(word as i128),
-            Self::Greatest(number) => *number = (*number).max(word as i128),
-            Self::Longest(duration) => {
-                *duration = (*duration).max(Duration::from_nanos(low as i64));
-            }
-            Self::Largest(share) => *share = share.max(f64::from_bits(low)),
-        }
-    }
 }
 
 impl Numbers for Totals {
@@ -239,41 +202,5 @@ impl Numbers for Totals {
         counts
             .into_iter()
             .for_each(|count| see(Number::Count(count)));
-    }
-}
-
-impl<T: Numbers> Numbers for Vec<T> {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        self.iter_mut().for_each(|each| each.numbers(see));
-    }
-}
-
-/// All numbers except the faults.
-impl Numbers for Verdict {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self {
-            events,
-            decreasing,
-            merged,
-            messages,
-            collectives,
-            reversal,
-            faults: _,
-        } = self;
-        [events, decreasing, merged]
-            .into_iter()
-            .for_each(|count| see(Number::Count(count)));
-        for of in [messages, collectives] {
-            let Relations {
-                total,
-                reversed,
-                violated,
-            } = of;
-            [total, reversed, violated]
-                .into_iter()
-                .for_each(|count| see(Number::Count(count)));
-        }
-        see(Number::Sum(&mut reversal.total));
-        see(Number::Longest(&mut reversal.largest));
     }
 }

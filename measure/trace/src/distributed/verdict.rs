@@ -4,6 +4,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::check::late::{LateCounter, Party};
+use super::super::check::{Findings, findings, time_of};
 use super::super::trace::Slot;
 use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Message, Verdict};
 use super::backward::{foreign_sends, sends_abroad};
@@ -14,66 +15,53 @@ use super::totals::{agree_on_fit, total};
 use super::{PartError, TracePart};
 use downbeat_sync::{Comm, CommError};
 
-/// Fault, and its position among those of a single rank.
-#[derive(Clone, Copy, Debug)]
-struct Placed {
-    place: [u64; 2],
-    fault: Fault,
-}
-
 impl Verdict {
     /// Does the same as [`new`](Self::new) for a trace that ranks share; collective, with the same
     /// result on all ranks. `times` are those of this rank's locations, and empty for others.
     ///
     /// # Errors
     /// If the number of times is not that of events on any rank, or a rank is gone.
-    pub async fn of_part<T: AsRef<[Timestamp<Global>]>, C: Comm>(
+    pub async fn of_part<T: AsRef<[Timestamp<Global>]> + Sync, C: Comm>(
         part: &TracePart,
         times: &[T],
         latencies: &Latencies,
         comm: &C,
     ) -> Result<Self, PartError> {
+        Self::of_part_on(part, times, latencies, 1, comm).await
+    }
+
+    /// Does the same as [`of_part`](Self::of_part) on this number of threads per rank.
+    pub(crate) async fn of_part_on<T: AsRef<[Timestamp<Global>]> + Sync, C: Comm>(
+        part: &TracePart,
+        times: &[T],
+        latencies: &Latencies,
+        workers: usize,
+        comm: &C,
+    ) -> Result<Self, PartError> {
         agree_on_fit(part, times, comm).await?;
-        let trace = &part.trace;
-        let mut all = Self {
-            events: trace.events(),
-            ..Self::default()
-        };
-        for location in part.own().map(LocationId) {
-            all.order(
-                location,
-                trace.locations()[location.index()].times(),
-                times[location.index()].as_ref(),
-            );
-        }
-        let mut faults: Vec<Placed> = placed(all.faults.drain(..), 0).collect();
         let sent = sent_elsewhere(part, times, comm).await?;
-        for (message, ends) in messages(part, times, &sent) {
-            let latency = latencies.between(trace, message.send.location, message.receive.location);
-            let fault = all.message(message, ends, latency);
-            all.add_fault(fault);
-        }
-        faults.extend(placed(all.faults.drain(..), 0));
+        let sent = |send: EventId, mark: u32| sent_at(part, times, &sent, send, mark);
+        let number = |instance| (!part.is_shared(instance)).then(|| part.name(instance));
+        let found = findings(&part.trace, times, latencies, workers, sent, number);
+        let counter = LateCounter::default();
         let mut judge = Judge {
             part,
             times,
             latencies,
-            all,
-            faults,
-            counter: LateCounter::default(),
+            found,
+            counter,
         };
-        for instance in
-            (0..trace.instances.len() as u32).filter(|instance| !part.is_shared(*instance))
-        {
-            judge.hear(instance, &vec![]);
-        }
         go_through(part, &mut judge, comm).await?;
-        let Judge {
-            mut all, faults, ..
-        } = judge;
-        total(&mut all, comm).await?;
-        all.faults = first_of_all(faults, comm).await?;
-        Ok(all)
+        let mut found = judge.found;
+        total(&mut found.counts, comm).await?;
+        let mine = found.faults().flat_map(words_of).collect();
+        let all = gather_everywhere(comm, mine).await?;
+        let others = (0..).zip(&all).filter(|(rank, _)| *rank != comm.rank());
+        for words in others.flat_map(|(_, words)| words.as_chunks().0) {
+            let (class, (at, fault)) = fault_of(words);
+            found.add(class, at, fault);
+        }
+        Ok(found.finish())
     }
 }
 
@@ -109,50 +97,41 @@ pub(super) async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     Ok(sent)
 }
 
+/// Returns the time of a send, given the times of those elsewhere.
+fn sent_at<T: AsRef<[Timestamp<Global>]>>(
+    part: &TracePart,
+    times: &[T],
+    sent: &[Vec<Timestamp<Global>>],
+    send: EventId,
+    mark: u32,
+) -> Timestamp<Global> {
+    match part.is_own(send.location.0) {
+        true => time_of(times, send),
+        false => sent[send.location.index()][mark as usize],
+    }
+}
+
 /// Returns the messages that are received here, with their send and receive times.
 pub(super) fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
     part: &'a TracePart,
     times: &'a [T],
     sent: &'a [Vec<Timestamp<Global>>],
 ) -> impl Iterator<Item = (Message, [Timestamp<Global>; 2])> + 'a {
-    let time = |event: EventId| times[event.location.index()].as_ref()[event.event as usize];
-    part.own()
-        .flat_map(move |location| part.trace.received_by(LocationId(location)))
-        .map(move |(message, mark)| {
-            let from = message.send.location;
-            let sent = if part.is_own(from.0) {
-                time(message.send)
-            } else {
-                sent[from.index()][mark as usize]
-            };
-            (message, [sent, time(message.receive)])
-        })
-}
-
-/// Attaches positions to faults: those of one location are in its order, as are those of one
-/// operation, identified by its name.
-fn placed(faults: impl Iterator<Item = Fault>, name: u64) -> impl Iterator<Item = Placed> {
-    faults.map(move |fault| {
-        let place = match fault {
-            Fault::Decreasing(event) | Fault::Merged(event) => [0, word_of(event)],
-            Fault::Early {
-                receive,
-                kind: None,
-                ..
-            } => [1, word_of(receive)],
-            Fault::Early { kind: Some(_), .. } => [2, name],
-        };
-        Placed { place, fault }
+    let received = part
+        .own()
+        .flat_map(move |location| part.trace.received_by(LocationId(location)));
+    received.map(move |(message, mark)| {
+        let sent = sent_at(part, times, sent, message.send, mark);
+        (message, [sent, time_of(times, message.receive)])
     })
 }
 
-/// Checks collective operations: those of this rank alone, and its share of the others.
+/// Checks this rank's share of the collective operations of several ranks.
 struct Judge<'a, T> {
     part: &'a TracePart,
     times: &'a [T],
     latencies: &'a Latencies,
-    all: Verdict,
-    faults: Vec<Placed>,
+    found: Findings,
     counter: LateCounter,
 }
 
@@ -170,7 +149,7 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
     }
 
     fn hear(&mut self, instance: u32, told: &Told<'_>) {
-        if self.part.is_shared(instance) && self.judge_of(instance) != self.part.rank {
+        if self.judge_of(instance) != self.part.rank {
             return;
         }
         let part = self.part;
@@ -194,13 +173,13 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
             (party.enter, party.exit) = (found(*enter, *entered), found(*exit, *left));
         }
         let kind = part.instance(instance).kind;
-        self.all
-            .judge(kind, &parties, &mut self.counter, self.latencies);
-        let name = part.names[instance as usize];
-        self.faults.extend(placed(self.all.faults.drain(..), name));
-        if self.faults.len() > 100 * Verdict::MOST_FAULTS {
-            keep_first(&mut self.faults);
-        }
+        let Self {
+            found,
+            counter,
+            latencies,
+            ..
+        } = self;
+        found.collective(part.name(instance), kind, &parties, counter, latencies);
     }
 }
 
@@ -239,34 +218,17 @@ impl<T: AsRef<[Timestamp<Global>]>> Judge<'_, T> {
     }
 }
 
-/// Drops the faults that will not be reported.
-fn keep_first(faults: &mut Vec<Placed>) {
-    faults.sort_by_key(|fault| fault.place);
-    faults.truncate(Verdict::MOST_FAULTS);
-}
-
-/// Returns the first of the faults that all ranks found.
-async fn first_of_all<C: Comm>(mut faults: Vec<Placed>, comm: &C) -> Result<Vec<Fault>, CommError> {
-    keep_first(&mut faults);
-    let all = gather_everywhere(comm, faults.iter().flat_map(words_of).collect()).await?;
-    let mut all: Vec<Placed> = all
-        .iter()
-        .flat_map(|words| words.as_chunks().0)
-        .map(placed_of)
-        .collect();
-    keep_first(&mut all);
-    Ok(all.into_iter().map(|placed| placed.fault).collect())
-}
-
 const DECREASING: u64 = 0;
 const MERGED: u64 = 1;
 const MESSAGE: u64 = 2;
 /// Messages come first, then collective operations of all kinds.
 const OPERATION: u64 = 3;
 
-fn words_of(placed: &Placed) -> [u64; 6] {
-    let [first, second] = placed.place;
-    let [what, send, receive, by] = match placed.fault {
+/// Violation with its kind and position.
+type PlacedFault = (usize, ((u64, u32), Fault));
+
+fn words_of((class, ((place, index), fault)): PlacedFault) -> [u64; 7] {
+    let [what, send, receive, by] = match fault {
         Fault::Decreasing(event) => [DECREASING, 0, word_of(event), 0],
         Fault::Merged(event) => [MERGED, 0, word_of(event), 0],
         Fault::Early {
@@ -281,15 +243,12 @@ fn words_of(placed: &Placed) -> [u64; 6] {
             by.as_nanos() as u64,
         ],
     };
-    [first, second, what, send, receive, by]
+    [class as u64, place, index.into(), what, send, receive, by]
 }
 
-fn placed_of([first, second, what, send, receive, by]: &[u64; 6]) -> Placed {
-    let (send, receive, by) = (
-        event_of(*send),
-        event_of(*receive),
-        Duration::from_nanos(*by as i64),
-    );
+fn fault_of([class, place, index, what, send, receive, by]: &[u64; 7]) -> PlacedFault {
+    let (send, receive) = (event_of(*send), event_of(*receive));
+    let by = Duration::from_nanos(*by as i64);
     let fault = match *what {
         DECREASING => Fault::Decreasing(receive),
         MERGED => Fault::Merged(receive),
@@ -299,15 +258,15 @@ fn placed_of([first, second, what, send, receive, by]: &[u64; 6]) -> Placed {
             by,
             kind: None,
         },
-        operation => Fault::Early {
-            send,
-            receive,
-            by,
-            kind: CollectiveKind::from_number(operation - OPERATION),
-        },
+        operation => {
+            let kind = CollectiveKind::from_number(operation - OPERATION);
+            Fault::Early {
+                send,
+                receive,
+                by,
+                kind,
+            }
+        }
     };
-    Placed {
-        place: [*first, *second],
-        fault,
-    }
+    (*class as usize, ((*place, *index as u32), fault))
 }

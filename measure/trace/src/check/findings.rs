@@ -1,0 +1,198 @@
+//! Violations in a part of a trace: that of a thread, of a rank, or of a stream up to an event.
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+
+use super::late::{self, LateCounter, Party};
+use super::{Fault, Verdict};
+use crate::merge::{Number, Numbers};
+use crate::{CollectiveKind, EventId, Latencies, Message, Relations};
+
+/// Counts and first violations. Parts in any order are merged to those of the whole.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Counts, without violations.
+    pub(crate) counts: Verdict,
+    /// First violations of the order of events, of messages, and of collective operations.
+    first: [FirstFaults; 3],
+}
+
+/// Kinds of violations, in the order in which they are listed.
+const ORDER: usize = 0;
+const MESSAGES: usize = 1;
+const OPERATIONS: usize = 2;
+
+/// Position of a violation among those of its kind: the location or operation, and the event or
+/// rank.
+type Position = (u64, u32);
+
+/// First violations of a kind, in the order of the trace.
+#[derive(Debug, Default)]
+struct FirstFaults(Vec<(Position, Fault)>);
+
+impl FirstFaults {
+    /// Returns true if a violation at this position would be among the first.
+    fn would_keep(&self, at: Position) -> bool {
+        self.0.len() < Verdict::MOST_FAULTS || self.0.last().is_some_and(|(last, _)| at < *last)
+    }
+
+    fn add(&mut self, at: Position, fault: Fault) {
+        if self.would_keep(at) {
+            let place = self.0.partition_point(|(other, _)| *other < at);
+            self.0.insert(place, (at, fault));
+            self.0.truncate(Verdict::MOST_FAULTS);
+        }
+    }
+}
+
+fn position_of(event: EventId) -> Position {
+    (event.location.index() as u64, event.event)
+}
+
+impl Findings {
+    /// Checks one event against its predecessor: the times of both before and after a correction.
+    #[inline]
+    pub(crate) fn step(
+        &mut self,
+        event: EventId,
+        before: [Timestamp<Global>; 2],
+        after: [Timestamp<Global>; 2],
+    ) {
+        if after[1] > after[0] || (after[1] == after[0] && before[1] <= before[0]) {
+            return;
+        }
+        let is_merged = after[1] == after[0];
+        self.counts.merged += u64::from(is_merged);
+        self.counts.decreasing += u64::from(!is_merged);
+        let fault = if is_merged {
+            Fault::Merged(event)
+        } else {
+            Fault::Decreasing(event)
+        };
+        self.first[ORDER].add(position_of(event), fault);
+    }
+
+    /// Checks a message, given the times of its ends and its minimum latency.
+    #[inline]
+    pub(crate) fn message(
+        &mut self,
+        Message { send, receive }: Message,
+        [sent, received]: [Timestamp<Global>; 2],
+        latency: Duration,
+    ) {
+        let Verdict {
+            messages, reversal, ..
+        } = &mut self.counts;
+        messages.total += 1;
+        if received < sent {
+            messages.reversed += 1;
+            reversal.add(sent - received);
+        }
+        let by = sent + latency - received;
+        if by > Duration::ZERO {
+            messages.violated += 1;
+            let kind = None;
+            self.first[MESSAGES].add(
+                position_of(receive),
+                Fault::Early {
+                    send,
+                    receive,
+                    by,
+                    kind,
+                },
+            );
+        }
+    }
+
+    /// Checks a collective operation; operations are numbered in the order of the trace.
+    pub(crate) fn collective(
+        &mut self,
+        number: u64,
+        kind: CollectiveKind,
+        parties: &[Party],
+        counter: &mut LateCounter,
+        latencies: &Latencies,
+    ) {
+        let latencies = latencies.levels().map(Duration::as_nanos);
+        let (found, late) = counter.count(parties, kind.pattern(), latencies);
+        self.counts.collectives += found;
+        let first = &mut self.first[OPERATIONS];
+        for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
+            let at = (number, rank as u32);
+            if !first.would_keep(at) {
+                return;
+            }
+            let early = late::first_sender(parties, rank, kind.pattern(), latencies);
+            if let Some((send, receive, by)) = early {
+                let kind = Some(kind);
+                first.add(
+                    at,
+                    Fault::Early {
+                        send,
+                        receive,
+                        by,
+                        kind,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Adds the findings in another part.
+    pub(crate) fn merge(mut self, mut other: Self) -> Self {
+        self.counts.merge(&mut other.counts);
+        for (class, (at, fault)) in other.faults() {
+            self.add(class, at, fault);
+        }
+        self
+    }
+
+    /// Returns the first violations, with their kinds and positions.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = (usize, (Position, Fault))> + '_ {
+        let all = self.first.iter().enumerate();
+        all.flat_map(|(class, first)| first.0.iter().map(move |fault| (class, *fault)))
+    }
+
+    /// Adds a violation of another part; ignores one of an unknown kind.
+    pub(crate) fn add(&mut self, class: usize, at: Position, fault: Fault) {
+        if let Some(first) = self.first.get_mut(class) {
+            first.add(at, fault);
+        }
+    }
+
+    /// Returns the verdict on the whole trace.
+    pub(crate) fn finish(mut self) -> Verdict {
+        let faults = self.faults().map(|(_, (_, fault))| fault);
+        self.counts.faults = faults.take(Verdict::MOST_FAULTS).collect();
+        self.counts
+    }
+}
+
+/// All numbers except the violations.
+impl Numbers for Verdict {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        let Self {
+            events,
+            decreasing,
+            merged,
+            messages,
+            collectives,
+            reversal,
+            faults: _,
+        } = self;
+        [events, decreasing, merged]
+            .into_iter()
+            .for_each(|count| see(Number::Count(count)));
+        for of in [messages, collectives] {
+            let Relations {
+                total,
+                reversed,
+                violated,
+            } = of;
+            [total, reversed, violated]
+                .into_iter()
+                .for_each(|count| see(Number::Count(count)));
+        }
+        see(Number::Sum(&mut reversal.total));
+        see(Number::Longest(&mut reversal.largest));
+    }
+}
