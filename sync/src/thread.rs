@@ -66,6 +66,13 @@ impl fmt::Debug for ThreadComm {
 }
 
 impl ThreadComm {
+    /// Creates the communicator of a program with a single rank.
+    #[must_use]
+    pub fn alone() -> Self {
+        let mut group = Self::create_group(1);
+        group.remove(0)
+    }
+
     /// Creates the communicators of all ranks of a group.
     pub(crate) fn create_group(ranks: usize) -> Vec<Self> {
         let group = Arc::new(ThreadGroup {

@@ -142,10 +142,12 @@ impl Verdict {
 
     /// Returns true if there are no violations.
     pub fn holds(&self) -> bool {
-        self.decreasing == 0
-            && self.merged == 0
-            && self.messages.violated == 0
-            && self.collectives.violated == 0
+        self.violations() == 0
+    }
+
+    /// Returns the number of violations.
+    pub fn violations(&self) -> u64 {
+        self.messages.violated + self.collectives.violated + self.decreasing + self.merged
     }
 
     /// Returns the dependences by messages and collective operations together.

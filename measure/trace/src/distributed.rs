@@ -24,46 +24,60 @@ use core::fmt;
 pub use forward::CorrectedPart;
 pub use part::{PartBuilder, TracePart};
 pub use shares::Shares;
-pub use totals::Totals;
 
 use super::cycle::Cycle;
-use super::{Misfit, TraceError};
+use super::{ClockOffsetError, Misfit, TraceError};
 use downbeat_sync::CommError;
 
-/// Error of the correction of a shared trace. All ranks get the same one, unless a rank is gone.
+/// Error of a correction. All ranks get the same one, unless a rank is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PartError {
+pub enum CorrectionError {
     /// The events are not a valid trace.
     Trace(TraceError),
     /// Events wait for each other in a cycle.
     Cycle(Cycle),
     /// The number of times is not that of events.
     Misfit(Misfit),
+    /// Clocks were compared in a way that cannot have happened.
+    Clocks(ClockOffsetError),
+    /// The true times belong to another trace.
+    OtherTruth,
+    /// This number of violations is left, which is a bug.
+    Violated(u64),
     /// Communication failed.
     Comm(CommError),
 }
 
-impl fmt::Display for PartError {
+impl fmt::Display for CorrectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trace(why) => why.fmt(f),
             Self::Cycle(why) => why.fmt(f),
             Self::Misfit(why) => why.fmt(f),
+            Self::Clocks(why) => why.fmt(f),
+            Self::OtherTruth => f.write_str("the true times belong to another trace"),
+            Self::Violated(1) => f.write_str("1 violation remains, which is a bug in this program"),
+            Self::Violated(count) => {
+                write!(
+                    f,
+                    "{count} violations remain, which is a bug in this program"
+                )
+            }
             Self::Comm(why) => why.fmt(f),
         }
     }
 }
 
-impl core::error::Error for PartError {}
+impl core::error::Error for CorrectionError {}
 
-impl From<TraceError> for PartError {
+impl From<TraceError> for CorrectionError {
     fn from(why: TraceError) -> Self {
         Self::Trace(why)
     }
 }
 
-impl From<CommError> for PartError {
+impl From<CommError> for CorrectionError {
     fn from(why: CommError) -> Self {
         Self::Comm(why)
     }

@@ -44,6 +44,7 @@ mod builder;
 mod channels;
 mod check;
 mod correct;
+mod correction;
 mod cycle;
 mod cycle_search;
 mod definitions;
@@ -65,6 +66,7 @@ mod limits;
 mod logical;
 mod matching;
 mod merge;
+mod movement;
 mod presync;
 mod primitives;
 #[cfg(loom)]
@@ -72,6 +74,7 @@ mod replaying;
 mod stamps;
 mod streaming;
 mod teams;
+mod totals;
 mod trace;
 mod workers;
 
@@ -79,11 +82,12 @@ pub use backward::Gradient;
 pub use builder::TraceBuilder;
 pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
 pub use correct::{ControlledLogicalClock, Corrected};
+pub use correction::{Correction, CorrectionSettings, MeasuredTrace, correct};
 pub use cycle::Cycle;
 pub use deviation::{
     Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthComparison,
 };
-pub use distributed::{CorrectedPart, PartBuilder, PartError, Shares, Totals, TracePart};
+pub use distributed::{CorrectedPart, CorrectionError, PartBuilder, Shares, TracePart};
 pub use error::TraceError;
 pub use forward::Pass;
 pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
@@ -93,9 +97,10 @@ pub use knots::{Knots, OffsetKnot, TimeWindow};
 pub use latencies::Latencies;
 pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use matching::Matching;
+pub use movement::{LocationMovement, Movement, MovementWalk, TimeSlices};
 pub use presync::{
     ClockMap, ClockMaps, ClockOffsetError, ClockOwner, ClockSample, Interpolation,
-    PreSynchronization, StreamedMaps,
+    PreSynchronization, Sessions, StreamedMaps,
 };
 #[cfg(loom)]
 pub use replaying::Replaying;
@@ -103,4 +108,5 @@ pub use streaming::{
     Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward,
     StreamedLatencies, Survey,
 };
+pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};

@@ -13,7 +13,7 @@ use downbeat_clock_core::{
 };
 pub use error::ClockOffsetError;
 use map::MapShape;
-pub use map::{ClockMap, ClockMaps, ClockSample, StreamedMaps};
+pub use map::{ClockMap, ClockMaps, ClockSample, Sessions, StreamedMaps};
 
 use super::{LocationId, Place};
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+// Loom does not run the threads of `share`.
+use std::sync::Mutex as StandardMutex;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -59,8 +61,7 @@ pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,
 ) -> Vec<R> {
-    // Of the standard library, as its threads are.
-    let part = |part| std::sync::Mutex::new(Some(part));
+    let part = |part| StandardMutex::new(Some(part));
     let parts: Vec<_> = parts.into_iter().map(part).collect();
     let run = |worker: usize| {
         let part = parts[worker]
@@ -147,8 +148,8 @@ impl Post {
 
     /// Ends all waiting.
     pub(super) fn end(&self) {
-        // Sleeping workers see the flag after they are woken.
-        self.is_over.store(true, Ordering::Relaxed);
+        // Whoever sees the flag sees what all locations did before it.
+        self.is_over.store(true, Ordering::Release);
         self.boxes.iter().for_each(|mailbox| mailbox.owner.wake());
     }
 
@@ -204,7 +205,7 @@ impl Post {
                 return Some(true);
             }
             let all_wait = worker == 0 && self.awake.load(Ordering::Acquire) == 0;
-            if !all_wait && !self.is_over.load(Ordering::Relaxed) {
+            if !all_wait && !self.is_over.load(Ordering::Acquire) {
                 return None;
             }
             // Nobody passes work on any more.

@@ -17,7 +17,7 @@ use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, Locatio
 use super::exchange::{Boxes, boxes, exchange};
 use super::part::{event_of, word_of};
 use super::words::{extremes_of, words_of};
-use super::{PartError, TracePart, backward, cycle};
+use super::{CorrectionError, TracePart, backward, cycle};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
@@ -39,7 +39,7 @@ impl ControlledLogicalClock {
         &self,
         part: &'a TracePart,
         comm: &C,
-    ) -> Result<CorrectedPart<'a>, PartError> {
+    ) -> Result<CorrectedPart<'a>, CorrectionError> {
         let trace = &part.trace;
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace);
@@ -83,6 +83,11 @@ impl CorrectedPart<'_> {
         self.corrected.times()
     }
 
+    /// Returns only the corrected times.
+    pub fn into_times(self) -> Vec<Vec<Timestamp<Global>>> {
+        self.corrected.into_times()
+    }
+
     /// Returns the passes that were made; the result is that of the last one.
     pub fn passes(&self) -> &[Pass] {
         self.corrected.passes()
@@ -118,7 +123,7 @@ async fn run<C: Comm>(
     stamps: &Stamps,
     times: Times,
     comm: &C,
-) -> Result<(Pass, Times), PartError> {
+) -> Result<(Pass, Times), CorrectionError> {
     let beyond = |instance: u32| {
         let (givers, takers) = (part.givers(instance), part.takers(instance));
         let waits =
@@ -146,7 +151,9 @@ async fn run<C: Comm>(
         });
     }
     if let End::Stuck = end? {
-        return Err(PartError::Cycle(cycle::find(part, &shared, comm).await?));
+        return Err(CorrectionError::Cycle(
+            cycle::find(part, &shared, comm).await?,
+        ));
     }
     let (mut pass, times) = shared.end();
     pass.error = all_reduce(comm, pass.error, Duration::max).await?;

@@ -15,7 +15,7 @@ use super::super::{
     Pattern, Place, Trace, TraceBuilder, TraceError,
 };
 use super::exchange::{boxes, exchange, heard, in_turns, others};
-use super::{PartError, Shares};
+use super::{CorrectionError, Shares};
 
 /// Makes a [`TracePart`], like a [`TraceBuilder`] for the events of some processes. All ranks add
 /// all locations and communicators, and each rank adds the events of its own locations, with their
@@ -23,7 +23,7 @@ use super::{PartError, Shares};
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_trace::{Action, ControlledLogicalClock, Latencies, Matching, PartBuilder, PartError, Place, Shares};
+/// use downbeat_trace::{Action, ControlledLogicalClock, Latencies, Matching, PartBuilder, CorrectionError, Place, Shares};
 /// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -46,7 +46,7 @@ use super::{PartError, Shares};
 ///     block_on_ready(async {
 ///         let part = builder.finish(comm).await?;
 ///         let corrected = ControlledLogicalClock::new(Latencies::ZERO).forward_part(&part, comm).await?;
-///         Ok::<_, PartError>(corrected.times()[comm.rank() as usize].clone())
+///         Ok::<_, CorrectionError>(corrected.times()[comm.rank() as usize].clone())
 ///     })
 /// })?;
 /// // Each rank has the times of its own location.
@@ -169,7 +169,7 @@ impl PartBuilder {
     ///
     /// # Errors
     /// As [`TraceBuilder::finish`], on all ranks; and if a rank is gone.
-    pub async fn finish<C: Comm>(self, comm: &C) -> Result<TracePart, PartError> {
+    pub async fn finish<C: Comm>(self, comm: &C) -> Result<TracePart, CorrectionError> {
         let Self {
             builder,
             shares,
@@ -437,7 +437,7 @@ type FaultKey = [u64; 3];
 async fn agree<C: Comm>(
     comm: &C,
     fault: Option<(FaultKey, Option<TraceError>)>,
-) -> Result<(), PartError> {
+) -> Result<(), CorrectionError> {
     const NOTHING: [u64; 4] = [u64::MAX; 4];
     let (mine, why) = match fault {
         Some(([a, b, c], why)) => {
@@ -455,7 +455,7 @@ async fn agree<C: Comm>(
         return Ok(());
     }
     let words = why.filter(|_| mine == first).map_or([0; 3], words_of);
-    Err(PartError::Trace(error_of(
+    Err(CorrectionError::Trace(error_of(
         all_reduce(comm, words, heard).await?,
     )))
 }
@@ -516,6 +516,21 @@ fn error_of([kind, word, other]: [u64; 3]) -> TraceError {
     }
 }
 
+/// Makes the only rank of a program keep all events.
+impl From<Trace> for TracePart {
+    fn from(trace: Trace) -> Self {
+        let owners = vec![0; trace.locations.len()];
+        Self {
+            trace,
+            rank: 0,
+            owners,
+            teams: vec![],
+            names: vec![],
+            neighbours: vec![],
+        }
+    }
+}
+
 /// Returns the kept events as a trace, in which locations of other ranks have no events.
 impl AsRef<Trace> for TracePart {
     fn as_ref(&self) -> &Trace {
@@ -544,13 +559,34 @@ impl TracePart {
         self.owners.get(location.index()).copied()
     }
 
+    /// Checks on all ranks that another part has the same numbers of events.
+    pub(crate) async fn agree_on_events<C: Comm>(
+        &self,
+        other: &Self,
+        comm: &C,
+    ) -> Result<(), CorrectionError> {
+        let counts = |part: &Self| {
+            let counts = part.locations().iter().map(|of| of.times().len());
+            counts.collect::<Vec<_>>()
+        };
+        let is_same = u64::from(counts(self) == counts(other));
+        match all_reduce(comm, is_same, u64::min).await? {
+            1 => Ok(()),
+            _ => Err(CorrectionError::OtherTruth),
+        }
+    }
+
     /// Corrects the times of all events, which must be those of their locations' own clocks, as
     /// [`ClockMaps::correct`] does.
     ///
     /// # Errors
     /// If a time is more than 146 years from the origin, or a rank is gone. The part cannot be used
     /// any more then.
-    pub async fn correct<C: Comm>(&mut self, maps: &ClockMaps, comm: &C) -> Result<(), PartError> {
+    pub async fn correct<C: Comm>(
+        &mut self,
+        maps: &ClockMaps,
+        comm: &C,
+    ) -> Result<(), CorrectionError> {
         let fault = maps.correct(&mut self.trace).err().map(|why| match why {
             TraceError::Decreasing(event) | TraceError::TooFar(event) => {
                 ([0, word_of(event), 0], Some(why))

@@ -1,6 +1,6 @@
 //! Compares results of several ranks with those of one rank that has the whole trace.
 
-use crate::ControlVariable;
+use crate::{ControlVariable, Totals};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use fastrand::Rng;
 
@@ -168,7 +168,7 @@ async fn together<C: Comm>(
     builder: PartBuilder,
     clock: &ControlledLogicalClock,
     comm: &C,
-) -> Result<Outcome, PartError> {
+) -> Result<Outcome, CorrectionError> {
     let mut clock = *clock;
     let part = builder.finish(comm).await?;
     let measured = Latencies::measured_in_part(&part, comm).await?;

@@ -3,29 +3,12 @@
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::super::check::check_fit;
-use super::super::merge::{Number, Numbers};
-use super::super::trace::{NONE, Role};
-use super::super::{Deviation, LeftOut, LocationId, Misfit, TruthComparison};
+use super::super::merge::Numbers;
+use super::super::{Deviation, LocationId, Misfit, Totals, TruthComparison};
 use super::exchange::gather_everywhere;
-use super::{PartError, TracePart};
+use super::{CorrectionError, TracePart};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
-
-/// Numbers of events, messages and operations in the parts of all ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Totals {
-    /// Number of events.
-    pub events: u64,
-    /// Number of messages.
-    pub messages: u64,
-    /// Number of collective operations.
-    pub collectives: u64,
-    /// Number of receives, and of exits of collective operations that wait for other members.
-    pub arrivals: u64,
-    /// Numbers of incomplete messages and operations.
-    pub left_out: LeftOut,
-}
 
 impl TracePart {
     /// Counts the contents of all parts; collective.
@@ -33,29 +16,11 @@ impl TracePart {
     /// # Errors
     /// If a rank is gone.
     pub async fn totals<C: Comm>(&self, comm: &C) -> Result<Totals, CommError> {
-        let messages = self.own().map(|location| {
-            let marks = &self.trace.locations[location as usize].marks;
-            marks
-                .iter()
-                .filter(|mark| mark.role() == Role::Receive)
-                .count() as u64
-        });
-        // Each operation is counted on the rank of its first member.
-        let mine = |instance: &u32| self.team(*instance).kept.first() == Some(&0);
-        let exits = self
-            .trace
-            .instances
-            .iter()
-            .flat_map(|instance| self.trace.slots_of(instance));
-        let exits = exits.filter(|slot| slot.exit != NONE).count() as u64;
-        let messages = messages.sum::<u64>();
-        let mut totals = Totals {
-            events: self.trace.events(),
-            messages,
-            collectives: (0..self.trace.instances.len() as u32).filter(mine).count() as u64,
-            arrivals: messages + exits,
-            left_out: self.trace.left_out(),
+        // An operation of several ranks is counted on the rank of its first member.
+        let mine = |instance: u32| {
+            !self.is_shared(instance) || self.team(instance).kept.first() == Some(&0)
         };
+        let mut totals = self.trace.totals_of(mine);
         total(&mut totals, comm).await?;
         Ok(totals)
     }
@@ -72,7 +37,7 @@ impl Deviation {
         part: &TracePart,
         times: &[T],
         comm: &C,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Self, CorrectionError> {
         Self::of_part_on(part, times, 1, comm).await
     }
 
@@ -82,10 +47,10 @@ impl Deviation {
         times: &[T],
         workers: usize,
         comm: &C,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Self, CorrectionError> {
         agree_on_fit(part, times, comm).await?;
         let mut deviation =
-            Self::between_on(&part.trace, times, workers).map_err(PartError::Misfit)?;
+            Self::between_on(&part.trace, times, workers).map_err(CorrectionError::Misfit)?;
         total(&mut deviation, comm).await?;
         Ok(deviation)
     }
@@ -105,7 +70,7 @@ impl TruthComparison {
         truth: &[U],
         (groups, group): (usize, impl Fn(Timestamp<Global>) -> usize),
         comm: &C,
-    ) -> Result<Vec<Self>, PartError> {
+    ) -> Result<Vec<Self>, CorrectionError> {
         agree_on_fit(part, times, comm).await?;
         agree_on_fit(part, truth, comm).await?;
         let events = || {
@@ -156,13 +121,13 @@ pub(super) async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
     part: &TracePart,
     times: &[T],
     comm: &C,
-) -> Result<(), PartError> {
+) -> Result<(), CorrectionError> {
     let misfit = check_fit(&part.trace, times)
         .err()
         .map_or(u64::MAX, |of| of.location.0.into());
     match all_reduce(comm, misfit, u64::min).await? {
         u64::MAX => Ok(()),
-        misfit => Err(PartError::Misfit(Misfit {
+        misfit => Err(CorrectionError::Misfit(Misfit {
             location: LocationId(misfit as u32),
         })),
     }
@@ -174,33 +139,4 @@ pub(super) async fn total<C: Comm>(mine: &mut impl Numbers, comm: &C) -> Result<
     let others = (0..).zip(&all).filter(|(rank, _)| *rank != comm.rank());
     others.for_each(|(_, words)| mine.absorb(words.as_chunks().0));
     Ok(())
-}
-
-impl Numbers for Totals {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self {
-            events,
-            messages,
-            collectives,
-            arrivals,
-            left_out,
-        } = self;
-        let LeftOut {
-            sends,
-            receives,
-            collectives: incomplete,
-        } = left_out;
-        let counts = [
-            events,
-            messages,
-            collectives,
-            arrivals,
-            sends,
-            receives,
-            incomplete,
-        ];
-        counts
-            .into_iter()
-            .for_each(|count| see(Number::Count(count)));
-    }
 }

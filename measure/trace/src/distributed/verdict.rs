@@ -12,7 +12,7 @@ use super::exchange::{Boxes, boxes, exchange, gather_everywhere};
 use super::operations::{Teller, Told, go_through};
 use super::part::{event_of, word_of};
 use super::totals::{agree_on_fit, total};
-use super::{PartError, TracePart};
+use super::{CorrectionError, TracePart};
 use downbeat_sync::{Comm, CommError};
 
 impl Verdict {
@@ -26,7 +26,7 @@ impl Verdict {
         times: &[T],
         latencies: &Latencies,
         comm: &C,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Self, CorrectionError> {
         Self::of_part_on(part, times, latencies, 1, comm).await
     }
 
@@ -37,7 +37,7 @@ impl Verdict {
         latencies: &Latencies,
         workers: usize,
         comm: &C,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Self, CorrectionError> {
         agree_on_fit(part, times, comm).await?;
         let sent = sent_elsewhere(part, times, comm).await?;
         let sent = |send: EventId, mark: u32| sent_at(part, times, &sent, send, mark);

@@ -159,6 +159,31 @@ impl TraceFile {
         Ok(file.with(trace))
     }
 
+    /// Returns the trace, and the file without it.
+    pub fn split(self) -> (Trace, TraceFile<()>) {
+        let Self {
+            path,
+            format,
+            trace,
+            names,
+            sessions,
+            master,
+            loads,
+        } = self;
+        (
+            trace,
+            TraceFile {
+                path,
+                format,
+                trace: (),
+                names,
+                sessions,
+                master,
+                loads,
+            },
+        )
+    }
+
     /// Writes the same trace to another file, with other times of events and other local times of
     /// samples. Everything else is unchanged, and identical to the byte in the same format.
     ///

@@ -5,9 +5,7 @@ use std::path::Path;
 use downbeat_clock_core::{Global, Knot, Local};
 use downbeat_files::FileError;
 
-/// Samples of clock comparisons with the master: for every location, its sessions, each with its
-/// samples.
-pub type Sessions = Vec<Vec<Vec<Knot<Local, Global>>>>;
+pub use crate::Sessions;
 
 /// Returns the samples of every location, in their order.
 pub(super) fn samples_of(

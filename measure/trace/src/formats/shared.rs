@@ -1,5 +1,5 @@
-//! Binary traces that ranks share, written with other times: every rank encodes the times of its
-//! own locations, and rank 0 writes them to the file.
+//! Traces that ranks share, written with other times: every rank encodes the times of its own
+//! locations, and rank 0 writes them to the file.
 
 use std::path::Path;
 
@@ -8,23 +8,55 @@ use downbeat_files::FileError;
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
-use super::TraceFile;
 use super::blocks::{CopiedChunk, Layout, copy_with, encode};
 use super::sessions::{Sessions, changed};
+use super::{TraceFile, TraceFormat, requests, write_corrected};
 use crate::{LocationId, TracePart};
 
 /// Times of one rank in a chunk: the encoded times of its blocks, each after its length.
 type Encoded = Vec<u8>;
 
-impl TraceFile<TracePart> {
-    /// Writes the same trace to another binary file, as [`TraceFile::write_corrected`] does;
-    /// collective, with the times of each rank's own locations. Returns `None` on all ranks if the
-    /// events of the file are not in chunks.
+impl TraceFile<()> {
+    /// Writes the same trace to another file, as [`TraceFile::write_corrected`] does; collective,
+    /// with the times of each rank's own locations. A single rank works on `workers` threads. Of a
+    /// binary file, each rank encodes its own times; otherwise rank 0 writes alone.
     ///
     /// # Errors
     /// If a rank is gone. An error of writing the file is returned on rank 0 only.
-    pub async fn write_chunks<C: Comm>(
+    pub async fn write_part<C: Comm>(
         &self,
+        part: &TracePart,
+        (to, format): (&Path, TraceFormat),
+        times: &[Vec<Timestamp<Global>>],
+        sessions: &Sessions,
+        workers: usize,
+        comm: &C,
+    ) -> Result<Result<(), FileError>, CommError> {
+        if comm.size() == 1 {
+            return Ok(write_corrected(
+                [&self.path, to],
+                format,
+                times,
+                sessions,
+                workers,
+            ));
+        }
+        if format == TraceFormat::Binary
+            && let Some(written) = self.write_chunks(part, to, times, sessions, comm).await?
+        {
+            return Ok(written);
+        }
+        match comm.rank() {
+            0 => requests::write(self, part, (to, format), times, sessions, comm).await,
+            _ => requests::serve(times, comm).await.map(Ok),
+        }
+    }
+
+    /// Writes a binary file. Returns `None` on all ranks if the events of the original are not in
+    /// chunks.
+    async fn write_chunks<C: Comm>(
+        &self,
+        part: &TracePart,
         to: &Path,
         times: &[Vec<Timestamp<Global>>],
         sessions: &Sessions,
@@ -44,7 +76,7 @@ impl TraceFile<TracePart> {
         let mut next = vec![0; layout.loads.len()];
         if comm.rank() > 0 {
             for chunk in &layout.chunks {
-                let encoded = self.encode_own(&chunk.blocks, times, &mut next);
+                let encoded = encode_own(part, &chunk.blocks, times, &mut next);
                 comm.send(0, encoded.len() as u64).await?;
                 comm.send_bytes(0, &encoded).await?;
             }
@@ -59,12 +91,12 @@ impl TraceFile<TracePart> {
                 .iter()
                 .map(|block| (block.location, block.events));
             let blocks: Vec<_> = blocks.collect();
-            let mut all = vec![self.encode_own(&blocks, times, &mut next)];
+            let mut all = vec![encode_own(part, &blocks, times, &mut next)];
             match block_on_ready(receive(comm)) {
                 Ok(others) => all.extend(others),
                 Err(why) => lost = lost.or(Some(why)),
             }
-            chunk.with(&self.sort(&blocks, &all))
+            chunk.with(&sort(part, &blocks, &all))
         };
         let written = copy_with([&self.path, to], &layout, sessions, 1, |chunks| {
             chunks.iter().map(&mut chunk).collect()
@@ -78,45 +110,45 @@ impl TraceFile<TracePart> {
             None => Ok(Some(written.unwrap_or_else(|_| Err(changed(&self.path))))),
         }
     }
+}
 
-    fn owner(&self, location: u32) -> Option<u32> {
-        self.trace.owner(LocationId(location))
-    }
+fn owner(part: &TracePart, location: u32) -> Option<u32> {
+    part.owner(LocationId(location))
+}
 
-    fn encode_own(
-        &self,
-        blocks: &[(u32, u32)],
-        times: &[Vec<Timestamp<Global>>],
-        next: &mut [usize],
-    ) -> Encoded {
-        let mut all = vec![];
-        for (location, events) in blocks {
-            let at = *location as usize;
-            if self.owner(*location) == Some(self.trace.rank()) {
-                let encoded = encode(&times[at][next[at]..], *events);
-                all.extend((encoded.len() as u32).to_le_bytes());
-                all.extend(encoded);
-                next[at] += *events as usize;
-            }
+fn encode_own(
+    part: &TracePart,
+    blocks: &[(u32, u32)],
+    times: &[Vec<Timestamp<Global>>],
+    next: &mut [usize],
+) -> Encoded {
+    let mut all = vec![];
+    for (location, events) in blocks {
+        let at = *location as usize;
+        if owner(part, *location) == Some(part.rank()) {
+            let encoded = encode(&times[at][next[at]..], *events);
+            all.extend((encoded.len() as u32).to_le_bytes());
+            all.extend(encoded);
+            next[at] += *events as usize;
         }
-        all
     }
+    all
+}
 
-    /// Returns the encoded times of all blocks, from those of all ranks.
-    fn sort<'a>(&self, blocks: &[(u32, u32)], all: &'a [Encoded]) -> Vec<&'a [u8]> {
-        let mut rest: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
-        let mut next = |owner: u32| -> Option<&'a [u8]> {
-            let rest = rest.get_mut(owner as usize)?;
-            let (length, behind) = rest.split_first_chunk()?;
-            let (times, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            *rest = behind;
-            Some(times)
-        };
-        let times = blocks
-            .iter()
-            .map(|(location, _)| next(self.owner(*location)?));
-        times.map(Option::unwrap_or_default).collect()
-    }
+/// Returns the encoded times of all blocks, from those of all ranks.
+fn sort<'a>(part: &TracePart, blocks: &[(u32, u32)], all: &'a [Encoded]) -> Vec<&'a [u8]> {
+    let mut rest: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+    let mut next = |owner: u32| -> Option<&'a [u8]> {
+        let rest = rest.get_mut(owner as usize)?;
+        let (length, behind) = rest.split_first_chunk()?;
+        let (times, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        *rest = behind;
+        Some(times)
+    };
+    let times = blocks
+        .iter()
+        .map(|(location, _)| next(owner(part, *location)?));
+    times.map(Option::unwrap_or_default).collect()
 }
 
 /// Receives the encoded times of a chunk from all other ranks.

@@ -4,10 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Action, Census, ClockMaps, CommunicatorId, ControlledLogicalClock, Deviation, EventId,
-    Latencies, Linked, LocationId, Matcher, Matching, Pass, Place, Record, StreamError,
-    StreamedBackward, StreamedDeviation, StreamedForward, StreamedLatencies, StreamedMaps,
-    StreamedVerdict, Survey, TraceBuilder, TraceError, Verdict,
+    Action, Census, ClockMaps, CommunicatorId, ControlledLogicalClock, Correction, CorrectionError,
+    CorrectionSettings, Deviation, EventId, Latencies, Linked, LocationId, Matcher, Matching,
+    MovementWalk, Pass, Place, Record, StreamError, StreamedBackward, StreamedDeviation,
+    StreamedForward, StreamedLatencies, StreamedMaps, StreamedVerdict, Survey, TimeSlices,
+    TraceBuilder, TraceError, Verdict,
 };
 use downbeat_clock_core::{Global, Timestamp};
 
@@ -28,12 +29,15 @@ pub enum StreamedError {
     /// An event waits for another one that comes later in the file: this trace must be corrected in
     /// memory.
     Disorder(FileError),
+    /// The correction left violations, which is a bug.
+    Violated(CorrectionError),
 }
 
 impl fmt::Display for StreamedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Record(why) | Self::Disorder(why) => why.fmt(f),
+            Self::Violated(why) => why.fmt(f),
         }
     }
 }
@@ -65,24 +69,19 @@ pub struct StreamedTrace {
     numbers: Numbers,
 }
 
-/// Correction of a trace.
-#[derive(Debug)]
-pub struct StreamedCorrection {
-    /// Passes that were made; the result is that of the last one.
-    pub passes: Vec<Pass>,
+/// Result of all passes over the events, before the corrected file is written.
+struct Replayed {
+    passes: Vec<Pass>,
     /// Number of receives and exits that were too early even after the events before them had been
     /// moved.
-    pub jumps: u64,
+    jumps: u64,
     /// Number of receives, and of exits that wait for other members.
-    pub arrivals: u64,
+    arrivals: u64,
     /// Times of the first and the last event after pre-synchronization; the origin if there are no
     /// events.
-    pub span: [Timestamp<Global>; 2],
-    /// Verdict on the times in the file.
-    pub as_measured: Verdict,
-    /// Verdict on the pre-synchronized times.
-    pub pre_synchronized: Verdict,
-    latencies: Latencies,
+    span: [Timestamp<Global>; 2],
+    as_measured: Verdict,
+    pre_synchronized: Verdict,
     /// Final times, in the order of the file.
     times: Listed,
 }
@@ -144,11 +143,74 @@ impl StreamedTrace {
         })
     }
 
-    /// Returns [`Latencies::measured`] of the pre-synchronized times.
+    /// Corrects the trace, and writes it to another file, as [`correct`](crate::correct) does for one
+    /// in memory. Data that do not fit in memory are in temporary files in the folder of the output,
+    /// which are always removed.
     ///
     /// # Errors
-    /// If the file has changed or cannot be read again, or a pre-synchronized time is out of range.
-    pub fn latencies(&self, maps: Option<&ClockMaps>) -> Result<Latencies, StreamedError> {
+    /// If an event comes before one that it waits for, the sessions are ones that no clock can have
+    /// produced, the file has changed or cannot be read again, a pre-synchronized time is out of
+    /// range, or files cannot be written.
+    pub fn correct(
+        &self,
+        settings: &CorrectionSettings,
+        to: (&Path, TraceFormat),
+    ) -> Result<Correction, StreamedError> {
+        let (places, mut sessions) = (self.census.places(), self.sessions.clone());
+        let method = settings.pre_synchronization;
+        let maps = method
+            .map(|method| method.maps(&places, &sessions))
+            .transpose();
+        let maps = maps.map_err(|why| FileError::content(&self.path, why.to_string()))?;
+        if let Some(maps) = &maps {
+            maps.correct_samples(&mut sessions);
+        }
+        let latencies = match settings.latencies {
+            Some(latencies) => latencies,
+            None => self.latencies(maps.as_ref())?,
+        };
+        let mut clock = settings.clock;
+        clock.latencies = latencies;
+        let Replayed {
+            passes,
+            jumps,
+            arrivals,
+            span,
+            as_measured,
+            pre_synchronized,
+            times,
+        } = self.replay(maps.as_ref(), &clock, settings.backward, to.0)?;
+        let slices = TimeSlices::between(span[0], span[1]);
+        let mut movement = MovementWalk::new(slices, places.len());
+        let see = |location: LocationId, before, after| {
+            movement.take(location.index(), before, after);
+        };
+        let (corrected, deviation) =
+            self.write_corrected(to, maps.as_ref(), (times, &latencies), &sessions, see)?;
+        if !corrected.holds() {
+            let why = CorrectionError::Violated(corrected.violations());
+            return Err(StreamedError::Violated(why));
+        }
+        let (unknown_clocks, sessions_left_out) =
+            maps.map_or((0, 0), |maps| (maps.unknown, maps.left_out));
+        Ok(Correction {
+            totals: self.census.totals(arrivals),
+            unknown_clocks,
+            sessions_left_out,
+            latencies,
+            passes,
+            jumps,
+            as_measured,
+            pre_synchronized,
+            corrected,
+            deviation,
+            movement: movement.finish(),
+            truth: None,
+        })
+    }
+
+    /// Returns [`Latencies::measured`] of the pre-synchronized times.
+    fn latencies(&self, maps: Option<&ClockMaps>) -> Result<Latencies, StreamedError> {
         let mut latencies = StreamedLatencies::new(&self.census);
         loop {
             self.each(maps, |event, [_, time]| {
@@ -162,20 +224,14 @@ impl StreamedTrace {
     }
 
     /// Pre-synchronizes all times with `maps`, and corrects them as
-    /// [`ControlledLogicalClock::correct`] does, on request without backward amortization. Data
-    /// that do not fit in memory are in temporary files in the folder of `beside`, which are always
-    /// removed.
-    ///
-    /// # Errors
-    /// As [`latencies`](Self::latencies), and if an exit from a collective operation comes before
-    /// an enter that it waits for, or files cannot be written.
-    pub fn correct(
+    /// [`ControlledLogicalClock::correct`] does, on request without backward amortization.
+    fn replay(
         &self,
         maps: Option<&ClockMaps>,
         clock: &ControlledLogicalClock,
         backward: bool,
         beside: &Path,
-    ) -> Result<StreamedCorrection, StreamedError> {
+    ) -> Result<Replayed, StreamedError> {
         let mut stack = Stack::new(beside)?;
         let mut verdicts =
             Some([(); 2].map(|()| StreamedVerdict::new(&self.census, clock.latencies)));
@@ -215,43 +271,30 @@ impl StreamedTrace {
         }
         backward.finish(&mut put)?;
         let [as_measured, pre_synchronized] = judged.unwrap_or_default();
-        let (latencies, times) = (clock.latencies, times.finish()?);
-        let span = span.unwrap_or([Timestamp::ORIGIN; 2]);
-        Ok(StreamedCorrection {
+        Ok(Replayed {
             passes,
             jumps,
             arrivals,
-            span,
+            span: span.unwrap_or([Timestamp::ORIGIN; 2]),
             as_measured,
             pre_synchronized,
-            latencies,
-            times,
+            times: times.finish()?,
         })
     }
 
-    /// Writes the same trace to another file, as
-    /// [`TraceFile::write_corrected`](super::TraceFile::write_corrected) does, and checks it:
-    /// returns the verdict on its times, and their deviation from the pre-synchronized ones. The
-    /// file is only kept if there are no violations. `see` receives the pre-synchronized and the
-    /// final time of every event.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the original has changed or cannot be read again.
-    pub fn write_corrected(
+    /// Writes the same trace to another file, and checks it: returns the verdict on its times, and
+    /// their deviation from the pre-synchronized ones. The file is only kept if there are no
+    /// violations. `see` receives the pre-synchronized and the final time of every event.
+    fn write_corrected(
         &self,
         (path, format): (&Path, TraceFormat),
         maps: Option<&ClockMaps>,
-        correction: StreamedCorrection,
+        (mut times, latencies): (Listed, &Latencies),
         sessions: &Sessions,
         mut see: impl FnMut(LocationId, Timestamp<Global>, Timestamp<Global>),
     ) -> Result<(Verdict, Deviation), StreamedError> {
-        let StreamedCorrection {
-            latencies,
-            mut times,
-            ..
-        } = correction;
         let (mut reading, mut deviation) = (Reading::new(self, maps), StreamedDeviation::default());
-        let mut verdict = StreamedVerdict::new(&self.census, latencies);
+        let mut verdict = StreamedVerdict::new(&self.census, *latencies);
         let (writer, windows_end) = copy(
             [&self.path, path],
             format,

@@ -12,6 +12,10 @@ use super::super::{Census, EventId, LocationId, Trace, TraceError};
 /// Readings of a location's clock and of the master's at one instant.
 pub type ClockSample = Knot<Local, Global>;
 
+/// Samples of clock comparisons with the master: for every location, its sessions, each with its
+/// samples.
+pub type Sessions = Vec<Vec<Vec<ClockSample>>>;
+
 /// Mapping of one clock to the master's.
 #[derive(Clone, Debug)]
 pub struct ClockMap {
@@ -107,6 +111,17 @@ impl ClockMaps {
             trace.map_times(location, |time| map(Timestamp::from_nanos(time.as_nanos())))?;
         }
         Ok(())
+    }
+
+    /// Maps the local times of samples, so that another correction of the corrected trace does not
+    /// apply the same maps again.
+    pub fn correct_samples(&self, sessions: &mut [Vec<Vec<ClockSample>>]) {
+        for (location, sessions) in (0..).zip(sessions) {
+            let map = self.for_location(LocationId(location));
+            for sample in sessions.iter_mut().flatten() {
+                sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
+            }
+        }
     }
 
     /// Prepares the correction of the times of a stream.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, Movement,
-    PageContents, PageOptions, Recording, Violations, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, MovementReport,
+    PageContents, PageOptions, Reading, Recording, Violations, violations,
 };
 use downbeat_common::{Failure, output};
-use downbeat_trace::{Deviation, Verdict};
+use downbeat_trace::{Deviation, Latencies, Movement, Verdict};
 use serde::Serialize;
 
 #[derive(Args, Debug)]
@@ -53,7 +53,7 @@ struct Document {
     difference: Option<String>,
     deviation: Option<DeviationReport>,
     /// Displacement of events by location and time.
-    movement: Option<Movement>,
+    movement: Option<MovementReport>,
 }
 
 pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
@@ -63,17 +63,18 @@ pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
             .into_iter()
             .chain(options.against.as_deref()),
     )?;
-    let file = Recording::read_with_offsets(&options.file, matching)?;
+    let reading = Reading::with_offsets(matching);
+    let file = Recording::read(&options.file, &reading)?;
     let original = options
         .against
         .as_ref()
-        .map(|path| Recording::read_with_offsets(path, matching))
+        .map(|path| Recording::read(path, &reading))
         .transpose()?;
     let document = look(&file, original.as_ref(), &options.latencies)?;
     let title = format!("Check of {}", options.file.display());
     options.page.write(
         &title,
-        &document.shown(&file.names, options.against.as_deref()),
+        &document.shown(&file.source.names, options.against.as_deref()),
     )?;
     if options.json {
         print_json(&document)?;
@@ -97,29 +98,33 @@ fn look(
     original: Option<&Recording>,
     latencies: &LatencyOption,
 ) -> Result<Document, Failure> {
-    let latencies = latencies.find(&file.trace);
+    let names = &file.source.names;
+    let measured = || Latencies::measured(file.trace());
+    let latencies = latencies.setting(latencies.given().unwrap_or_else(measured));
     let difference = original
-        .map(|original| original.first_difference(file))
+        .map(|original| original.source.first_difference(&file.source))
         .transpose()?
         .flatten();
     // If the traces differ, they are not compared further.
     let original = original.filter(|_| difference.is_none());
-    let times = file.trace.times();
-    let before = original.map_or(&file.trace, |original| &original.trace);
+    let times = file.trace().times();
+    let before = original.map_or(file.trace(), Recording::trace);
     let verdict = Verdict::new(before, &times, &latencies.latencies).map_err(Failure::run)?;
     let deviation = original
-        .map(|original| Deviation::between(&original.trace, &times))
+        .map(|original| Deviation::between(original.trace(), &times))
         .transpose();
     let deviation = deviation.map_err(Failure::run)?;
     Ok(Document {
         schema: "downbeat.trace_check",
         version: 1,
-        contents: Contents::new(&file.trace),
+        contents: Contents::new(names.len(), &file.trace().totals()),
         latencies: LatencyReport::new(latencies),
-        violations: Violations::new(&verdict, &file.names),
+        violations: Violations::new(&verdict, names),
         difference,
         deviation: deviation.as_ref().map(Into::into),
-        movement: original.map(|original| Movement::between(&original.trace, &times, &file.names)),
+        movement: original.map(|original| {
+            MovementReport::new(&Movement::between(original.trace(), &times), names)
+        }),
     })
 }
 

@@ -3,16 +3,11 @@
 mod streamed;
 
 use std::fs;
-use std::thread;
 
 use clap::{Args, ValueEnum};
-use downbeat_clock_core::Timestamp;
-use downbeat_common::Failure;
-use downbeat_common::trace::{
-    Contents, CorrectionOptions, Document, LatencyReport, Movement, Place, Recording, TruthStages,
-    Violations, files,
-};
-use downbeat_trace::{ControlledLogicalClock, Deviation, Latencies, Verdict};
+use downbeat_common::trace::{CorrectionOptions, files};
+use downbeat_common::{Failure, block_on_ready_failure, cores};
+use downbeat_sync::ThreadComm;
 
 #[derive(Args, Debug)]
 #[command(
@@ -59,7 +54,14 @@ pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
         None
     };
     let is_streamed = streamed.is_some();
-    let (document, names) = streamed.map_or_else(|| options.correct_in_memory(), Ok)?;
+    let in_memory = || {
+        let workers = options
+            .threads
+            .map_or_else(cores, |threads| threads as usize);
+        let comm = ThreadComm::alone();
+        block_on_ready_failure(options.correction.correct(workers, &comm))
+    };
+    let (document, names) = streamed.map_or_else(in_memory, Ok)?;
     options.correction.show(&document, &names, is_streamed)
 }
 
@@ -82,125 +84,4 @@ impl TraceCorrectOptions {
                 && fs::metadata(&self.correction.input).is_ok_and(|found| found.len() > LARGE)),
         }
     }
-
-    /// Corrects the trace in memory; returns the report and the names of the locations.
-    fn correct_in_memory(&self) -> Result<(Document, Vec<String>), Failure> {
-        let matching = self.correction.matching.matching();
-        let mut file = self.correction.read(self.workers())?;
-        let truth = self
-            .correction
-            .truth
-            .as_ref()
-            .map(|path| Recording::read_with_offsets(path, matching))
-            .transpose()?;
-        let document = self.correct(&mut file, truth.as_ref())?;
-        Ok((document, file.names))
-    }
-
-    fn correct(
-        &self,
-        file: &mut Recording,
-        truth: Option<&Recording>,
-    ) -> Result<Document, Failure> {
-        let measured: Option<Vec<Vec<Timestamp<_>>>> = self
-            .correction
-            .moves_clocks(file)
-            .then(|| file.trace.times().into_iter().map(<[_]>::to_vec).collect());
-        let (sessions, pre_synchronization) = self.correction.pre_synchronize(file)?;
-        let latencies = self.correction.latencies.find(&file.trace);
-        let judge = |times: &[&[Timestamp<_>]]| {
-            let verdict = Verdict::new(&file.trace, times, &latencies.latencies);
-            verdict
-                .map(|verdict| Violations::new(&verdict, &file.names))
-                .map_err(Failure::run)
-        };
-        let as_measured = measured.map(|times| judge(&slices(&times))).transpose()?;
-
-        let clock = self.clock(latencies.latencies);
-        let (corrected, pre_synchronized) =
-            self.both(|| clock.forward(&file.trace), || judge(&file.trace.times()));
-        let mut corrected = corrected.map_err(|why| self.correction.at_fault(&why))?;
-        let pre_synchronized = pre_synchronized?;
-        let explicitly_corrected = corrected.jumps().count();
-        let passes = corrected.passes().iter().map(Into::into).collect();
-        if !self.correction.no_backward {
-            corrected.amortize(self.correction.gradient);
-        }
-        let times = corrected.times();
-        let write = || {
-            let found = judge(&slices(times))?;
-            found.check_none_left(&self.correction.input)?;
-            let truth = truth.map(|truth| {
-                let stages = TruthStages::between(&file.trace, times, &truth.trace);
-                stages.ok_or_else(|| TruthStages::not_same_trace(&truth.path, &file.path))
-            });
-            let truth = truth.transpose()?;
-            let place = Place {
-                path: &self.correction.output,
-                rewrite: self.correction.rewrite,
-                workers: self.workers(),
-            };
-            Ok::<_, Failure>((
-                found,
-                truth,
-                file.write_corrected(&place, times, &sessions)?,
-            ))
-        };
-        let (written, (movement, deviation)) = self.both(write, || {
-            let movement = Movement::between(&file.trace, times, &file.names);
-            (movement, Deviation::between(&file.trace, times))
-        });
-        let ((found, truth, archive), deviation) = (written?, deviation.map_err(Failure::run)?);
-        Ok(Document {
-            schema: "downbeat.trace_correction",
-            version: 1,
-            contents: Contents::new(&file.trace),
-            pre_synchronization,
-            latencies: LatencyReport::new(latencies),
-            passes,
-            explicitly_corrected,
-            as_measured: as_measured.unwrap_or_else(|| pre_synchronized.clone()),
-            pre_synchronized,
-            corrected: found,
-            deviation: (&deviation).into(),
-            movement,
-            truth,
-            archive,
-        })
-    }
-
-    fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
-        let mut clock = self.correction.clock(latencies);
-        clock.workers = self.workers();
-        clock
-    }
-
-    /// Calls both functions, at the same time with more than one thread.
-    fn both<A: Send, B: Send>(
-        &self,
-        one: impl FnOnce() -> A,
-        other: impl FnOnce() -> B + Send,
-    ) -> (A, B) {
-        if self.workers() == 1 {
-            return (one(), other());
-        }
-        thread::scope(|scope| {
-            let other = scope.spawn(other);
-            (
-                one(),
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            )
-        })
-    }
-
-    fn workers(&self) -> usize {
-        self.threads
-            .map_or_else(downbeat_common::cores, |threads| threads as usize)
-    }
-}
-
-fn slices<T>(times: &[Vec<T>]) -> Vec<&[T]> {
-    times.iter().map(Vec::as_slice).collect()
 }

@@ -1,20 +1,20 @@
 //! Options of the commands that correct traces.
 
-use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use downbeat_clock_core::{Duration, Timestamp};
-use downbeat_trace::ControlVariable;
+use downbeat_clock_core::Duration;
+use downbeat_sync::Comm;
 use downbeat_trace::formats::Sessions;
 use downbeat_trace::{
-    ClockMaps, ClockOwner, ControlledLogicalClock, Gradient, Interpolation, Latencies, Location,
-    LocationId, Place, PreSynchronization,
+    ClockOwner, ControlVariable, ControlledLogicalClock, CorrectionError, CorrectionSettings,
+    Gradient, Interpolation, Latencies, LocationId, MeasuredTrace, PreSynchronization, TracePart,
 };
 
 use super::document::{Document, PreSyncReport, Printed};
+use super::recording::{Place, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
-use super::{PageContents, PageOptions, Recording, Unfinished, files};
+use super::{PageContents, PageOptions, Unfinished, files};
 use crate::output::{print, print_json};
 use crate::{Failure, cli};
 
@@ -152,9 +152,69 @@ impl CorrectionOptions {
         print(&text)
     }
 
-    /// Returns the controlled logical clock for these options, on one thread.
-    pub fn clock(&self, latencies: Latencies) -> ControlledLogicalClock {
-        let mut clock = ControlledLogicalClock::new(latencies);
+    /// Corrects the trace in memory, on this number of threads per rank; collective. Returns the
+    /// report, complete on rank 0 only, and the names of the locations.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, corrected or written; on all ranks.
+    pub async fn correct<C: Comm>(
+        &self,
+        workers: usize,
+        comm: &C,
+    ) -> Result<(Document, Vec<String>), Failure> {
+        let mut reading = Reading {
+            matching: self.matching.matching(),
+            apply_offsets: self.pre_synchronization.is_none(),
+            workers,
+        };
+        let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;
+        reading.apply_offsets = true;
+        let truth = match &self.truth {
+            Some(path) => Some(Recording::read_on_ranks(path, &reading, comm).await?.trace),
+            None => None,
+        };
+        let Recording {
+            trace,
+            sessions,
+            source,
+        } = recording;
+        let master = trace.ids().nth(source.master as usize);
+        let (method, mut report) = self.pre_synchronization(&sessions, source.applied, master);
+        let mut clock = self.clock();
+        clock.workers = workers;
+        let settings = CorrectionSettings {
+            pre_synchronization: method,
+            latencies: self.latencies.given(),
+            clock,
+            backward: !self.no_backward,
+        };
+        let place = Place {
+            path: &self.output,
+            rewrite: self.rewrite,
+            workers,
+        };
+        let sink = async |part: &TracePart, times: &[Vec<_>], sessions: &Sessions| {
+            source
+                .write_corrected(&place, part, times, sessions, comm)
+                .await
+        };
+        let measured = MeasuredTrace {
+            trace,
+            sessions,
+            truth,
+        };
+        let corrected = downbeat_trace::correct(comm, measured, &settings, sink).await;
+        let (correction, archive) = corrected.map_err(|why| self.failure(why))?;
+        (report.unknown, report.sessions_left_out) =
+            (correction.unknown_clocks, correction.sessions_left_out);
+        let latencies = self.latencies.setting(correction.latencies);
+        let document = Document::new(&correction, (report, latencies, archive?), &source.names);
+        Ok((document, source.names))
+    }
+
+    /// Returns the controlled logical clock for these options, on one thread and without latencies.
+    pub fn clock(&self) -> ControlledLogicalClock {
+        let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
         clock.rule.control = self.control;
         clock.threshold = self.threshold;
         clock.most_passes = self.max_passes;
@@ -162,117 +222,63 @@ impl CorrectionOptions {
         clock
     }
 
-    /// Reads the trace to correct, on `workers` threads.
-    ///
-    /// # Errors
-    /// If the file cannot be read, is not a trace, or its events do not match.
-    pub fn read(&self, workers: usize) -> Result<Recording, Failure> {
-        Recording::read(
-            &self.input,
-            self.matching.matching(),
-            self.applies_offsets(),
-            workers,
-        )
-    }
-
-    /// Returns true if the clock offsets of an archive are added to its timestamps, false if they are
-    /// its sessions.
-    pub fn applies_offsets(&self) -> bool {
-        self.pre_synchronization.is_none()
-    }
-
-    fn method(&self, sessions: &Sessions) -> (PreSyncOption, usize) {
-        let sessions = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if sessions > 0 {
+    /// Returns the pre-synchronization, if any is needed, and its report, which lacks the numbers of
+    /// what was left out. `applied` is the number of sessions that the timestamps already include,
+    /// and `master` is the location whose clock is the reference.
+    pub fn pre_synchronization(
+        &self,
+        sessions: &Sessions,
+        applied: usize,
+        master: Option<LocationId>,
+    ) -> (Option<PreSynchronization>, PreSyncReport) {
+        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let otherwise = if most > 0 {
             PreSyncOption::Spline
         } else {
             PreSyncOption::None
         };
-        (self.pre_synchronization.unwrap_or(otherwise), sessions)
-    }
-
-    /// Returns true if pre-synchronization changes the timestamps of events.
-    pub fn moves_clocks(&self, file: &Recording) -> bool {
-        self.method(&file.sessions).0 != PreSyncOption::None
-    }
-
-    /// Maps all timestamps to the master's clock. The local timestamps of samples are mapped too, so
-    /// that another correction of the corrected trace does not apply the same maps again.
-    ///
-    /// # Errors
-    /// If the samples are ones that no clock can have produced.
-    pub fn pre_synchronize(
-        &self,
-        file: &mut Recording,
-    ) -> Result<(Sessions, PreSyncReport), Failure> {
-        let places: Vec<_> = file.trace.locations().iter().map(Location::place).collect();
-        let ids: Vec<_> = file.trace.ids().collect();
-        let (maps, sessions, report) =
-            self.clock_maps((&ids, &places), (&file.sessions, file.applied), file.master)?;
-        if let Some(maps) = maps {
-            maps.correct(&mut file.trace)
-                .map_err(|why| self.at_fault(&why))?;
-        }
-        Ok((sessions, report))
-    }
-
-    /// Computes the maps to the master's clock, if any are needed, and the sessions on that clock.
-    /// `applied` is the number of sessions that the timestamps already include, and `master` is the
-    /// index of the location whose clock is the reference.
-    ///
-    /// # Errors
-    /// If the samples are ones that no clock can have produced.
-    pub fn clock_maps(
-        &self,
-        (ids, places): (&[LocationId], &[Place]),
-        (sessions, applied): (&Sessions, usize),
-        master: u32,
-    ) -> Result<(Option<ClockMaps>, Sessions, PreSyncReport), Failure> {
-        if applied > 0 {
-            let report = PreSyncReport {
-                method: "archive",
-                sessions: applied,
-                unknown: 0,
-                sessions_left_out: 0,
-            };
-            return Ok((None, sessions.clone(), report));
-        }
-        let (method, most) = self.method(sessions);
+        let method = self.pre_synchronization.unwrap_or(otherwise);
         let mut report = PreSyncReport {
             method: method.name(),
             sessions: most,
             unknown: 0,
             sessions_left_out: 0,
         };
-        let Some(master) = ids
-            .get(master as usize)
-            .filter(|_| method != PreSyncOption::None)
-        else {
-            return Ok((None, sessions.clone(), report));
-        };
-        let mut settings = PreSynchronization::new(*master);
-        settings.interpolation = method.into();
-        settings.owner = self.clock_of.into();
-        settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
-        settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
-        settings.lenient = self.matching.matching().lenient;
-        let maps = settings
-            .maps(places, sessions)
-            .map_err(|why| self.at_fault(&why))?;
-        (report.unknown, report.sessions_left_out) = (maps.unknown, maps.left_out);
-        let mut corrected = sessions.clone();
-        for (location, sessions) in ids.iter().zip(&mut corrected) {
-            let map = maps.for_location(*location);
-            for sample in sessions.iter_mut().flatten() {
-                sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
-            }
+        if applied > 0 {
+            (report.method, report.sessions) = ("archive", applied);
+            return (None, report);
         }
-        Ok((Some(maps), corrected, report))
+        let master = master.filter(|_| method != PreSyncOption::None);
+        let settings = master.map(|master| {
+            let mut settings = PreSynchronization::new(master);
+            settings.interpolation = method.into();
+            settings.owner = self.clock_of.into();
+            settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
+            settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
+            settings.lenient = self.matching.matching().lenient;
+            settings
+        });
+        (settings, report)
     }
 
-    /// Returns the failure for a trace that cannot be corrected for this reason.
-    pub fn at_fault(&self, why: &dyn Display) -> Failure {
-        Failure::Input(format!("{}: {why}", self.input.display()))
+    /// Returns the failure for an error of the correction.
+    pub fn failure(&self, why: CorrectionError) -> Failure {
+        let text = format!("{}: {why}", self.input.display());
+        match why {
+            CorrectionError::Trace(_) | CorrectionError::Cycle(_) | CorrectionError::Clocks(_) => {
+                Failure::Input(text)
+            }
+            CorrectionError::OtherTruth => {
+                let truth = self.truth.as_deref().unwrap_or(Path::new(""));
+                let (truth, input) = (truth.display(), self.input.display());
+                Failure::option(
+                    "--truth",
+                    format!("{truth} is not the same trace as {input}"),
+                )
+            }
+            CorrectionError::Violated(_) => Failure::Run(text),
+            other => Failure::run(other),
+        }
     }
 }
 

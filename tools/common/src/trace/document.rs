@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::Pass;
+use downbeat_trace::{Correction, Pass};
 use serde::Serialize;
 
 use super::deviation::DeviationReport;
-use super::movement::Movement;
+use super::movement::MovementReport;
 use super::recording::ArchiveReport;
+use super::settings::LatencySetting;
 use super::tables::{Contents, LatencyReport, Violations, percent, violations};
 use super::truth::TruthStages;
 use crate::output;
@@ -39,7 +40,7 @@ pub struct Document {
     /// Deviation of the corrected timestamps from the pre-synchronized ones.
     pub deviation: DeviationReport,
     /// Displacement of events by location and time.
-    pub movement: Movement,
+    pub movement: MovementReport,
     /// Errors against the true timestamps, if these are known.
     pub truth: Option<TruthStages>,
     /// Clock offsets and rewritten locations of the corrected archive.
@@ -88,6 +89,38 @@ impl From<&Pass> for PassReport {
 }
 
 impl Document {
+    /// Creates the report on a correction of locations with these names.
+    pub fn new(
+        found: &Correction,
+        (pre_synchronization, latencies, archive): (
+            PreSyncReport,
+            LatencySetting,
+            Option<ArchiveReport>,
+        ),
+        names: &[String],
+    ) -> Self {
+        let violations = |verdict| Violations::new(verdict, names);
+        Self {
+            schema: "downbeat.trace_correction",
+            version: 1,
+            contents: Contents::new(names.len(), &found.totals),
+            pre_synchronization,
+            latencies: LatencyReport::new(latencies),
+            passes: found.passes.iter().map(Into::into).collect(),
+            explicitly_corrected: found.jumps as usize,
+            as_measured: violations(&found.as_measured),
+            pre_synchronized: violations(&found.pre_synchronized),
+            corrected: violations(&found.corrected),
+            deviation: (&found.deviation).into(),
+            movement: MovementReport::new(&found.movement, names),
+            truth: found
+                .truth
+                .as_ref()
+                .map(|errors| TruthStages::new(found.movement.slices, errors)),
+            archive,
+        }
+    }
+
     /// Formats the report as text.
     pub fn text(&self, input: &Path, output: &Path) -> String {
         let mut text = format!("{}: {}", input.display(), self.contents.text());

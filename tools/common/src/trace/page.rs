@@ -11,7 +11,7 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 
 use super::{
-    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, Movement, PassReport,
+    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, MovementReport, PassReport,
     TruthStages, files, percent,
 };
 use crate::Failure;
@@ -48,7 +48,7 @@ pub struct PageContents<'a> {
     /// Stage to which deviations refer.
     pub since: String,
     /// Changes of times, if they were changed.
-    pub deviation: Option<(&'a DeviationReport, &'a Movement)>,
+    pub deviation: Option<(&'a DeviationReport, &'a MovementReport)>,
     /// Errors against the true times, if these are known.
     pub truth: Option<&'a TruthStages>,
     /// Names of locations.
@@ -214,7 +214,7 @@ impl<'a> PageContents<'a> {
         }
     }
 
-    fn changes(&self, page: &mut Page, deviation: &DeviationReport, movement: &Movement) {
+    fn changes(&self, page: &mut Page, deviation: &DeviationReport, movement: &MovementReport) {
         let [moved, positions, distances] = intervals::histograms(deviation);
         let name = |name: &str| name.to_owned();
         page.section("events", &format!("{}: moved events", self.since));

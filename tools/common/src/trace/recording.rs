@@ -1,39 +1,66 @@
-//! Traces read from a file or an OTF2 archive, and written again with other timestamps.
+//! Traces read from a file or an OTF2 archive by one or more ranks, and written again with other
+//! timestamps.
 
+#[cfg(feature = "otf2")]
+mod copies;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat};
-use downbeat_trace::{Matching, Trace};
+use downbeat_sync::{Comm, collective};
+#[cfg(feature = "otf2")]
+use downbeat_trace::formats::otf2::{Archive, Origin};
+use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
+use downbeat_trace::{CorrectionError, Matching, PartBuilder, Shares, Trace, TracePart};
 use serde::Serialize;
 
 use super::files;
-use crate::{Failure, cores};
+use crate::{Failure, agree, cores};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
 pub struct Recording {
-    /// Path of the file, or of the anchor file of the archive.
-    pub path: PathBuf,
-    /// Locations and their events.
-    pub trace: Trace,
-    /// Names of the locations, in their order.
-    pub names: Vec<String>,
+    /// Events of the locations of this rank.
+    pub trace: TracePart,
     /// Sessions of clock comparisons that the timestamps do not include yet.
     pub sessions: Sessions,
+    /// Place from which the trace was read.
+    pub source: RecordingSource,
+}
+
+/// File or archive from which a trace was read.
+#[derive(Debug)]
+pub struct RecordingSource {
+    /// Path of the file, or of the anchor file of the archive.
+    pub path: PathBuf,
+    /// Names of the locations, in their order.
+    pub names: Vec<String>,
     /// Index of the location whose clock is the reference of the sessions.
     pub master: u32,
     /// Number of sessions that the timestamps include: the maximum number of clock offsets of a
     /// location of an archive.
     pub applied: usize,
-    source: Source,
+    kind: SourceKind,
 }
 
 #[derive(Debug)]
-enum Source {
-    File(TraceFormat),
+enum SourceKind {
+    File(TraceFile<()>),
     #[cfg(feature = "otf2")]
-    Archive(Box<(formats::otf2::Archive, formats::otf2::Origin)>),
+    Archive(Box<(Archive, Origin)>),
+}
+
+/// Options for reading a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Strictness of matching.
+    pub matching: Matching,
+    /// True to add the clock offsets of an archive to its timestamps; otherwise they become its
+    /// sessions.
+    pub apply_offsets: bool,
+    /// Number of threads of a single rank.
+    pub workers: usize,
 }
 
 /// Destination of a corrected trace, and options for writing it.
@@ -43,7 +70,7 @@ pub struct Place<'a> {
     pub path: &'a Path,
     /// True if all events of an archive are rewritten.
     pub rewrite: bool,
-    /// Number of threads.
+    /// Number of threads of each rank.
     pub workers: usize,
 }
 
@@ -58,142 +85,277 @@ pub struct ArchiveReport {
 
 #[cfg(not(feature = "otf2"))]
 pub(super) fn without_otf2(path: &Path) -> Failure {
-    let why = "this program was built without OTF2; build with `cargo build --release -p downbeat-cli --features otf2`";
+    let why = "this program was built without OTF2; build it with the feature otf2, such as `cargo build --release -p downbeat-cli --features otf2`";
     Failure::Input(format!("{}: {why}", path.display()))
 }
 
-impl Recording {
-    /// Reads a trace, with one thread per core; the clock offsets of an archive are added to its
-    /// timestamps.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn read_with_offsets(path: &Path, matching: Matching) -> Result<Self, Failure> {
-        Self::read(path, matching, true, cores())
-    }
-
-    /// Returns the sessions that the timestamps do not include yet, and the number of those that they
-    /// include: with `applied`, no sessions and their maximum number per location.
-    pub fn left_of(sessions: Sessions, applied: bool) -> (Sessions, usize) {
-        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        if applied {
-            (vec![vec![]; sessions.len()], most)
-        } else {
-            (sessions, 0)
+impl Reading {
+    /// Reads with the clock offsets of an archive applied, and one thread per core.
+    pub fn with_offsets(matching: Matching) -> Self {
+        Self {
+            matching,
+            apply_offsets: true,
+            workers: cores(),
         }
     }
+}
 
-    /// Reads a trace file or an archive, on `workers` threads. The clock offsets of an archive are
-    /// added to its timestamps, or else become its sessions.
+impl Recording {
+    /// Returns the trace; of other ranks' locations, it has no events.
+    pub fn trace(&self) -> &Trace {
+        self.trace.as_ref()
+    }
+
+    /// Reads a trace file or an archive in a program with one rank.
     ///
     /// # Errors
     /// If the input cannot be read, is not a trace, or its events do not match.
-    pub fn read(
-        path: &Path,
-        matching: Matching,
-        apply_offsets: bool,
-        workers: usize,
-    ) -> Result<Self, Failure> {
+    pub fn read(path: &Path, reading: &Reading) -> Result<Self, Failure> {
         if files::is_archive(path) {
-            return Self::read_archive(path, matching, apply_offsets, workers);
+            return Self::read_archive(path, reading);
         }
-        let file = TraceFile::read_on(path, matching, workers)
+        let file = TraceFile::read_on(path, reading.matching, reading.workers)
             .map_err(|why| Failure::Input(why.to_string()))?;
-        let TraceFile {
-            path,
-            format,
+        let (trace, file) = file.split();
+        Ok(Self::new(trace.into(), Loaded::from(file)))
+    }
+
+    /// Reads the locations of this rank. If any rank finds an error, all ranks fail, with the first
+    /// error of the file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); and if the ranks do not read the same, or one is gone.
+    pub async fn read_on_ranks<C: Comm>(
+        path: &Path,
+        reading: &Reading,
+        comm: &C,
+    ) -> Result<Self, Failure> {
+        if comm.size() == 1 {
+            return Self::read(path, reading);
+        }
+        let loads = loads_of(path);
+        let shares = Shares::new(comm.size(), &loads);
+        let mut builder = PartBuilder::new(reading.matching, shares, comm.rank());
+        let read = load(path, &mut builder, reading);
+        let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
+        let first = collective::all_reduce(comm, after, u64::min).await;
+        let first = first.map_err(Failure::run)?;
+        let read = match read {
+            Ok(read) => Ok(Some(read)),
+            Err((after, why)) if after == first => Err(Failure::Input(why)),
+            // Another rank found an earlier error.
+            Err(_) => Ok(None),
+        };
+        let Some(loaded) = agree(comm, read).await? else {
+            return Err(Failure::Input(String::new()));
+        };
+        let is_same = (loaded.loads() == loads)
+            .then_some(())
+            .ok_or_else(|| changed(path));
+        let is_same = agree(comm, is_same).await.is_ok()
+            && collective::all_equal(comm, hash_of(&loads))
+                .await
+                .map_err(Failure::run)?;
+        if !is_same {
+            return Err(changed(path));
+        }
+        match builder.finish(comm).await {
+            Ok(trace) => Ok(Self::new(trace, loaded)),
+            Err(why) => Err(loaded.failure(why)),
+        }
+    }
+
+    fn new(trace: TracePart, loaded: Loaded) -> Self {
+        let Loaded { sessions, source } = loaded;
+        Self {
             trace,
-            names,
             sessions,
-            master,
-            ..
-        } = file;
-        Ok(Self {
-            path,
-            trace,
-            names,
-            sessions,
-            master,
-            applied: 0,
-            source: Source::File(format),
-        })
+            source,
+        }
     }
 
     #[cfg(feature = "otf2")]
-    fn read_archive(
-        path: &Path,
-        matching: Matching,
-        offsets: bool,
-        workers: usize,
-    ) -> Result<Self, Failure> {
-        use formats::otf2::{Archive, ArchiveTrace, ReadOptions};
-
+    fn read_archive(path: &Path, reading: &Reading) -> Result<Self, Failure> {
         let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
-        let reading = ReadOptions {
-            matching,
-            offsets,
-            workers,
-            ..ReadOptions::default()
-        };
-        let ArchiveTrace { trace, origin } = archive.read(&reading).map_err(bad)?;
-        let names = archive.names(&origin);
-        let (sessions, applied) = Self::left_of(archive.sessions(&origin), offsets);
-        let source = Source::Archive(Box::new((archive, origin)));
-        Ok(Self {
-            path: path.to_owned(),
-            trace,
-            names,
-            sessions,
-            master: 0,
-            applied,
-            source,
-        })
+        let read = archive.read(&reading.of_archive()).map_err(bad)?;
+        let loaded = Loaded::of_archive(archive, read.origin, reading);
+        Ok(Self::new(read.trace.into(), loaded))
     }
 
     #[cfg(not(feature = "otf2"))]
-    fn read_archive(path: &Path, _: Matching, _: bool, _: usize) -> Result<Self, Failure> {
+    fn read_archive(path: &Path, _: &Reading) -> Result<Self, Failure> {
         Err(without_otf2(path))
     }
+}
 
+/// Everything about a trace but its events.
+struct Loaded {
+    sessions: Sessions,
+    source: RecordingSource,
+}
+
+impl From<TraceFile<()>> for Loaded {
+    fn from(mut file: TraceFile<()>) -> Self {
+        Self {
+            sessions: std::mem::take(&mut file.sessions),
+            source: RecordingSource {
+                path: file.path.clone(),
+                names: std::mem::take(&mut file.names),
+                master: file.master,
+                applied: 0,
+                kind: SourceKind::File(file),
+            },
+        }
+    }
+}
+
+impl Loaded {
+    #[cfg(feature = "otf2")]
+    fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
+        let mut sessions = archive.sessions(&origin);
+        let mut applied = 0;
+        if reading.apply_offsets {
+            applied = sessions.iter().map(Vec::len).max().unwrap_or(0);
+            sessions.iter_mut().for_each(Vec::clear);
+        }
+        let source = RecordingSource {
+            path: archive.anchor().to_owned(),
+            names: archive.names(&origin),
+            master: 0,
+            applied,
+            kind: SourceKind::Archive(Box::new((archive, origin))),
+        };
+        Self { sessions, source }
+    }
+
+    /// Returns, for every location, the index of the location that represents its process and its
+    /// number of events.
+    fn loads(&self) -> Vec<(u32, u64)> {
+        match &self.source.kind {
+            SourceKind::File(file) => file.loads.clone(),
+            #[cfg(feature = "otf2")]
+            SourceKind::Archive(source) => source.0.loads(),
+        }
+    }
+
+    /// Returns the failure for events that do not match, with their place in the file or archive.
+    fn failure(&self, why: CorrectionError) -> Failure {
+        match (&self.source.kind, why) {
+            #[cfg(feature = "otf2")]
+            (SourceKind::Archive(source), CorrectionError::Trace(why)) => {
+                Failure::Input(source.0.trace_error(why).to_string())
+            }
+            (_, CorrectionError::Trace(why)) => {
+                Failure::Input(format!("{}: {why}", self.source.path.display()))
+            }
+            (_, why) => Failure::run(why),
+        }
+    }
+}
+
+/// Returns the loads before the events are read; an empty list if the input cannot be opened.
+fn loads_of(path: &Path) -> Vec<(u32, u64)> {
+    #[cfg(feature = "otf2")]
+    if files::is_archive(path) {
+        return Archive::open(path)
+            .map(|archive| archive.loads())
+            .unwrap_or_default();
+    }
+    TraceFile::loads_of(path)
+}
+
+/// Reads the events of this rank into a builder.
+///
+/// # Errors
+/// Returns the position of the error, which is greater for later ones, and the reason.
+fn load(
+    path: &Path,
+    builder: &mut PartBuilder,
+    reading: &Reading,
+) -> Result<Loaded, (u64, String)> {
+    if files::is_archive(path) {
+        return load_archive(path, builder, reading);
+    }
+    let file = TraceFile::load(path, builder);
+    file.map(Loaded::from)
+        .map_err(|Unread { after, why }| (after, why.to_string()))
+}
+
+#[cfg(feature = "otf2")]
+fn load_archive(
+    path: &Path,
+    builder: &mut PartBuilder,
+    reading: &Reading,
+) -> Result<Loaded, (u64, String)> {
+    let archive = Archive::open(path).map_err(|why| (0, why.to_string()))?;
+    let origin = archive.load(&reading.of_archive(), builder);
+    let origin = origin.map_err(|Unread { after, why }| (after, why.to_string()))?;
+    Ok(Loaded::of_archive(archive, origin, reading))
+}
+
+#[cfg(not(feature = "otf2"))]
+fn load_archive(path: &Path, _: &mut PartBuilder, _: &Reading) -> Result<Loaded, (u64, String)> {
+    match without_otf2(path) {
+        Failure::Input(why) => Err((0, why)),
+        other => Err((0, format!("{other:?}"))),
+    }
+}
+
+#[cfg(feature = "otf2")]
+impl Reading {
+    fn of_archive(&self) -> formats::otf2::ReadOptions {
+        formats::otf2::ReadOptions {
+            matching: self.matching,
+            offsets: self.apply_offsets,
+            workers: self.workers,
+            ..formats::otf2::ReadOptions::default()
+        }
+    }
+}
+
+fn changed(path: &Path) -> Failure {
+    Failure::Run(format!(
+        "{}: the ranks read different content, or the trace was modified while they read it",
+        path.display()
+    ))
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl RecordingSource {
     /// Writes the trace with other timestamps of events, and other local timestamps of samples;
-    /// everything else is unchanged.
+    /// everything else is unchanged. Collective, with the timestamps of each rank's own locations.
     ///
     /// # Errors
-    /// If the output cannot be written, or the input cannot be read again or has changed.
-    pub fn write_corrected(
+    /// If the output cannot be written, the input cannot be read again or has changed, or a rank is
+    /// gone; on all ranks.
+    pub async fn write_corrected<C: Comm>(
         &self,
         to: &Place<'_>,
+        part: &TracePart,
         times: &[Vec<Timestamp<Global>>],
         sessions: &Sessions,
+        comm: &C,
     ) -> Result<Option<ArchiveReport>, Failure> {
-        match &self.source {
-            Source::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
-            Source::File(format) => {
-                let format = files::format(to.path, *format);
-                formats::write_corrected(
-                    [&self.path, to.path],
-                    format,
-                    times,
-                    sessions,
-                    to.workers,
-                )
-                .map_err(Failure::run)?;
+        match &self.kind {
+            SourceKind::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
+            SourceKind::File(file) => {
+                let place = (to.path, files::format(to.path, file.format));
+                let written = file
+                    .write_part(part, place, times, sessions, to.workers, comm)
+                    .await;
+                let written = written.map_err(Failure::run)?;
+                agree(comm, written.map_err(Failure::run)).await?;
                 Ok(None)
             }
             #[cfg(feature = "otf2")]
-            Source::Archive(source) => {
-                let (archive, origin) = &**source;
-                let writing = formats::otf2::WriteOptions {
-                    rewrite: to.rewrite,
-                    workers: to.workers,
-                };
-                let written = archive.write_corrected(&self.trace, origin, times, to.path, writing);
-                let written = written.map_err(Failure::run)?;
-                Ok(Some(ArchiveReport::of(
-                    archive,
-                    written.knots.into_iter().zip(written.rewritten),
-                )))
+            SourceKind::Archive(source) => {
+                copies::write(source, part, times, to, comm).await.map(Some)
             }
         }
     }
@@ -204,12 +366,12 @@ impl Recording {
     /// If one of them cannot be read again, or only one of them is an archive.
     pub fn first_difference(&self, other: &Self) -> Result<Option<String>, Failure> {
         let bad = |why: &dyn std::fmt::Display| Failure::Input(why.to_string());
-        match (&self.source, &other.source) {
-            (Source::File(_), Source::File(_)) => {
+        match (&self.kind, &other.kind) {
+            (SourceKind::File(_), SourceKind::File(_)) => {
                 formats::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
             #[cfg(feature = "otf2")]
-            (Source::Archive(_), Source::Archive(_)) => {
+            (SourceKind::Archive(_), SourceKind::Archive(_)) => {
                 formats::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
             #[cfg(feature = "otf2")]
@@ -226,10 +388,7 @@ impl ArchiveReport {
     /// Creates the report from one pair for every location of the archive: its number of clock
     /// offsets, and true if its events were rewritten.
     #[cfg(feature = "otf2")]
-    pub fn of(
-        archive: &formats::otf2::Archive,
-        written: impl IntoIterator<Item = (usize, bool)>,
-    ) -> Self {
+    pub fn of(archive: &Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
         let mut report = Self {
             clock_offsets: 0,
             rewritten: vec![],

@@ -1,12 +1,11 @@
 //! Options that commands on traces share.
 
-use std::convert::Infallible;
 use std::fs;
 use std::str::FromStr;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_trace::{Latencies, Matching, Trace};
+use downbeat_trace::{Latencies, Matching};
 use serde::Deserialize;
 
 use crate::cli;
@@ -124,26 +123,22 @@ impl LatencyOption {
                                    such as 200ns,500ns,2us, for messages within a process, within a node, and between nodes; or a \
                                    file with same-process = \"200ns\", same-node and other-node";
 
-    /// Returns the latencies, which may be measured in a pre-synchronized trace.
-    pub fn find(&self, trace: &Trace) -> LatencySetting {
-        let Ok(found) = self.find_by(|| Ok::<_, Infallible>(Latencies::measured(trace)));
-        found
+    /// Returns the latencies, unless they are measured.
+    pub fn given(&self) -> Option<Latencies> {
+        match self {
+            Self::Measured => None,
+            Self::Given(latencies) | Self::Read(latencies) => Some(*latencies),
+        }
     }
 
-    /// Returns the latencies, which may be measured by this function.
-    ///
-    /// # Errors
-    /// Those of the measurement.
-    pub fn find_by<E>(
-        &self,
-        measure: impl FnOnce() -> Result<Latencies, E>,
-    ) -> Result<LatencySetting, E> {
-        let (latencies, source) = match self {
-            Self::Measured => (measure()?, "measured"),
-            Self::Given(latencies) => (*latencies, "given"),
-            Self::Read(latencies) => (*latencies, "from a file"),
+    /// Returns the latencies that were used, with their origin.
+    pub fn setting(&self, latencies: Latencies) -> LatencySetting {
+        let source = match self {
+            Self::Measured => "measured",
+            Self::Given(_) => "given",
+            Self::Read(_) => "from a file",
         };
-        Ok(LatencySetting { latencies, source })
+        LatencySetting { latencies, source }
     }
 }
 

@@ -1,14 +1,12 @@
 //! Reports on traces, as tables and as JSON.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::{Census, Collective, EventId, LeftOut, Relations, Totals, Trace, Verdict};
+use downbeat_trace::{EventId, LeftOut, Relations, Totals, Verdict};
 use serde::Serialize;
 
 use super::settings::LatencySetting;
-use crate::Failure;
 use crate::output::{self, Table, time};
 
 /// Number of items of each kind in a trace.
@@ -40,59 +38,8 @@ pub struct Missing {
 }
 
 impl Contents {
-    /// Counts the items of a trace.
-    pub fn new(trace: &Trace) -> Self {
-        let LeftOut {
-            sends,
-            receives,
-            collectives,
-            ..
-        } = trace.left_out();
-        let messages = trace.messages().count();
-        let exits = |operation: Collective<'_>| {
-            operation
-                .members()
-                .filter(|member| member.exit.is_some())
-                .count()
-        };
-        Self {
-            locations: trace.locations().len(),
-            events: trace.events(),
-            messages,
-            collectives: trace.collectives().len(),
-            arrivals: messages + trace.collectives().map(exits).sum::<usize>(),
-            left_out: Missing {
-                sends,
-                receives,
-                collectives,
-            },
-        }
-    }
-
-    /// Takes the counts of a stream, with the given number of arrivals.
-    pub fn from_census(census: &Census, arrivals: u64) -> Self {
-        let LeftOut {
-            sends,
-            receives,
-            collectives,
-            ..
-        } = census.left_out;
-        Self {
-            locations: census.ids().len(),
-            events: census.events,
-            messages: census.messages as usize,
-            collectives: census.collectives as usize,
-            arrivals: arrivals as usize,
-            left_out: Missing {
-                sends,
-                receives,
-                collectives,
-            },
-        }
-    }
-
-    /// The same of a trace with so many locations that ranks share.
-    pub fn from_totals(locations: usize, totals: &Totals) -> Self {
+    /// Creates the report on a trace with this number of locations.
+    pub fn new(locations: usize, totals: &Totals) -> Self {
         let LeftOut {
             sends,
             receives,
@@ -281,21 +228,6 @@ impl Violations {
     /// Returns the number of violations.
     pub fn count(&self) -> u64 {
         self.messages.violated + self.collectives.violated + self.decreasing + self.merged
-    }
-
-    /// Checks that a correction left no violations in the trace at `input`.
-    ///
-    /// # Errors
-    /// When there are some.
-    pub fn check_none_left(&self, input: &Path) -> Result<(), Failure> {
-        if self.count() == 0 {
-            return Ok(());
-        }
-        let count = output::count(self.count() as usize, "violation");
-        Err(Failure::Run(format!(
-            "{}: {count} remain, which is a bug in this program",
-            input.display()
-        )))
     }
 
     /// Formats the first violations, one per line.

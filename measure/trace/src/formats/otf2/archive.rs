@@ -143,6 +143,11 @@ impl Archive {
         })
     }
 
+    /// Returns the path of the anchor file.
+    pub fn anchor(&self) -> &Path {
+        &self.anchor
+    }
+
     /// Returns all locations, in the order of the archive.
     pub fn locations(&self) -> &[ArchiveLocation] {
         &self.locations

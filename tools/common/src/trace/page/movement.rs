@@ -10,7 +10,7 @@ use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, fitting};
 use crate::page::units::{count, counted, time};
-use crate::trace::{LocationReport, Movement};
+use crate::trace::{LocationReport, MovementReport};
 
 /// Number of levels. The farthest movement is the darkest; each power of ten below is one step
 /// lighter.
@@ -21,8 +21,8 @@ const NAME: f64 = 100.0;
 const NO_EVENT: i8 = i8::MIN;
 
 /// Draws the picture; `None` if there are no locations.
-pub(super) fn picture(movement: &Movement, names: &[String]) -> Option<Picture> {
-    let Movement {
+pub(super) fn picture(movement: &MovementReport, names: &[String]) -> Option<Picture> {
+    let MovementReport {
         slices,
         shared,
         cells,
@@ -143,7 +143,7 @@ fn labels(rows: usize, height: f64, shared: usize, names: &[String]) -> Vec<(f64
         .collect()
 }
 
-fn describe(Movement { farthest, .. }: &Movement) -> String {
+fn describe(MovementReport { farthest, .. }: &MovementReport) -> String {
     let one = |location: &LocationReport| {
         let LocationReport {
             location,
@@ -167,7 +167,7 @@ fn describe(Movement { farthest, .. }: &Movement) -> String {
 }
 
 /// Lists the locations that are moved the farthest.
-pub(super) fn table(Movement { farthest, .. }: &Movement) -> HtmlTable {
+pub(super) fn table(MovementReport { farthest, .. }: &MovementReport) -> HtmlTable {
     let headings = [
         "location",
         "name",
@@ -204,16 +204,16 @@ pub(super) fn table(Movement { farthest, .. }: &Movement) -> HtmlTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Slices;
     use downbeat_clock_core::Timestamp;
+    use downbeat_trace::TimeSlices;
 
     fn drawn(shared: usize, slices: usize, cells: Vec<Option<i64>>) -> String {
-        let slices = Slices {
+        let slices = TimeSlices {
             begin: Timestamp::from_nanos(0),
             length: 1_000,
             count: slices,
         };
-        let movement = Movement {
+        let movement = MovementReport {
             slices,
             shared,
             cells,

@@ -1,46 +1,45 @@
-//! Writing of a file by rank 0, which requests the timestamps of other ranks in blocks, when it needs
+//! Files that rank 0 writes alone: it requests the times of other ranks in blocks, when it needs
 //! them.
 
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_common::Failure;
+use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError, block_on_ready};
-use downbeat_trace::formats::{Sessions, TraceFormat};
 
-use super::part::FilePart;
+use super::{Sessions, TraceFile, TraceFormat};
+use crate::TracePart;
 
-/// Maximum number of timestamps of a location per request: for a thousand locations, they take 32 MB.
+/// Maximum number of times of a location per request: for a thousand locations, they take 32 MB.
 const BLOCK: usize = 1 << 12;
 
 /// Index of a location and of the first event to send, or [`DONE`].
 type Request = [u64; 2];
 
-/// Last request: rank 0 needs no more timestamps.
+/// Last request: rank 0 needs no more times.
 const DONE: Request = [u64::MAX; 2];
 
-/// Timestamps that rank 0 has received for a location of another rank.
+/// Times that rank 0 has received for a location of another rank.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
     times: Vec<Timestamp<Global>>,
     next: usize,
-    /// Number of timestamps requested so far.
+    /// Number of times requested so far.
     asked: usize,
 }
 
-/// Writes the file on rank 0, with the timestamps of all ranks; the others call [`serve`].
-pub(super) fn write<C: Comm>(
-    file: &FilePart,
-    path: &Path,
-    format: TraceFormat,
+/// Writes the file on rank 0, with the times of all ranks; the others call [`serve`].
+pub(super) async fn write<C: Comm>(
+    file: &TraceFile<()>,
+    part: &TracePart,
+    (path, format): (&Path, TraceFormat),
     own: &[Vec<Timestamp<Global>>],
     sessions: &Sessions,
     comm: &C,
-) -> Result<(), Failure> {
-    let owners: Vec<u32> = file
-        .trace
+) -> Result<Result<(), FileError>, CommError> {
+    let owners: Vec<u32> = part
         .ids()
-        .map(|location| file.trace.owner(location).unwrap_or(0))
+        .map(|location| part.owner(location).unwrap_or(0))
         .collect();
     let mut ahead = vec![Ahead::default(); owners.len()];
     let mut lost = None;
@@ -67,13 +66,11 @@ pub(super) fn write<C: Comm>(
         ahead.next += 1;
         time
     };
-    let written = file
-        .write_with(path, format, time, sessions)
-        .map_err(Failure::run);
+    let written = file.write_with(path, format, time, sessions);
     for other in 1..comm.size() {
-        block_on_ready(comm.send(other, DONE)).map_err(Failure::run)?;
+        comm.send(other, DONE).await?;
     }
-    lost.map_or(written, |why| Err(Failure::run(why)))
+    lost.map_or(Ok(written), Err)
 }
 
 fn ask<C: Comm>(
@@ -97,26 +94,26 @@ fn ask<C: Comm>(
         .collect())
 }
 
-/// Answers the requests of rank 0 for timestamps, until it sends [`DONE`].
-pub(super) fn serve<C: Comm>(own: &[Vec<Timestamp<Global>>], comm: &C) -> Result<(), Failure> {
-    block_on_ready(async {
-        loop {
-            let request: Request = comm.recv(0).await?;
-            if request == DONE {
-                return Ok(());
-            }
-            let [location, from] = request.map(|number| number as usize);
-            let times = own
-                .get(location)
-                .and_then(|times| times.get(from..))
-                .unwrap_or_default();
-            let block = &times[..BLOCK.min(times.len())];
-            let bytes: Vec<u8> = block
-                .iter()
-                .flat_map(|time| time.as_nanos().to_le_bytes())
-                .collect();
-            comm.send_bytes(0, &bytes).await?;
+/// Answers the requests of rank 0 for times, until it sends [`DONE`].
+pub(super) async fn serve<C: Comm>(
+    own: &[Vec<Timestamp<Global>>],
+    comm: &C,
+) -> Result<(), CommError> {
+    loop {
+        let request: Request = comm.recv(0).await?;
+        if request == DONE {
+            return Ok(());
         }
-    })
-    .map_err(|why: CommError| Failure::run(why))
+        let [location, from] = request.map(|number| number as usize);
+        let times = own
+            .get(location)
+            .and_then(|times| times.get(from..))
+            .unwrap_or_default();
+        let block = &times[..BLOCK.min(times.len())];
+        let bytes: Vec<u8> = block
+            .iter()
+            .flat_map(|time| time.as_nanos().to_le_bytes())
+            .collect();
+        comm.send_bytes(0, &bytes).await?;
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_common::trace::ArchiveReport;
-use downbeat_common::{Failure, agree};
 use downbeat_sync::{Comm, CommError, collective};
 use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
 use downbeat_trace::{LocationId, TracePart};
+
+use super::{ArchiveReport, Place};
+use crate::{Failure, agree};
 
 /// Writes the corrected archive. All ranks call this, each with the timestamps of its own locations,
 /// and get the same report.
@@ -17,11 +17,11 @@ pub(super) async fn write<C: Comm>(
     (archive, origin): &(Archive, Origin),
     part: &TracePart,
     times: &[Vec<Timestamp<Global>>],
-    (folder, rewrite): (&Path, bool),
+    to: &Place<'_>,
     comm: &C,
 ) -> Result<ArchiveReport, Failure> {
     let begun = (comm.rank() == 0)
-        .then(|| archive.begin_copy(folder))
+        .then(|| archive.begin_copy(to.path))
         .transpose();
     let copy = agree(comm, begun.map_err(Failure::run)).await?;
     let name = copy
@@ -29,12 +29,12 @@ pub(super) async fn write<C: Comm>(
         .and_then(|copy| copy.part().file_name())
         .unwrap_or_default();
     let name = tell(comm, name.as_bytes()).await.map_err(Failure::run)?;
-    let place = folder.with_file_name(OsString::from_vec(name));
+    let place = to.path.with_file_name(OsString::from_vec(name));
 
     let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
     let writing = WriteOptions {
-        rewrite,
-        workers: 1,
+        rewrite: to.rewrite,
+        workers: to.workers,
     };
     let written = archive.write_locations(part.as_ref(), origin, times, &place, writing, is_own);
     let mut written = agree(comm, written.map_err(Failure::run))

@@ -1,0 +1,258 @@
+//! Whole correction of a trace: one direction from its measured times to corrected ones, with a
+//! check at every stage.
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_sync::collective::all_reduce;
+use downbeat_sync::{Comm, CommError};
+
+use super::distributed::{CorrectionError, TracePart};
+use super::movement::{Movement, MovementWalk, TimeSlices};
+use super::presync::{PreSynchronization, Sessions};
+use super::{
+    ControlledLogicalClock, Deviation, Latencies, Location, Pass, Totals, Trace, TruthComparison,
+    Verdict,
+};
+
+/// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
+#[derive(Debug)]
+pub struct MeasuredTrace {
+    /// Events of this rank, with the times of their clocks.
+    pub trace: TracePart,
+    /// Comparisons of the locations' clocks with that of the master, by location and session; all
+    /// ranks have all of them.
+    pub sessions: Sessions,
+    /// Same trace with true times, to compare the corrected ones with.
+    pub truth: Option<TracePart>,
+}
+
+/// Settings of a correction.
+#[derive(Clone, Copy, Debug)]
+pub struct CorrectionSettings {
+    /// Pre-synchronization; `None` if the measured times are those of one clock.
+    pub pre_synchronization: Option<PreSynchronization>,
+    /// Minimum latencies of messages; `None` to measure them in the trace.
+    pub latencies: Option<Latencies>,
+    /// Logical clock, apart from its latencies.
+    pub clock: ControlledLogicalClock,
+    /// True to move the events before jumps, too.
+    pub backward: bool,
+}
+
+/// Report on a correction, the same on all ranks, except for the movement, which is that of all
+/// ranks on rank 0 only.
+#[derive(Clone, Debug)]
+pub struct Correction {
+    /// Numbers of events, messages and operations.
+    pub totals: Totals,
+    /// Number of locations without samples, whose clocks were taken as correct.
+    pub unknown_clocks: usize,
+    /// Number of sessions left out because they contradict earlier ones.
+    pub sessions_left_out: usize,
+    /// Minimum latencies, as given or measured.
+    pub latencies: Latencies,
+    /// Passes in their order; the last one gave the result.
+    pub passes: Vec<Pass>,
+    /// Number of receives and exits that were moved farther than the events before them.
+    pub jumps: u64,
+    /// Violations by the measured times.
+    pub as_measured: Verdict,
+    /// Violations after pre-synchronization.
+    pub pre_synchronized: Verdict,
+    /// Violations after the correction: none.
+    pub corrected: Verdict,
+    /// Change of times and intervals since pre-synchronization.
+    pub deviation: Deviation,
+    /// Displacement of events by location and time.
+    pub movement: Movement,
+    /// Errors after pre-synchronization and after the correction: of all events, then of those in
+    /// each time slice of the movement. `None` if the truth is unknown.
+    pub truth: Option<[Vec<TruthComparison>; 2]>,
+}
+
+/// Corrects a trace: maps its times to one clock, moves events by the controlled logical clock, and
+/// passes the times of this rank's events and the mapped sessions to `sink`, after a check that no
+/// violation is left. Collective; returns the report and the result of `sink`.
+///
+/// ```
+/// use downbeat_clock_core::{Duration, Timestamp};
+/// use downbeat_sync::ThreadComm;
+/// use downbeat_trace::{Action, CorrectionSettings, Latencies, Matching, MeasuredTrace, Place, TraceBuilder};
+///
+/// # fn main() -> Result<(), Box<dyn core::error::Error>> {
+/// let mut builder = TraceBuilder::new(Matching::default());
+/// let sender = builder.add_location(Place { node: 0, process: 0 })?;
+/// let receiver = builder.add_location(Place { node: 1, process: 1 })?;
+/// let world = builder.add_communicator(&[sender, receiver])?;
+/// builder.push(sender, Timestamp::from_nanos(500), Action::Send { to: receiver, communicator: world, tag: 7 })?;
+/// builder.push(receiver, Timestamp::from_nanos(300), Action::Receive { from: sender, communicator: world, tag: 7 })?;
+/// let source = MeasuredTrace { trace: builder.finish()?.into(), sessions: vec![], truth: None };
+///
+/// let mut settings = CorrectionSettings::default();
+/// settings.latencies = Latencies::new(Duration::ZERO, Duration::ZERO, Duration::from_nanos(20));
+/// let comm = ThreadComm::alone();
+/// let correct = downbeat_trace::correct(&comm, source, &settings, async |_, times, _| times.to_vec());
+/// let (report, times) = downbeat_sync::block_on_ready(correct)?;
+/// assert_eq!(times[1], [Timestamp::from_nanos(520)]);
+/// assert_eq!((report.as_measured.messages.violated, report.corrected.messages.violated), (1, 0));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// If the sessions are ones that no clock can have produced, the truth belongs to another trace,
+/// events wait for each other in a cycle, or a rank is gone; on all ranks.
+pub async fn correct<C: Comm, W>(
+    comm: &C,
+    source: MeasuredTrace,
+    settings: &CorrectionSettings,
+    sink: impl AsyncFnOnce(&TracePart, &[Vec<Timestamp<Global>>], &Sessions) -> W,
+) -> Result<(Correction, W), CorrectionError> {
+    let MeasuredTrace {
+        mut trace,
+        mut sessions,
+        truth,
+    } = source;
+    let workers = settings.clock.workers;
+    if let Some(truth) = &truth {
+        trace.agree_on_events(truth, comm).await?;
+    }
+    let (mut measured, mut unknown_clocks, mut sessions_left_out) = (None, 0, 0);
+    if let Some(method) = settings.pre_synchronization {
+        let places: Vec<_> = trace.locations().iter().map(Location::place).collect();
+        // All ranks have all sessions, and find the same maps.
+        let maps = method
+            .maps(&places, &sessions)
+            .map_err(CorrectionError::Clocks)?;
+        (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
+        measured = Some(copied(trace.as_ref()));
+        trace.correct(&maps, comm).await?;
+        maps.correct_samples(&mut sessions);
+    }
+    let latencies = match settings.latencies {
+        Some(latencies) => latencies,
+        None => Latencies::measured_in_part(&trace, comm).await?,
+    };
+    let judge = async |times: &[&[Timestamp<Global>]]| {
+        Verdict::of_part_on(&trace, times, &latencies, workers, comm).await
+    };
+    let pre_synchronized = judge(&trace.as_ref().times()).await?;
+    let as_measured = match measured.take() {
+        Some(measured) => judge(&slices(&measured)).await?,
+        None => pre_synchronized.clone(),
+    };
+
+    let mut clock = settings.clock;
+    clock.latencies = latencies;
+    let mut corrected = clock.forward_part(&trace, comm).await?;
+    let jumps = corrected.jumps().count() as u64;
+    let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
+    if settings.backward {
+        corrected.amortize(clock.gradient, comm).await?;
+    }
+    let passes = corrected.passes().to_vec();
+    let times = corrected.into_times();
+
+    let found = judge(&slices(&times)).await?;
+    if !found.holds() {
+        return Err(CorrectionError::Violated(found.violations()));
+    }
+    let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
+    let movement = movement(&trace, &times, workers, comm).await?;
+    let truth = match truth {
+        Some(truth) => Some(compare(&trace, &times, &truth, movement.slices, comm).await?),
+        None => None,
+    };
+    let written = sink(&trace, &times, &sessions).await;
+    let report = Correction {
+        totals: trace.totals(comm).await?,
+        unknown_clocks,
+        sessions_left_out,
+        latencies,
+        passes,
+        jumps,
+        as_measured,
+        pre_synchronized,
+        corrected: found,
+        deviation,
+        movement,
+        truth,
+    };
+    Ok((report, written))
+}
+
+impl Default for CorrectionSettings {
+    fn default() -> Self {
+        Self {
+            pre_synchronization: None,
+            latencies: None,
+            clock: ControlledLogicalClock::new(Latencies::ZERO),
+            backward: true,
+        }
+    }
+}
+
+fn copied(trace: &Trace) -> Vec<Vec<Timestamp<Global>>> {
+    trace.times().into_iter().map(<[_]>::to_vec).collect()
+}
+
+fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
+    times.iter().map(Vec::as_slice).collect()
+}
+
+/// Computes the displacement of events by location and time: that of all ranks on rank 0, and of own
+/// locations on the others.
+async fn movement<C: Comm>(
+    part: &TracePart,
+    times: &[Vec<Timestamp<Global>>],
+    workers: usize,
+    comm: &C,
+) -> Result<Movement, CommError> {
+    let ends = part
+        .as_ref()
+        .span()
+        .map_or([i64::MAX, i64::MIN], |ends| ends.map(Timestamp::as_nanos));
+    let wider = |[a, b]: [u64; 2], [c, d]: [u64; 2]| {
+        [
+            (a as i64).min(c as i64) as u64,
+            (b as i64).max(d as i64) as u64,
+        ]
+    };
+    let ends = all_reduce(comm, ends.map(|end| end as u64), wider).await?;
+    let [begin, end] = ends.map(|end| Timestamp::from_nanos(end as i64));
+    let slices = match begin <= end {
+        true => TimeSlices::between(begin, end),
+        false => TimeSlices::between(Timestamp::ORIGIN, Timestamp::ORIGIN),
+    };
+    let mut walk = MovementWalk::of(slices, part.as_ref(), times, workers);
+    let mut bytes = walk
+        .words()
+        .into_iter()
+        .flat_map(u64::to_le_bytes)
+        .collect::<Vec<_>>();
+    if comm.rank() != 0 {
+        comm.send_bytes(0, &bytes).await?;
+        return Ok(walk.finish());
+    }
+    for other in 1..comm.size() {
+        comm.recv_bytes(other, &mut bytes).await?;
+        let words = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+        walk.absorb(&words.collect::<Vec<_>>());
+    }
+    Ok(walk.finish())
+}
+
+/// Compares the times before and after the correction with the true ones.
+async fn compare<C: Comm>(
+    part: &TracePart,
+    times: &[Vec<Timestamp<Global>>],
+    truth: &TracePart,
+    slices: TimeSlices,
+    comm: &C,
+) -> Result<[Vec<TruthComparison>; 2], CorrectionError> {
+    let (before, truth) = (part.as_ref().times(), truth.as_ref().times());
+    let groups = (slices.count, |time| slices.slice(time));
+    Ok([
+        TruthComparison::of_part(part, &before, &truth, groups, comm).await?,
+        TruthComparison::of_part(part, times, &truth, groups, comm).await?,
+    ])
+}

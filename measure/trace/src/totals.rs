@@ -1,0 +1,96 @@
+//! Numbers of events, messages and collective operations.
+
+use super::merge::{Number, Numbers};
+use super::trace::{NONE, Role};
+use super::{Census, LeftOut, Trace};
+
+/// Numbers of events, messages and collective operations of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Number of events.
+    pub events: u64,
+    /// Number of messages.
+    pub messages: u64,
+    /// Number of collective operations.
+    pub collectives: u64,
+    /// Number of receives, and of exits of collective operations that wait for other members.
+    pub arrivals: u64,
+    /// Numbers of incomplete messages and operations.
+    pub left_out: LeftOut,
+}
+
+impl Trace {
+    /// Counts the contents of the trace.
+    pub fn totals(&self) -> Totals {
+        self.totals_of(|_| true)
+    }
+
+    /// Counts the contents, and of collective operations those that are selected.
+    pub(super) fn totals_of(&self, is_counted: impl Fn(u32) -> bool) -> Totals {
+        let receives = self
+            .locations
+            .iter()
+            .filter(|of| !of.times.is_empty())
+            .map(|location| {
+                let marks = location.marks.iter();
+                marks.filter(|mark| mark.role() == Role::Receive).count() as u64
+            });
+        let messages = receives.sum::<u64>();
+        let slots = self
+            .instances
+            .iter()
+            .flat_map(|instance| self.slots_of(instance));
+        let exits = slots.filter(|slot| slot.exit != NONE).count() as u64;
+        let operations = (0..self.instances.len() as u32).filter(|instance| is_counted(*instance));
+        Totals {
+            events: self.events(),
+            messages,
+            collectives: operations.count() as u64,
+            arrivals: messages + exits,
+            left_out: self.left_out(),
+        }
+    }
+}
+
+impl Census {
+    /// Returns the contents of the trace, with the given number of arrivals.
+    pub(super) fn totals(&self, arrivals: u64) -> Totals {
+        Totals {
+            events: self.events,
+            messages: self.messages,
+            collectives: self.collectives,
+            arrivals,
+            left_out: self.left_out,
+        }
+    }
+}
+
+impl Numbers for Totals {
+    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
+        let Self {
+            events,
+            messages,
+            collectives,
+            arrivals,
+            left_out,
+        } = self;
+        let LeftOut {
+            sends,
+            receives,
+            collectives: incomplete,
+        } = left_out;
+        let counts = [
+            events,
+            messages,
+            collectives,
+            arrivals,
+            sends,
+            receives,
+            incomplete,
+        ];
+        counts
+            .into_iter()
+            .for_each(|count| see(Number::Count(count)));
+    }
+}
