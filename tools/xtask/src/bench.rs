@@ -11,12 +11,13 @@ use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 9] = [
+const RATIOS: [(&str, &str); 10] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
     ("downbeat-trace", "trace"),
+    ("downbeat-trace", "ranks"),
     ("downbeat-records", "records"),
     ("downbeat-regions", "regions"),
     ("downbeat-cli", "clocks"),

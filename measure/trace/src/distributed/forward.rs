@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
+use rustc_hash::FxHashMap;
 
 use super::super::correct::Passes;
 use super::super::extremes::Extremes;
@@ -15,6 +16,7 @@ use super::super::trace::{NONE, Role};
 use super::super::workers::groups;
 use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, LocationId, Pass};
 use super::exchange::{Boxes, boxes, exchange};
+use super::part::TeamTree;
 use super::part::{event_of, word_of};
 use super::words::{extremes_of, words_of};
 use super::{CorrectionError, TracePart, backward, cycle};
@@ -125,11 +127,19 @@ async fn run<C: Comm>(
     comm: &C,
 ) -> Result<(Pass, Times), CorrectionError> {
     let beyond = |instance: u32| {
-        let (givers, takers) = (part.givers(instance), part.takers(instance));
-        let waits =
-            part.is_shared(instance) && !part.is_ordered(instance) && takers.contains(&part.rank);
-        if waits {
-            givers.iter().filter(|giver| **giver != part.rank).count() as u32
+        if !part.is_shared(instance) || part.is_ordered(instance) {
+            return 0;
+        }
+        if part.tree(instance).is_some() {
+            // The summary of all ranks.
+            return 1;
+        }
+        let others = part
+            .givers(instance)
+            .iter()
+            .filter(|giver| **giver != part.rank);
+        if part.takers(instance).contains(&part.rank) {
+            others.count() as u32
         } else {
             0
         }
@@ -200,8 +210,11 @@ struct Mail<'s, 'a, C> {
     /// For every location, the index of the first unprocessed mark: not yet sent if the location is
     /// on this rank, not yet received if it is on another.
     next: Vec<u32>,
-    /// For every collective operation with other ranks, the number of missing enters of this rank.
+    /// For every collective operation with other ranks, the number of missing enters of this rank,
+    /// and of missing summaries from below in the tree.
     missing: Vec<u32>,
+    /// Summaries from below in the tree of operations that are not complete there.
+    below: FxHashMap<u32, Extremes>,
 }
 
 /// Position of the tag in the highest bits of an integer, which determines the ones that follow.
@@ -221,12 +234,11 @@ const MEMBERS: u64 = 2;
 impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
     fn new(part: &'s TracePart, shared: &'s Shared<'a>, comm: &'s C) -> Self {
         let trace = &part.trace;
-        let missing = trace.instances.iter().map(|instance| {
-            trace
-                .slots_of(instance)
-                .iter()
-                .filter(|slot| slot.enter != NONE)
-                .count() as u32
+        let missing = (0..).zip(&trace.instances).map(|(number, instance)| {
+            let slots = trace.slots_of(instance).iter();
+            let enters = slots.filter(|slot| slot.enter != NONE).count();
+            let children = part.tree(number).map_or(0, |tree| tree.children.len());
+            (enters + children) as u32
         });
         let next = vec![0; trace.locations.len()];
         let mut mail = Self {
@@ -239,10 +251,11 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
             sent: 0,
             next,
             missing: missing.collect(),
+            below: FxHashMap::default(),
         };
         for instance in part.shared().filter(|instance| !part.is_ordered(*instance)) {
             if mail.missing[instance as usize] == 0 {
-                mail.send_members(instance);
+                mail.send_members(instance, &mut |_| {});
             }
         }
         mail
@@ -251,7 +264,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
     /// Exchanges messages with the other ranks when all locations here wait. Locations that can
     /// continue are added to `ready`.
     async fn exchange(&mut self, ready: &mut VecDeque<u32>) -> Result<End, CommError> {
-        self.collect();
+        self.collect(ready);
         if self.schedule.is_to_look() {
             let unfinished = self.shared.unfinished().next().is_some();
             let mine = [u64::from(unfinished), std::mem::take(&mut self.sent)];
@@ -264,7 +277,9 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         }
         let mut inbox = std::mem::take(&mut self.inbox);
         exchange(self.comm, &self.part.neighbours, &mut self.out, &mut inbox).await?;
-        inbox.iter().for_each(|words| self.deliver(words, ready));
+        for (from, words) in (0..).zip(&inbox) {
+            self.deliver(from, words, ready);
+        }
         self.inbox = inbox;
         Ok(End::Exchanged)
     }
@@ -275,7 +290,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
     }
 
     /// Puts everything new since the last call into the boxes of the ranks that may wait for it.
-    fn collect(&mut self) {
+    fn collect(&mut self, ready: &mut VecDeque<u32>) {
         let (part, shared) = (self.part, self.shared);
         for location in part.own() {
             let at = location as usize;
@@ -297,7 +312,8 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                     }
                     Role::Enter if part.is_shared(mark.partner) => {
                         let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
-                        self.entered(mark.partner, mark.peer(), time);
+                        let wake = &mut |location| ready.push_back(location);
+                        self.entered(mark.partner, mark.peer(), time, wake);
                     }
                     _ => {}
                 }
@@ -306,7 +322,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         }
     }
 
-    fn entered(&mut self, instance: u32, rank: u32, time: i64) {
+    fn entered(&mut self, instance: u32, rank: u32, time: i64, wake: &mut impl FnMut(u32)) {
         let part = self.part;
         if part.is_ordered(instance) {
             let name = MEMBER << TAG | part.names[instance as usize];
@@ -320,35 +336,62 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
             }
             return;
         }
+        self.came(instance, wake);
+    }
+
+    /// Counts an enter of this rank, or a summary from below.
+    fn came(&mut self, instance: u32, wake: &mut impl FnMut(u32)) {
         self.missing[instance as usize] -= 1;
         if self.missing[instance as usize] == 0 {
-            self.send_members(instance);
+            self.send_members(instance, wake);
         }
     }
 
-    /// Sends the enters of this rank, after all of its members have entered.
-    fn send_members(&mut self, instance: u32) {
+    /// Sends the enters of this rank, after all of its members have entered, and those below in the
+    /// tree.
+    fn send_members(&mut self, instance: u32, wake: &mut impl FnMut(u32)) {
         let (part, stamps) = (self.part, self.shared.stamps);
-        if !part.givers(instance).contains(&part.rank) {
-            return;
-        }
-        let mut seen = Extremes::NONE;
+        let mut seen = self.below.remove(&instance).unwrap_or(Extremes::NONE);
         for slot in part.trace.slots_of(part.instance(instance)) {
             if slot.enter != NONE {
                 let time = stamps.of(slot.location, slot.enter).load(Ordering::Relaxed);
                 seen.add(time, part.trace.site(LocationId(slot.location)));
             }
         }
-        let name = MEMBERS << TAG | part.names[instance as usize];
-        for to in part.takers(instance).iter().filter(|to| **to != part.rank) {
+        match part.tree(instance) {
+            Some(TeamTree {
+                parent: Some(parent),
+                ..
+            }) => {
+                self.send_summary(instance, std::slice::from_ref(parent), &seen);
+            }
+            Some(_) => self.complete(instance, &seen, wake),
+            None if part.givers(instance).contains(&part.rank) => {
+                self.send_summary(instance, part.takers(instance), &seen);
+            }
+            None => {}
+        }
+    }
+
+    /// Takes the summary of all ranks, and passes it down the tree.
+    fn complete(&mut self, instance: u32, seen: &Extremes, wake: impl FnMut(u32)) {
+        if let Some(tree) = self.part.tree(instance) {
+            self.send_summary(instance, &tree.children, seen);
+        }
+        self.shared.gates.merge(instance, seen, wake);
+    }
+
+    fn send_summary(&mut self, instance: u32, to: &[u32], seen: &Extremes) {
+        let name = MEMBERS << TAG | self.part.names[instance as usize];
+        for to in to.iter().filter(|to| **to != self.part.rank) {
             self.send(*to, &[name]);
-            self.send(*to, &words_of(&seen));
+            self.send(*to, &words_of(seen));
         }
     }
 
     /// Processes a box from another rank. Locations that waited for its contents are added to
     /// `ready`.
-    fn deliver(&mut self, mut words: &[u64], ready: &mut VecDeque<u32>) {
+    fn deliver(&mut self, from: u32, mut words: &[u64], ready: &mut VecDeque<u32>) {
         let (part, shared) = (self.part, self.shared);
         let named = |word: u64| part.named(word & !(3 << TAG));
         while let Some((first, rest)) = words.split_first() {
@@ -390,7 +433,15 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                 (MEMBERS, [..]) => {
                     if let Some((instance, (seen, _))) = named(*first).zip(rest.split_first_chunk())
                     {
-                        shared.gates.merge(instance, &extremes_of(part, seen), wake);
+                        let seen = extremes_of(part, seen);
+                        let tree = part.tree(instance);
+                        if tree.is_some_and(|tree| tree.children.contains(&from)) {
+                            let below = self.below.entry(instance).or_insert(Extremes::NONE);
+                            below.merge(&seen);
+                            self.came(instance, &mut wake);
+                        } else {
+                            self.complete(instance, &seen, wake);
+                        }
                     }
                     5
                 }

@@ -48,7 +48,7 @@ pub(super) async fn go_through<C: Comm>(
                 out[*to as usize].extend_from_slice(&words);
             }
         }
-        exchange(comm, &part.neighbours, &mut out, &mut inbox).await?;
+        exchange(comm, &part.peers, &mut out, &mut inbox).await?;
         let mut unread: Vec<&[u64]> = inbox.iter().map(Vec::as_slice).collect();
         for instance in block {
             let mut told = vec![];

@@ -79,8 +79,10 @@ pub struct TracePart {
     pub(super) teams: Vec<Team>,
     /// For each collective operation in order, its name, which is the same on all ranks.
     pub(super) names: Vec<u64>,
-    /// Ranks whose events depend on events here or the other way around, in [turns](in_turns).
+    /// Ranks with which a replay exchanges messages, in [turns](in_turns).
     pub(super) neighbours: Vec<u32>,
+    /// All ranks whose events depend on events here or the other way around, in turns.
+    pub(super) peers: Vec<u32>,
 }
 
 /// Communicator or team of threads.
@@ -92,6 +94,41 @@ pub(super) struct Team {
     pub(super) kept: Vec<u32>,
     /// Ranks of the program that keep members, in order.
     pub(super) owners: Vec<u32>,
+    /// Place of this rank in the tree of owners; `None` if all owners tell each other directly, or
+    /// this rank keeps no members.
+    pub(super) tree: Option<TeamTree>,
+}
+
+/// Place of a rank in the tree in which many ranks summarize operations: upwards, and down again.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TeamTree {
+    /// `None` at the top.
+    pub(super) parent: Option<u32>,
+    pub(super) children: Vec<u32>,
+}
+
+impl TeamTree {
+    /// Maximum number of owners that tell each other directly, which is one step instead of several.
+    const DIRECT: usize = if cfg!(test) { 2 } else { 8 };
+    const CHILDREN: usize = if cfg!(test) { 2 } else { 4 };
+
+    /// Returns the place of a rank in the tree of these owners.
+    fn new(owners: &[u32], rank: u32) -> Option<Self> {
+        let index = owners.binary_search(&rank).ok()?;
+        let children = (1..=Self::CHILDREN).map(|child| index * Self::CHILDREN + child);
+        (owners.len() > Self::DIRECT).then(|| Self {
+            parent: index
+                .checked_sub(1)
+                .map(|before| owners[before / Self::CHILDREN]),
+            children: children
+                .filter_map(|child| owners.get(child).copied())
+                .collect(),
+        })
+    }
+
+    fn neighbours(&self) -> impl Iterator<Item = &u32> {
+        self.parent.iter().chain(&self.children)
+    }
 }
 
 impl PartBuilder {
@@ -211,10 +248,12 @@ impl PartBuilder {
             let kept = (0..)
                 .zip(members)
                 .filter(|(_, member)| owner_of(**member) == rank);
+            let owners: Vec<u32> = owners.into_iter().collect();
             Team {
                 members: members.clone(),
                 kept: kept.map(|(rank, _)| rank).collect(),
-                owners: owners.into_iter().collect(),
+                tree: TeamTree::new(&owners, rank),
+                owners,
             }
         };
         let teams: Vec<Team> = matched.definitions.teams().iter().map(team).collect();
@@ -264,8 +303,10 @@ impl PartBuilder {
             teams,
             names,
             neighbours: vec![],
+            peers: vec![],
         };
-        part.neighbours = in_turns(comm, part.find_neighbours());
+        part.neighbours = in_turns(comm, part.find_neighbours(true));
+        part.peers = in_turns(comm, part.find_neighbours(false));
         part.complete_ordered(comm).await?;
         Ok(part)
     }
@@ -527,6 +568,7 @@ impl From<Trace> for TracePart {
             teams: vec![],
             names: vec![],
             neighbours: vec![],
+            peers: vec![],
         }
     }
 }
@@ -668,24 +710,38 @@ impl TracePart {
         std::slice::from_ref(&self.owners[team.members[found.root as usize] as usize])
     }
 
-    fn find_neighbours(&self) -> BTreeSet<u32> {
-        let of_messages = self
+    /// Returns the place of this rank in the tree of an operation that ranks share; `None` if they
+    /// tell each other directly.
+    pub(super) fn tree(&self, instance: u32) -> Option<&TeamTree> {
+        let tree = self
+            .teams
+            .get(self.instance(instance).team as usize)?
+            .tree
+            .as_ref();
+        tree.filter(|_| !self.is_ordered(instance))
+    }
+
+    /// Returns the ranks at the other ends of messages, and those with members of collective
+    /// operations: all of them, or only those next to this one in trees.
+    fn find_neighbours(&self, in_trees: bool) -> BTreeSet<u32> {
+        let marks = self
             .own()
             .flat_map(|location| &self.trace.locations[location as usize].marks);
-        let of_messages =
-            of_messages.filter(|mark| matches!(mark.role(), Role::Send | Role::Receive));
-        let mut found: BTreeSet<u32> = of_messages
+        let messages = marks.filter(|mark| matches!(mark.role(), Role::Send | Role::Receive));
+        let mut found: BTreeSet<u32> = messages
             .map(|mark| self.owners[mark.peer() as usize])
             .collect();
-        let teams: BTreeSet<u32> = self
-            .shared()
-            .map(|instance| self.instance(instance).team)
-            .collect();
-        found.extend(
-            teams
-                .into_iter()
-                .flat_map(|team| &self.teams[team as usize].owners),
-        );
+        let shared = self.shared().map(|instance| {
+            let in_tree = in_trees && self.tree(instance).is_some();
+            (self.instance(instance).team as usize, in_tree)
+        });
+        for (team, in_tree) in shared.collect::<BTreeSet<_>>() {
+            let team = &self.teams[team];
+            match team.tree.as_ref().filter(|_| in_tree) {
+                Some(tree) => found.extend(tree.neighbours()),
+                None => found.extend(&team.owners),
+            }
+        }
         found.remove(&self.rank);
         found
     }
@@ -726,7 +782,7 @@ impl TracePart {
             (renewed.first, renewed.members) = (self.trace.slots.len(), slots.len() as u32);
             self.trace.slots.append(&mut slots);
         }
-        exchange(comm, &self.neighbours, &mut out, &mut inbox).await?;
+        exchange(comm, &self.peers, &mut out, &mut inbox).await?;
         for [name, rank, event] in inbox.iter().flat_map(|words| words.as_chunks().0) {
             let Some(instance) = self.named(*name) else {
                 continue;
