@@ -18,7 +18,7 @@ mod skew;
 pub mod trace;
 mod trial;
 
-pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts};
+pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts, hash_of};
 pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use failure::Failure;
 pub use machine::{cores, now, random_seed};

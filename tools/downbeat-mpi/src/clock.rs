@@ -7,11 +7,11 @@ use clap::ValueEnum;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking};
+use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking, hash_of};
 use downbeat_sync::{Comm, LocalClock, block_on_ready, collective};
 use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock};
 
-use crate::ranks::{JobRanks, hash_of};
+use crate::ranks::JobRanks;
 use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 

@@ -3,10 +3,9 @@
 use std::env;
 
 use clap::{Parser, Subcommand};
-use downbeat_common::{Failure, agree_blocking, cli};
+use downbeat_common::{Failure, agree_blocking, cli, hash_of};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 
-use crate::ranks::hash_of;
 use crate::{bench, drift, imbalance, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.

@@ -2,11 +2,10 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use clap::Args;
 use downbeat_common::output::count;
-use downbeat_common::{Failure, agree_blocking, gather_texts, machine};
+use downbeat_common::{Failure, agree_blocking, gather_texts, hash_of, machine};
 use downbeat_sync::{Comm, MpiComm, RankPlacement, block_on_ready, collective};
 use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
 
@@ -141,11 +140,4 @@ fn ranges(cores: &[CoreId]) -> String {
 /// Returns a hash of the boot identifier, which processes under one kernel share; 0 if the system does not report one.
 fn boot_hash() -> u64 {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |boot| hash_of(&boot))
-}
-
-/// Returns a hash that is equal for equal values in all processes.
-pub(crate) fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

@@ -4,7 +4,6 @@
 #[cfg(feature = "otf2")]
 mod copies;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -16,7 +15,7 @@ use downbeat_trace::{CorrectionError, Matching, PartBuilder, Shares, Trace, Trac
 use serde::Serialize;
 
 use super::files;
-use crate::{Failure, agree, cores};
+use crate::{Failure, agree, cores, hash_of};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
@@ -319,12 +318,6 @@ fn changed(path: &Path) -> Failure {
         "{}: the ranks read different content, or the trace was modified while they read it",
         path.display()
     ))
-}
-
-fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl RecordingSource {
