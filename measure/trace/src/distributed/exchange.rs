@@ -55,22 +55,38 @@ pub(super) async fn exchange<C: Comm>(
     }
     for other in with {
         let (out, inbox) = (&mut out[*other as usize], &mut inbox[*other as usize]);
-        let bytes: Vec<u8> = out
-            .iter()
-            .skip(FEW)
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
-        out.clear();
+        let rest = out.get(FEW..).unwrap_or_default();
         if comm.rank() < *other {
-            comm.send_bytes(*other, &bytes).await?;
+            send_words(comm, *other, rest).await?;
         }
-        let rest = inbox.get_mut(FEW..).unwrap_or_default();
-        let mut found = vec![0; size_of_val(rest)];
-        comm.recv_bytes(*other, &mut found).await?;
+        receive_words(comm, *other, inbox.get_mut(FEW..).unwrap_or_default()).await?;
         if comm.rank() > *other {
-            comm.send_bytes(*other, &bytes).await?;
+            send_words(comm, *other, rest).await?;
         }
-        for (word, bytes) in rest.iter_mut().zip(found.as_chunks().0) {
+        out.clear();
+    }
+    Ok(())
+}
+
+/// Number of integers that are sent at once, which limits the memory of their encoded form.
+const AT_ONCE: usize = 1 << 16;
+
+async fn send_words<C: Comm>(comm: &C, to: u32, words: &[u64]) -> Result<(), CommError> {
+    let mut bytes = vec![];
+    for words in words.chunks(AT_ONCE) {
+        bytes.clear();
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        comm.send_bytes(to, &bytes).await?;
+    }
+    Ok(())
+}
+
+async fn receive_words<C: Comm>(comm: &C, from: u32, words: &mut [u64]) -> Result<(), CommError> {
+    let mut bytes = vec![0; 8 * words.len().min(AT_ONCE)];
+    for words in words.chunks_mut(AT_ONCE) {
+        let bytes = &mut bytes[..size_of_val(words)];
+        comm.recv_bytes(from, bytes).await?;
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
     }
