@@ -189,26 +189,28 @@ impl Layout {
         }
     }
 
-    /// Reads the events of the locations that the target wants.
+    /// Reads the events of the locations that the target wants; `processes` are the numbers of the
+    /// locations that represent the processes of all locations.
     pub(super) fn read_events(
         &self,
         path: &Path,
         numbers: &Numbers,
+        processes: &[(u32, u64)],
         target: &mut impl EventTarget,
     ) -> Result<(), InOrder> {
         let mut bytes = open_chunked(path)?;
-        let (mut text, mut own) = (String::new(), vec![]);
+        let (mut text, mut wanted) = (String::new(), vec![]);
         for chunk in &self.chunks {
             bytes.go_to(chunk.offset)?;
             let head = ChunkHead::read(&mut bytes, self.loads.len() as u32)?;
-            own.clear();
-            own.extend(head.blocks.iter().map(|block| {
-                numbers
-                    .location(block.location)
-                    .is_some_and(|location| target.has(location))
+            wanted.clear();
+            wanted.extend(head.blocks.iter().map(|block| {
+                let location = numbers.location(block.location)?;
+                let (process, _) = processes[block.location as usize];
+                target.has(location).then_some(process)
             }));
-            let blocks = head.blocks.iter().zip(&own);
-            let mut blocks = blocks.filter(|(_, own)| **own).map(|(block, _)| block);
+            let blocks = head.blocks.iter().zip(&wanted);
+            let mut blocks = blocks.filter_map(|(block, wanted)| wanted.map(|_| block));
             let Some(first) = blocks.next() else { continue };
             let (start, end) = (
                 first.times.start,
@@ -217,26 +219,25 @@ impl Layout {
             bytes.go_to(head.offset + start as u64)?;
             let data = bytes.block((end - start) as u64)?;
             let mut events = ChunkEvents::new(head, data, start);
-            let mut position = chunk.position;
-            while let Some((block, count)) = events.next_run()? {
-                if !own[block] {
-                    position += u64::from(count);
-                    continue;
-                }
-                let location = events.location(block);
-                for _ in 0..count {
-                    let (_, time, what) = events.event(block, &mut text)?;
+            for run in events.runs(chunk.position, &wanted)? {
+                let location = events.location(run.block);
+                let mut of_block = events.block(run.block);
+                for position in run.position..run.position + u64::from(run.count) {
+                    let (_, time, what) = of_block.next(&mut text)?;
                     chunk.known.event(location, what).map_err(|_| InOrder)?;
                     let (location, action) = numbers.of(location, what).ok_or(InOrder)?;
                     let time = Timestamp::from_nanos(time);
                     target
                         .take(position, location, time, action)
                         .map_err(|_| InOrder)?;
-                    position += 1;
                 }
+                let at = of_block.position();
+                events.go_to(run.block, at);
             }
-            for block in (0..own.len()).filter(|block| own[*block]) {
-                events.check_end(block)?;
+            for (block, wanted) in wanted.iter().enumerate() {
+                if wanted.is_some() {
+                    events.check_end(block)?;
+                }
             }
         }
         Ok(())

@@ -208,7 +208,7 @@ impl TraceFile<()> {
             loads.push(load.events);
         }
         let read = share(builder.split(workers, &loads), |_, mut part| {
-            layout.read_events(path, &numbers, &mut part)
+            layout.read_events(path, &numbers, &file.loads, &mut part)
         });
         read.into_iter()
             .collect::<Result<(), InOrder>>()
@@ -224,7 +224,9 @@ impl TraceFile<()> {
             let location = numbers.location(location).ok_or(InOrder)?;
             builder.reserve(location, load.events as usize, load.marks as usize);
         }
-        layout.read_events(path, &numbers, builder).map(|()| file)
+        layout
+            .read_events(path, &numbers, &file.loads, builder)
+            .map(|()| file)
     }
 
     fn load_counting(
