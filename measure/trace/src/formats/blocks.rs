@@ -223,10 +223,10 @@ impl Layout {
                 let location = events.location(run.block);
                 let mut of_block = events.block(run.block);
                 for position in run.position..run.position + u64::from(run.count) {
-                    let (_, time, what) = of_block.next(&mut text)?;
+                    let time = Timestamp::from_nanos(of_block.time()?);
+                    let what = of_block.what(&mut text)?;
                     chunk.known.event(location, what).map_err(|_| InOrder)?;
                     let (location, action) = numbers.of(location, what).ok_or(InOrder)?;
-                    let time = Timestamp::from_nanos(time);
                     target
                         .take(position, location, time, action)
                         .map_err(|_| InOrder)?;

@@ -51,15 +51,17 @@ pub(in crate::formats) struct BlockPosition {
 }
 
 impl BlockEvents<'_> {
-    /// Reads the next event: its offset in the file, its time, and its contents.
+    /// Reads the time of the next event.
     #[inline]
-    pub(in crate::formats) fn next<'a>(
-        &mut self,
-        text: &'a mut String,
-    ) -> Result<(u64, i64, What<'a>), Flaw> {
+    pub(in crate::formats) fn time(&mut self) -> Result<i64, Flaw> {
         self.last = self.last.wrapping_add(self.times.signed()?);
-        let offset = self.actions.offset();
-        Ok((offset, self.last, read_action(&mut self.actions, text)?))
+        Ok(self.last)
+    }
+
+    /// Reads the contents of the next event.
+    #[inline]
+    pub(in crate::formats) fn what<'a>(&mut self, text: &'a mut String) -> Result<What<'a>, Flaw> {
+        read_action(&mut self.actions, text)
     }
 
     pub(in crate::formats) const fn position(&self) -> BlockPosition {
@@ -174,7 +176,7 @@ impl ChunkEvents {
         self.head.blocks[block].location
     }
 
-    /// Reads the next event of a block: its time, its contents, and its offset in the file.
+    /// Reads the next event of a block: its offset in the file, its time, and its contents.
     #[inline]
     pub(in crate::formats) fn event<'a>(
         &mut self,
@@ -182,10 +184,11 @@ impl ChunkEvents {
         text: &'a mut String,
     ) -> Result<(u64, i64, What<'a>), Flaw> {
         let mut events = self.block(block);
-        let event = events.next(text)?;
+        let (time, offset) = (events.time()?, events.actions.offset());
+        let what = events.what(text)?;
         let at = events.position();
         self.go_to(block, at);
-        Ok(event)
+        Ok((offset, time, what))
     }
 
     /// Returns the rest of the events of a block.
