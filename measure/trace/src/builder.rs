@@ -308,12 +308,14 @@ impl TraceBuilder {
 type Sorted = (ProcessChannels, Columns, Vec<(LocationId, Location)>);
 
 /// Sorts the messages of a process by channel.
-fn sort_messages(ProcessEvents { locations, columns }: ProcessEvents) -> Sorted {
-    let channels = ProcessChannels::new(
-        locations
-            .iter()
-            .map(|of| (of.id, &of.messages, &of.events.marks[..])),
-    );
+fn sort_messages(process: ProcessEvents) -> Sorted {
+    let ProcessEvents {
+        mut locations,
+        columns,
+    } = process;
+    let messages = locations.iter_mut();
+    let messages = messages.map(|of| (of.id, &of.messages, &mut of.events.marks[..]));
+    let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>());
     let events = locations.into_iter().map(|of| (of.id, of.events)).collect();
     (channels, columns, events)
 }

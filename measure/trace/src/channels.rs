@@ -22,10 +22,10 @@ pub(super) struct MarkId {
 /// Communicator and tag of messages.
 type Label = (u32, i32);
 
-/// What the marks of a location's messages do not have room for, while its events are added.
+/// Messages of a location while its events are added, as far as its marks have no room for them.
 #[derive(Debug, Default)]
 pub(super) struct LocationMessages {
-    /// Numbers of labels. The mark of a message has one in the place of its partner.
+    /// Numbers of labels. The mark of a message has one of them in the place of its partner.
     labels: FxHashMap<Label, u32>,
     last: Option<(Label, u32)>,
     /// Positions of the messages in the whole trace, if the process has several locations. They are
@@ -53,29 +53,28 @@ impl LocationMessages {
         Mark::new(event, role, end.peer, number)
     }
 
-    /// Returns the channel ends and indices of the messages among the marks of the location.
-    fn ends<'a>(&self, marks: &'a [Mark]) -> impl Iterator<Item = (ChannelEnd, u32)> + use<'a> {
+    /// Returns all labels by their numbers.
+    fn labels(&self) -> Vec<Label> {
         let mut labels = vec![Label::default(); self.labels.len()];
         for (label, number) in &self.labels {
             labels[*number as usize] = *label;
         }
-        (0..).zip(marks).filter_map(move |(index, mark)| {
-            let sends = match mark.role() {
-                Role::Send => true,
-                Role::Receive => false,
-                _ => return None,
-            };
-            let (communicator, tag) = labels[mark.partner as usize];
-            let end = ChannelEnd {
-                peer: mark.peer(),
-                communicator,
-                tag,
-                sends,
-            };
-            Some((end, index))
-        })
+        labels
+    }
+
+    /// Returns the positions of this number of messages; 0 where none was noted.
+    fn positions(&self, messages: usize) -> impl Iterator<Item = u64> + '_ {
+        let unknown = messages - self.positions.len();
+        std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied())
     }
 }
+
+fn is_message(mark: Mark) -> bool {
+    matches!(mark.role(), Role::Send | Role::Receive)
+}
+
+/// A location, its messages, and its marks.
+pub(super) type OfLocation<'a> = (LocationId, &'a LocationMessages, &'a mut [Mark]);
 
 /// Messages of a process, by channel and in order.
 #[derive(Debug)]
@@ -86,54 +85,47 @@ pub(super) struct ProcessChannels {
 }
 
 impl ProcessChannels {
-    /// Sorts the messages of all locations of a process.
-    pub(super) fn new<'a>(
-        locations: impl ExactSizeIterator<Item = (LocationId, &'a LocationMessages, &'a [Mark])>,
-    ) -> Self {
-        let has_several = locations.len() > 1;
-        let mut numbers: FxHashMap<ChannelEnd, usize> = FxHashMap::default();
-        let (mut ends, mut found) = (vec![], vec![]);
-        for (LocationId(location), messages, marks) in locations {
-            let first = found.len();
-            for (end, mark) in messages.ends(marks) {
-                let channel = *numbers.entry(end).or_insert_with(|| {
-                    ends.push((end, 0));
-                    ends.len() - 1
-                });
-                ends[channel].1 += 1;
-                found.push((0, channel as u32, MarkId { location, mark }));
-            }
-            let with_position = found.len() - messages.positions.len();
-            for (message, position) in found[with_position.max(first)..]
-                .iter_mut()
-                .zip(&messages.positions)
-            {
-                message.0 = *position;
+    /// Sorts the messages of all locations of a process. Their marks get the numbers of their
+    /// channels in the place of their partners.
+    pub(super) fn new(locations: &mut [OfLocation<'_>]) -> Self {
+        let mut numbers: FxHashMap<ChannelEnd, u32> = FxHashMap::default();
+        let mut counts: Vec<(ChannelEnd, usize)> = vec![];
+        for (_, messages, marks) in &mut *locations {
+            let labels = messages.labels();
+            for mark in marks.iter_mut().filter(|mark| is_message(**mark)) {
+                let (communicator, tag) = labels[mark.partner as usize];
+                let end = ChannelEnd {
+                    peer: mark.peer(),
+                    communicator,
+                    tag,
+                    sends: mark.role() == Role::Send,
+                };
+                let next = counts.len() as u32;
+                let channel = *numbers.entry(end).or_insert(next);
+                if channel == next {
+                    counts.push((end, 0));
+                }
+                counts[channel as usize].1 += 1;
+                *mark = mark.with(end.peer, channel);
             }
         }
-        if has_several {
-            found.sort_by_key(|(position, ..)| *position);
-        }
-        let mut order: Vec<usize> = (0..ends.len()).collect();
-        order.sort_unstable_by_key(|channel| ends[*channel].0);
-        let (mut next, mut start) = (vec![0; ends.len()], 0);
-        let in_order = order.into_iter().map(|channel| {
-            let (end, count) = ends[channel];
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        order.sort_unstable_by_key(|channel| counts[*channel].0);
+        let (mut next, mut start) = (vec![0; counts.len()], 0);
+        let mut ends = Vec::with_capacity(counts.len());
+        for channel in order {
+            let (end, count) = counts[channel];
             next[channel] = start;
             start += count;
-            (end, start)
-        });
-        let in_order = in_order.collect();
-        let mut messages = vec![MarkId::default(); found.len()];
-        for (_, channel, id) in found {
+            ends.push((end, start));
+        }
+        let mut messages = vec![MarkId::default(); start];
+        each_message(locations, |channel, id| {
             let next = &mut next[channel as usize];
             messages[*next] = id;
             *next += 1;
-        }
-        Self {
-            ends: in_order,
-            messages,
-        }
+        });
+        Self { ends, messages }
     }
 
     fn of(&self, index: usize) -> &[MarkId] {
@@ -142,9 +134,10 @@ impl ProcessChannels {
     }
 
     /// Returns all channel ends of the process in order, with their messages in order.
-    pub(super) fn all(&self) -> impl Iterator<Item = (ChannelEnd, Vec<MarkId>)> + '_ {
+    pub(super) fn all(&self) -> Vec<(ChannelEnd, Vec<MarkId>)> {
         let ends = self.ends.iter().enumerate();
         ends.map(|(index, (end, _))| (*end, self.of(index).to_vec()))
+            .collect()
     }
 
     /// Hands over each message of `process`, which these are, with its partner, if there is one.
@@ -166,6 +159,30 @@ impl ProcessChannels {
             }
         }
     }
+}
+
+/// Hands over the messages of a process in their order, with the numbers of their channels.
+fn each_message(locations: &[OfLocation<'_>], mut take: impl FnMut(u32, MarkId)) {
+    if let [(id, _, marks)] = locations {
+        return of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
+    }
+    let mut all: Vec<(u64, (u32, MarkId))> = vec![];
+    for (id, messages, marks) in locations {
+        let positions = messages.positions(of_location(*id, marks).count());
+        all.extend(positions.zip(of_location(*id, marks)));
+    }
+    all.sort_by_key(|(position, _)| *position);
+    all.into_iter()
+        .for_each(|(_, (channel, id))| take(channel, id));
+}
+
+/// Returns the messages of a location, with the numbers of their channels.
+fn of_location(
+    LocationId(location): LocationId,
+    marks: &[Mark],
+) -> impl Iterator<Item = (u32, MarkId)> {
+    let messages = (0..).zip(marks).filter(|(_, mark)| is_message(**mark));
+    messages.map(move |(mark, found)| (found.partner, MarkId { location, mark }))
 }
 
 /// Position in the channels of a process, which all processes in turn are paired with.
