@@ -18,9 +18,8 @@ use super::index::{LocationLoad, TraceIndex};
 use super::item::Item;
 use super::numbers::Numbers;
 use super::sessions::{Sessions, changed, samples_of};
-use crate::builder::BuilderPart;
+use super::target::EventTarget;
 use crate::workers::share;
-use crate::{Action, LocationId, PartBuilder, TraceError};
 
 /// Error: the file must be read in its order.
 #[derive(Debug)]
@@ -49,53 +48,6 @@ pub(super) struct ChunkPlace {
 pub(super) struct Layout {
     pub(super) chunks: Vec<ChunkPlace>,
     pub(super) loads: Vec<LocationLoad>,
-}
-
-/// Receiver of events of some locations.
-pub(super) trait EventTarget {
-    fn has(&self, location: LocationId) -> bool;
-
-    fn take(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError>;
-}
-
-impl EventTarget for BuilderPart<'_> {
-    fn has(&self, location: LocationId) -> bool {
-        self.has(location)
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, action)
-    }
-}
-
-impl EventTarget for PartBuilder {
-    fn has(&self, location: LocationId) -> bool {
-        self.owns(location)
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, action)
-    }
 }
 
 /// Opens a file behind its first bytes, if its events are in chunks.
