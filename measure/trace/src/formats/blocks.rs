@@ -4,6 +4,7 @@
 //! Errors are only detected here; their messages come from reading the file in its order.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -19,7 +20,7 @@ use super::item::Item;
 use super::numbers::Numbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::EventTarget;
-use crate::workers::share;
+use crate::workers::{balanced, deal, share};
 
 /// Error: the file must be read in its order.
 #[derive(Debug)]
@@ -211,30 +212,49 @@ pub(super) fn copy(
     if layout.loads.len() != times.len() || !all.all(fits) {
         return Ok(Err(changed(paths[0])));
     }
-    copy_with(paths, &layout, sessions, workers, |chunks| {
-        share(chunks, |_, chunk| {
-            let blocks = chunk.head.blocks.iter().zip(&chunk.starts);
-            let encoded = blocks.map(|(block, start)| {
-                encode(
-                    &times[block.location as usize].as_ref()[*start..],
-                    block.events,
-                )
-            });
-            let encoded: Vec<Vec<u8>> = encoded.collect();
-            chunk.with(&encoded)
-        })
+    // A chunk has few times of each of many locations, which are far apart in memory.
+    let chunks = (layout.loads.len() / 128).clamp(1, 8);
+    copy_with(paths, &layout, sessions, chunks * workers, |chunks| {
+        let groups = balanced(&vec![1; chunks.len()], workers);
+        let copied = share(deal(chunks, &groups), |_, chunks| {
+            encode_all(&chunks, times)
+        });
+        copied.into_iter().flatten().collect()
     })
 }
 
-/// Encodes the times of a block.
-pub(super) fn encode(times: &[Timestamp<Global>], events: u32) -> Vec<u8> {
-    let mut encoded = Vec::with_capacity(3 * events as usize);
+/// Returns chunks with other times, which are read location by location.
+fn encode_all(chunks: &[CopiedChunk], times: &[impl AsRef<[Timestamp<Global>]>]) -> Vec<Vec<u8>> {
+    let blocks = chunks.iter().enumerate().flat_map(|(number, chunk)| {
+        let blocks = chunk.head.blocks.iter().enumerate();
+        blocks.map(move |(index, block)| (block.location, number, index))
+    });
+    let mut blocks: Vec<_> = blocks.collect();
+    blocks.sort_unstable();
+    let ranges = |chunk: &CopiedChunk| vec![0..0; chunk.head.blocks.len()];
+    let mut ranges: Vec<Vec<Range<usize>>> = chunks.iter().map(ranges).collect();
+    let mut encoded = vec![];
+    for (location, number, index) in blocks {
+        let chunk = &chunks[number];
+        let times = &times[location as usize].as_ref()[chunk.starts[index]..];
+        let start = encoded.len();
+        encode(&mut encoded, times, chunk.head.blocks[index].events);
+        ranges[number][index] = start..encoded.len();
+    }
+    let copied = chunks.iter().zip(ranges).map(|(chunk, ranges)| {
+        let times = ranges.into_iter().map(|range| &encoded[range]);
+        chunk.with(&times.collect::<Vec<_>>())
+    });
+    copied.collect()
+}
+
+/// Appends the times of a block.
+pub(super) fn encode(to: &mut Vec<u8>, times: &[Timestamp<Global>], events: u32) {
     let mut last = 0;
     for time in &times[..events as usize] {
-        put_signed(&mut encoded, time.as_nanos().wrapping_sub(last));
+        put_signed(to, time.as_nanos().wrapping_sub(last));
         last = time.as_nanos();
     }
-    encoded
 }
 
 /// Copies a trace; `encode` makes chunks with other times, up to `most` at once.
@@ -273,11 +293,11 @@ pub(super) fn copy_with(
             batch.push(CopiedChunk { head, data, starts });
         }
         if tag != tag::CHUNK || batch.len() == most.max(1) {
-            for chunk in encode(std::mem::take(&mut batch)) {
+            for mut chunk in encode(std::mem::take(&mut batch)) {
                 writing.begin_chunk(&mut buffer);
-                buffer.extend_from_slice(&chunk);
-                writing.written += buffer.len() as u64;
-                if let Err(why) = file.write(&mut buffer) {
+                writing.written += (buffer.len() + chunk.len()) as u64;
+                let written = file.write(&mut buffer);
+                if let Err(why) = written.and_then(|()| file.write(&mut chunk)) {
                     return Ok(Err(why));
                 }
             }
@@ -331,7 +351,7 @@ impl CopiedChunk {
     /// Returns the chunk with other times of its blocks.
     pub(super) fn with(&self, times: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let Self { head, data, .. } = self;
-        let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 64);
+        let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 16 * head.blocks.len());
         head.write(&mut chunk, times);
         for (block, times) in head.blocks.iter().zip(times) {
             chunk.extend_from_slice(times.as_ref());
