@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::channels::{MarkId, ProcessChannels};
+use super::channels::{Cursor, MarkId, ProcessChannels};
 use super::definitions::Definitions;
-use super::events::ProcessEvents;
+use super::events::{Columns, ProcessEvents};
 use super::matching::Matching;
 use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
@@ -250,51 +250,49 @@ impl TraceBuilder {
         };
         let loads: Vec<u64> = processes.iter().map(marks).collect();
         let groups = balanced(&loads, workers);
-        let listed = share(deal(processes, &groups), |_, processes| {
-            processes.into_iter().map(list).collect::<Vec<_>>()
+        let sorted = share(deal(processes, &groups), |_, processes| {
+            processes.into_iter().map(sort_messages).collect::<Vec<_>>()
         });
-        let mut locations: Vec<_> = indices.iter().map(|_| None).collect();
-        let (mut channels, mut columns) = (vec![], vec![]);
-        for (of_process, events, of_members) in listed.into_iter().flatten() {
+        let (mut channels, mut columns, mut events) = (vec![], vec![], vec![]);
+        for (of_process, of_members, of_locations) in sorted.into_iter().flatten() {
             channels.push(of_process);
             columns.push(of_members);
-            for (id, found) in events {
-                locations[id.index()] = Some(found);
+            events.push(of_locations);
+        }
+        let tracks = Tracks::new(&definitions, columns);
+
+        let number_of = |process: u32| here(process).then(|| indices[process as usize][0] as usize);
+        let paired = share(deal(events, &groups), |worker, mut processes| {
+            let mut unmatched = vec![];
+            let mut cursors: Vec<_> = channels.iter().map(Cursor::new).collect();
+            for (process, locations) in groups[worker].clone().zip(&mut processes) {
+                // The first location of a process represents it.
+                let LocationId(id) = locations[0].0;
+                channels[process].pair(id, &mut cursors, number_of, |id, partner| {
+                    let [_, index] = indices[id.location as usize];
+                    let mark = &mut locations[index as usize].1.marks[id.mark as usize];
+                    match partner {
+                        Some(partner) => *mark = mark.with(partner.location, partner.mark),
+                        None => unmatched.push(id),
+                    }
+                });
+                for (_, location) in locations {
+                    location.times.shrink_to_fit();
+                    location.marks.shrink_to_fit();
+                }
+            }
+            (processes, unmatched)
+        });
+        let mut locations: Vec<_> = indices.iter().map(|_| None).collect();
+        let mut unmatched = vec![];
+        for (processes, others) in paired {
+            unmatched.extend(others);
+            for (id, location) in processes.into_iter().flatten() {
+                locations[id.index()] = Some(location);
             }
         }
         // Every location belongs to a process.
-        let locations: Vec<Location> = locations.into_iter().flatten().collect();
-        let tracks = Tracks::new(&definitions, columns);
-
-        let loads: Vec<u64> = locations
-            .iter()
-            .map(|location| location.marks.len() as u64)
-            .collect();
-        let groups = balanced(&loads, workers);
-        let channel_of =
-            |process: u32| here(process).then(|| &channels[indices[process as usize][0] as usize]);
-        let paired = share(deal(locations, &groups), |worker, mut locations| {
-            let mut unmatched = vec![];
-            for (location, events) in groups[worker].clone().zip(&mut locations) {
-                let [process, index] = indices[location];
-                let stands_for_it = definitions.processes[location];
-                channels[process as usize].pair(
-                    index as usize,
-                    stands_for_it,
-                    &mut events.marks,
-                    channel_of,
-                    |id| unmatched.push(id),
-                );
-                events.times.shrink_to_fit();
-                events.marks.shrink_to_fit();
-            }
-            (locations, unmatched)
-        });
-        let (mut locations, mut unmatched) = (vec![], vec![]);
-        for (of_worker, others) in paired {
-            locations.extend(of_worker);
-            unmatched.extend(others);
-        }
+        let locations = locations.into_iter().flatten().collect();
         let process_indices = indices.iter().map(|[process, _]| *process).collect();
         MatchedEvents {
             definitions,
@@ -307,24 +305,19 @@ impl TraceBuilder {
     }
 }
 
-type Listed = (
-    ProcessChannels,
-    Vec<(LocationId, Location)>,
-    super::events::Columns,
-);
+type Sorted = (ProcessChannels, Columns, Vec<(LocationId, Location)>);
 
 /// Sorts the messages of a process by channel.
-fn list(ProcessEvents { locations, columns }: ProcessEvents) -> Listed {
-    let (mut events, mut of_locations) = (vec![], vec![]);
-    for location in locations {
-        events.push((location.id, location.events));
-        of_locations.push((location.id.0, location.channels));
-    }
-    let of_locations = of_locations.into_iter().zip(&events);
-    let channels = ProcessChannels::new(
-        of_locations.map(|((id, channels), (_, events))| (id, channels, &events.marks[..])),
-    );
-    (channels, events, columns)
+fn sort_messages(process: ProcessEvents) -> Sorted {
+    let ProcessEvents {
+        mut locations,
+        columns,
+    } = process;
+    let messages = locations.iter_mut();
+    let messages = messages.map(|of| (of.id, &of.messages, &mut of.events.marks[..]));
+    let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>());
+    let events = locations.into_iter().map(|of| (of.id, of.events)).collect();
+    (channels, columns, events)
 }
 
 impl BuilderPart<'_> {

@@ -1,256 +1,215 @@
 //! Messages of one channel: from one process to another, in one communicator, with one tag. They do
 //! not overtake each other.
 //!
-//! Every location lists its sends and receives by channel while they are added. The `i`-th send of
-//! a channel then belongs to its `i`-th receive, so both lists are read in order, by one thread for
-//! each location.
+//! While events are added, every location only notes the peer, communicator and tag of each message.
+//! Messages of a process are then sorted by channel. The `i`-th send of a channel belongs to its
+//! `i`-th receive, so both lists are read in order. Processes in turn meet the channels of another
+//! process in the order of that list, so channels are not searched for either.
 
 use rustc_hash::FxHashMap;
 
+use super::LocationId;
 use super::definitions::ChannelEnd;
 use super::trace::{Mark, Role};
 
 /// A mark, given by its location and its index there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MarkId {
     pub(super) location: u32,
     pub(super) mark: u32,
 }
 
-/// Channels of a location, while its events are added.
+/// Communicator and tag of messages.
+type Label = (u32, i32);
+
+/// Messages of a location while its events are added, as far as its marks have no room for them.
 #[derive(Debug, Default)]
-pub(super) struct LocationChannels {
-    numbers: FxHashMap<ChannelEnd, u32>,
-    /// Channels of the last send and of the last receive.
-    last: [Option<(ChannelEnd, u32)>; 2],
-    /// Number of messages of each channel.
-    counts: Vec<u32>,
-    /// Channel of each message, in the order of the marks.
-    of_messages: Vec<u32>,
+pub(super) struct LocationMessages {
+    /// Numbers of labels. The mark of a message has one of them in the place of its partner.
+    labels: FxHashMap<Label, u32>,
+    last: Option<(Label, u32)>,
     /// Positions of the messages in the whole trace, if the process has several locations. They are
     /// known for the last messages only: earlier ones were added while the process had one
     /// location.
     positions: Vec<u64>,
 }
 
-impl LocationChannels {
+impl LocationMessages {
+    /// Returns the mark of the next message.
     #[inline]
-    pub(super) fn add(&mut self, end: ChannelEnd, position: Option<u64>) {
-        let last = &mut self.last[usize::from(end.sends)];
-        let number = match last {
-            Some((known, number)) if *known == end => *number,
+    pub(super) fn add(&mut self, event: u32, end: ChannelEnd, position: Option<u64>) -> Mark {
+        let label = (end.communicator, end.tag);
+        let number = match self.last {
+            Some((known, number)) if known == label => number,
             _ => {
-                let next = self.counts.len() as u32;
-                let number = *self.numbers.entry(end).or_insert(next);
-                if number == next {
-                    self.counts.push(0);
-                }
-                *last = Some((end, number));
+                let next = self.labels.len() as u32;
+                let number = *self.labels.entry(label).or_insert(next);
+                self.last = Some((label, number));
                 number
             }
         };
-        self.counts[number as usize] += 1;
-        self.of_messages.push(number);
         self.positions.extend(position);
+        let role = if end.sends { Role::Send } else { Role::Receive };
+        Mark::new(event, role, end.peer, number)
     }
 
-    pub(super) fn reserve(&mut self, messages: usize) {
-        self.of_messages.reserve_exact(messages);
+    /// Returns all labels by their numbers.
+    fn labels(&self) -> Vec<Label> {
+        let mut labels = vec![Label::default(); self.labels.len()];
+        for (label, number) in &self.labels {
+            labels[*number as usize] = *label;
+        }
+        labels
     }
 
-    /// Sorts the messages by channel.
-    fn into_lists(self, location: u32, marks: &[Mark]) -> ChannelLists {
-        let Self {
-            numbers,
-            mut counts,
-            of_messages,
-            positions,
-            ..
-        } = self;
-        let mut start = 0;
-        for count in &mut counts {
-            (start, *count) = (start + *count, start);
-        }
-        let mut lists = vec![0; of_messages.len()];
-        let messages = (0..).zip(marks);
-        let messages =
-            messages.filter(|(_, mark)| matches!(mark.role(), Role::Send | Role::Receive));
-        for ((mark, _), channel) in messages.zip(&of_messages) {
-            let next = &mut counts[*channel as usize];
-            lists[*next as usize] = mark;
-            *next += 1;
-        }
-        // The start of each channel has advanced to its end.
-        ChannelLists {
-            location,
-            numbers,
-            ends: counts,
-            marks: lists,
-            of_messages,
-            positions,
-        }
+    /// Returns the positions of this number of messages; 0 where none was noted.
+    fn positions(&self, messages: usize) -> impl Iterator<Item = u64> + '_ {
+        let unknown = messages - self.positions.len();
+        std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied())
     }
 }
 
-/// Marks of the messages of a location, by channel and in order.
-#[derive(Debug)]
-struct ChannelLists {
-    location: u32,
-    numbers: FxHashMap<ChannelEnd, u32>,
-    ends: Vec<u32>,
-    marks: Vec<u32>,
-    of_messages: Vec<u32>,
-    positions: Vec<u64>,
+fn is_message(mark: Mark) -> bool {
+    matches!(mark.role(), Role::Send | Role::Receive)
 }
 
-impl ChannelLists {
-    fn list(&self, channel: u32) -> &[u32] {
-        let channel = channel as usize;
-        let start = channel.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.marks[start as usize..self.ends[channel] as usize]
-    }
-
-    /// Returns the positions of the messages of a channel; 0 where none was noted.
-    fn positions(&self, channel: u32) -> impl Iterator<Item = u64> + '_ {
-        let unknown = self.of_messages.len() - self.positions.len();
-        let positions = std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied());
-        let all = self.of_messages.iter().zip(positions);
-        all.filter(move |(of, _)| **of == channel)
-            .map(|(_, position)| position)
-    }
-}
+/// A location, its messages, and its marks.
+pub(super) type OfLocation<'a> = (LocationId, &'a LocationMessages, &'a mut [Mark]);
 
 /// Messages of a process, by channel and in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ProcessChannels {
-    locations: Vec<ChannelLists>,
-    /// Messages of all locations of a process with several locations, in the order in which they
-    /// were added.
-    merged: FxHashMap<ChannelEnd, Vec<MarkId>>,
-}
-
-/// Messages at one end of a channel, in order.
-#[derive(Clone, Copy, Debug)]
-enum Messages<'a> {
-    OfOne(u32, &'a [u32]),
-    Merged(&'a [MarkId]),
-}
-
-impl Messages<'_> {
-    #[inline]
-    fn get(self, index: usize) -> Option<MarkId> {
-        match self {
-            Self::OfOne(location, marks) => marks.get(index).map(|mark| MarkId {
-                location,
-                mark: *mark,
-            }),
-            Self::Merged(marks) => marks.get(index).copied(),
-        }
-    }
+    /// Channel ends in order, each with the end of its messages.
+    ends: Vec<(ChannelEnd, usize)>,
+    messages: Vec<MarkId>,
 }
 
 impl ProcessChannels {
-    /// Returns the messages of a process from the channels and marks of all of its locations.
-    pub(super) fn new<'a>(
-        locations: impl IntoIterator<Item = (u32, LocationChannels, &'a [Mark])>,
-    ) -> Self {
-        let locations: Vec<_> = locations
-            .into_iter()
-            .map(|(location, channels, marks)| channels.into_lists(location, marks))
-            .collect();
-        let mut merged: FxHashMap<ChannelEnd, Vec<(u64, MarkId)>> = FxHashMap::default();
-        if locations.len() > 1 {
-            for lists in &locations {
-                for (end, channel) in &lists.numbers {
-                    let marks = lists.list(*channel).iter();
-                    let ids = marks.map(|mark| MarkId {
-                        location: lists.location,
-                        mark: *mark,
-                    });
-                    merged
-                        .entry(*end)
-                        .or_default()
-                        .extend(lists.positions(*channel).zip(ids));
+    /// Sorts the messages of all locations of a process. Their marks get the numbers of their
+    /// channels in the place of their partners.
+    pub(super) fn new(locations: &mut [OfLocation<'_>]) -> Self {
+        let mut numbers: FxHashMap<ChannelEnd, u32> = FxHashMap::default();
+        let mut counts: Vec<(ChannelEnd, usize)> = vec![];
+        for (_, messages, marks) in &mut *locations {
+            let labels = messages.labels();
+            for mark in marks.iter_mut().filter(|mark| is_message(**mark)) {
+                let (communicator, tag) = labels[mark.partner as usize];
+                let end = ChannelEnd {
+                    peer: mark.peer(),
+                    communicator,
+                    tag,
+                    sends: mark.role() == Role::Send,
+                };
+                let next = counts.len() as u32;
+                let channel = *numbers.entry(end).or_insert(next);
+                if channel == next {
+                    counts.push((end, 0));
                 }
+                counts[channel as usize].1 += 1;
+                *mark = mark.with(end.peer, channel);
             }
         }
-        let in_order = |mut all: Vec<(u64, MarkId)>| {
-            all.sort_by_key(|(position, _)| *position);
-            all.into_iter().map(|(_, id)| id).collect()
-        };
-        Self {
-            locations,
-            merged: merged
-                .into_iter()
-                .map(|(end, all)| (end, in_order(all)))
-                .collect(),
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        order.sort_unstable_by_key(|channel| counts[*channel].0);
+        let (mut next, mut start) = (vec![0; counts.len()], 0);
+        let mut ends = Vec::with_capacity(counts.len());
+        for channel in order {
+            let (end, count) = counts[channel];
+            next[channel] = start;
+            start += count;
+            ends.push((end, start));
         }
+        let mut messages = vec![MarkId::default(); start];
+        each_message(locations, |channel, id| {
+            let next = &mut next[channel as usize];
+            messages[*next] = id;
+            *next += 1;
+        });
+        Self { ends, messages }
     }
 
-    fn messages(&self, end: ChannelEnd) -> Option<Messages<'_>> {
-        match &self.locations[..] {
-            [lists] => {
-                let channel = lists.numbers.get(&end)?;
-                Some(Messages::OfOne(lists.location, lists.list(*channel)))
-            }
-            _ => self.merged.get(&end).map(|marks| Messages::Merged(marks)),
-        }
+    fn of(&self, index: usize) -> &[MarkId] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        &self.messages[start..self.ends[index].1]
     }
 
-    /// Returns all channel ends of the process in a fixed order, with their messages in order.
+    /// Returns all channel ends of the process in order, with their messages in order.
     pub(super) fn all(&self) -> Vec<(ChannelEnd, Vec<MarkId>)> {
-        let ends: Vec<ChannelEnd> = match &self.locations[..] {
-            [lists] => lists.numbers.keys().copied().collect(),
-            _ => self.merged.keys().copied().collect(),
-        };
-        let mut all: Vec<_> = ends
-            .into_iter()
-            .filter_map(|end| {
-                let messages = self.messages(end)?;
-                Some((end, (0..).map_while(|index| messages.get(index)).collect()))
-            })
-            .collect();
-        all.sort_unstable_by_key(|(end, _)| *end);
-        all
+        let ends = self.ends.iter().enumerate();
+        ends.map(|(index, (end, _))| (*end, self.of(index).to_vec()))
+            .collect()
     }
 
-    /// Pairs the messages of one location, given by its index in `process`, with those of
-    /// `peer(process)`, and hands over messages without a partner. Messages for which there is no
-    /// peer are left unchanged.
-    pub(super) fn pair<'a>(
+    /// Hands over each message of `process`, which these are, with its partner, if there is one.
+    /// `number` returns the number of a peer among the cursors; messages with others are left out.
+    pub(super) fn pair(
         &self,
-        index: usize,
         process: u32,
-        marks: &mut [Mark],
-        peer: impl Fn(u32) -> Option<&'a Self>,
-        mut unmatched: impl FnMut(MarkId),
+        cursors: &mut [Cursor<'_>],
+        number: impl Fn(u32) -> Option<usize>,
+        mut paired: impl FnMut(MarkId, Option<MarkId>),
     ) {
-        let lists = &self.locations[index];
-        for (end, channel) in &lists.numbers {
-            let Some(other) = peer(end.peer) else {
+        for (index, (end, _)) in self.ends.iter().enumerate() {
+            let Some(peer) = number(end.peer) else {
                 continue;
             };
-            let other = other.messages(end.mirrored(process));
-            let mut pair = |index: usize, mark: u32| match other.and_then(|other| other.get(index))
-            {
-                Some(id) => {
-                    let mark = &mut marks[mark as usize];
-                    *mark = mark.with(id.location, id.mark);
-                }
-                None => unmatched(MarkId {
-                    location: lists.location,
-                    mark,
-                }),
-            };
-            match self.merged.get(end) {
-                None => (0..)
-                    .zip(lists.list(*channel))
-                    .for_each(|(i, mark)| pair(i, *mark)),
-                Some(merged) => (0..)
-                    .zip(merged)
-                    .filter(|(_, id)| id.location == lists.location)
-                    .for_each(|(i, id)| pair(i, id.mark)),
+            let others = cursors[peer].messages(end.mirrored(process));
+            for (index, id) in self.of(index).iter().enumerate() {
+                paired(*id, others.get(index).copied());
             }
         }
+    }
+}
+
+/// Hands over the messages of a process in their order, with the numbers of their channels.
+fn each_message(locations: &[OfLocation<'_>], mut take: impl FnMut(u32, MarkId)) {
+    if let [(id, _, marks)] = locations {
+        return of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
+    }
+    let mut all: Vec<(u64, (u32, MarkId))> = vec![];
+    for (id, messages, marks) in locations {
+        let positions = messages.positions(of_location(*id, marks).count());
+        all.extend(positions.zip(of_location(*id, marks)));
+    }
+    all.sort_by_key(|(position, _)| *position);
+    all.into_iter()
+        .for_each(|(_, (channel, id))| take(channel, id));
+}
+
+/// Returns the messages of a location, with the numbers of their channels.
+fn of_location(
+    LocationId(location): LocationId,
+    marks: &[Mark],
+) -> impl Iterator<Item = (u32, MarkId)> {
+    let messages = (0..).zip(marks).filter(|(_, mark)| is_message(**mark));
+    messages.map(move |(mark, found)| (found.partner, MarkId { location, mark }))
+}
+
+/// Position in the channels of a process, which all processes in turn are paired with.
+#[derive(Debug)]
+pub(super) struct Cursor<'a> {
+    channels: &'a ProcessChannels,
+    next: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) const fn new(channels: &'a ProcessChannels) -> Self {
+        Self { channels, next: 0 }
+    }
+
+    /// Returns the messages of a channel end, none if the process does not have it. No end of
+    /// another peer, communicator or tag may follow that comes before this one.
+    fn messages(&mut self, end: ChannelEnd) -> &'a [MarkId] {
+        let ends = &self.channels.ends;
+        let either = |end: &ChannelEnd| (end.peer, end.communicator, end.tag);
+        while ends
+            .get(self.next)
+            .is_some_and(|(found, _)| either(found) < either(&end))
+        {
+            self.next += 1;
+        }
+        let mut both = (self.next..ends.len()).take(2);
+        let found = both.find(|index| ends[*index].0 == end);
+        found.map_or(&[], |index| self.channels.of(index))
     }
 }

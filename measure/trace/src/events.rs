@@ -4,7 +4,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::channels::LocationChannels;
+use super::channels::LocationMessages;
 use super::definitions::Definitions;
 use super::teams::{Column, Participation, Track};
 use super::trace::{Location, Mark, NONE, Role};
@@ -25,7 +25,7 @@ pub(crate) struct ProcessEvents {
 pub(super) struct LocationEvents {
     pub(super) id: LocationId,
     pub(super) events: Location,
-    pub(super) channels: LocationChannels,
+    pub(super) messages: LocationMessages,
 }
 
 impl ProcessEvents {
@@ -36,11 +36,11 @@ impl ProcessEvents {
             times: vec![],
             marks: vec![],
         };
-        let channels = LocationChannels::default();
+        let messages = LocationMessages::default();
         self.locations.push(LocationEvents {
             id,
             events,
-            channels,
+            messages,
         });
         self.locations.len() as u32 - 1
     }
@@ -49,7 +49,6 @@ impl ProcessEvents {
         let found = &mut self.locations[index as usize];
         found.events.times.reserve_exact(events);
         found.events.marks.reserve_exact(marks);
-        found.channels.reserve(marks);
     }
 
     /// Adds an event to the location with this index; `position` is that of the event in the whole
@@ -81,12 +80,9 @@ impl ProcessEvents {
             _ => return self.collective(definitions, index, position, event, action),
         };
         let end = definitions.channel(event, sends, peer, communicator, tag)?;
-        let role = if sends { Role::Send } else { Role::Receive };
-        found
-            .events
-            .marks
-            .push(Mark::new(event.event, role, 0, NONE));
-        found.channels.add(end, (!is_one).then_some(position));
+        let position = (!is_one).then_some(position);
+        let mark = found.messages.add(event.event, end, position);
+        found.events.marks.push(mark);
         Ok(())
     }
 

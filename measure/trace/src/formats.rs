@@ -82,6 +82,7 @@ mod format;
 mod hostile;
 mod index;
 mod item;
+mod loading;
 mod numbers;
 #[cfg(feature = "otf2")]
 pub mod otf2;
@@ -92,6 +93,7 @@ mod sessions;
 mod shared;
 mod spill;
 mod streamed;
+mod target;
 #[cfg(test)]
 mod tests;
 mod text;

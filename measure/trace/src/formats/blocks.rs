@@ -4,6 +4,7 @@
 //! Errors are only detected here; their messages come from reading the file in its order.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -18,9 +19,8 @@ use super::index::{LocationLoad, TraceIndex};
 use super::item::Item;
 use super::numbers::Numbers;
 use super::sessions::{Sessions, changed, samples_of};
-use crate::builder::BuilderPart;
-use crate::workers::share;
-use crate::{Action, LocationId, PartBuilder, TraceError};
+use super::target::EventTarget;
+use crate::workers::{balanced, deal, share};
 
 /// Error: the file must be read in its order.
 #[derive(Debug)]
@@ -49,53 +49,6 @@ pub(super) struct ChunkPlace {
 pub(super) struct Layout {
     pub(super) chunks: Vec<ChunkPlace>,
     pub(super) loads: Vec<LocationLoad>,
-}
-
-/// Receiver of events of some locations.
-pub(super) trait EventTarget {
-    fn has(&self, location: LocationId) -> bool;
-
-    fn take(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError>;
-}
-
-impl EventTarget for BuilderPart<'_> {
-    fn has(&self, location: LocationId) -> bool {
-        self.has(location)
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, action)
-    }
-}
-
-impl EventTarget for PartBuilder {
-    fn has(&self, location: LocationId) -> bool {
-        self.owns(location)
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, action)
-    }
 }
 
 /// Opens a file behind its first bytes, if its events are in chunks.
@@ -189,26 +142,28 @@ impl Layout {
         }
     }
 
-    /// Reads the events of the locations that the target wants.
+    /// Reads the events of the locations that the target wants; `processes` are the numbers of the
+    /// locations that represent the processes of all locations.
     pub(super) fn read_events(
         &self,
         path: &Path,
         numbers: &Numbers,
+        processes: &[(u32, u64)],
         target: &mut impl EventTarget,
     ) -> Result<(), InOrder> {
         let mut bytes = open_chunked(path)?;
-        let (mut text, mut own) = (String::new(), vec![]);
+        let (mut text, mut wanted) = (String::new(), vec![]);
         for chunk in &self.chunks {
             bytes.go_to(chunk.offset)?;
             let head = ChunkHead::read(&mut bytes, self.loads.len() as u32)?;
-            own.clear();
-            own.extend(head.blocks.iter().map(|block| {
-                numbers
-                    .location(block.location)
-                    .is_some_and(|location| target.has(location))
+            wanted.clear();
+            wanted.extend(head.blocks.iter().map(|block| {
+                let location = numbers.location(block.location)?;
+                let (process, _) = processes[block.location as usize];
+                target.has(location).then_some(process)
             }));
-            let blocks = head.blocks.iter().zip(&own);
-            let mut blocks = blocks.filter(|(_, own)| **own).map(|(block, _)| block);
+            let blocks = head.blocks.iter().zip(&wanted);
+            let mut blocks = blocks.filter_map(|(block, wanted)| wanted.map(|_| block));
             let Some(first) = blocks.next() else { continue };
             let (start, end) = (
                 first.times.start,
@@ -217,26 +172,25 @@ impl Layout {
             bytes.go_to(head.offset + start as u64)?;
             let data = bytes.block((end - start) as u64)?;
             let mut events = ChunkEvents::new(head, data, start);
-            let mut position = chunk.position;
-            while let Some((block, count)) = events.next_run()? {
-                if !own[block] {
-                    position += u64::from(count);
-                    continue;
-                }
-                let location = events.location(block);
-                for _ in 0..count {
-                    let (_, time, what) = events.event(block, &mut text)?;
+            for run in events.runs(chunk.position, &wanted)? {
+                let location = events.location(run.block);
+                let mut of_block = events.block(run.block);
+                for position in run.position..run.position + u64::from(run.count) {
+                    let time = Timestamp::from_nanos(of_block.time()?);
+                    let what = of_block.what(&mut text)?;
                     chunk.known.event(location, what).map_err(|_| InOrder)?;
                     let (location, action) = numbers.of(location, what).ok_or(InOrder)?;
-                    let time = Timestamp::from_nanos(time);
                     target
                         .take(position, location, time, action)
                         .map_err(|_| InOrder)?;
-                    position += 1;
                 }
+                let at = of_block.position();
+                events.go_to(run.block, at);
             }
-            for block in (0..own.len()).filter(|block| own[*block]) {
-                events.check_end(block)?;
+            for (block, wanted) in wanted.iter().enumerate() {
+                if wanted.is_some() {
+                    events.check_end(block)?;
+                }
             }
         }
         Ok(())
@@ -258,30 +212,49 @@ pub(super) fn copy(
     if layout.loads.len() != times.len() || !all.all(fits) {
         return Ok(Err(changed(paths[0])));
     }
-    copy_with(paths, &layout, sessions, workers, |chunks| {
-        share(chunks, |_, chunk| {
-            let blocks = chunk.head.blocks.iter().zip(&chunk.starts);
-            let encoded = blocks.map(|(block, start)| {
-                encode(
-                    &times[block.location as usize].as_ref()[*start..],
-                    block.events,
-                )
-            });
-            let encoded: Vec<Vec<u8>> = encoded.collect();
-            chunk.with(&encoded)
-        })
+    // A chunk has few times of each of many locations, which are far apart in memory.
+    let chunks = (layout.loads.len() / 128).clamp(1, 8);
+    copy_with(paths, &layout, sessions, chunks * workers, |chunks| {
+        let groups = balanced(&vec![1; chunks.len()], workers);
+        let copied = share(deal(chunks, &groups), |_, chunks| {
+            encode_all(&chunks, times)
+        });
+        copied.into_iter().flatten().collect()
     })
 }
 
-/// Encodes the times of a block.
-pub(super) fn encode(times: &[Timestamp<Global>], events: u32) -> Vec<u8> {
-    let mut encoded = Vec::with_capacity(3 * events as usize);
+/// Returns chunks with other times, which are read location by location.
+fn encode_all(chunks: &[CopiedChunk], times: &[impl AsRef<[Timestamp<Global>]>]) -> Vec<Vec<u8>> {
+    let blocks = chunks.iter().enumerate().flat_map(|(number, chunk)| {
+        let blocks = chunk.head.blocks.iter().enumerate();
+        blocks.map(move |(index, block)| (block.location, number, index))
+    });
+    let mut blocks: Vec<_> = blocks.collect();
+    blocks.sort_unstable();
+    let ranges = |chunk: &CopiedChunk| vec![0..0; chunk.head.blocks.len()];
+    let mut ranges: Vec<Vec<Range<usize>>> = chunks.iter().map(ranges).collect();
+    let mut encoded = vec![];
+    for (location, number, index) in blocks {
+        let chunk = &chunks[number];
+        let times = &times[location as usize].as_ref()[chunk.starts[index]..];
+        let start = encoded.len();
+        encode(&mut encoded, times, chunk.head.blocks[index].events);
+        ranges[number][index] = start..encoded.len();
+    }
+    let copied = chunks.iter().zip(ranges).map(|(chunk, ranges)| {
+        let times = ranges.into_iter().map(|range| &encoded[range]);
+        chunk.with(&times.collect::<Vec<_>>())
+    });
+    copied.collect()
+}
+
+/// Appends the times of a block.
+pub(super) fn encode(to: &mut Vec<u8>, times: &[Timestamp<Global>], events: u32) {
     let mut last = 0;
     for time in &times[..events as usize] {
-        put_signed(&mut encoded, time.as_nanos().wrapping_sub(last));
+        put_signed(to, time.as_nanos().wrapping_sub(last));
         last = time.as_nanos();
     }
-    encoded
 }
 
 /// Copies a trace; `encode` makes chunks with other times, up to `most` at once.
@@ -320,11 +293,11 @@ pub(super) fn copy_with(
             batch.push(CopiedChunk { head, data, starts });
         }
         if tag != tag::CHUNK || batch.len() == most.max(1) {
-            for chunk in encode(std::mem::take(&mut batch)) {
+            for mut chunk in encode(std::mem::take(&mut batch)) {
                 writing.begin_chunk(&mut buffer);
-                buffer.extend_from_slice(&chunk);
-                writing.written += buffer.len() as u64;
-                if let Err(why) = file.write(&mut buffer) {
+                writing.written += (buffer.len() + chunk.len()) as u64;
+                let written = file.write(&mut buffer);
+                if let Err(why) = written.and_then(|()| file.write(&mut chunk)) {
                     return Ok(Err(why));
                 }
             }
@@ -378,7 +351,7 @@ impl CopiedChunk {
     /// Returns the chunk with other times of its blocks.
     pub(super) fn with(&self, times: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let Self { head, data, .. } = self;
-        let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 64);
+        let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 16 * head.blocks.len());
         head.write(&mut chunk, times);
         for (block, times) in head.blocks.iter().zip(times) {
             chunk.extend_from_slice(times.as_ref());

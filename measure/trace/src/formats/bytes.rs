@@ -186,6 +186,9 @@ impl<R: Read + Seek> Bytes<R> {
     }
 }
 
+/// The lowest bit of each byte.
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+
 /// Bytes in memory.
 #[derive(Debug)]
 pub(super) struct Slice<'a> {
@@ -222,16 +225,21 @@ impl Input for Slice<'_> {
         Ok(byte)
     }
 
-    #[inline]
+    // Inlined because returning the result through memory takes longer than computing it.
+    #[inline(always)]
     fn number(&mut self) -> Result<u64, Flaw> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let mut number = 0;
-        // Nine bytes have 63 bits.
-        for (index, byte) in rest.iter().take(9).enumerate() {
-            number |= u64::from(byte & 0x7f) << (7 * index);
-            if byte & 0x80 == 0 {
-                self.at += index + 1;
-                return Ok(number);
+        // Lengths vary from number to number, so eight bytes at once are faster than a loop.
+        if let Some(eight) = rest.first_chunk() {
+            let word = u64::from_le_bytes(*eight);
+            let ends = !word & (0x80 * EACH_BYTE);
+            if ends != 0 {
+                let bits = ends.trailing_zeros() + 1;
+                self.at += bits as usize / 8;
+                let bytes = word & (u64::MAX >> (64 - bits)) & (0x7f * EACH_BYTE);
+                let pairs = bytes & 0x007f_007f_007f_007f | (bytes & 0x7f00_7f00_7f00_7f00) >> 1;
+                let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+                return Ok(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4);
             }
         }
         self.long_number()
@@ -279,4 +287,29 @@ pub(super) fn put_signed(to: &mut Vec<u8>, number: i64) {
 pub(super) fn put_text(to: &mut Vec<u8>, text: &str) {
     put(to, text.len() as u64);
     to.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_all_lengths_are_read_with_and_without_bytes_behind() {
+        for bits in 0..=64 {
+            for number in [u64::MAX, 0x5555_5555_5555_5555, 1 << 63] {
+                let number = number.checked_shr(64 - bits).unwrap_or(0);
+                let mut bytes = vec![0xff];
+                put(&mut bytes, number);
+                let end = bytes.len();
+                bytes.extend([0x81; 8]);
+                for bytes in [&bytes[..], &bytes[..end]] {
+                    let mut slice = Slice::new(bytes, 1, 0);
+                    assert_eq!(slice.number().unwrap(), number);
+                    assert_eq!(slice.at(), end);
+                }
+                let mut cut_off = Slice::new(&bytes[..end - 1], 1, 0);
+                assert!(cut_off.number().is_err());
+            }
+        }
+    }
 }

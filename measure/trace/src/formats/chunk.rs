@@ -9,13 +9,17 @@
 //! times  differences to the event of the block before, from 0
 //! ```
 
+mod events;
+
 use std::ops::Range;
 
 use downbeat_files::Flaw;
 
-use super::action::{read_action, write_action};
-use super::bytes::{Input, Slice, put, put_signed};
+use super::action::write_action;
+use super::bytes::{Input, put, put_signed};
 use super::item::What;
+
+pub(super) use events::ChunkEvents;
 
 /// Maximum number of events in a chunk.
 const MOST_EVENTS: usize = 1 << 16;
@@ -188,137 +192,5 @@ impl ChunkHead {
             .iter()
             .map(|block| u64::from(block.events))
             .sum()
-    }
-}
-
-/// Events of a chunk, or of some of its blocks, in their order.
-#[derive(Debug)]
-pub(super) struct ChunkEvents {
-    head: ChunkHead,
-    /// Index of the next run in the order.
-    next: usize,
-    /// Block of the current run, and the number of its remaining events.
-    run: (usize, u32),
-    /// Data of the blocks, from the first one that is read.
-    data: Vec<u8>,
-    start: usize,
-    cursors: Vec<BlockCursor>,
-}
-
-/// Position of the next event of a block in the data.
-#[derive(Clone, Copy, Debug)]
-struct BlockCursor {
-    times: usize,
-    actions: usize,
-    last: i64,
-    left: u32,
-}
-
-impl ChunkEvents {
-    /// Returns the events of a chunk; `data` has the blocks that are read, from the one that begins
-    /// at `start`.
-    pub(super) fn new(head: ChunkHead, data: Vec<u8>, start: usize) -> Self {
-        let cursor = |block: &Block| BlockCursor {
-            times: block.times.start,
-            actions: block.actions.start,
-            last: 0,
-            left: block.events,
-        };
-        let cursors = head.blocks.iter().map(cursor).collect();
-        Self {
-            head,
-            next: 0,
-            run: (0, 0),
-            data,
-            start,
-            cursors,
-        }
-    }
-
-    /// Returns the index of the block of the next event; `None` at the end.
-    #[inline]
-    pub(super) fn next_block(&mut self) -> Result<Option<usize>, Flaw> {
-        if self.run.1 == 0 {
-            match self.next_run()? {
-                Some(run) => self.run = run,
-                None => return Ok(None),
-            }
-        }
-        self.run.1 -= 1;
-        Ok(Some(self.run.0))
-    }
-
-    /// Returns the next run of events of one block: the index of the block, and the number of
-    /// events. `None` at the end.
-    pub(super) fn next_run(&mut self) -> Result<Option<(usize, u32)>, Flaw> {
-        let base = self.head.offset - self.head.order.len() as u64;
-        let mut order = Slice::new(&self.head.order, self.next, base);
-        if order.is_at_end() {
-            let rest = self.cursors.iter().position(|cursor| cursor.left > 0);
-            return match rest {
-                None => Ok(None),
-                Some(_) => Err(order.flaw("the order of events ends before the events")),
-            };
-        }
-        let run = order.number()?;
-        let blocks = self.cursors.len() as u64;
-        let (index, events) = ((run % blocks) as usize, run / blocks);
-        let flaw = order.flaw("the order has more events of a location than there are");
-        self.next = order.at();
-        let cursor = &mut self.cursors[index];
-        match u32::try_from(events)
-            .ok()
-            .and_then(|events| cursor.left.checked_sub(events + 1))
-        {
-            Some(left) => {
-                cursor.left = left;
-                Ok(Some((index, events as u32 + 1)))
-            }
-            None => Err(flaw),
-        }
-    }
-
-    pub(super) fn location(&self, block: usize) -> u32 {
-        self.head.blocks[block].location
-    }
-
-    /// Reads the next event of a block: its time, its contents, and its offset in the file.
-    #[inline]
-    pub(super) fn event<'a>(
-        &mut self,
-        block: usize,
-        text: &'a mut String,
-    ) -> Result<(u64, i64, What<'a>), Flaw> {
-        let (found, cursor) = (&self.head.blocks[block], &mut self.cursors[block]);
-        let base = self.head.offset + self.start as u64;
-        let within = |range: &Range<usize>, at: usize| {
-            let end = (range.end - self.start).min(self.data.len());
-            Slice::new(&self.data[..end], at - self.start, base)
-        };
-        let mut times = within(&found.times, cursor.times);
-        let time = cursor.last.wrapping_add(times.signed()?);
-        (cursor.times, cursor.last) = (times.at() + self.start, time);
-        let mut actions = within(&found.actions, cursor.actions);
-        let offset = actions.offset();
-        let what = read_action(&mut actions, text)?;
-        cursor.actions = actions.at() + self.start;
-        Ok((offset, time, what))
-    }
-
-    /// Checks that a block whose events were read has no bytes left.
-    pub(super) fn check_end(&self, block: usize) -> Result<(), Flaw> {
-        let (found, cursor) = (&self.head.blocks[block], &self.cursors[block]);
-        if cursor.times == found.times.end && cursor.actions == found.actions.end {
-            return Ok(());
-        }
-        let offset = self.head.offset + cursor.actions as u64;
-        Err(Flaw::Byte(
-            offset,
-            "a block has more bytes than its events".to_owned(),
-        ))
-    }
-
-    pub(super) fn blocks(&self) -> usize {
-        self.cursors.len()
     }
 }

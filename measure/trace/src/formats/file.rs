@@ -2,17 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    Action, CommunicatorId, LocationId, Matching, PartBuilder, Place, Trace, TraceBuilder,
-    TraceError,
-};
-use downbeat_clock_core::{Global, Knot, Timestamp};
+use crate::{Matching, PartBuilder, Trace, TraceBuilder};
+use downbeat_clock_core::{Global, Timestamp};
 
 use super::blocks::{self, InOrder, Layout};
 use super::index::LocationLoad;
 use super::item::{Item, What};
+use super::loading::Loading;
 use super::numbers::Numbers;
 use super::sessions::{Sessions, changed, samples_of};
+use super::target::TraceTarget;
 use super::{TraceFormat, TraceReader, TraceWriter};
 use crate::workers::share;
 use downbeat_files::FileError;
@@ -47,88 +46,6 @@ pub struct Unread<E = FileError> {
     pub after: u64,
     /// Reason of the failure.
     pub why: Box<E>,
-}
-
-/// Receiver of the locations, communicators and events of a file.
-pub(super) trait LoadTarget {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
-
-    /// Takes an event at a position of the file.
-    fn event(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), String>;
-}
-
-impl LoadTarget for TraceBuilder {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
-        self.add_location(place)
-    }
-
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.add_thread(rank)
-    }
-
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.add_communicator(members)
-    }
-
-    fn event(
-        &mut self,
-        _: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), String> {
-        self.push(location, time, action)
-            .map_err(|why| why.to_string())
-    }
-}
-
-/// Ignores events of other ranks.
-impl LoadTarget for PartBuilder {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
-        self.add_location(place)
-    }
-
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.add_thread(rank)
-    }
-
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.add_communicator(members)
-    }
-
-    fn event(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), String> {
-        if !self.owns(location) {
-            return Ok(());
-        }
-        self.push(position, location, time, action)
-            .map_err(|why| why.to_string())
-    }
-}
-
-/// State of a file that is read item by item into a target.
-#[derive(Debug)]
-pub(super) struct Loading<'a, T> {
-    pub(super) target: &'a mut T,
-    position: u64,
-    pub(super) numbers: Numbers,
-    pub(super) names: Vec<String>,
-    pub(super) sessions: Sessions,
-    pub(super) master: u32,
-    loads: Vec<(u32, u64)>,
 }
 
 impl TraceFile {
@@ -225,7 +142,7 @@ impl TraceFile<()> {
     ) -> Result<Self, InOrder> {
         let mut loading = Loading::new(builder);
         let layout = Layout::read(path, |item| loading.take(item))?;
-        let (file, numbers) = loading.end(path, TraceFormat::Binary, Some(&layout.loads));
+        let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
         let mut loads = vec![];
         for (location, load) in (0..).zip(&layout.loads) {
             let location = numbers.location(location).ok_or(InOrder)?;
@@ -233,7 +150,7 @@ impl TraceFile<()> {
             loads.push(load.events);
         }
         let read = share(builder.split(workers, &loads), |_, mut part| {
-            layout.read_events(path, &numbers, &mut part)
+            layout.read_events(path, &numbers, &file.loads, &mut part)
         });
         read.into_iter()
             .collect::<Result<(), InOrder>>()
@@ -244,17 +161,19 @@ impl TraceFile<()> {
     fn load_own_chunks(path: &Path, builder: &mut PartBuilder) -> Result<Self, InOrder> {
         let mut loading = Loading::new(builder);
         let layout = Layout::read(path, |item| loading.take(item))?;
-        let (file, numbers) = loading.end(path, TraceFormat::Binary, Some(&layout.loads));
+        let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
         for (location, load) in (0..).zip(&layout.loads) {
             let location = numbers.location(location).ok_or(InOrder)?;
             builder.reserve(location, load.events as usize, load.marks as usize);
         }
-        layout.read_events(path, &numbers, builder).map(|()| file)
+        layout
+            .read_events(path, &numbers, &file.loads, builder)
+            .map(|()| file)
     }
 
     fn load_counting(
         path: &Path,
-        target: &mut impl LoadTarget,
+        target: &mut impl TraceTarget,
         after: &mut u64,
     ) -> Result<Self, FileError> {
         let mut reader = TraceReader::open(path)?;
@@ -265,7 +184,38 @@ impl TraceFile<()> {
             }
             *after += 1;
         }
-        Ok(loading.end(path, reader.format(), None).0)
+        Ok(Self::of(loading, path, reader.format(), &[]).0)
+    }
+
+    /// Returns the file that was loaded, and the ids of its numbers in the target; numbers of events
+    /// are known from the index, or were counted.
+    fn of<T>(
+        loading: Loading<'_, T>,
+        path: &Path,
+        format: TraceFormat,
+        counted: &[LocationLoad],
+    ) -> (Self, Numbers) {
+        let Loading {
+            names,
+            sessions,
+            master,
+            mut loads,
+            numbers,
+            ..
+        } = loading;
+        for (load, counted) in loads.iter_mut().zip(counted) {
+            load.1 = counted.events;
+        }
+        let file = Self {
+            path: path.to_owned(),
+            format,
+            trace: (),
+            names,
+            sessions,
+            master,
+            loads,
+        };
+        (file, numbers)
     }
 
     /// Returns [`TraceFile::loads`] without loading the trace, for as much of the file as is
@@ -417,120 +367,5 @@ pub(super) fn copy(
     match samples.iter_mut().any(|rest| rest.next().is_some()) {
         true => Err(changed(from)),
         false => Ok((writer, reader.windows_end())),
-    }
-}
-
-impl<'a, T: LoadTarget> Loading<'a, T> {
-    pub(super) fn new(target: &'a mut T) -> Self {
-        Self {
-            target,
-            position: 0,
-            numbers: Numbers::default(),
-            names: vec![],
-            sessions: vec![],
-            master: 0,
-            loads: vec![],
-        }
-    }
-
-    pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
-        match *item {
-            Item::Location { place, name } => {
-                let id = self.target.location(place).map_err(|why| why.to_string())?;
-                self.add(id, self.loads.len() as u32, name);
-            }
-            Item::Thread { rank, name } => {
-                let id = self.target.thread(self.numbers.locations[rank as usize]);
-                self.add(
-                    id.map_err(|why| why.to_string())?,
-                    self.loads[rank as usize].0,
-                    name,
-                );
-            }
-            Item::Communicator { members } => {
-                let members: Vec<_> = members
-                    .iter()
-                    .map(|member| self.numbers.locations[*member as usize])
-                    .collect();
-                let id = self
-                    .target
-                    .communicator(&members)
-                    .map_err(|why| why.to_string())?;
-                self.numbers.communicators.push(id);
-            }
-            Item::Region { .. } => {}
-            Item::Master { location } => self.master = location,
-            Item::Sample {
-                location,
-                session,
-                local,
-                master,
-            } => {
-                let sessions = &mut self.sessions[location as usize];
-                if sessions.len() <= session as usize {
-                    sessions.push(vec![]);
-                }
-                sessions[session as usize].push(Knot {
-                    at: local,
-                    image: master,
-                });
-            }
-            Item::Event {
-                location,
-                time,
-                what,
-            } => {
-                self.loads[location as usize].1 += 1;
-                let (location, action) = self
-                    .numbers
-                    .of(location, what)
-                    .ok_or("it names what there is not")?;
-                let position = self.position;
-                self.position += 1;
-                self.target.event(position, location, time, action)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the file, and the ids of its numbers in the target; numbers of events are known from
-    /// the index, or were counted.
-    fn end(
-        self,
-        path: &Path,
-        format: TraceFormat,
-        counted: Option<&[LocationLoad]>,
-    ) -> (TraceFile<()>, Numbers) {
-        let Self {
-            names,
-            sessions,
-            master,
-            mut loads,
-            numbers,
-            ..
-        } = self;
-        for (load, counted) in loads.iter_mut().zip(counted.unwrap_or_default()) {
-            load.1 = counted.events;
-        }
-        let path = path.to_owned();
-        (
-            TraceFile {
-                path,
-                format,
-                trace: (),
-                names,
-                sessions,
-                master,
-                loads,
-            },
-            numbers,
-        )
-    }
-
-    fn add(&mut self, id: LocationId, process: u32, name: &str) {
-        self.loads.push((process, 0));
-        self.numbers.locations.push(id);
-        self.names.push(name.to_owned());
-        self.sessions.push(vec![]);
     }
 }

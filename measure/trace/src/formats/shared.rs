@@ -122,13 +122,14 @@ fn encode_own(
     times: &[Vec<Timestamp<Global>>],
     next: &mut [usize],
 ) -> Encoded {
-    let mut all = vec![];
+    let (mut all, mut encoded) = (vec![], vec![]);
     for (location, events) in blocks {
         let at = *location as usize;
         if owner(part, *location) == Some(part.rank()) {
-            let encoded = encode(&times[at][next[at]..], *events);
+            encoded.clear();
+            encode(&mut encoded, &times[at][next[at]..], *events);
             all.extend((encoded.len() as u32).to_le_bytes());
-            all.extend(encoded);
+            all.extend_from_slice(&encoded);
             next[at] += *events as usize;
         }
     }

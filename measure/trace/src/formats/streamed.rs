@@ -12,11 +12,13 @@ use crate::{
 };
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::file::{LoadTarget, Loading, copy};
+use super::file::copy;
 use super::item::{Item, What};
+use super::loading::Loading;
 use super::numbers::Numbers;
 use super::sessions::{Sessions, changed};
 use super::spill::{List, Listed, Stack};
+use super::target::{EventTarget, TraceTarget};
 use super::{TraceFormat, TraceReader};
 use downbeat_files::FileError;
 
@@ -359,7 +361,7 @@ struct Surveyed {
     is_disorder: bool,
 }
 
-impl LoadTarget for Surveyed {
+impl TraceTarget for Surveyed {
     fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
         self.builder.add_location(place)
     }
@@ -371,20 +373,25 @@ impl LoadTarget for Surveyed {
     fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
         self.builder.add_communicator(members)
     }
+}
 
-    fn event(
+impl EventTarget for Surveyed {
+    type Error = StreamError;
+
+    fn has(&self, _: LocationId) -> bool {
+        true
+    }
+
+    fn take(
         &mut self,
         _: u64,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-    ) -> Result<(), String> {
-        self.survey
-            .push(&self.builder, location, time, action)
-            .map_err(|why| {
-                self.is_disorder = matches!(why, StreamError::Disorder(_));
-                why.to_string()
-            })
+    ) -> Result<(), StreamError> {
+        let pushed = self.survey.push(&self.builder, location, time, action);
+        self.is_disorder = matches!(pushed, Err(StreamError::Disorder(_)));
+        pushed
     }
 }
 

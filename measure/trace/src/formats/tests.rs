@@ -72,16 +72,20 @@ fn binary_encoding_is_as_documented() {
 /// Reading and copying chunks on several threads gives the same as reading the file in its order.
 #[test]
 fn chunks_are_processed_like_the_file_in_its_order() {
-    for (seed, threads) in (0..6).zip([1, 3].into_iter().cycle()) {
+    let of_few = (0..6).zip([1, 3].into_iter().cycle());
+    let of_few = of_few.map(|(seed, threads)| (seed, threads, 3, 4_000));
+    // Of many locations, several chunks are copied at once.
+    let of_many = (6, 1, 130, 140_000);
+    for (seed, threads, nodes, events) in of_few.chain([of_many]) {
         let program = SyntheticProgram {
             processes: 2,
             threads,
             collective_every: 3,
             fork_every: 5,
             seed,
-            ..SyntheticProgram::new(3, 0)
+            ..SyntheticProgram::new(nodes, 0)
         };
-        let program = program.with_events(4_000);
+        let program = program.with_events(events);
         let folder = Folder::new();
         fs::create_dir_all(&folder.0).unwrap();
         let [text, binary] = ["a.dbt", "a.dbtb"].map(|name| folder.file(name));

@@ -254,7 +254,7 @@ impl Archive {
     }
 
     /// An upper limit of the number of events of a location.
-    fn most_events(&self, location: &ArchiveLocation) -> usize {
+    pub(super) fn most_events(&self, location: &ArchiveLocation) -> usize {
         // An event has a byte at least, whatever the definitions say.
         let path = local(&self.anchor, location.id, "evt");
         let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
@@ -270,10 +270,6 @@ impl Archive {
     ) -> Result<u64, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
         let path = local(&self.anchor, id, "evt");
-        sink.reserve(
-            teams.locations[index],
-            self.most_events(&self.locations[index]),
-        );
         let offsets = if reading.offsets {
             self.offsets[index].clone()
         } else {

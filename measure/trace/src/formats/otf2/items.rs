@@ -140,6 +140,16 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
         Ok(id)
     }
 
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
+        let id = self
+            .builder
+            .add_communicator(members)
+            .map_err(|why| self.archive.trace_error(why))?;
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        self.take(&Item::Communicator { members: &members })?;
+        Ok(id)
+    }
+
     /// Others see which of them are used.
     fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, E> {
         Ok(None)
@@ -161,14 +171,8 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
 impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
     type Error = E;
 
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
-        let id = self
-            .builder
-            .add_communicator(members)
-            .map_err(|why| self.archive.trace_error(why))?;
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        self.take(&Item::Communicator { members: &members })?;
-        Ok(id)
+    fn communicator_of(&mut self, process: LocationId) -> Result<Option<CommunicatorId>, E> {
+        self.add_communicator(&[process]).map(Some)
     }
 
     fn push(

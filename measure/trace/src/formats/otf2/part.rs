@@ -39,7 +39,11 @@ impl Archive {
         let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), builder)
             .map_err(|why| unread(0, why))?;
         for index in 0..self.locations.len() {
-            if builder.owns(teams.locations[index]) {
+            let location = teams.locations[index];
+            if builder.owns(location) {
+                // Unused memory is not taken from the system, and freed at the end.
+                let most = self.most_events(&self.locations[index]);
+                builder.reserve(location, most, most);
                 let read = self.read_location(index, reading, &mut teams, builder);
                 read.map_err(|why| unread(index + 1, why))?;
             }

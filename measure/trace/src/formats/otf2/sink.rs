@@ -1,7 +1,7 @@
 //! Destinations of an archive's events: a trace, or the items of a trace file.
 
-use crate::builder::BuilderPart;
-use crate::{Action, CommunicatorId, LocationId, PartBuilder, Place, TraceBuilder, TraceError};
+use crate::formats::target::{EventTarget, TraceTarget};
+use crate::{Action, CommunicatorId, LocationId, Place, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::Otf2Error;
@@ -12,11 +12,14 @@ pub(super) trait EventSink {
     /// Reason of a refusal.
     type Error;
 
-    /// Takes a communicator.
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, Self::Error>;
-
-    /// Announces at most this number of events of a location.
-    fn reserve(&mut self, _location: LocationId, _events: usize) {}
+    /// Returns a new communicator for the messages of a process to itself, if each is to have its
+    /// own when it is used.
+    fn communicator_of(
+        &mut self,
+        _process: LocationId,
+    ) -> Result<Option<CommunicatorId>, Self::Error> {
+        Ok(None)
+    }
 
     /// Takes an event, and what it is to other locations; `position` is that of the event in the archive.
     fn push(
@@ -37,6 +40,9 @@ pub(super) trait Sink: EventSink {
     /// Takes a location that is another thread of the process of `rank`.
     fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, Self::Error>;
 
+    /// Takes a communicator.
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, Self::Error>;
+
     /// One communicator for the messages of all processes to themselves, unless each is to have its own when it is used.
     fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, Self::Error> {
         self.add_communicator(&[]).map(Some)
@@ -48,96 +54,34 @@ pub(super) trait Sink: EventSink {
     }
 }
 
-impl Sink for TraceBuilder {
+/// Builders, and parts of them, need not know the events of the archive.
+impl<T: EventTarget<Error = TraceError>> EventSink for T {
+    type Error = TraceError;
+
+    #[inline]
+    fn push(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+        _event: Otf2Event,
+    ) -> Result<(), TraceError> {
+        self.take(position, location, time, action)
+    }
+}
+
+impl<T: TraceTarget<Error = TraceError>> Sink for T {
     fn add_location(&mut self, _index: usize, place: Place) -> Result<LocationId, TraceError> {
-        self.add_location(place)
+        self.location(place)
     }
 
     fn add_thread(&mut self, _index: usize, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.add_thread(rank)
+        self.thread(rank)
     }
-}
-
-impl EventSink for TraceBuilder {
-    type Error = TraceError;
 
     fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.add_communicator(members)
-    }
-
-    fn reserve(&mut self, location: LocationId, events: usize) {
-        // Unused memory is not taken from the system, and freed at the end.
-        self.reserve(location, events, events);
-    }
-
-    #[inline]
-    fn push(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-        _event: Otf2Event,
-    ) -> Result<(), TraceError> {
-        self.set_position(position);
-        self.push(location, time, action)
-    }
-}
-
-/// All locations, and the events of one rank.
-impl Sink for PartBuilder {
-    fn add_location(&mut self, _index: usize, place: Place) -> Result<LocationId, TraceError> {
-        self.add_location(place)
-    }
-
-    fn add_thread(&mut self, _index: usize, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.add_thread(rank)
-    }
-}
-
-impl EventSink for PartBuilder {
-    type Error = TraceError;
-
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.add_communicator(members)
-    }
-
-    fn reserve(&mut self, location: LocationId, events: usize) {
-        self.reserve(location, events, events);
-    }
-
-    #[inline]
-    fn push(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-        _event: Otf2Event,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, action)
-    }
-}
-
-/// The events of some processes, of which everything else is known.
-impl EventSink for BuilderPart<'_> {
-    type Error = TraceError;
-
-    fn add_communicator(&mut self, _: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        // All communicators were added before events were shared out.
-        Err(TraceError::TooManyCollectives)
-    }
-
-    #[inline]
-    fn push(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-        _event: Otf2Event,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, action)
+        self.communicator(members)
     }
 }
 

@@ -194,11 +194,11 @@ impl Otf2Teams {
             Some(Otf2Team::Own(Some(id))) if rank == 0 => Some((own, *id)),
             Some(Otf2Team::Own(None)) if rank == 0 => {
                 let id = match self.own.get(&(communicator, own)) {
-                    Some(id) => *id,
-                    None => sink.add_communicator(&[own])?,
+                    Some(id) => Some(*id),
+                    None => sink.communicator_of(own)?,
                 };
-                self.own.insert((communicator, own), id);
-                Some((own, id))
+                self.own.extend(id.map(|id| ((communicator, own), id)));
+                id.map(|id| (own, id))
             }
             Some(Otf2Team::Own(_)) => None,
         })
