@@ -8,7 +8,6 @@ use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 use crate::mpi_builds::{MPI_PROGRAM, programs};
-use crate::programs::Programs;
 use crate::steps::{Step, side_by_side};
 use crate::workspace::Workspace;
 
@@ -52,7 +51,7 @@ fn modules() -> Result<Vec<String>, String> {
 /// Runs a module under both libraries side by side: the jobs wait for their launchers most of the time.
 fn step(workspace: &Workspace, module: String) -> Step<'_> {
     Step::new(format!("MPI program: {module}"), move || {
-        let downbeat = Programs::without_mpi(workspace, true)?.executable("downbeat")?;
+        let downbeat = programs(OPEN_MPI, workspace)?.executable("downbeat")?;
         let libraries = [OPEN_MPI, MPICH].into_iter();
         let libraries = libraries.filter(|library| *library == OPEN_MPI || module != OPEN_MPI_ONLY);
         let tests = libraries.map(|library| {
