@@ -7,6 +7,7 @@ use downbeat_launch::command as shell;
 use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
+use crate::args::Depth;
 use crate::mpi_builds::{MPI_PROGRAM, programs};
 use crate::steps::{Step, side_by_side};
 use crate::workspace::Workspace;
@@ -22,11 +23,11 @@ const SHARED: &str = "job";
 const OPEN_MPI_ONLY: &str = "several_hosts";
 
 /// A step for each module of the tests.
-pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     match modules() {
         Ok(modules) => modules
             .into_iter()
-            .map(|module| step(workspace, module))
+            .map(|module| step(workspace, module, depth))
             .collect(),
         Err(why) => vec![Step::new("MPI program", || Err(why))],
     }
@@ -49,7 +50,7 @@ fn modules() -> Result<Vec<String>, String> {
 }
 
 /// Runs a module under both libraries side by side: the jobs wait for their launchers most of the time.
-fn step(workspace: &Workspace, module: String) -> Step<'_> {
+fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
     Step::new(format!("MPI program: {module}"), move || {
         let downbeat = programs(OPEN_MPI, workspace)?.executable("downbeat")?;
         let libraries = [OPEN_MPI, MPICH].into_iter();
@@ -62,6 +63,9 @@ fn step(workspace: &Workspace, module: String) -> Step<'_> {
                 .env(environment::LIBRARY, library.suffix())
                 .env(environment::MPI_PROGRAM, programs.executable(MPI_PROGRAM)?)
                 .env(environment::PROGRAM, &downbeat);
+            if depth == Depth::Long {
+                tests.env(environment::LONG, "1");
+            }
             Ok((library, tests))
         });
         let tests: Vec<_> = tests.collect::<Result<_, String>>()?;
