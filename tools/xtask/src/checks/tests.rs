@@ -13,16 +13,21 @@ const EXAMPLES: &str = "examples in the documentation";
 /// Tests with all features; the long run repeats them without MPI, as most users build.
 pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
     let of_depth = |words: &str| everything(workspace, depth, words);
-    let mut tests = of_depth("cargo test --no-fail-fast");
-    if depth == Depth::Quick {
-        tests.arg("--tests");
-    } else {
-        // With MPI, `--tests` includes those that `mpirun` starts.
-        tests.args(["--lib", "--bins"]);
-        tests.args(named(workspace, "test", |test| !test.needs_mpi()));
-    }
+    let tests = |words: &str| {
+        let mut tests = of_depth(words);
+        if depth == Depth::Quick {
+            tests.arg("--tests");
+        } else {
+            // With MPI, `--tests` includes those that `mpirun` starts.
+            tests.args(["--lib", "--bins"]);
+            tests.args(named(workspace, "test", |test| !test.needs_mpi()));
+        }
+        tests
+    };
     let mut steps = vec![
-        Step::command(TESTS, tests),
+        // Apart from their run: to build takes as long, and each has a time limit.
+        Step::command("all tests build", tests("cargo test --no-run")),
+        Step::command(TESTS, tests("cargo test --no-fail-fast")),
         Step::command(EXAMPLES, of_depth("cargo test --no-fail-fast --doc")),
     ];
     if depth == Depth::Long {
