@@ -79,8 +79,8 @@ const VARIANTS: [(&str, Expected); 12] = [
 fn every_preset() -> Result<(), Failure> {
     let expected = |ranks: u32| groups(&["barrier", "iallreduce"], &[8, 1024], &[ranks.into()]);
     test("bench-presets", |jobs| {
-        each(PRESETS, |(preset, short)| {
-            [2, 3, 4].into_iter().try_for_each(|ranks| {
+        each(PRESETS.iter().enumerate(), |(case, (preset, short))| {
+            jobs.ranks_of_case(case, &[2, 3, 4]).try_for_each(|ranks| {
                 let short =
                     format!("--as {preset} --operation barrier,iallreduce --sizes 8,1Ki {short}");
                 let report = measure(jobs, ranks, &short, expected(ranks))?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use downbeat_launch::command::{command, finish, shown, started_by};
 use downbeat_launch::{Outcome, environment, process};
 
-use crate::job::{Failure, Jobs, LIMIT, Victim, expect, one_line, test, variable};
+use crate::job::{Failure, Jobs, LIMIT, Victim, expect, is_long, one_line, test, variable};
 
 #[test]
 fn a_dead_rank() -> Result<(), Failure> {
@@ -122,8 +122,8 @@ fn is_readable(downbeat: &Path, folder: &Path) -> Outcome {
     )
 }
 
-/// Number of kills.
-const TRIES: u64 = 20;
+/// Numbers of kills, in a long run and else.
+const TRIES: [u64; 2] = [20, 12];
 
 /// Groups of 20 ms each.
 const GROUPS: [(&str, [u64; 6]); 2] = [
@@ -160,7 +160,8 @@ impl Experiment<'_> {
         let longest = began.elapsed();
         let (mut run, mut partial) = (None, 0);
         let mut snapshots = Vec::new();
-        for number in 0..TRIES {
+        let tries = TRIES[usize::from(!is_long())];
+        for number in 0..tries {
             let mut at_work = run.take().map_or_else(|| self.start(launches), Ok)?;
             // Sometimes the run ends before the kill.
             while self.over_after(&mut at_work, longest.mul_f64(random.f64()))? {
@@ -188,7 +189,7 @@ impl Experiment<'_> {
             ));
         }
         println!(
-            "   {launches} launches in {:.1} s, {partial} of {TRIES} times in the middle of one",
+            "   {launches} launches in {:.1} s, {partial} of {tries} times in the middle of one",
             began.elapsed().as_secs_f64()
         );
         if partial == 0 {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use downbeat_launch::command::{FinishedCommand, finish};
-use downbeat_launch::mpi::MpiLibrary;
+use downbeat_launch::mpi::{MPICH, MpiLibrary};
 use downbeat_launch::{Outcome, environment, process};
 use serde_json::Value;
 
@@ -70,6 +70,11 @@ pub(crate) fn variable(name: &str) -> Result<String, String> {
         .map_err(|_| format!("{name} is not set; run: cargo xtask test --only 'MPI program'"))
 }
 
+/// Returns true in a long run.
+pub(crate) fn is_long() -> bool {
+    env::var_os(environment::LONG).is_some()
+}
+
 impl Jobs {
     fn new(name: &str) -> Result<Self, String> {
         let suffix = variable(environment::LIBRARY)?;
@@ -92,6 +97,23 @@ impl Jobs {
     /// Returns the path of the MPI program.
     pub(crate) fn program(&self) -> &Path {
         &self.program
+    }
+
+    /// Returns the numbers of ranks of a case.
+    ///
+    /// MPICH's ranks keep their cores while they wait, and take long where they share cores: unless in a long run, each case
+    /// has a third of the numbers, and each number is that of some case.
+    pub(crate) fn ranks_of_case(
+        &self,
+        case: usize,
+        all: &'static [u32],
+    ) -> impl Iterator<Item = u32> {
+        let (first, step) = if self.library == MPICH && !is_long() {
+            (case % 3, 3)
+        } else {
+            (0, 1)
+        };
+        all.iter().copied().skip(first).step_by(step)
     }
 
     /// Replaces `DIR` by the folder of the jobs.

@@ -153,12 +153,12 @@ fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
             "--pre-synchronization none --no-backward --clock-of node --skip-alltoallv --page DIR/made/page.html",
         ),
     ];
-    for (input, events, options) in cases {
+    for (case, (input, events, options)) in cases.into_iter().enumerate() {
         let truth = format!("{events} --truth DIR/truth.dbtb");
         single.generate(&format!("DIR/{input}"), &truth)?;
         is_alike(
             single,
-            &RANKS,
+            single.jobs.ranks_of_case(case, &RANKS),
             &format!("DIR/{input} -o DIR/made/out.dbtb {options}"),
         )?;
     }
@@ -180,11 +180,11 @@ fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
         ),
         ("shared 1000000000 30", ""),
     ];
-    for (archive, options) in cases {
+    for (case, (archive, options)) in cases.into_iter().enumerate() {
         let input = single.archive(archive)?;
         is_alike(
             single,
-            &RANKS[..4],
+            single.jobs.ranks_of_case(case, &RANKS[..4]),
             &format!("{input} -o DIR/made/out {options}"),
         )?;
     }
@@ -192,7 +192,11 @@ fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
 }
 
 /// Compares the output of ranks with that of a single process, to the byte.
-fn is_alike(single: &SingleProcess<'_>, ranks: &[u32], arguments: &str) -> Outcome {
+fn is_alike(
+    single: &SingleProcess<'_>,
+    ranks: impl Iterator<Item = u32>,
+    arguments: &str,
+) -> Outcome {
     single.begin()?;
     let expected = single.run(&format!("trace correct {arguments}"))?;
     expect(expected.code == Some(0), &expected, "a correction")?;
@@ -201,7 +205,7 @@ fn is_alike(single: &SingleProcess<'_>, ranks: &[u32], arguments: &str) -> Outco
         single.begin()?;
         let job = single
             .jobs
-            .run(&[(*ranks, &format!("trace-correct {arguments}"))])?;
+            .run(&[(ranks, &format!("trace-correct {arguments}"))])?;
         expect(
             job.code == Some(0) && job.stdout == expected.stdout,
             &job,
@@ -243,12 +247,12 @@ fn refuses_alike(single: &SingleProcess<'_>) -> Outcome {
     ] {
         bad.push(single.archive(archive)?);
     }
-    for bad in bad {
+    for (case, bad) in bad.into_iter().enumerate() {
         let arguments = format!("{bad} -o DIR/refused.dbt --latencies 0");
         let expected = single.run(&format!("trace correct {arguments}"))?;
         expect(expected.code == Some(2), &expected, "exit code 2")?;
         let says = expected.stderr.trim_end().trim_start_matches("downbeat: ");
-        for ranks in [1, 2, 3] {
+        for ranks in single.jobs.ranks_of_case(case, &RANKS[..3]) {
             single
                 .jobs
                 .fails(&[(ranks, &format!("trace-correct {arguments}"))], 2, says)?;

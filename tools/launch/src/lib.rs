@@ -20,4 +20,6 @@ pub mod environment {
     pub const MPI_PROGRAM: &str = "DOWNBEAT_MPI_PROGRAM";
     /// Path of `downbeat`, built with the feature `otf2`.
     pub const PROGRAM: &str = "DOWNBEAT_PROGRAM";
+    /// Set for all numbers of ranks of every test, and for more random trials.
+    pub const LONG: &str = "DOWNBEAT_LONG";
 }

@@ -10,7 +10,8 @@ Usage: cargo xtask test [--quick | --long] [--only TEXT]
                examples, no_std, loom, and MPI programs under Open MPI and MPICH. Installs
                missing Debian packages if it may (root or passwordless sudo).
     --quick      only the checks that need no system packages
-    --long       also what takes long: every set of features, benchmarks, more ranks
+    --long       also what takes long: every set of features, tests without MPI, benchmarks,
+                 more ranks
     --only TEXT  only the steps whose name contains the text
 
   bench        the tables of ratios, some of them under Open MPI

@@ -63,6 +63,7 @@ mod tests {
         Package {
             name: "it".into(),
             root: ".".into(),
+            published: true,
             categories: vec![],
             features: features
                 .map(|(name, on)| (name.into(), on.into_iter().map(String::from).collect()))

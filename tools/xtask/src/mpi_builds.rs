@@ -6,6 +6,7 @@ use std::process::Command;
 use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
+use crate::args::Depth;
 use crate::programs::Programs;
 use crate::workspace::{Package, Target, Workspace};
 
@@ -28,6 +29,28 @@ pub(crate) fn build_for(library: MpiLibrary, workspace: &Workspace, cargo: &mut 
         .env("MPICC", format!("mpicc.{}", library.suffix()));
 }
 
+/// Makes cargo work on the whole workspace with all features, against Open MPI; in a quick run with those that need no system
+/// packages. Steps that all do so share what they build.
+pub(crate) fn everything(workspace: &Workspace, depth: Depth, words: &str) -> Command {
+    let mut cargo = beside_everything(workspace, depth, words);
+    cargo.arg("--workspace");
+    if depth == Depth::Quick {
+        cargo.args(workspace.features_without_mpi(false));
+    } else {
+        cargo.arg("--all-features");
+    }
+    cargo
+}
+
+/// Makes cargo build other features where [`everything`] builds, so that common dependencies are built once.
+pub(crate) fn beside_everything(workspace: &Workspace, depth: Depth, words: &str) -> Command {
+    let mut cargo = command(words);
+    if depth > Depth::Quick {
+        build_for(OPEN_MPI, workspace, &mut cargo);
+    }
+    cargo
+}
+
 /// Makes cargo work on all packages that can use MPI at once, so that their common dependencies have one set of features and
 /// are built once.
 pub(crate) fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -> Command {
@@ -37,20 +60,24 @@ pub(crate) fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -
     cargo
 }
 
-/// Builds the tests, the examples and the MPI program: for Open MPI with all features, as its unit tests are, for MPICH with
-/// no more than they need.
+/// Builds the tests, the examples and the programs: for Open MPI all of the workspace with all features, for MPICH what uses
+/// MPI, with no more features than it needs.
 pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Programs, String> {
-    let mut build = for_all(library, workspace, "cargo build");
-    if library == OPEN_MPI {
-        build.arg("--all-features");
-    }
+    let words = "cargo build --bins --examples";
+    let mut build = if library == OPEN_MPI {
+        everything(workspace, Depth::Normal, words)
+    } else {
+        for_all(library, workspace, words)
+    };
     for package in with_mpi(workspace) {
         let targets = package
             .targets
             .iter()
             .filter(|target| target.needs_mpi() && target.kind != "bench");
         for target in targets {
-            build.args([&format!("--{}", target.kind), &target.name]);
+            if target.kind == "test" {
+                build.args(["--test", &target.name]);
+            }
             if library != OPEN_MPI {
                 build.args(target.feature_arguments(package));
             }

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::command as shell;
 use serde_json::Value;
-
-use crate::workspace::Workspace;
 
 /// The messages of cargo about a build.
 pub(crate) struct Programs(String);
@@ -15,13 +13,6 @@ impl Programs {
     /// Runs `cargo build` or the like.
     pub(crate) fn build(cargo: &mut Command) -> Result<Self, String> {
         shell::read(cargo.arg("--message-format=json-render-diagnostics")).map(Self)
-    }
-
-    /// Builds `downbeat` and the examples that need no MPI, with the features of the tests: dependencies are built once.
-    pub(crate) fn without_mpi(workspace: &Workspace, otf2: bool) -> Result<Self, String> {
-        let mut build = command("cargo build --workspace --bin downbeat --examples");
-        build.args(workspace.features_without_mpi(otf2));
-        Self::build(&mut build)
     }
 
     /// Returns the path of the program of this name.

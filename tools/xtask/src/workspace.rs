@@ -18,6 +18,7 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// Folder of its manifest.
     pub(crate) root: PathBuf,
+    pub(crate) published: bool,
     pub(crate) categories: Vec<String>,
     /// Each feature, with the features and dependencies that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
@@ -89,6 +90,7 @@ impl Package {
         Self {
             name: string(&package["name"]),
             root: manifest.parent().map(Path::to_path_buf).unwrap_or_default(),
+            published: package["publish"].is_null(),
             categories: strings(&package["categories"]),
             features: features
                 .map(|(name, enables)| (name.clone(), strings(enables)))
@@ -108,6 +110,11 @@ impl Package {
 
     pub(crate) fn is_no_std(&self) -> bool {
         self.categories.iter().any(|category| category == "no-std")
+    }
+
+    /// Tells if it is a library for users.
+    pub(crate) fn is_library(&self) -> bool {
+        self.published && self.targets_of("lib").next().is_some()
     }
 
     pub(crate) fn has_mpi(&self) -> bool {

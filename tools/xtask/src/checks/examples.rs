@@ -5,6 +5,7 @@ use std::process::Command;
 use downbeat_launch::command as shell;
 
 use crate::args::Depth;
+use crate::mpi_builds::everything;
 use crate::programs::Programs;
 use crate::steps::Step;
 use crate::workspace::Workspace;
@@ -19,8 +20,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             steps.push(Step::new(
                 format!("example: {} {}", package.name, example.name),
                 move || {
-                    let programs = Programs::without_mpi(workspace, depth > Depth::Quick)?;
-                    shell::run(&mut Command::new(programs.executable(&example.name)?))
+                    let mut build = everything(workspace, depth, "cargo build --examples");
+                    let example = Programs::build(&mut build)?.executable(&example.name)?;
+                    shell::run(&mut Command::new(example))
                 },
             ));
         }

@@ -9,29 +9,36 @@ use downbeat_launch::mpi::OPEN_MPI;
 use crate::args::Depth;
 use crate::checks::no_std::{self, PROBE};
 use crate::features::{powerset, singles};
-use crate::mpi_builds::{build_for, for_all, with_mpi};
+use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Package, Workspace};
 
-/// The workspace at its default features and with all features, libraries with single features, and all that needs MPI
-/// against Open MPI; the long run takes every set of features.
+/// The workspace at its default features and with all features, what uses MPI without other features, and libraries with
+/// single features; the long run takes every set of features.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    let otf2 = depth > Depth::Quick;
-    let whole = "cargo clippy --workspace --all-targets --keep-going";
-    let mut with_features = command(whole);
-    with_features.args(workspace.features_without_mpi(otf2));
+    let all_targets = "cargo clippy --all-targets --keep-going";
+    let whole = || {
+        let mut whole = beside_everything(workspace, depth, all_targets);
+        whole.arg("--workspace");
+        whole
+    };
     let mut probe = command(&format!(
         "cargo clippy --manifest-path {PROBE} --target-dir"
     ));
     probe.arg(no_std::target(workspace));
 
     let mut steps = vec![
-        strict("lints", command(whole)),
-        strict("lints: features without MPI", with_features),
+        strict("lints", whole()),
+        strict(
+            "lints: all features",
+            everything(workspace, depth, all_targets),
+        ),
         strict("lints: no_std probe", probe),
     ];
     for package in &workspace.packages {
-        steps.extend(single_features(package, otf2));
+        if package.is_library() || depth == Depth::Long {
+            steps.extend(single_features(workspace, package, depth));
+        }
     }
     if depth > Depth::Quick {
         let features =
@@ -42,16 +49,18 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             "cargo clippy --lib --bins --keep-going",
         );
         mpi.args(features);
-        let all = "cargo clippy --all-targets --all-features --keep-going";
-        steps.extend([
-            strict("lints: MPI", mpi),
-            strict("lints: all features", for_all(OPEN_MPI, workspace, all)),
-        ]);
+        steps.push(strict("lints: MPI", mpi));
     }
     if depth == Depth::Long {
+        let mut without_mpi = whole();
+        without_mpi.args(workspace.features_without_mpi(true));
+        steps.push(strict("lints: features without MPI", without_mpi));
         for package in &workspace.packages {
             let sets = powerset(package);
-            steps.extend(sets.iter().map(|set| every_target(workspace, package, set)));
+            steps.extend(
+                sets.iter()
+                    .map(|set| with_set(workspace, package, set, "--all-targets", depth)),
+            );
         }
     }
     steps
@@ -59,7 +68,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
 
 /// A library, or the programs of a package without one, with none and with each of its features; without the sets that the
 /// lints of the whole workspace cover.
-fn single_features<'a>(package: &Package, otf2: bool) -> Vec<Step<'a>> {
+fn single_features<'a>(workspace: &Workspace, package: &Package, depth: Depth) -> Vec<Step<'a>> {
     let kind = if package.targets_of("lib").next().is_some() {
         "--lib"
     } else if package.targets_of("bin").any(|bin| !bin.needs_mpi()) {
@@ -67,39 +76,30 @@ fn single_features<'a>(package: &Package, otf2: bool) -> Vec<Step<'a>> {
     } else {
         return vec![];
     };
+    let otf2 = depth > Depth::Quick;
     let usable = |set: &BTreeSet<&str>| !set.contains(MPI) && (otf2 || !set.contains(OTF2));
     let most = powerset(package).into_iter().filter(usable);
     let most = most.max_by_key(BTreeSet::len).unwrap_or_default();
     let sets = singles(package).into_iter();
     sets.filter(|set| usable(set) && *set != most)
-        .map(|set| with_set(package, &set, kind, |_| {}))
+        .map(|set| with_set(workspace, package, &set, kind, depth))
         .collect()
 }
 
-/// All targets of a package with a set of features.
-fn every_target<'a>(workspace: &Workspace, package: &Package, set: &BTreeSet<&str>) -> Step<'a> {
-    with_set(package, set, "--all-targets", |clippy| {
-        if set.contains(MPI) {
-            build_for(OPEN_MPI, workspace, clippy);
-        }
-    })
-}
-
 fn with_set<'a>(
+    workspace: &Workspace,
     package: &Package,
     set: &BTreeSet<&str>,
     targets: &str,
-    adjust: impl FnOnce(&mut Command),
+    depth: Depth,
 ) -> Step<'a> {
     let name = &package.name;
     let features = set.iter().copied().collect::<Vec<_>>().join(",");
-    let mut clippy = command(&format!(
-        "cargo clippy -p {name} {targets} --no-default-features"
-    ));
+    let words = format!("cargo clippy -p {name} {targets} --no-default-features");
+    let mut clippy = beside_everything(workspace, depth, &words);
     if !features.is_empty() {
         clippy.args(["--features", &features]);
     }
-    adjust(&mut clippy);
     strict(
         &format!("lints: {name} {targets} with features [{features}]"),
         clippy,

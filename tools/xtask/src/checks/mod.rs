@@ -40,7 +40,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps.extend(docs::steps(workspace, depth));
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
-        steps.extend(mpi_program::steps(workspace));
+        steps.extend(mpi_program::steps(workspace, depth));
     }
     steps
 }

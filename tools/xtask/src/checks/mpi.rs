@@ -10,52 +10,39 @@ use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::checks::mpi_program::MPI_PROGRAM_TESTS;
-use crate::mpi_builds::{build_one, for_all, programs, with_mpi};
+use crate::mpi_builds::{build_one, programs, with_mpi};
 use crate::steps::{Step, all_passed};
-use crate::workspace::Workspace;
+use crate::workspace::{Target, Workspace};
 
 /// Even, odd, a power of two and not: algorithms have remainders.
 const TEST_RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
 const LONG_TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
+
+/// Programs of very many calls. MPICH's ranks keep their cores while they wait: where ranks share cores, each call takes
+/// milliseconds.
+const MANY_CALLS: [&str; 2] = ["mpi_operations", "mpi_wrong_results"];
+const MANY_CALLS_MPICH_RANKS: [u32; 4] = [1, 2, 3, 5];
+
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
 
 /// Time limit of a job: a rank that waits for another for ever is the most frequent fault.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    let test = |words| for_all(OPEN_MPI, workspace, words);
-    let mut steps = vec![
-        Step::command(
-            "unit tests: all features",
-            test("cargo test --lib --no-fail-fast --all-features"),
-        ),
-        Step::command(
-            "examples in the documentation: all features",
-            test("cargo test --doc --no-fail-fast --all-features"),
-        ),
-    ];
-    let ranks: &[u32] = if depth == Depth::Long {
-        &LONG_TEST_RANKS
-    } else {
-        &TEST_RANKS
-    };
+    let mut steps = Vec::new();
     for library in [OPEN_MPI, MPICH] {
         steps.push(Step::new(
             format!("{}: all programs build", library.name()),
             move || programs(library, workspace).map(drop),
         ));
-        steps.extend(tests_and_examples(workspace, library, ranks));
+        steps.extend(tests_and_examples(workspace, library, depth));
     }
     steps
 }
 
 /// The tests that run under `mpirun`, and the examples that require MPI.
-fn tests_and_examples<'a>(
-    workspace: &'a Workspace,
-    library: MpiLibrary,
-    ranks: &'a [u32],
-) -> Vec<Step<'a>> {
-    let of_kind = |kind, ranks: &'a [u32]| {
+fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) -> Vec<Step<'_>> {
+    let of_kind = |kind| {
         let targets = with_mpi(workspace).flat_map(move |package| package.targets_of(kind));
         targets
             .filter(|target| target.needs_mpi() && target.name != MPI_PROGRAM_TESTS)
@@ -66,15 +53,26 @@ fn tests_and_examples<'a>(
                         run(
                             &programs(library, workspace)?.executable(&target.name)?,
                             library,
-                            ranks,
+                            ranks(library, target, depth),
                         )
                     },
                 )
             })
     };
-    of_kind("test", ranks)
-        .chain(of_kind("example", &EXAMPLE_RANKS))
-        .collect()
+    of_kind("test").chain(of_kind("example")).collect()
+}
+
+/// Returns the numbers of ranks that a program runs with.
+fn ranks(library: MpiLibrary, program: &Target, depth: Depth) -> &'static [u32] {
+    if program.kind == "example" {
+        &EXAMPLE_RANKS
+    } else if depth == Depth::Long {
+        &LONG_TEST_RANKS
+    } else if library == MPICH && MANY_CALLS.contains(&program.name.as_str()) {
+        &MANY_CALLS_MPICH_RANKS
+    } else {
+        &TEST_RANKS
+    }
 }
 
 /// A benchmark that prints a table: two ranks have a core each, more ranks share cores.

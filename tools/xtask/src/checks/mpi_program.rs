@@ -7,8 +7,8 @@ use downbeat_launch::command as shell;
 use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
+use crate::args::Depth;
 use crate::mpi_builds::{MPI_PROGRAM, programs};
-use crate::programs::Programs;
 use crate::steps::{Step, side_by_side};
 use crate::workspace::Workspace;
 
@@ -23,11 +23,11 @@ const SHARED: &str = "job";
 const OPEN_MPI_ONLY: &str = "several_hosts";
 
 /// A step for each module of the tests.
-pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     match modules() {
         Ok(modules) => modules
             .into_iter()
-            .map(|module| step(workspace, module))
+            .map(|module| step(workspace, module, depth))
             .collect(),
         Err(why) => vec![Step::new("MPI program", || Err(why))],
     }
@@ -50,9 +50,9 @@ fn modules() -> Result<Vec<String>, String> {
 }
 
 /// Runs a module under both libraries side by side: the jobs wait for their launchers most of the time.
-fn step(workspace: &Workspace, module: String) -> Step<'_> {
+fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
     Step::new(format!("MPI program: {module}"), move || {
-        let downbeat = Programs::without_mpi(workspace, true)?.executable("downbeat")?;
+        let downbeat = programs(OPEN_MPI, workspace)?.executable("downbeat")?;
         let libraries = [OPEN_MPI, MPICH].into_iter();
         let libraries = libraries.filter(|library| *library == OPEN_MPI || module != OPEN_MPI_ONLY);
         let tests = libraries.map(|library| {
@@ -63,6 +63,9 @@ fn step(workspace: &Workspace, module: String) -> Step<'_> {
                 .env(environment::LIBRARY, library.suffix())
                 .env(environment::MPI_PROGRAM, programs.executable(MPI_PROGRAM)?)
                 .env(environment::PROGRAM, &downbeat);
+            if depth == Depth::Long {
+                tests.env(environment::LONG, "1");
+            }
             Ok((library, tests))
         });
         let tests: Vec<_> = tests.collect::<Result<_, String>>()?;

@@ -3,42 +3,67 @@
 use downbeat_launch::command::command;
 
 use crate::args::Depth;
+use crate::mpi_builds::everything;
 use crate::steps::Step;
-use crate::workspace::Workspace;
+use crate::workspace::{Target, Workspace};
 
+const TESTS: &str = "unit, property and integration tests";
+const EXAMPLES: &str = "examples in the documentation";
+
+/// Tests with all features; the long run repeats them without MPI, as most users build.
 pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
-    let features = workspace.features_without_mpi(depth > Depth::Quick);
-    let with_features = |name: &str, words: &str| {
-        let mut test = command(words);
-        test.args(&features);
-        Step::command(name, test)
+    let of_depth = |words: &str| everything(workspace, depth, words);
+    let tests = |words: &str| {
+        let mut tests = of_depth(words);
+        if depth == Depth::Quick {
+            tests.arg("--tests");
+        } else {
+            // With MPI, `--tests` includes those that `mpirun` starts.
+            tests.args(["--lib", "--bins"]);
+            tests.args(named(workspace, "test", |test| !test.needs_mpi()));
+        }
+        tests
     };
     let mut steps = vec![
-        with_features(
-            "unit, property and integration tests",
-            "cargo test --workspace --no-fail-fast --tests",
-        ),
-        with_features(
-            "examples in the documentation",
-            "cargo test --workspace --no-fail-fast --doc",
-        ),
+        // Apart from their run: to build takes as long, and each has a time limit.
+        Step::command("all tests build", tests("cargo test --no-run")),
+        Step::command(TESTS, tests("cargo test --no-fail-fast")),
+        Step::command(EXAMPLES, of_depth("cargo test --no-fail-fast --doc")),
     ];
     if depth == Depth::Long {
-        steps.push(Step::command(
-            "unit, property and integration tests with default features",
-            command("cargo test --workspace --no-fail-fast --tests"),
-        ));
-        // Without cargo bench's `--bench`, a benchmark runs each of its parts once. Named one by one: a pattern would include
-        // those that need a library that may be missing.
-        let mut benchmarks = command("cargo test --workspace --no-fail-fast");
-        let benches = workspace
-            .packages
-            .iter()
-            .flat_map(|package| package.targets_of("bench"));
-        for bench in benches.filter(|bench| bench.required_features.is_empty()) {
-            benchmarks.args(["--bench", &bench.name]);
-        }
-        steps.push(Step::command("benchmarks run", benchmarks));
+        let without_mpi = |name: &str, words: &str| {
+            let mut test = command(words);
+            test.args(workspace.features_without_mpi(true));
+            Step::command(format!("{name} without MPI"), test)
+        };
+        let whole = "cargo test --workspace --no-fail-fast";
+        // Without cargo bench's `--bench`, a benchmark runs each of its parts once.
+        let mut benchmarks = command(whole);
+        benchmarks.args(named(workspace, "bench", |bench| {
+            bench.required_features.is_empty()
+        }));
+        steps.extend([
+            without_mpi(TESTS, &format!("{whole} --tests")),
+            without_mpi(EXAMPLES, &format!("{whole} --doc")),
+            Step::command(
+                format!("{TESTS} with default features"),
+                command(&format!("{whole} --tests")),
+            ),
+            Step::command("benchmarks run", benchmarks),
+        ]);
     }
     steps
+}
+
+/// Returns the arguments that select these targets one by one: a pattern would include those that need a library that may be
+/// missing.
+fn named(workspace: &Workspace, kind: &str, wanted: fn(&Target) -> bool) -> Vec<String> {
+    let targets = workspace
+        .packages
+        .iter()
+        .flat_map(|package| package.targets_of(kind));
+    targets
+        .filter(|target| wanted(target))
+        .map(|target| format!("--{kind}={}", target.name))
+        .collect()
 }
