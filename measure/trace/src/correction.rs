@@ -130,7 +130,7 @@ pub async fn correct<C: Comm, W>(
     }
     let latencies = match settings.latencies {
         Some(latencies) => latencies,
-        None => Latencies::measured_in_part(&trace, comm).await?,
+        None => Latencies::measured_in_part_on(&trace, workers, comm).await?,
     };
     let judge = async |times: &[&[Timestamp<Global>]]| {
         Verdict::of_part_on(&trace, times, &latencies, workers, comm).await

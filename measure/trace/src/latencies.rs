@@ -1,5 +1,7 @@
 //! Minimum latencies of messages.
 
+mod by_pair;
+pub(super) mod pair;
 pub(super) mod round_trips;
 
 use downbeat_clock_core::Duration;

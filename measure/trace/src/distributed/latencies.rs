@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use downbeat_clock_core::{Duration, Timestamp};
 
-use super::super::latencies::round_trips::{Arrival, EndpointPair, RoundTrips};
+use super::super::latencies::pair::{Arrival, EndpointPair};
+use super::super::latencies::round_trips::TripSearch;
 use super::super::{EventId, Latencies, LocationId};
 use super::TracePart;
 use super::exchange::{boxes, exchange, others};
@@ -16,15 +17,23 @@ use downbeat_sync::{Comm, CommError};
 
 /// Message of a pair that is processed on this rank.
 struct Met {
-    from: u32,
+    pair: EndpointPair,
+    way: usize,
     to: u32,
     arrival: Arrival,
 }
 
 impl Met {
-    fn pair(&self, part: &TracePart) -> Option<(EndpointPair, usize)> {
-        let [from, to] = [self.from, self.to].map(|location| part.trace.site(LocationId(location)));
-        EndpointPair::between(from, to)
+    /// Returns the message between two locations; `None` from one to itself.
+    fn new(part: &TracePart, [from, to]: [u32; 2], arrival: Arrival) -> Option<Self> {
+        let sites = [from, to].map(|location| part.trace.site(LocationId(location)));
+        let (pair, way) = EndpointPair::between(sites[0], sites[1])?;
+        Some(Self {
+            pair,
+            way,
+            to,
+            arrival,
+        })
     }
 }
 
@@ -35,31 +44,43 @@ impl Latencies {
     /// # Errors
     /// If a rank is gone.
     pub async fn measured_in_part<C: Comm>(part: &TracePart, comm: &C) -> Result<Self, CommError> {
+        Self::measured_in_part_on(part, 1, comm).await
+    }
+
+    /// Does the same as [`measured_in_part`](Self::measured_in_part); a single rank works on this
+    /// number of threads.
+    pub(crate) async fn measured_in_part_on<C: Comm>(
+        part: &TracePart,
+        workers: usize,
+        comm: &C,
+    ) -> Result<Self, CommError> {
         if comm.size() == 1 {
-            return Ok(Self::measured(&part.trace));
+            return Ok(Self::measured_on(&part.trace, workers));
         }
         let mut met = meet(part, comm).await?;
-        // Messages received by one location keep its order.
-        met.sort_by_key(|Met { to, arrival, .. }| (arrival.received, *to));
-        let mut trips = RoundTrips::default();
+        // Messages received by one location keep their order.
+        met.sort_by_key(
+            |Met {
+                 pair, to, arrival, ..
+             }| (*pair, arrival.received, *to),
+        );
+        let mut search = TripSearch::default();
         loop {
-            for message in &met {
-                if let Some((pair, way)) = message.pair(part) {
-                    trips.add(pair, way, message.arrival);
-                }
+            for pair in met.chunk_by(|one, other| one.pair == other.pair) {
+                search.add_all(pair[0].pair, pair.iter().map(|met| (met.way, met.arrival)));
             }
             let least = |one: [u64; 6], other: [u64; 6]| {
                 std::array::from_fn(|i| (one[i] as i64).min(other[i] as i64) as u64)
             };
             let known = all_reduce(
                 comm,
-                trips.known().map(|took| took.as_nanos() as u64),
+                search.known().map(|took| took.as_nanos() as u64),
                 least,
             )
             .await?;
-            trips.learn(known.map(|nanos| Duration::from_nanos(nanos as i64)));
-            if !trips.has_another_pass() {
-                return Ok(Self::from_levels(trips.least()));
+            search.learn(known.map(|nanos| Duration::from_nanos(nanos as i64)));
+            if !search.has_another_pass() {
+                return Ok(Self::from_levels(search.least()));
             }
         }
     }
@@ -82,25 +103,18 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
             .map(|before| times[location.index()][before as usize]);
         let waited = before.map_or(Duration::ZERO, |before| received - before);
         let from = message.send.location.0;
-        let found = Met {
-            from,
-            to: location.0,
-            arrival: Arrival {
-                sent,
-                received,
-                waited,
-            },
+        let arrival = Arrival {
+            sent,
+            received,
+            waited,
         };
-        let Some((
-            EndpointPair {
-                level,
-                ends: [first, _],
-            },
-            _,
-        )) = found.pair(part)
-        else {
+        let Some(found) = Met::new(part, [from, location.0], arrival) else {
             continue;
         };
+        let EndpointPair {
+            level,
+            ends: [first, _],
+        } = found.pair;
         let judge = if level == 0 {
             part.owners.get(first as usize)
         } else {
@@ -129,15 +143,16 @@ async fn meet<C: Comm>(part: &TracePart, comm: &C) -> Result<Vec<Met>, CommError
         } = event_of(*ends);
         let [sent, received, waited] = times.map(|nanos| nanos as i64);
         let [sent, received] = [sent, received].map(Timestamp::from_nanos);
-        all.push(Met {
-            from,
-            to,
-            arrival: Arrival {
+        let waited = Duration::from_nanos(waited);
+        all.extend(Met::new(
+            part,
+            [from, to],
+            Arrival {
                 sent,
                 received,
-                waited: Duration::from_nanos(waited),
+                waited,
             },
-        });
+        ));
     }
     Ok(all)
 }

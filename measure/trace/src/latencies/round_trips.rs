@@ -1,28 +1,15 @@
 //! Latencies of messages from round trips, in which the clock offset that lengthens one direction
 //! shortens the other.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
+use downbeat_clock_core::Duration;
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
-use rustc_hash::FxHashMap;
-
-use super::{Latencies, Site};
-use crate::trace::Role;
-use crate::{LocationId, Trace};
+use super::Latencies;
+use super::by_pair::MessagesByPair;
+use super::pair::{Arrival, EndpointPair};
+use crate::Trace;
 
 /// Maximum interruption of a round trip, as a multiple of its duration.
 const NEAR: i64 = 10_000;
-
-/// Message that was received.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub(crate) sent: Timestamp<Global>,
-    pub(crate) received: Timestamp<Global>,
-    /// Time that the receiver had been idle.
-    pub(crate) waited: Duration,
-}
 
 /// Minimum durations of the messages of a level.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,76 +47,78 @@ impl Latencies {
     /// clocks are wrong, has no latency, or that of the level below. A latency that is longer than
     /// that of the next level is reduced to it.
     pub fn measured(trace: &Trace) -> Self {
-        let mut trips = RoundTrips::default();
+        Self::measured_on(trace, 1)
+    }
+
+    /// Does the same as [`measured`](Self::measured) on this number of threads.
+    pub(crate) fn measured_on(trace: &Trace, workers: usize) -> Self {
+        let messages = MessagesByPair::new(trace, workers);
+        let mut search = TripSearch::default();
         loop {
-            in_order(trace, |from, to, arrival| {
-                if let Some((pair, way)) = EndpointPair::between(from, to) {
-                    trips.add(pair, way, arrival);
+            let found = messages.each(workers, |pairs| {
+                let mut search = search;
+                for (pair, messages) in pairs {
+                    search.add_all(pair, messages);
                 }
+                search
             });
-            if !trips.has_another_pass() {
-                return Self::from_levels(trips.least());
+            found.iter().for_each(|found| search.merge(found));
+            if !search.has_another_pass() {
+                return Self::from_levels(search.least());
             }
         }
     }
 }
 
-/// Pair of communicating endpoints: the level, and two processes, or two threads of one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct EndpointPair {
-    pub(crate) level: usize,
-    pub(crate) ends: [u32; 2],
-}
-
-impl EndpointPair {
-    /// Returns the pair and the direction; `None` for messages to oneself, which take no time.
-    pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
-        let level = to.level(from)?;
-        // Threads of a process are separate endpoints, processes are one each.
-        let endpoint = |site: Site| {
-            if level == 0 {
-                site.location
-            } else {
-                site.place.process
-            }
-        };
-        let (from, to) = (endpoint(from), endpoint(to));
-        Some((
-            Self {
-                level,
-                ends: [from.min(to), from.max(to)],
-            },
-            usize::from(from > to),
-        ))
-    }
+/// Messages of a pair that were passed so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PairState {
+    /// Last message in either direction.
+    last: [Option<Arrival>; 2],
+    /// Last window, in the second pass.
+    window: TripWindow,
 }
 
 /// Search for the shortest messages and round trips. The messages of each pair must come in order,
 /// in up to two passes.
-#[derive(Debug, Default)]
-pub(crate) struct RoundTrips {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TripSearch {
     levels: [LevelTimes; Latencies::LEVELS],
-    /// Last message of each pair in either direction.
-    last: FxHashMap<EndpointPair, [Option<Arrival>; 2]>,
     /// Length of windows by level, in the second pass.
     lengths: Option<[Option<i64>; Latencies::LEVELS]>,
-    windows: FxHashMap<EndpointPair, TripWindow>,
 }
 
-impl RoundTrips {
+impl TripSearch {
+    /// Takes all messages of a pair with their directions, in order.
+    pub(crate) fn add_all(
+        &mut self,
+        pair: EndpointPair,
+        messages: impl IntoIterator<Item = (usize, Arrival)>,
+    ) {
+        let mut state = PairState::default();
+        for (way, arrival) in messages {
+            self.add(&mut state, pair.level, way, arrival);
+        }
+    }
+
     /// Takes the next message of a pair.
-    pub(crate) fn add(&mut self, pair: EndpointPair, way: usize, arrival: Arrival) {
-        let level = &mut self.levels[pair.level];
+    pub(crate) fn add(
+        &mut self,
+        state: &mut PairState,
+        level: usize,
+        way: usize,
+        arrival: Arrival,
+    ) {
+        let times = &mut self.levels[level];
         let Some(lengths) = self.lengths else {
-            let last = self.last.entry(pair).or_default();
-            last[way] = Some(arrival);
-            return level.add(arrival, last[1 - way]);
+            state.last[way] = Some(arrival);
+            return times.add(arrival, state.last[1 - way]);
         };
-        let Some(length) = lengths[pair.level] else {
+        let Some(length) = lengths[level] else {
             return;
         };
         let number = arrival.received.as_nanos().div_euclid(length);
-        let window = self.windows.entry(pair).or_default();
+        let window = &mut state.window;
         if window.number != number {
             *window = TripWindow {
                 number,
@@ -141,7 +130,7 @@ impl RoundTrips {
             return;
         };
         if there + back > Duration::ZERO {
-            lower(&mut level.round_trip, there + back);
+            lower(&mut times.round_trip, there + back);
         }
     }
 
@@ -152,7 +141,6 @@ impl RoundTrips {
         if self.lengths.is_some() || lengths.iter().all(Option::is_none) {
             return false;
         }
-        self.last = FxHashMap::default();
         self.lengths = Some(lengths);
         true
     }
@@ -174,6 +162,12 @@ impl RoundTrips {
         }
     }
 
+    /// Merges the results of a search among other pairs.
+    fn merge(&mut self, other: &Self) {
+        let (mine, others) = (self.known(), other.known());
+        self.learn(std::array::from_fn(|i| mine[i].min(others[i])));
+    }
+
     pub(crate) fn least(&self) -> [Option<Duration>; Latencies::LEVELS] {
         self.levels.map(LevelTimes::latency)
     }
@@ -184,10 +178,6 @@ fn lower(least: &mut Option<Duration>, other: Duration) {
 }
 
 impl Arrival {
-    fn took(&self) -> Duration {
-        self.received - self.sent
-    }
-
     /// Returns the duration of both messages, if they are a round trip.
     fn after(&self, back: &Self) -> Option<Duration> {
         let both = self.took() + back.took();
@@ -228,47 +218,6 @@ impl LevelTimes {
             self.one_way
         } else {
             round_trip
-        }
-    }
-}
-
-/// Passes all messages in the order in which they were received according to the clocks.
-fn in_order(trace: &Trace, mut see: impl FnMut(Site, Site, Arrival)) {
-    let time = |location: u32, event: u32| trace.locations[location as usize].times[event as usize];
-    let marks = trace.locations.iter().map(|location| location.marks.iter());
-    let receives = marks.map(|marks| marks.filter(|mark| mark.role() == Role::Receive).peekable());
-    let mut rest: Vec<_> = receives.collect();
-    let first = (0..)
-        .zip(&mut rest)
-        .filter_map(|(to, rest)| Some(Reverse((time(to, rest.peek()?.event), to))));
-    let mut next: BinaryHeap<_> = first.collect();
-    while let Some(mut top) = next.peek_mut() {
-        let Reverse((received, to)) = *top;
-        let rest = &mut rest[to as usize];
-        if let Some(mark) = rest.next() {
-            let from = mark.peer();
-            let sent = time(
-                from,
-                trace.locations[from as usize].marks[mark.partner as usize].event,
-            );
-            let waited = mark
-                .event
-                .checked_sub(1)
-                .map_or(Duration::ZERO, |before| received - time(to, before));
-            let site = |location| trace.site(LocationId(location));
-            see(
-                site(from),
-                site(to),
-                Arrival {
-                    sent,
-                    received,
-                    waited,
-                },
-            );
-        }
-        match rest.peek() {
-            Some(mark) => *top = Reverse((time(to, mark.event), to)),
-            None => drop(PeekMut::pop(top)),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::super::latencies::round_trips::{Arrival, EndpointPair, RoundTrips};
+use super::super::latencies::pair::{Arrival, EndpointPair};
+use super::super::latencies::round_trips::{PairState, TripSearch};
 use super::super::{EventId, Latencies};
 use super::{Census, Link, Linked};
 
@@ -28,7 +29,8 @@ pub struct StreamedLatencies<'a> {
     receivers: FxHashMap<u32, Vec<u32>>,
     /// Held messages.
     held: FxHashMap<EndpointPair, Held>,
-    trips: RoundTrips,
+    search: TripSearch,
+    states: FxHashMap<EndpointPair, PairState>,
 }
 
 impl<'a> StreamedLatencies<'a> {
@@ -52,7 +54,8 @@ impl<'a> StreamedLatencies<'a> {
             missing: census.received.clone(),
             receivers,
             held: FxHashMap::default(),
-            trips: RoundTrips::default(),
+            search: TripSearch::default(),
+            states: FxHashMap::default(),
         }
     }
 
@@ -87,7 +90,8 @@ impl<'a> StreamedLatencies<'a> {
                     .filter(|next| bound.is_none_or(|bound| next.key().0 < bound))
                 {
                     let (way, arrival) = next.remove();
-                    self.trips.add(pair, way, arrival);
+                    let state = self.states.entry(pair).or_default();
+                    self.search.add(state, pair.level, way, arrival);
                 }
             }
             _ => {}
@@ -121,17 +125,20 @@ impl<'a> StreamedLatencies<'a> {
     /// Ends a pass; returns true if another pass over all events is needed.
     pub fn has_another_pass(&mut self) -> bool {
         for (pair, held) in self.held.drain() {
-            held.into_values()
-                .for_each(|(way, arrival)| self.trips.add(pair, way, arrival));
+            let state = self.states.entry(pair).or_default();
+            for (way, arrival) in held.into_values() {
+                self.search.add(state, pair.level, way, arrival);
+            }
         }
+        self.states.clear();
         self.sent.clear();
         self.last.fill(None);
         self.missing.clone_from(&self.census.received);
-        self.trips.has_another_pass()
+        self.search.has_another_pass()
     }
 
     /// Returns the latencies after the last pass.
     pub fn finish(self) -> Latencies {
-        Latencies::from_levels(self.trips.least())
+        Latencies::from_levels(self.search.least())
     }
 }

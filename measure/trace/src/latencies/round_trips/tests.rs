@@ -1,8 +1,9 @@
 use super::*;
 use crate::{
-    Action, CommunicatorId, Interpolation, Matching, Place, PreSynchronization, SyntheticProgram,
-    SyntheticTraffic, TraceBuilder, Verdict,
+    Action, CommunicatorId, Interpolation, LocationId, Matching, Place, PreSynchronization,
+    SyntheticProgram, SyntheticTraffic, TraceBuilder, Verdict,
 };
+use downbeat_clock_core::Timestamp;
 use downbeat_sync::{Clocks, DriftWalk};
 
 /// Pre-synchronized trace of a program.
@@ -48,11 +49,13 @@ fn shares(program: &SyntheticProgram) -> [f64; 2] {
         "{measured:?} is too large: {program:?}"
     );
     let mut least = [None::<Duration>; 3];
-    in_order(&trace, |from, to, arrival| {
-        let took = Some(arrival.took()).filter(|took| *took > Duration::ZERO);
+    for message in trace.messages() {
+        let [sent, received] = [message.send, message.receive].map(|id| trace.time(id).unwrap());
+        let took = Some(received - sent).filter(|took| *took > Duration::ZERO);
+        let [from, to] = [message.send, message.receive].map(|id| trace.site(id.location));
         let least = &mut least[to.level(from).unwrap()];
         *least = least.iter().copied().chain(took).min();
-    });
+    }
     [measured.levels()[2], least[2].unwrap()]
         .map(|found| found.as_nanos() as f64 / program.latencies.levels()[2].as_nanos() as f64)
 }

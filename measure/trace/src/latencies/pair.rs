@@ -1,0 +1,51 @@
+//! Messages between two processes, or two threads of one process.
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+
+use super::Site;
+
+/// Message that was received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) sent: Timestamp<Global>,
+    pub(crate) received: Timestamp<Global>,
+    /// Time that the receiver had been idle.
+    pub(crate) waited: Duration,
+}
+
+impl Arrival {
+    /// Returns the apparent duration of the message.
+    pub(crate) fn took(&self) -> Duration {
+        self.received - self.sent
+    }
+}
+
+/// Pair of communicating endpoints: the level, and two processes, or two threads of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EndpointPair {
+    pub(crate) level: usize,
+    pub(crate) ends: [u32; 2],
+}
+
+impl EndpointPair {
+    /// Returns the pair and the direction; `None` for messages to oneself, which take no time.
+    pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
+        let level = to.level(from)?;
+        // Threads of a process are separate endpoints, processes are one each.
+        let endpoint = |site: Site| {
+            if level == 0 {
+                site.location
+            } else {
+                site.place.process
+            }
+        };
+        let (from, to) = (endpoint(from), endpoint(to));
+        Some((
+            Self {
+                level,
+                ends: [from.min(to), from.max(to)],
+            },
+            usize::from(from > to),
+        ))
+    }
+}
