@@ -76,7 +76,7 @@ impl Number<'_> {
             Self::Least(number) => *number = (*number).min(word as i128),
             Self::Greatest(number) => *number = (*number).max(word as i128),
             Self::Longest(duration) => {
-                *duration = (*duration).max(Duration::from_nanos(low as i64))
+                *duration = (*duration).max(Duration::from_nanos(low as i64));
             }
             Self::Largest(share) => *share = share.max(f64::from_bits(low)),
         }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::Duration;
 
 use super::pair::{Arrival, EndpointPair};
 use crate::trace::Role;
@@ -31,8 +31,24 @@ struct Run {
     receives: Range<usize>,
 }
 
-/// Message with its direction, and the keys of its place among those of the pair.
-type Ordered = (Timestamp<Global>, u32, (usize, Arrival));
+/// Messages of a pair with their directions, in the order in which they were received according to
+/// the clocks.
+pub(super) struct PairMessages<'a> {
+    trace: &'a Trace,
+    /// Runs that have messages left. There are mostly two.
+    rest: Vec<RunRest<'a>>,
+}
+
+/// Rest of a run.
+struct RunRest<'a> {
+    run: &'a Run,
+    receives: &'a [u32],
+    /// Next messages, with their marks, the first one at the end.
+    decoded: Vec<(u32, Arrival)>,
+}
+
+/// Maximum number of messages of a run that are decoded together, which reads memory in order.
+const BLOCK: usize = 256;
 
 impl<'a> MessagesByPair<'a> {
     /// Sorts the messages of a trace, on this number of threads.
@@ -80,12 +96,11 @@ impl<'a> MessagesByPair<'a> {
         (receives, runs)
     }
 
-    /// Divides the pairs among threads, and calls `work` on each with its pairs and their messages
-    /// in the order in which they were received according to the clocks.
+    /// Divides the pairs among threads, and calls `work` on each with its pairs and their messages.
     pub(super) fn each<R: Send>(
         &self,
         workers: usize,
-        work: impl Fn(&mut dyn Iterator<Item = (EndpointPair, Vec<(usize, Arrival)>)>) -> R + Sync,
+        work: impl Fn(&mut dyn Iterator<Item = (EndpointPair, PairMessages<'_>)>) -> R + Sync,
     ) -> Vec<R> {
         let pairs: Vec<&[Run]> = self
             .runs
@@ -102,37 +117,66 @@ impl<'a> MessagesByPair<'a> {
         })
     }
 
-    /// Returns the messages of a pair in order, with their directions.
-    fn messages(&self, runs: &[Run]) -> Vec<(usize, Arrival)> {
-        let mut all: Vec<Ordered> = vec![];
-        for run in runs {
-            let [from, to] = [run.from, run.to].map(|at| &self.trace.locations[at as usize]);
-            let receives = &self.receives[run.to as usize][run.receives.clone()];
-            all.extend(receives.iter().map(|mark| {
-                let mark = to.marks[*mark as usize];
-                let sent = from.times[from.marks[mark.partner as usize].event as usize];
-                let received = to.times[mark.event as usize];
-                let before = mark
-                    .event
-                    .checked_sub(1)
-                    .map(|before| to.times[before as usize]);
-                let waited = before.map_or(Duration::ZERO, |before| received - before);
-                (
-                    received,
-                    run.to,
-                    (
-                        run.way,
-                        Arrival {
-                            sent,
-                            received,
-                            waited,
-                        },
-                    ),
-                )
-            }));
+    fn messages<'b>(&'b self, runs: &'b [Run]) -> PairMessages<'b> {
+        let rest = runs.iter().map(|run| RunRest {
+            run,
+            receives: &self.receives[run.to as usize][run.receives.clone()],
+            decoded: vec![],
+        });
+        let mut rest: Vec<_> = rest.collect();
+        rest.iter_mut().for_each(|rest| rest.decode(self.trace));
+        PairMessages {
+            trace: self.trace,
+            rest,
         }
-        // Each run is sorted, so that this merges them.
-        all.sort_by_key(|(received, to, _)| (*received, *to));
-        all.into_iter().map(|(.., message)| message).collect()
+    }
+}
+
+impl RunRest<'_> {
+    /// Decodes the next messages.
+    fn decode(&mut self, trace: &Trace) {
+        let (block, rest) = self.receives.split_at(BLOCK.min(self.receives.len()));
+        self.receives = rest;
+        let [from, to] = [self.run.from, self.run.to].map(|at| &trace.locations[at as usize]);
+        self.decoded.extend(block.iter().rev().map(|id| {
+            let mark = to.marks[*id as usize];
+            let sent = from.times[from.marks[mark.partner as usize].event as usize];
+            let received = to.times[mark.event as usize];
+            let before = mark
+                .event
+                .checked_sub(1)
+                .map(|before| to.times[before as usize]);
+            let waited = before.map_or(Duration::ZERO, |before| received - before);
+            (
+                *id,
+                Arrival {
+                    sent,
+                    received,
+                    waited,
+                },
+            )
+        }));
+    }
+}
+
+impl Iterator for PairMessages<'_> {
+    type Item = (usize, Arrival);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = |rest: &RunRest<'_>| {
+            let (mark, arrival) = rest.decoded.last()?;
+            Some((arrival.received, rest.run.to, *mark))
+        };
+        let rest = self.rest.iter().enumerate();
+        let (first, _) = rest.min_by_key(|(_, rest)| key(rest))?;
+        let rest = &mut self.rest[first];
+        let (way, (_, arrival)) = (rest.run.way, rest.decoded.pop()?);
+        if rest.decoded.is_empty() {
+            rest.decode(self.trace);
+            if rest.decoded.is_empty() {
+                self.rest.swap_remove(first);
+            }
+        }
+        Some((way, arrival))
     }
 }
