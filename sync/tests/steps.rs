@@ -1,24 +1,16 @@
 //! Clocks that step before the closing exchange: the synchronization fails, or its stated bounds
 //! hold nevertheless. Stated bounds of clocks that do not step.
 
-#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
-
-mod common;
 #[path = "common/stepping.rs"]
 mod stepping;
+#[path = "common/thread_steps.rs"]
+mod thread_steps;
 
-use core::cell::Cell;
-
-use common::run;
-use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, FitError, Local, Ticks, Timestamp,
-};
-use downbeat_sync::{
-    Algorithm, Clocks, Comm, LocalClock, Network, SimCluster, SyncError, Synchronized,
-};
-use downbeat_timers::{SystemClock, SystemClockId};
+use downbeat_clock_core::{Duration, FitError};
+use downbeat_sync::{Algorithm, Clocks, Network, SimCluster, SyncError};
 use fastrand::Rng;
 use stepping::{StatedError, errors_with_step, errors_without_step};
+use thread_steps::{beyond, random_step, readings_before_closing};
 
 const LABELS: [&str; 12] = [
     "none",
@@ -78,13 +70,11 @@ fn steady_labels() -> impl Iterator<Item = &'static str> {
 fn a_step_is_a_failure_that_names_the_pair() {
     for label in steady_labels().filter(|label| *label != "none") {
         let algorithm: Algorithm = label.parse().unwrap();
-        let sound = on_threads(algorithm, u64::MAX, 0);
-        let [before, all] =
-            [on_threads("none".parse().unwrap(), u64::MAX, 0), sound].map(|ranks| ranks[1].reads);
-        for after in [(all - before) / 2, all - before] {
-            let results: Vec<_> = on_threads(algorithm, after, 1_000_000_000)
+        let all = readings_before_closing(2, &algorithm);
+        for after in [all / 2, all] {
+            let results: Vec<_> = thread_steps::synchronize(2, &algorithm, (after, 1_000_000_000))
                 .into_iter()
-                .map(|rank| rank.result.map(|found| (found.bound, found.quality)))
+                .map(|rank| rank.result.map(|found| found.bound))
                 .collect();
             // `prop` finds that the ranks do not share a clock.
             let named = |result: &Result<_, SyncError>| {
@@ -107,85 +97,16 @@ fn a_step_is_a_failure_that_names_the_pair() {
     }
 }
 
-/// Clock that steps after a number of readings: so the step is at a known point of the program.
-struct SteppingClock {
-    clock: SystemClock,
-    reads: Cell<u64>,
-    after: u64,
-    by: i64,
-}
-
-impl Clock for SteppingClock {
-    fn ticks(&self) -> Ticks {
-        let reads = self.reads.replace(self.reads.get() + 1);
-        self.at(self.clock.ticks(), reads)
-    }
-}
-
-impl SteppingClock {
-    /// Reading when the counter shows `ticks`.
-    fn at(&self, ticks: Ticks, reads: u64) -> Ticks {
-        let step = if reads >= self.after { self.by } else { 0 };
-        Ticks(ticks.0.wrapping_add_signed(step))
-    }
-}
-
-struct ThreadResult {
-    result: Result<Synchronized, SyncError>,
-    reads: u64,
-    /// Offset of the clock at the end.
-    stepped: i64,
-}
-
-/// Synchronizes two threads that read one clock, which steps for the second.
-fn on_threads(algorithm: Algorithm, after: u64, by: i64) -> Vec<ThreadResult> {
-    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-    let base = base();
-    let found = run(2, move |comm| {
-        let clock = SteppingClock {
-            clock: raw,
-            reads: Cell::new(0),
-            after: if comm.rank() == 1 { after } else { u64::MAX },
-            by,
-        };
-        let result = algorithm.synchronize_blocking(&LocalClock::new(&clock, base), comm);
-        let reads = clock.reads.get();
-        let stepped = clock.at(Ticks(0), reads).0 as i64;
-        ThreadResult {
-            result,
-            reads,
-            stepped,
-        }
-    });
-    found.unwrap()
-}
-
-fn base() -> ClockModel<Counter, Local> {
-    ClockModel::through(Ticks(0), Timestamp::ORIGIN, SystemClock::RATE).unwrap()
-}
-
 #[test]
 fn clocks_of_threads_that_step_fail_or_stay_within_their_bounds() {
     let mut random = Rng::with_seed(1);
-    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-    let closing = on_threads("none".parse().unwrap(), u64::MAX, 0)[1].reads;
     for label in steady_labels() {
         let algorithm: Algorithm = label.parse().unwrap();
-        for _ in 0..8 {
-            let all = on_threads(algorithm, u64::MAX, 0)[1].reads;
-            let size = 10f64.powf(4.0 + 5.0 * random.f64()) as i64;
-            let by = if random.bool() { size } else { -size };
-            let ranks = on_threads(algorithm, random.u64(..=all - closing), by);
-            let now = raw.ticks();
-            let shown = |rank: &ThreadResult| {
-                let model = rank.result.ok()?.model;
-                Some(model.apply(Ticks(now.0.wrapping_add_signed(rank.stepped))))
-            };
-            if let (Some(first), Some(second)) = (shown(&ranks[0]), shown(&ranks[1])) {
-                let bound = ranks[1].result.unwrap().bound.at_time(second);
-                let error = (second - first).abs();
-                assert!(error <= bound, "{label}, {by} ns: {error}, at most {bound}");
-            }
+        for ranks in [2, 2, 2, 2, 3, 4] {
+            let step = random_step(ranks, &algorithm, &mut random);
+            let beyond = beyond(&thread_steps::synchronize(ranks, &algorithm, step));
+            let beyond = beyond.unwrap_or_default();
+            assert!(beyond.is_empty(), "{label}, {step:?}: {beyond:?}");
         }
     }
 }
