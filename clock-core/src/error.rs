@@ -77,6 +77,18 @@ pub enum FitError {
         /// Amount by which the exchanges contradict each other.
         by: Duration,
     },
+    /// One of two clocks stepped: they moved apart by more than round trips and drift explain.
+    Stepped {
+        /// Lower limit of the step.
+        by: Duration,
+    },
+    /// The offsets are further from a line than their errors and drift explain: a clock stepped between them.
+    OffLine {
+        /// Standard deviation of the offsets from the line.
+        deviation: Duration,
+        /// Largest standard deviation that their errors explain.
+        explained: Duration,
+    },
     /// A coordinate of a point is infinite or not a number.
     NotFinite,
     /// The point is so far from the others, about 1e154, that squares overflow.
@@ -110,6 +122,21 @@ impl fmt::Display for FitError {
                 return write!(
                     f,
                     "the clocks drifted {by} more than the round trips allow for"
+                );
+            }
+            Self::Stepped { by } => {
+                return write!(
+                    f,
+                    "a clock stepped: the two moved apart by {by} more than round trips and drift explain"
+                );
+            }
+            Self::OffLine {
+                deviation,
+                explained,
+            } => {
+                return write!(
+                    f,
+                    "a clock stepped: the offsets are {deviation} off a line, of which round trips and drift explain {explained}"
                 );
             }
             Self::NotFinite => "a point of a fit must have finite coordinates",

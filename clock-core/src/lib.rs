@@ -49,6 +49,7 @@
 #![forbid(unsafe_code)]
 
 mod affine;
+mod bound;
 mod clock;
 mod duration;
 mod encoding;
@@ -75,6 +76,7 @@ mod ticks;
 mod time;
 mod tree;
 
+pub use bound::ErrorBound;
 pub use clock::{Clock, ModelClock, ReadOrdering};
 pub use duration::{Duration, ParseDurationError};
 pub use error::{FitError, ModelError};
@@ -84,7 +86,8 @@ pub use histogram::DecimalBin;
 pub use latch::{Latch, LatchWriter};
 pub use model::{ClockModel, Counter, Instant, Source};
 pub use offset::{
-    Exchange, MeanRoundTrip, MeanRttOffset, OffsetSample, SkampiOffset, TraceCollectorOffset,
+    Exchange, MeanRoundTrip, MeanRttOffset, OffsetInterval, OffsetSample, SkampiOffset,
+    TraceCollectorOffset,
 };
 pub use published::{Published, Publisher};
 pub use rate::TickRate;

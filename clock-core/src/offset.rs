@@ -10,10 +10,12 @@
 
 use crate::{Domain, Duration, FitError, Timestamp};
 
+mod interval;
 mod mean_rtt;
 mod skampi;
 mod trace_collector;
 
+pub use interval::OffsetInterval;
 pub use mean_rtt::{MeanRoundTrip, MeanRttOffset};
 pub use skampi::SkampiOffset;
 pub use trace_collector::TraceCollectorOffset;
@@ -71,6 +73,17 @@ pub struct OffsetSample<C: Domain> {
     pub offset: Duration,
     /// Upper limit of the error of `offset`; `None` if the estimator has no guaranteed limit.
     pub half_width: Option<Duration>,
+}
+
+impl<C: Domain> OffsetSample<C> {
+    /// One over the square of the half width in nanoseconds: the weight of the sample. A sample without a half width is
+    /// treated as if it were one second, so it has almost no influence next to samples that have one.
+    pub fn certainty(&self) -> f64 {
+        let width = self.half_width.unwrap_or(Duration::from_secs(1));
+        // The resolution of an offset is a nanosecond.
+        let width = (width.as_nanos() as f64).max(1.0);
+        1.0 / (width * width)
+    }
 }
 
 /// Exchanges in a buffer of the caller.

@@ -1,5 +1,6 @@
 //! Algorithms that synchronize the clocks of all ranks, one per file.
 
+mod closing;
 mod flat;
 mod hca;
 mod hca2;
@@ -19,7 +20,7 @@ pub use hca2::Hca2;
 pub use hca3::{Hca3, Hca3Offset};
 pub use hierarchy::Hierarchy;
 pub use jk::Jk;
-pub use local_clock::{LocalClock, RankPlacement, Synchronized};
+pub use local_clock::{ClosingCost, LocalClock, RankPlacement, Synchronized};
 pub use nbcbench::NbcBench;
 pub use prop::ClockPropSync;
 pub use skampi::Skampi;

@@ -16,6 +16,13 @@ pub enum SyncError {
     TooManyExchanges(u32),
     /// A clock stepped back, the timestamps give no offset, or the offsets give no line.
     Fit(FitError),
+    /// As [`Fit`](Self::Fit), between this rank and the rank that it learned from.
+    Pair {
+        /// Rank that this rank learned from, among all ranks.
+        reference: u32,
+        /// Fault of their clocks.
+        why: FitError,
+    },
     /// The clocks have no model: they are centuries apart, or their rates differ too much.
     Model(ModelError),
     /// The ranks were called with different algorithms.
@@ -39,6 +46,9 @@ impl fmt::Display for SyncError {
                 write!(f, "not enough memory for {exchanges} exchanges")
             }
             Self::Fit(why) => why.fmt(f),
+            Self::Pair { reference, why } => {
+                write!(f, "its clock and that of rank {reference}: {why}")
+            }
             Self::Model(why) => why.fmt(f),
             Self::DifferentAlgorithms => {
                 f.write_str("the ranks were called with different algorithms")
@@ -53,6 +63,16 @@ impl fmt::Display for SyncError {
 }
 
 impl core::error::Error for SyncError {}
+
+impl SyncError {
+    /// Names the rank that this rank learned from.
+    pub(crate) fn against(self, reference: u32) -> Self {
+        match self {
+            Self::Fit(why) => Self::Pair { reference, why },
+            other => other,
+        }
+    }
+}
 
 impl From<CommError> for SyncError {
     fn from(why: CommError) -> Self {
@@ -90,8 +110,8 @@ pub enum LabelError {
     TooManyExchanges,
     /// An offset algorithm other than SKaMPI's was asked to stop early.
     EarlyExit,
-    /// The offsets of an algorithm other than SKaMPI's cannot be weighted, since they have no error
-    /// bound.
+    /// The offsets of an algorithm other than SKaMPI's cannot be weighted, since they are not in the
+    /// middle of what their exchanges leave possible.
     NotWeightable,
     /// Text follows the last parameter of the algorithm.
     TrailingText(String),
@@ -130,7 +150,7 @@ impl fmt::Display for LabelError {
             }
             Self::EarlyExit => f.write_str("only the offset algorithm skampi can stop early"),
             Self::NotWeightable => f.write_str(
-                "only offsets measured by skampi can be weighted: the others have no error bound",
+                "only offsets measured by skampi can be weighted: the others are not centred between their limits",
             ),
             Self::TrailingText(text) => write!(f, "unexpected \"{text}\" after the algorithm"),
             Self::Levels { expected, found } => {

@@ -13,7 +13,7 @@
 //!   known.
 //! - [`OffsetClient`] measures the offset of this rank's clock to another's, which [`answer`]s, by
 //!   any [`OffsetAlgorithm`].
-//! - An [`Algorithm`] synchronizes the clocks of all ranks; an [`AccuracyCheck`] measures how far
+//! - An [`Algorithm`] synchronizes the clocks of all ranks and bounds their errors; an [`AccuracyCheck`] measures how far
 //!   apart they are afterwards.
 //! - [`collective`] has the collective operations that this needs: reductions, broadcasts and
 //!   barriers.
@@ -44,16 +44,17 @@
 //! let now = clock.ticks();
 //! for rank in &ranks[1..] {
 //!     let error = rank.model.apply(now) - ranks[0].model.apply(now);
-//!     assert!(error.abs() < Duration::from_secs(1));
-//!     println!("{error}, each offset certain to {:?}", rank.quality.half_width);
+//!     assert!(error.abs() <= rank.bound.at_time(rank.model.apply(now)));
+//!     println!("{error}, at most {}", rank.bound.half_width);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Caveats
 //! - Threads that share a core, or compete with other load, measure their offset only while both
-//!   run at once. SKaMPI's interval shows the remaining uncertainty; the other algorithms have no
-//!   error bound.
+//!   run at once. The stated bound shows the remaining uncertainty.
+//! - The [bound](Synchronized::bound) of a global clock holds as long as no clock drifts by more than is
+//!   [declared](LocalClock::max_drift), and none steps after the closing exchange.
 //! - SKaMPI's interval is certain only for clocks that do not drift during the measurement, and
 //!   whose readings are ordered. Use clocks with ordered readings: see
 //!   [`ReadOrdering`](downbeat_clock_core::ReadOrdering).
@@ -89,26 +90,29 @@ mod mpi;
 mod offset;
 mod pair;
 mod payload;
+mod quality;
 mod ready;
 mod scramble;
+mod session;
 mod sim;
 mod split;
 mod thread;
 mod thread_cluster;
 
 pub use algorithm::{
-    Algorithm, ClockPropSync, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk,
-    LocalClock, NbcBench, RankPlacement, Skampi, Synchronized,
+    Algorithm, ClockPropSync, ClosingCost, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy,
+    Jk, LocalClock, NbcBench, RankPlacement, Skampi, Synchronized,
 };
 pub use check::{AccuracyCheck, RankOffset, RankSample};
 pub use comm::{Comm, CommError};
 pub use error::{ClusterError, LabelError, SyncError};
-pub use line::{LearnedModel, LineFit, Quality};
+pub use line::{LearnedModel, LineFit};
 #[cfg(feature = "mpi")]
 pub use mpi::{MpiComm, MpiError};
 pub use offset::OffsetAlgorithm;
 pub use pair::{OffsetClient, answer, answer_blocking};
 pub use payload::{MAX_WORDS, Payload, Words};
+pub use quality::Quality;
 pub use ready::block_on_ready;
 pub use sim::{
     Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,

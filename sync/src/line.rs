@@ -3,10 +3,12 @@
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, FitError, OffsetFit, OffsetSample,
+    Clock, ClockModel, Counter, Domain, Duration, FitError, OffsetFit, OffsetLine, OffsetSample,
+    Timestamp,
 };
 
-use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer};
+use crate::quality::{ExplainedError, MAX_DRIFT, Quality};
+use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError, answer};
 
 /// Parameters by which a client learns the clock of a reference: the offsets and their measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,89 +29,14 @@ pub struct LineFit {
 pub struct LearnedModel<C: Domain, R: Domain> {
     /// Model from the client's time to the reference's.
     pub model: ClockModel<C, R>,
-    /// Known error of the model.
+    /// Figures about the line.
     pub quality: Quality,
-}
-
-/// Error of a synchronization, as far as the algorithm knows it.
-///
-/// A rank that learned from a rank that itself learned combines both qualities. The default is that
-/// of a rank whose clock is the reference, which has no error.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quality {
-    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines on
-    /// the path to rank 0.
-    pub residual_deviation: Option<f64>,
-    /// Maximum error of an offset of the line: summed over all lines on the path to rank 0; `None`
-    /// unless the algorithm of every offset has an error bound.
-    pub half_width: Option<Duration>,
-    /// Number of offsets that were left out because their exchanges contradicted each other: on
-    /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
-    /// Summed over all lines on the path to rank 0.
-    pub left_out: u32,
-}
-
-impl Default for Quality {
-    fn default() -> Self {
-        Self {
-            residual_deviation: None,
-            half_width: Some(Duration::ZERO),
-            left_out: 0,
-        }
-    }
-}
-
-impl Quality {
-    /// Returns the quality of a model that is composed of two.
-    #[must_use]
-    pub fn combine(self, other: Self) -> Self {
-        Self {
-            residual_deviation: self
-                .residual_deviation
-                .into_iter()
-                .chain(other.residual_deviation)
-                .reduce(f64::max),
-            half_width: both_known(self.half_width, other.half_width, |a, b| a + b),
-            left_out: self.left_out.saturating_add(other.left_out),
-        }
-    }
-}
-
-/// Joins two values; `None` unless both are known.
-fn both_known(
-    a: Option<Duration>,
-    b: Option<Duration>,
-    join: impl Fn(Duration, Duration) -> Duration,
-) -> Option<Duration> {
-    a.zip(b).map(|(a, b)| join(a, b))
-}
-
-/// A missing deviation is sent as NaN, and a missing half width as a negative one.
-impl Payload for Quality {
-    const WORDS: usize = 3;
-
-    fn put(self, words: &mut Words) {
-        words[0] = self.residual_deviation.unwrap_or(f64::NAN).to_bits();
-        words[1] = self.half_width.map_or(-1, Duration::as_nanos) as u64;
-        words[2] = self.left_out.into();
-    }
-
-    fn get(words: &Words) -> Option<Self> {
-        Some(Self {
-            residual_deviation: Some(f64::from_bits(words[0]))
-                .filter(|deviation| !deviation.is_nan()),
-            half_width: Some(Duration::from_nanos(words[1] as i64))
-                .filter(|width| *width >= Duration::ZERO),
-            left_out: u32::try_from(words[2]).ok()?,
-        })
-    }
 }
 
 /// Returns true if the contradiction of exchanges can be explained by drift during the session. A
 /// larger one is a step.
 fn is_drift(why: FitError, session: Duration) -> bool {
-    // A thousandth: twice the maximum rate error of a quartz.
-    matches!(why, FitError::Drifted { by } if by.as_nanos() <= session.as_nanos() / 1_000)
+    matches!(why, FitError::Drifted { by } if by.as_nanos() as f64 <= MAX_DRIFT * session.as_nanos() as f64)
 }
 
 impl LineFit {
@@ -147,12 +74,13 @@ impl LineFit {
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         for measurement in 0..self.measurements() {
-            let started = now();
             match client.attempt(clock, base, comm).await? {
-                Ok(sample) if measurement >= self.fit_points.get() => line.last = Some(sample),
-                Ok(sample) => line.push(sample),
-                Err(SyncError::Fit(why)) if is_drift(why, now() - started) => {
-                    line.quality.left_out += 1;
+                Ok(sample) => {
+                    let is_last = measurement >= self.fit_points.get();
+                    line.push(sample, client.started(), is_last);
+                }
+                Err(SyncError::Fit(why)) if is_drift(why, now() - client.started()) => {
+                    line.left_out += 1;
                     contradiction = Some(why);
                 }
                 Err(why) => {
@@ -165,9 +93,10 @@ impl LineFit {
         let failure = failure.or(contradiction
             .filter(|_| line.fit.points() == 0)
             .map(SyncError::Fit));
-        Ok(failure
+        let learned = failure
             .map_or(Ok(()), Err)
-            .and_then(|()| line.finish(reference_quality)))
+            .and_then(|()| line.finish(reference_quality));
+        Ok(learned.map_err(|why| why.against(reference_quality.rank)))
     }
 
     /// Acts as the reference of a client that calls [`learn`](Self::learn), with a clock of this
@@ -194,16 +123,27 @@ impl LineFit {
 struct FitState<C: Domain> {
     weighted: bool,
     fit: OffsetFit<C>,
-    /// Offset that the line is shifted to.
-    last: Option<OffsetSample<C>>,
+    /// Offset that the line is shifted to, and its maximum error.
+    last: Option<(OffsetSample<C>, f64)>,
     /// Half width of the most certain offset.
     narrowest: Duration,
-    quality: Quality,
+    /// Sum of the weights, and the weighted sum of the squared maximum errors.
+    weight: f64,
+    squared_errors: f64,
+    /// Times of the first and the last offset.
+    span: Option<[Timestamp<C>; 2]>,
+    left_out: u32,
 }
 
 /// Maximum ratio of the half width of an offset to the smallest one if the offset may shift a
 /// weighted line.
 const MAX_RELATIVE_WIDTH: i64 = 4;
+
+/// Largest change of a drift during a fit: that of a quartz from which the lid of its case was taken.
+const MAX_WANDER: f64 = 1e-6;
+
+/// Offsets are far off a line if they deviate this much more than explained.
+const FAR: f64 = 2.0;
 
 impl<C: Domain> FitState<C> {
     fn new(weighted: bool) -> Self {
@@ -212,21 +152,34 @@ impl<C: Domain> FitState<C> {
             fit: OffsetFit::new(),
             last: None,
             narrowest: Duration::MAX,
-            quality: Quality::default(),
+            weight: 0.0,
+            squared_errors: 0.0,
+            span: None,
+            left_out: 0,
         }
     }
 
-    fn push(&mut self, sample: OffsetSample<C>) {
-        self.quality.half_width =
-            both_known(self.quality.half_width, sample.half_width, Duration::max);
-        self.narrowest = sample
-            .half_width
-            .map_or(self.narrowest, |width| width.min(self.narrowest));
-        if self.weighted {
+    /// Adds an offset whose measurement started at this time; the last one only shifts the line.
+    fn push(&mut self, sample: OffsetSample<C>, started: Timestamp<C>, is_last: bool) {
+        let width = sample.half_width.unwrap_or(Duration::MAX);
+        // The clocks drifted between the middle and either end of the session.
+        let drifted = MAX_DRIFT * (sample.at - started).abs().as_nanos() as f64;
+        let error = width.as_nanos() as f64 + drifted;
+        if is_last {
+            self.last = Some((sample, error));
+            return;
+        }
+        self.narrowest = self.narrowest.min(width);
+        let weight = if self.weighted {
             self.fit.push_by_certainty(sample);
+            sample.certainty()
         } else {
             self.fit.push(sample);
-        }
+            1.0
+        };
+        self.weight += weight;
+        self.squared_errors += weight * error * error;
+        self.span = Some([self.span.map_or(sample.at, |[first, _]| first), sample.at]);
     }
 
     fn finish<R: Domain>(
@@ -234,35 +187,83 @@ impl<C: Domain> FitState<C> {
         reference_quality: Quality,
     ) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
-        let residual_deviation = line.residual_deviation();
+        let explained = self.explain(&line)?;
         let uncertain = self.narrowest.as_nanos().saturating_mul(MAX_RELATIVE_WIDTH);
         let trusted = |last: &OffsetSample<C>| {
             last.half_width
                 .is_none_or(|width| width.as_nanos() <= uncertain)
         };
-        let (line, half_width) = match self.last.filter(|last| !self.weighted || trusted(last)) {
-            Some(last) => (
-                line.through(last),
-                both_known(self.quality.half_width, last.half_width, Duration::max),
-            ),
-            None => (line, self.quality.half_width),
-        };
+        let last = self
+            .last
+            .filter(|(last, _)| !self.weighted || trusted(last));
+        let (shifted, error) = last.map_or((line, explained.offset), |(last, error)| {
+            (line.through(last), rounded(error))
+        });
         let quality = Quality {
-            residual_deviation,
-            half_width,
-            ..self.quality
+            residual_deviation: line.residual_deviation(),
+            left_out: self.left_out,
+            explained: ExplainedError {
+                offset: error,
+                ..explained
+            },
+            ..Quality::default()
         };
         Ok(LearnedModel {
-            model: line.model()?,
+            model: shifted.model()?,
             quality: quality.combine(reference_quality),
         })
     }
+
+    /// Returns the error of the line that the errors of the offsets explain.
+    ///
+    /// The true offsets lie on a line, up to the wander of the drift. So by the inequality of Cauchy and Schwarz the fitted
+    /// line is off by at most the root mean square of the errors at its middle, and its deviation from the offsets is at
+    /// most that of the true line: no distribution is assumed.
+    ///
+    /// # Errors
+    /// If the offsets are far off the line, or the line is steeper than the drift of any clock: then one stepped.
+    fn explain(&self, line: &OffsetLine<C>) -> Result<ExplainedError, FitError> {
+        let span = self
+            .span
+            .map_or(Duration::ZERO, |[first, last]| last - first)
+            .as_nanos() as f64;
+        let error = (self.squared_errors / self.weight).sqrt() + MAX_WANDER * span;
+        let points = self.fit.points() as f64;
+        let deviation = line.residual_deviation().unwrap_or(0.0);
+        let explained = FAR * error * (points / (points - 2.0)).sqrt();
+        if deviation > explained {
+            return Err(FitError::OffLine {
+                deviation: rounded(deviation),
+                explained: rounded(explained),
+            });
+        }
+        let steep = line.drift().abs();
+        let drift = if points > 1.0 {
+            line.drift_bound(error) + MAX_WANDER
+        } else {
+            MAX_DRIFT
+        };
+        if steep > MAX_DRIFT + drift {
+            return Err(FitError::Stepped {
+                by: rounded((steep - MAX_DRIFT - drift) * span),
+            });
+        }
+        Ok(ExplainedError {
+            offset: rounded(error),
+            // Neither the line nor the clocks are steeper.
+            drift: drift.min(steep + MAX_DRIFT),
+        })
+    }
+}
+
+/// Rounds to whole nanoseconds; saturates.
+fn rounded(nanos: f64) -> Duration {
+    Duration::from_nanos_f64(nanos).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::payload::to_words;
 
     #[test]
     fn contradictions_up_to_a_thousandth_of_the_session_are_drift() {
@@ -273,64 +274,5 @@ mod tests {
         assert!(is_drift(drifted(50), session));
         assert!(!is_drift(drifted(51), session));
         assert!(!is_drift(FitError::NoExchanges, session));
-    }
-
-    #[test]
-    fn qualities_of_two_lines_are_combined() {
-        let width = |nanos| Some(Duration::from_nanos(nanos));
-        let first = Quality {
-            residual_deviation: Some(3.0),
-            half_width: width(10),
-            left_out: 1,
-        };
-        let second = Quality {
-            residual_deviation: Some(2.0),
-            half_width: width(5),
-            left_out: 2,
-        };
-        assert_eq!(
-            first.combine(second),
-            Quality {
-                residual_deviation: Some(3.0),
-                half_width: width(15),
-                left_out: 3
-            }
-        );
-        assert_eq!(
-            (
-                first.combine(Quality::default()),
-                Quality::default().combine(first)
-            ),
-            (first, first)
-        );
-        // If the bound of one part of the path is unknown, so is the total.
-        let unknown = Quality {
-            half_width: None,
-            ..second
-        };
-        assert_eq!(
-            (
-                first.combine(unknown).half_width,
-                unknown.combine(first).half_width
-            ),
-            (None, None)
-        );
-    }
-
-    #[test]
-    fn missing_values_of_a_quality_are_transferred() {
-        let known = Quality {
-            residual_deviation: Some(0.0),
-            half_width: Some(Duration::ZERO),
-            left_out: 7,
-        };
-        let unknown = Quality {
-            residual_deviation: None,
-            half_width: None,
-            left_out: 0,
-        };
-        for quality in [Quality::default(), known, unknown] {
-            assert_eq!(Quality::get(&to_words(quality)), Some(quality));
-        }
     }
 }

@@ -10,14 +10,15 @@
 //! about them.
 
 use core::num::NonZeroU32;
-use core::ops::Range;
 
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Domain, Duration, Exchange, FitError, MeanRoundTrip, MeanRttOffset,
-    OffsetSample, SkampiOffset, Ticks, Timestamp, TraceCollectorOffset,
+    OffsetInterval, OffsetSample, SkampiOffset, Timestamp, TraceCollectorOffset,
 };
 
-use crate::{Comm, CommError, OffsetAlgorithm, Payload, SyncError, Words, block_on_ready};
+use crate::quality::MAX_DRIFT;
+use crate::session::{OffsetRequest, OffsetSession, ROUNDING, SendMode, resolution};
+use crate::{Comm, CommError, OffsetAlgorithm, SyncError, block_on_ready};
 
 /// Rank that measures the offset of its clock to that of a reference, any number of times.
 ///
@@ -34,6 +35,8 @@ pub struct OffsetClient<C: Domain, R: Domain> {
     /// Mean and minimum round trip so far, where the algorithm needs them.
     round_trip: Option<Duration>,
     quickest: Duration,
+    /// Start of the last measurement, when the reference was ready.
+    started: Timestamp<C>,
 }
 
 /// Minimum number of exchanges before an early exit.
@@ -90,6 +93,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             buffer,
             round_trip: None,
             quickest: Duration::MAX,
+            started: Timestamp::ORIGIN,
         }
     }
 
@@ -98,11 +102,15 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         self.algorithm
     }
 
+    /// Returns the start of the last measurement, when the reference was ready.
+    pub(crate) fn started(&self) -> Timestamp<C> {
+        self.started
+    }
+
     /// Measures the offset of the time `base` of this rank's `clock` to the reference's time.
     ///
     /// # Errors
-    /// If the reference is gone, if the clock stepped back, or if the exchanges contradict each
-    /// other.
+    /// If the reference is gone, if a clock stepped, or if the exchanges contradict each other.
     pub async fn measure<K: Clock, M: Comm>(
         &mut self,
         clock: &K,
@@ -110,6 +118,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
         comm.recv::<()>(self.reference).await?;
+        self.started = base.apply(clock.ticks());
         let session = OffsetSession {
             clock,
             base,
@@ -117,6 +126,9 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             reference: self.reference,
         };
         let exchanges = u64::from(self.algorithm.exchanges().get());
+        // The bound of the estimators that have none. The reference is taken to read the same kind of clock.
+        let reading_error = resolution(base) + resolution(base) + ROUNDING;
+        let mut interval = OffsetInterval::new(MAX_DRIFT, reading_error);
         match self.algorithm {
             OffsetAlgorithm::Skampi { early_exit, .. } => {
                 let mut estimator = SkampiOffset::<C, R>::new();
@@ -142,6 +154,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                         let remaining = exchanges..2 * exchanges;
                         session
                             .run_exchanges::<R>(SendMode::Synchronous, remaining, |exchange| {
+                                interval.push(exchange)?;
                                 continue_after(mean.push(exchange))
                             })
                             .await?;
@@ -151,19 +164,21 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                 let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
                 session
                     .run_exchanges(SendMode::Synchronous, 0..exchanges, |exchange| {
+                        interval.push(exchange)?;
                         continue_after(estimator.push(exchange))
                     })
                     .await?;
-                Ok(estimator.estimate()?)
+                Ok(interval.certify(estimator.estimate()?)?)
             }
             OffsetAlgorithm::TraceCollector { .. } => {
                 let mut estimator = TraceCollectorOffset::new(&mut self.buffer);
                 session
                     .run_exchanges(SendMode::Standard, 0..exchanges, |exchange| {
+                        interval.push(exchange)?;
                         continue_after(estimator.push(exchange))
                     })
                     .await?;
-                Ok(estimator.estimate()?)
+                Ok(interval.certify(estimator.estimate()?)?)
             }
         }
     }
@@ -242,149 +257,4 @@ pub fn answer_blocking<K: Clock, D: Domain, M: Comm>(
     client: u32,
 ) -> Result<(), CommError> {
     block_on_ready(answer(clock, base, comm, client))
-}
-
-/// Client's side of a measurement.
-struct OffsetSession<'a, K, C: Domain, M> {
-    clock: &'a K,
-    base: &'a ClockModel<Counter, C>,
-    comm: &'a M,
-    reference: u32,
-}
-
-impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
-    /// Makes a number of exchanges; `remaining` counts down the number of exchanges that follow
-    /// each of them.
-    ///
-    /// Each exchange is evaluated while the message of the next one is on its way. `take` returns
-    /// true if no more exchanges are needed, or fails; either ends the whole measurement soon.
-    async fn run_exchanges<R: Domain>(
-        &self,
-        send_mode: SendMode,
-        remaining: Range<u64>,
-        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
-    ) -> Result<(), SyncError> {
-        let last = remaining.start;
-        let mut pending_exchange: Option<RawExchange<R>> = None;
-        for remaining in remaining.rev() {
-            let mut done = Ok(false);
-            let while_waiting =
-                || done = pending_exchange.map_or(Ok(false), |raw| take(self.to_exchange(raw)));
-            let raw = self.exchange(send_mode, remaining, while_waiting).await?;
-            if done != Ok(false) {
-                return self
-                    .finish_early(send_mode, remaining, done.map(|_| raw), take)
-                    .await;
-            }
-            pending_exchange = Some(raw);
-        }
-        match pending_exchange.map_or(Ok(false), |raw| take(self.to_exchange(raw))) {
-            Ok(_) => Ok(()),
-            Err(why) => self.finish_early(send_mode, last, Err(why), take).await,
-        }
-    }
-
-    /// Makes the last exchange, if the reference expects more: that exchange tells it to stop
-    /// waiting for others. Evaluates it and the pending one, unless something failed.
-    #[cold]
-    async fn finish_early<R: Domain>(
-        &self,
-        send_mode: SendMode,
-        remaining: u64,
-        pending: Result<RawExchange<R>, FitError>,
-        mut take: impl FnMut(Exchange<C, R>) -> Result<bool, FitError>,
-    ) -> Result<(), SyncError> {
-        let last = if remaining > 0 {
-            Some(self.exchange(send_mode, 0, || {}).await?)
-        } else {
-            None
-        };
-        for raw in [Some(pending?), last].into_iter().flatten() {
-            take(self.to_exchange(raw))?;
-        }
-        Ok(())
-    }
-
-    async fn exchange<R: Domain>(
-        &self,
-        send_mode: SendMode,
-        remaining: u64,
-        while_waiting: impl FnOnce(),
-    ) -> Result<RawExchange<R>, CommError> {
-        let request = OffsetRequest {
-            remaining,
-            answer_mode: send_mode,
-        };
-        let sent = self.clock.open();
-        // Not a function: that would add a future, which the compiler moves between the timestamps.
-        match send_mode {
-            SendMode::Standard => self.comm.send(self.reference, request).await?,
-            SendMode::Synchronous => self.comm.send_sync(self.reference, request).await?,
-        }
-        while_waiting();
-        let answered = self.comm.recv(self.reference).await?;
-        let received = self.clock.close();
-        Ok(RawExchange {
-            sent,
-            answered,
-            received,
-        })
-    }
-
-    fn to_exchange<R: Domain>(&self, raw: RawExchange<R>) -> Exchange<C, R> {
-        let RawExchange {
-            sent,
-            answered,
-            received,
-        } = raw;
-        Exchange {
-            sent: self.base.apply(sent),
-            answered,
-            received: self.base.apply(received),
-        }
-    }
-}
-
-/// Exchange in ticks of the client's clock.
-#[derive(Clone, Copy)]
-struct RawExchange<R: Domain> {
-    sent: Ticks,
-    answered: Timestamp<R>,
-    received: Ticks,
-}
-
-/// Mode in which a message is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SendMode {
-    Standard,
-    Synchronous,
-}
-
-/// Message of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OffsetRequest {
-    /// Number of exchanges that follow this one.
-    remaining: u64,
-    answer_mode: SendMode,
-}
-
-/// The lowest bit is the mode of the answer.
-impl Payload for OffsetRequest {
-    const WORDS: usize = 1;
-
-    fn put(self, words: &mut Words) {
-        words[0] = self.remaining << 1 | u64::from(self.answer_mode == SendMode::Synchronous);
-    }
-
-    fn get(words: &Words) -> Option<Self> {
-        let answer_mode = if words[0] & 1 == 0 {
-            SendMode::Standard
-        } else {
-            SendMode::Synchronous
-        };
-        Some(Self {
-            remaining: words[0] >> 1,
-            answer_mode,
-        })
-    }
 }

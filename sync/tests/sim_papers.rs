@@ -16,6 +16,9 @@ use downbeat_sync::{
 const POINTS: usize = 6;
 const EXCHANGES: usize = 5;
 
+/// Exchanges at the end of every synchronization, which change no model.
+const CLOSING_EXCHANGES: usize = 10;
+
 /// Action of a rank that is part of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Action {
@@ -112,7 +115,7 @@ struct Recording(Vec<Vec<Action>>);
 
 impl Recording {
     /// Returns the exchanges between a client and its reference, in order: sent, answered,
-    /// received, each by its own clock.
+    /// received, each by its own clock. Those of the closing exchange are left out.
     fn exchanges(&self, client: u32, reference: u32) -> Vec<[f64; 3]> {
         let asked = self.0[client as usize]
             .windows(4)
@@ -139,9 +142,22 @@ impl Recording {
             answered.len(),
             "rank {client} asked, rank {reference} answered"
         );
+        let inside = 1 << self.0.len().ilog2();
+        let parent = if client < inside {
+            client & (client - 1)
+        } else {
+            client - inside
+        };
+        let closing = if reference == parent {
+            CLOSING_EXCHANGES
+        } else {
+            0
+        };
+        let learning = asked.len() - closing;
         asked
             .into_iter()
             .zip(answered)
+            .take(learning)
             .map(|((sent, received), at)| [sent, at, received])
             .collect()
     }

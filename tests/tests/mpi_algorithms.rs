@@ -10,7 +10,7 @@ mod yielding_recv;
 use std::cell::Cell;
 use std::thread;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, FitError, Ticks, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
 use downbeat_sync::{
     Algorithm, Comm, CommError, LocalClock, MpiComm, Payload, RankPlacement, SyncError,
     Synchronized,
@@ -40,7 +40,6 @@ const FLAT: [&str; 13] = [
     "hca3-offset/skampi/6",
 ];
 
-/// No label mixes offsets with and without a bound: the bound of a sum would then be that of a part.
 const HIERARCHIES: [&str; 5] = [
     "h2hca(hca3/3/skampi/6,skampi/skampi/6)",
     "h2hca(nbcbench/skampi/6,hca3-offset/skampi/6)",
@@ -53,9 +52,8 @@ fn main() {
     job(Threading::Serialized, |world| {
         let ranks = Ranks::new(MpiComm::duplicate(world).unwrap());
         for label in FLAT {
-            ranks.assert_within_the_half_widths(
+            ranks.assert_within_the_bounds(
                 label,
-                4.0,
                 &Setting {
                     skew: distinct(label),
                     ..ALIKE
@@ -63,9 +61,8 @@ fn main() {
             );
         }
         for label in HIERARCHIES {
-            ranks.assert_within_the_half_widths(
+            ranks.assert_within_the_bounds(
                 label,
-                10.0,
                 &Setting {
                     skew: ahead,
                     place: round_robin,
@@ -146,16 +143,15 @@ struct Outcome {
     end: End,
     /// Difference of its global clock from that of rank 0 right after the synchronization.
     error: i64,
-    /// Bound of that difference, if the algorithm knows one.
-    half_width: Option<Duration>,
+    /// Stated bound of that difference.
+    bound: i64,
     steepness: f64,
-    took: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Synchronized,
-    /// No line fits the offsets, or no offset agrees with all exchanges.
+    /// No line fits the offsets, or no offset agrees with all exchanges, or a clock seemed to step.
     Unfit,
     OtherRank,
     Otherwise,
@@ -165,7 +161,7 @@ impl End {
     fn new(result: &Result<Synchronized, SyncError>) -> Self {
         match result {
             Ok(_) => Self::Synchronized,
-            Err(SyncError::Model(_) | SyncError::Fit(FitError::Drifted { .. })) => Self::Unfit,
+            Err(SyncError::Model(_) | SyncError::Pair { .. }) => Self::Unfit,
             Err(SyncError::OtherRank(_)) => Self::OtherRank,
             Err(_) => Self::Otherwise,
         }
@@ -173,19 +169,15 @@ impl End {
 }
 
 impl Payload for Outcome {
-    const WORDS: usize = 5;
+    const WORDS: usize = 4;
 
     fn put(self, words: &mut [u64; 6]) {
-        let half_width = self.half_width.map_or(-1, Duration::as_nanos);
-        let took = self.took.as_nanos();
-        *words = [
+        words[..4].copy_from_slice(&[
             self.end as u64,
             self.error as u64,
-            half_width as u64,
+            self.bound as u64,
             self.steepness.to_bits(),
-            took as u64,
-            0,
-        ];
+        ]);
     }
 
     fn get(words: &[u64; 6]) -> Option<Self> {
@@ -198,10 +190,8 @@ impl Payload for Outcome {
         Some(Self {
             end: ends.into_iter().find(|end| *end as u64 == words[0])?,
             error: words[1] as i64,
-            half_width: Some(Duration::from_nanos(words[2] as i64))
-                .filter(|width| *width >= Duration::ZERO),
+            bound: words[2] as i64,
             steepness: f64::from_bits(words[3]),
-            took: Duration::from_nanos(words[4] as i64),
         })
     }
 }
@@ -242,7 +232,6 @@ impl Ranks {
         let me = LocalClock::new(&clock, base)
             .source(source(self.me()))
             .placement(place(self.me()));
-        let began = clock.true_now();
         let result = label
             .parse::<Algorithm>()
             .unwrap()
@@ -258,11 +247,10 @@ impl Ranks {
         let mine = Outcome {
             end: End::new(&result),
             error: (here - share(&self.comm, here)[0]).as_nanos(),
-            half_width: result.ok().and_then(|found| found.quality.half_width),
+            bound: result.map_or(-1, |found| found.bound.at_time(here).as_nanos()),
             steepness: result.map_or(0.0, |found| {
                 (found.model.rate().nanos_per_tick() - 1.0).abs()
             }),
-            took: now - began,
         };
         (result, share(&self.comm, mine))
     }
@@ -292,34 +280,12 @@ impl Ranks {
         panic!("{label}: the clocks could not be fitted in 100 tries");
     }
 
-    /// Checks that constant offsets are found within the bounds of the algorithm.
-    ///
-    /// Each offset is off by its half width at most, and so is a line in the middle of its points. From there to now the
-    /// line is off by its slope, which should be one. The slopes of the lines that a model was composed of are not known
-    /// one by one; but each is the ratio of the rates of two ranks, and no model was composed of more than `hops`.
-    fn assert_within_the_half_widths(
-        &self,
-        label: &str,
-        hops: f64,
-        setting: &Setting,
-    ) -> Synchronized {
+    /// Checks that the global clocks are right to within the stated bounds.
+    fn assert_within_the_bounds(&self, label: &str, setting: &Setting) -> Synchronized {
         let (mine, outcomes) = self.synchronize_with_retries(label, setting);
-        let steepest = outcomes
-            .iter()
-            .map(|outcome| outcome.steepness)
-            .fold(0.0, f64::max);
         assert_eq!(outcomes[0].error, 0, "{label}: {outcomes:?}");
-        for outcome in &outcomes[1..] {
-            // Estimators other than SKaMPI's know no bound; but no exchange takes longer than the whole synchronization.
-            let took = outcome.took.as_nanos() as f64;
-            let width = outcome
-                .half_width
-                .map_or(hops * took, |width| width.as_nanos() as f64);
-            let most = width + 2.0 * steepest * hops * took + 2.0 * hops;
-            assert!(
-                outcome.error.abs() as f64 <= most,
-                "{label}: at most {most} ns, but {outcome:?}"
-            );
+        for outcome in &outcomes {
+            assert!(outcome.error.abs() <= outcome.bound, "{label}: {outcome:?}");
         }
         mine
     }
@@ -369,7 +335,7 @@ impl Ranks {
             "h2hca(hca3/3/skampi/6,prop)",
             "h3hca(hca3/3/skampi/6,none,prop)",
         ] {
-            let mine = self.assert_within_the_half_widths(label, 4.0, &setting);
+            let mine = self.assert_within_the_bounds(label, &setting);
             let models = share(&self.comm, mine.model);
             for (rank, model) in models.iter().enumerate() {
                 assert!(
@@ -467,7 +433,7 @@ impl Ranks {
                     .parse::<Algorithm>()
                     .unwrap()
                     .synchronize_blocking(&me, &self.comm);
-                let own = |why| matches!(why, SyncError::Fit(_) | SyncError::Model(_));
+                let own = |why| matches!(why, SyncError::Pair { .. } | SyncError::Model(_));
                 let ends = share(
                     &self.comm,
                     [
@@ -517,9 +483,8 @@ fn a_rank_may_be_a_thread_that_mpi_allows() {
     }
     let program = || {
         let ranks = Ranks::new(MpiComm::duplicate(&SimpleCommunicator::world()).unwrap());
-        ranks.assert_within_the_half_widths(
+        ranks.assert_within_the_bounds(
             "hca3-offset/skampi/6",
-            4.0,
             &Setting {
                 skew: ahead,
                 ..ALIKE

@@ -3,73 +3,11 @@
 use core::fmt;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, Local, ModelError, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Duration, Local, ModelError, TickRate, Timestamp,
 };
 
-/// A reading of a reference clock between two readings of a counter: the reference showed `reference` at some instant
-/// between `before` and `after`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bracket {
-    /// Counter before the reference was read.
-    pub before: Ticks,
-    /// Reference clock, in nanoseconds.
-    pub reference: Ticks,
-    /// Counter after the reference was read.
-    pub after: Ticks,
-}
-
-impl Bracket {
-    /// The mean of the narrower half of [`BRACKETS`] brackets.
-    ///
-    /// The wider half was taken with cold caches or interrupted. Of the others none is best: processors count in steps of up
-    /// to ten nanoseconds, and the step determines which bracket looks narrowest. Their mean is a valid bracket, because
-    /// both clocks run at constant rates meanwhile.
-    ///
-    /// Returns `None` if the counter ran backwards in all of them.
-    pub fn measure(counter: &impl Clock, reference: &impl Clock) -> Option<Self> {
-        let mut brackets = [(); BRACKETS].map(|()| Self {
-            before: counter.open(),
-            reference: reference.ticks(),
-            after: counter.close(),
-        });
-        let backwards = |bracket: &Self| bracket.after < bracket.before;
-        brackets.sort_unstable_by_key(|bracket| (backwards(bracket), bracket.width()));
-        let sound = brackets.partition_point(|bracket| !backwards(bracket));
-        Self::mean(&brackets[..sound.div_ceil(2)])
-    }
-
-    /// Returns `None` without brackets.
-    fn mean(brackets: &[Self]) -> Option<Self> {
-        let count = u128::try_from(brackets.len())
-            .ok()
-            .filter(|count| *count > 0)?;
-        // Rounded outwards, so that the bracket stays valid. A mean is at most the largest value, so the casts are exact.
-        let sum = |stamp: fn(&Self) -> Ticks| {
-            brackets
-                .iter()
-                .map(|bracket| u128::from(stamp(bracket).0))
-                .sum::<u128>()
-        };
-        let before = sum(|bracket| bracket.before) / count;
-        let reference = (sum(|bracket| bracket.reference) + count / 2) / count;
-        let after = sum(|bracket| bracket.after).div_ceil(count);
-        Some(Self {
-            before: Ticks(before as u64),
-            reference: Ticks(reference as u64),
-            after: Ticks(after as u64),
-        })
-    }
-
-    /// Uncertainty of the instant in ticks.
-    pub fn width(&self) -> u64 {
-        self.after.0.saturating_sub(self.before.0)
-    }
-
-    /// Middle of the bracket: the best estimate of the counter at the instant when the reference was read.
-    pub fn middle(&self) -> Ticks {
-        self.before.saturating_add(self.width() / 2)
-    }
-}
+use crate::Bracket;
+use crate::bracket::BracketSeries;
 
 /// The rate of a counter with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +23,9 @@ pub struct Calibration {
 pub enum CalibrationError {
     /// The counter ran backwards whenever it was read.
     NoBracket,
+    /// The brackets of one end contradict each other: the counter or the reference clock stepped, or the reference is too
+    /// coarse.
+    NoCommonBracket,
     /// The counter did not advance by more than its uncertainty.
     CounterStoodStill,
     /// The reference clock did not advance.
@@ -117,6 +58,9 @@ impl fmt::Display for CalibrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoBracket => f.write_str("the counter runs backwards"),
+            Self::NoCommonBracket => f.write_str(
+                "a clock stepped during the calibration, or the reference clock is too coarse: calibrate again",
+            ),
             Self::CounterStoodStill => {
                 f.write_str("the counter hardly advanced: calibrate for longer")
             }
@@ -152,13 +96,13 @@ impl From<std::io::Error> for CalibrationError {
     }
 }
 
-/// Number of brackets at either end of a calibration: enough for half of them to be undisturbed on a busy machine. They
-/// take some tens of microseconds.
-pub const BRACKETS: usize = 200;
+/// Largest distances of brackets in nanoseconds if they are to have a common one. Over these times the error of the rate is at
+/// most half a nanosecond: first of that by the means, some parts per million; then of that by the first common brackets.
+const NEAR: [u64; 2] = [100_000, 1_000_000];
 
 /// Compares a counter with a reference clock that counts nanoseconds, before and after `wait`.
 ///
-/// The longer the wait, the smaller the [uncertainty](Calibration::uncertainty): some parts per million for 10 ms.
+/// The longer the wait, the smaller the [uncertainty](Calibration::uncertainty): a quarter of a part per million for 10 ms.
 ///
 /// # Errors
 /// If either clock did not advance.
@@ -167,10 +111,10 @@ pub fn calibrate(
     reference: &impl Clock,
     wait: impl FnOnce(),
 ) -> Result<Calibration, CalibrationError> {
-    let start = Bracket::measure(counter, reference).ok_or(CalibrationError::NoBracket)?;
+    let start = BracketSeries::take(counter, reference);
     wait();
-    let end = Bracket::measure(counter, reference).ok_or(CalibrationError::NoBracket)?;
-    Calibration::between(start, end)
+    let end = BracketSeries::take(counter, reference);
+    Calibration::between(&start, &end)
 }
 
 /// The same as [`calibrate`], sleeping for `duration`.
@@ -201,11 +145,25 @@ pub fn calibrate_during(
 }
 
 impl Calibration {
-    /// Computes the rate from two brackets.
+    /// Computes the rate from series of brackets at the start and at the end.
     ///
     /// # Errors
-    /// If either clock did not advance from one to the other.
-    pub fn between(start: Bracket, end: Bracket) -> Result<Self, CalibrationError> {
+    /// If a clock did not advance from one to the other, or stepped.
+    pub fn between(start: &BracketSeries, end: &BracketSeries) -> Result<Self, CalibrationError> {
+        let mean = |series: &BracketSeries| series.mean().ok_or(CalibrationError::NoBracket);
+        let mut found = Self::between_brackets(mean(start)?, mean(end)?)?;
+        for near in NEAR {
+            let common = |series: &BracketSeries| {
+                series
+                    .common(found.rate, near)
+                    .ok_or(CalibrationError::NoCommonBracket)
+            };
+            found = Self::between_brackets(common(start)?, common(end)?)?;
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn between_brackets(start: Bracket, end: Bracket) -> Result<Self, CalibrationError> {
         let ticks = end
             .middle()
             .checked_since(start.middle())
@@ -231,16 +189,18 @@ impl Calibration {
 
     /// Upper limit of the relative error of the rate: `1e-6` is one part per million.
     ///
-    /// This is a guarantee, not an estimate: it follows from the widths of the brackets and the rounding of the reference
-    /// clock to nanoseconds, and holds as long as the rate of the counter is constant.
+    /// Each bracket begins the shortest delay before the reference was read, and ends the shortest delay after it. Which part of
+    /// its width is which cannot be measured, but does not matter as long as it is the same at both ends. So the limit follows
+    /// from the difference of the widths, and from rounding. It holds if the rate of the counter is constant and the two
+    /// delays, should they change, both grow or both shrink, as with the frequency of the processor.
     pub fn uncertainty(&self) -> f64 {
-        // Half of each bracket, and one tick for the truncated halves.
-        let ticks = (self.start.width() + self.end.width()) as f64 / 2.0 + 1.0;
+        // At most half of the difference is the change of one delay. Each end and middle of a bracket is rounded, and what
+        // truncation to ticks and to nanoseconds adds to the delays can differ by one each.
+        let ticks = (self.end.width().abs_diff(self.start.width()) + 3) as f64;
         let counted = self.end.middle().signed_since(self.start.middle()) as f64;
         let nanos = self.end.reference.signed_since(self.start.reference) as f64;
-        // (nanos +- 2) / (counted +- ticks) relative to nanos / counted: either end is truncated to a nanosecond by the
-        // clock, and rounded to one here.
-        (1.0 + 2.0 / nanos) / (1.0 - ticks / counted) - 1.0
+        // (nanos +- 1) / (counted +- ticks) relative to nanos / counted.
+        (1.0 + 1.0 / nanos) / (1.0 - ticks / counted) - 1.0
     }
 
     /// Length of the calibration by the reference clock.
@@ -271,7 +231,9 @@ impl Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BRACKETS;
     use core::cell::Cell;
+    use downbeat_clock_core::Ticks;
     use proptest::prelude::*;
 
     /// Simulated time, which every read of a clock advances.
@@ -280,6 +242,10 @@ mod tests {
         nanos: Cell<u64>,
         costs: Vec<u64>,
         reads: Cell<usize>,
+        /// Number of a read that takes half a millisecond longer.
+        interrupted_at: usize,
+        /// Slowness of the processor: 0 is normal, 1 doubles the costs.
+        slowness: Cell<u64>,
     }
 
     impl SimulatedTime {
@@ -290,6 +256,8 @@ mod tests {
                 .copied()
                 .unwrap_or(20);
             self.reads.set(self.reads.get() + 1);
+            let interruption = u64::from(self.reads.get() == self.interrupted_at) * 500_000;
+            let cost = cost * (1 + self.slowness.get()) + interruption;
             self.nanos.set(self.nanos.get() + cost);
             self.nanos.get()
         }
@@ -321,17 +289,24 @@ mod tests {
     }
 
     proptest! {
-        /// The true rate lies within the stated uncertainty for any delays of the reads.
+        /// The true rate lies within the stated uncertainty for any delays of the reads that both ends share, even if they
+        /// all grow.
         #[test]
         fn the_true_rate_is_within_the_uncertainty(
-            costs in prop::collection::vec(prop_oneof![9 => 5_u64..60, 1 => 1_000_u64..3_000_000], 1..400),
+            costs in prop::collection::vec(prop_oneof![9 => 5_u64..60, 1 => 60_u64..1_000], 1..400),
+            interrupted_at in 0..3 * BRACKETS,
             hz in 1_000_000_u64..10_000_000_000,
             wait in 1_000_000_u64..100_000_000,
+            slowness in 0_u64..3,
         ) {
-            let time = SimulatedTime { costs, ..SimulatedTime::default() };
+            let time = SimulatedTime { costs, interrupted_at, ..SimulatedTime::default() };
             let counter = SimulatedCounter { time: &time, ticks: hz, nanos: 1_000_000_000 };
             let reference = SimulatedCounter { time: &time, ticks: 1, nanos: 1 };
-            let found = calibrate(&counter, &reference, || time.nanos.set(time.nanos.get() + wait));
+            let found = calibrate(&counter, &reference, || {
+                time.nanos.set(time.nanos.get() + wait);
+                time.reads.set(0);
+                time.slowness.set(slowness);
+            });
             let Ok(found) = found else { return Ok(()) };
             let error = found.rate().drift_from(TickRate::from_hz(hz).unwrap()).abs();
             prop_assert!(error <= found.uncertainty(), "{error} > {}", found.uncertainty());
@@ -339,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_undisturbed_milliseconds_give_a_few_parts_per_million() {
+    fn ten_undisturbed_milliseconds_give_a_third_of_a_part_per_million() {
         let time = SimulatedTime::default();
         let counter = SimulatedCounter {
             time: &time,
@@ -356,7 +331,7 @@ mod tests {
         })
         .unwrap();
         assert!((found.rate().hz() - 2.6e9).abs() / 2.6e9 < found.uncertainty());
-        assert!(found.uncertainty() < 5e-6, "{}", found.uncertainty());
+        assert!(found.uncertainty() < 0.4e-6, "{}", found.uncertainty());
         // The duration includes half of the brackets at either end.
         let brackets = BRACKETS as i64 * 3 * 20;
         assert!((10_000_000..10_000_000 + 2 * brackets).contains(&found.duration().as_nanos()));

@@ -49,6 +49,7 @@
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
 #[cfg(feature = "std")]
+mod bracket;
 mod caches;
 mod calibrate;
 mod cntvct;
@@ -68,11 +69,12 @@ mod skew;
 mod system;
 mod tsc;
 
+pub use bracket::{BRACKETS, Bracket, BracketSeries};
 #[cfg(feature = "std")]
 pub use caches::{DataCache, data_caches, last_private_cache};
 #[cfg(feature = "std")]
 pub use calibrate::calibrate_during;
-pub use calibrate::{BRACKETS, Bracket, Calibration, CalibrationError, calibrate};
+pub use calibrate::{Calibration, CalibrationError, calibrate};
 pub use cntvct::CntvctClock;
 #[cfg(feature = "std")]
 pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};

@@ -5,7 +5,7 @@
 //!
 //! ```toml
 //! # 2.600000012 GHz, certain to 0.8 ppm
-//! version = 1
+//! version = 2
 //! counter = "tsc"
 //! reference = "CLOCK_MONOTONIC_RAW"
 //! boot_id = "dccc1f75-e110-493e-b032-7dd8331eb070"
@@ -107,7 +107,7 @@ impl fmt::Display for SavedCalibration {
             "# {ghz:.9} GHz, certain to {:.3} ppm",
             calibration.uncertainty() * 1e6
         )?;
-        writeln!(f, "version = 1")?;
+        writeln!(f, "version = 2")?;
         writeln!(f, "counter = \"tsc\"")?;
         writeln!(f, "reference = \"{reference}\"")?;
         writeln!(f, "boot_id = \"{}\"", machine.boot_id)?;
@@ -128,10 +128,10 @@ impl FromStr for SavedCalibration {
 
     fn from_str(text: &str) -> Result<Self, CalibrationError> {
         let lines = KeyValueLines::read(text)?;
-        lines.get(
+        let version = lines.get(
             "version",
-            |value| (value == "1").then_some(()),
-            "this program reads version 1",
+            |value| ["1", "2"].into_iter().find(|known| *known == value),
+            "this program reads versions 1 and 2",
         )?;
         lines.get(
             "counter",
@@ -153,9 +153,12 @@ impl FromStr for SavedCalibration {
             cpu_model: lines.get("cpu_model", name, "not in quotes")?,
         };
         let three = "not three whole numbers in brackets, the last no smaller than the first";
-        let start = lines.get("start", bracket, three)?;
-        let end = lines.get("end", bracket, three)?;
-        let calibration = Calibration::between(start, end)?;
+        let mut start = lines.get("start", bracket, three)?;
+        let mut end = lines.get("end", bracket, three)?;
+        if version == "1" {
+            [start, end] = exact_and_uncertain(start, end);
+        }
+        let calibration = Calibration::between_brackets(start, end)?;
         Ok(Self {
             calibration,
             reference,
@@ -222,6 +225,25 @@ impl<'a> KeyValueLines<'a> {
     }
 }
 
+/// Returns brackets with the same middles, whose widths differ by the sum of the widths. The instants of version 1 can be
+/// anywhere in their brackets, and the uncertainty follows from the difference.
+fn exact_and_uncertain(start: Bracket, end: Bracket) -> [Bracket; 2] {
+    let widths = start.width().saturating_add(end.width());
+    let middle = start.middle();
+    let exact = Bracket {
+        before: middle,
+        after: middle,
+        ..start
+    };
+    let before = Ticks(end.middle().0.saturating_sub(widths / 2));
+    let uncertain = Bracket {
+        before,
+        after: before.saturating_add(widths),
+        ..end
+    };
+    [exact, uncertain]
+}
+
 fn quoted(value: &str) -> Option<&str> {
     value.strip_prefix('"')?.strip_suffix('"')
 }
@@ -253,7 +275,7 @@ mod tests {
             after: Ticks(after),
         };
         SavedCalibration {
-            calibration: Calibration::between(
+            calibration: Calibration::between_brackets(
                 bracket(1_000, 500, 1_100),
                 bracket(26_001_000, 10_000_500, 26_001_080),
             )
@@ -276,6 +298,16 @@ mod tests {
             sample().to_string().parse::<SavedCalibration>().unwrap(),
             sample()
         );
+    }
+
+    /// The uncertainty of version 1 was half of the widths.
+    #[test]
+    fn a_calibration_of_version_1_keeps_its_rate_and_its_uncertainty() {
+        let text = sample().to_string().replace("version = 2", "version = 1");
+        let loaded = text.parse::<SavedCalibration>().unwrap().calibration;
+        assert_eq!(loaded.rate(), sample().calibration.rate());
+        let half = (100.0 + 80.0) / 2.0 / 26e6;
+        assert!(loaded.uncertainty() > half, "{}", loaded.uncertainty());
     }
 
     #[test]
@@ -316,8 +348,8 @@ mod tests {
             "line 8: not of the form \"key = value\""
         );
         assert_eq!(
-            error(&text.replace("version = 1", "version = 2")),
-            "line 2: this program reads version 1"
+            error(&text.replace("version = 2", "version = 3")),
+            "line 2: this program reads versions 1 and 2"
         );
         assert_eq!(
             error(&text.replace("\"tsc\"", "tsc")),

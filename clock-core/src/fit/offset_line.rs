@@ -52,13 +52,9 @@ impl<C: Domain> OffsetFit<C> {
         self.push_with_weight(sample, 1.0);
     }
 
-    /// Adds a sample weighted by one over the square of its half width. A sample without a half width is treated as if it
-    /// were one second, so it has almost no influence next to samples that have one.
+    /// Adds a sample weighted by its [`certainty`](OffsetSample::certainty).
     pub fn push_by_certainty(&mut self, sample: OffsetSample<C>) {
-        let width = sample.half_width.unwrap_or(Duration::from_secs(1));
-        // The resolution of an offset is a nanosecond.
-        let width = (width.as_nanos() as f64).max(1.0);
-        self.push_with_weight(sample, 1.0 / (width * width));
+        self.push_with_weight(sample, sample.certainty());
     }
 
     fn push_with_weight(&mut self, sample: OffsetSample<C>, weight: f64) {
@@ -185,6 +181,12 @@ impl<C: Domain> OffsetLine<C> {
     /// The standard error of the drift.
     pub fn drift_error(&self) -> Option<f64> {
         self.fitted.slope_error()
+    }
+
+    /// The largest error of the drift if the errors of the samples have at most this (weighted) root mean square;
+    /// infinite for a single sample.
+    pub fn drift_bound(&self, error: f64) -> f64 {
+        error * libm::sqrt(self.fitted.points() as f64) / self.fitted.spread()
     }
 
     /// The standard error of the offset at a time of the client.

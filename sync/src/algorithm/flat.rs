@@ -2,8 +2,9 @@
 
 use downbeat_clock_core::Clock;
 
-use super::local_clock::{LocalClock, RankResult};
+use super::local_clock::{Attempt, LocalClock, RankResult};
 use super::{ClockPropSync, Hca, Hca2, Hca3, Hca3Offset, Jk, NbcBench, Skampi};
+use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError};
 
 /// Algorithm for all ranks of a communicator.
@@ -39,7 +40,7 @@ impl FlatAlgorithm {
         comm: &M,
     ) -> Result<RankResult, CommError> {
         match self {
-            Self::None => Ok(Ok(me.own())),
+            Self::None => Ok(Ok(unsynchronized(me))),
             Self::Skampi(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
             Self::NbcBench(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
             Self::Jk(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
@@ -49,5 +50,17 @@ impl FlatAlgorithm {
             Self::Hca3Offset(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
             Self::Prop(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
         }
+    }
+}
+
+/// Takes the local clock for global, whatever it shows.
+fn unsynchronized<K: Clock>(me: &LocalClock<'_, K>) -> Attempt {
+    let own = me.own();
+    Attempt {
+        quality: Quality {
+            explained: ExplainedError::ANY,
+            ..own.quality
+        },
+        ..own
     }
 }

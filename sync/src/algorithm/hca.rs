@@ -1,11 +1,12 @@
 //! HCA: HCA2, followed by another offset of every rank to rank 0.
 
-use downbeat_clock_core::{Clock, ClockModel, Global, Local, OffsetSample, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, OffsetSample, Timestamp};
 
 use super::hca2::Hca2;
 use super::local_clock::{LocalClock, RankResult};
-use crate::line::{LearnedModel, LineFit, Quality};
+use crate::line::{LearnedModel, LineFit};
 use crate::pair::answer;
+use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError, OffsetClient, SyncError};
 
 /// HCA2, whose composed lines are then shifted to an offset that each rank measures directly to
@@ -32,18 +33,21 @@ impl Hca {
         }
         let sample = self.measure(me, comm).await?;
         let root_quality: Quality = comm.recv(0).await?;
+        let sample = sample.map_err(|why| why.against(root_quality.rank));
         Ok(to_root.and_then(|LearnedModel { model, quality }| {
             let sample = sample?;
-            // The offset was measured directly to rank 0: its bound does not include the hops of
-            // the tree.
+            // The offset was measured directly to rank 0: its error does not include the hops of the tree.
+            let explained = ExplainedError {
+                offset: sample.half_width.unwrap_or(Duration::MAX),
+                ..quality.explained
+            };
             let quality = Quality {
-                half_width: sample.half_width,
+                explained,
                 ..quality
-            }
-            .combine(root_quality);
+            };
             me.learned(LearnedModel {
                 model: shift_to(&model, sample)?,
-                quality,
+                quality: quality.combine(root_quality),
             })
         }))
     }

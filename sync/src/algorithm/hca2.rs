@@ -1,10 +1,11 @@
 //! HCA2: up a tree, each rank learns from its parent; the root composes the lines and sends every
 //! rank its own.
 
-use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Duration, Local, PairRole};
+use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Local, PairRole};
 
 use super::local_clock::{LocalClock, RankResult};
-use crate::line::{LearnedModel, LineFit, Quality};
+use crate::line::{LearnedModel, LineFit};
+use crate::quality::Quality;
 use crate::{Comm, CommError, SyncError};
 
 /// In every round, half of the remaining ranks learn a line from the other half. Lines are composed
@@ -21,11 +22,7 @@ type PathToRoot = LearnedModel<Local, Local>;
 /// Path of a root to itself.
 const EMPTY_PATH: PathToRoot = LearnedModel {
     model: ClockModel::IDENTITY,
-    quality: Quality {
-        residual_deviation: None,
-        half_width: Some(Duration::ZERO),
-        left_out: 0,
-    },
+    quality: Quality::PERFECT,
 };
 
 impl Hca2 {
@@ -53,7 +50,10 @@ impl Hca2 {
         let quality = if comm.rank() == 0 {
             me.quality
         } else {
-            Quality::default()
+            Quality {
+                rank: me.quality.rank,
+                ..Quality::PERFECT
+            }
         };
         let mut failure = None;
         let subtree = self.gather(me, quality, comm, &mut failure).await?;

@@ -3,7 +3,7 @@
 
 use downbeat_clock_core::{BinomialTree, Clock, PairRole};
 
-use super::local_clock::{LocalClock, RankResult, Synchronized};
+use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::line::LineFit;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
@@ -32,7 +32,7 @@ impl Hca3 {
                 PairRole::ReferenceOf(client) => {
                     // A rank that failed answers with its own time, so that the client does not
                     // wait forever.
-                    let Synchronized { model, quality } = mine.unwrap_or(me.own());
+                    let Attempt { model, quality } = mine.unwrap_or(me.own());
                     self.line
                         .teach(me.clock, &model, &quality, comm, client)
                         .await?;

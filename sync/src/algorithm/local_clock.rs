@@ -1,9 +1,13 @@
 //! State of one rank before and after a synchronization.
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, Timestamp,
+};
 
 use crate::SyncError;
-use crate::line::{LearnedModel, Quality};
+use crate::line::LearnedModel;
+use crate::quality::{MAX_DRIFT, Quality};
+use crate::session::resolution;
 
 /// A rank's clock before a synchronization: the counter that it reads, and the time that it shows.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +18,8 @@ pub struct LocalClock<'a, K> {
     pub(super) quality: Quality,
     pub(super) source: u64,
     pub(super) placement: RankPlacement,
+    pub(super) max_drift: f64,
+    pub(super) resolution: Duration,
 }
 
 /// The node and the socket of a rank.
@@ -30,8 +36,23 @@ pub struct RankPlacement {
 pub struct Synchronized {
     /// Model from this rank's counter to global time; models of several levels are composed into this one.
     pub model: ClockModel<Counter, Global>,
-    /// Known error of the model.
+    /// Figures about the fits.
     pub quality: Quality,
+    /// Largest difference of this rank's global clock from that of rank 0, at the end of the synchronization and later.
+    /// It follows from the closing exchange and the declared [drift](LocalClock::max_drift), and holds unless a clock steps
+    /// after that exchange.
+    pub bound: ErrorBound<Global>,
+    /// Cost of the closing exchange.
+    pub closing: ClosingCost,
+}
+
+/// Cost of the exchange at the end of a synchronization that checks all clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClosingCost {
+    /// Number of messages of all ranks.
+    pub messages: u64,
+    /// Duration, by the clock of this rank.
+    pub took: Duration,
 }
 
 impl<'a, K: Clock> LocalClock<'a, K> {
@@ -43,6 +64,8 @@ impl<'a, K: Clock> LocalClock<'a, K> {
             quality: Quality::default(),
             source: 0,
             placement: RankPlacement::default(),
+            max_drift: MAX_DRIFT,
+            resolution: resolution(&base),
         }
     }
 
@@ -61,6 +84,19 @@ impl<'a, K: Clock> LocalClock<'a, K> {
         Self { placement, ..self }
     }
 
+    /// Declares the largest drift of this local clock from that of rank 0, by which the error bound grows with its age:
+    /// `1e-6` is one part per million. The default is a thousandth, which holds for every quartz.
+    #[must_use]
+    pub fn max_drift(self, max_drift: f64) -> Self {
+        Self { max_drift, ..self }
+    }
+
+    /// Declares by how much a reading of the clock can be late. The default is one tick.
+    #[must_use]
+    pub fn resolution(self, resolution: Duration) -> Self {
+        Self { resolution, ..self }
+    }
+
     /// Returns the counter that the rank reads.
     pub fn clock(&self) -> &'a K {
         self.clock
@@ -77,8 +113,8 @@ impl<'a, K: Clock> LocalClock<'a, K> {
     }
 
     /// Takes this rank's own time for global time: on rank 0, and in place of a model that could not be learned.
-    pub(super) fn own(&self) -> Synchronized {
-        Synchronized {
+    pub(super) fn own(&self) -> Attempt {
+        Attempt {
             model: self.base.renamed(),
             quality: self.quality,
         }
@@ -86,12 +122,22 @@ impl<'a, K: Clock> LocalClock<'a, K> {
 
     /// Global time by a model that was learned from a reference.
     pub(super) fn learned(&self, learned: LearnedModel<Local, Global>) -> RankResult {
-        Ok(Synchronized {
+        Ok(Attempt {
             model: self.base.then(&learned.model)?,
-            quality: learned.quality,
+            quality: Quality {
+                rank: self.quality.rank,
+                ..learned.quality
+            },
         })
     }
 }
 
+/// Global clock that an algorithm gives a rank, before the closing exchange.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) model: ClockModel<Counter, Global>,
+    pub(super) quality: Quality,
+}
+
 /// Result of an algorithm on this rank. Also a rank that failed has exchanged all its messages before it returns this.
-pub(super) type RankResult = Result<Synchronized, SyncError>;
+pub(super) type RankResult = Result<Attempt, SyncError>;

@@ -5,10 +5,10 @@ use core::num::NonZeroU32;
 
 use downbeat_clock_core::{Clock, Duration, Global};
 
-use super::local_clock::{LocalClock, RankResult, Synchronized};
+use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::collective::broadcast;
-use crate::line::Quality;
 use crate::pair::answer;
+use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError};
 
 /// Rank 0 sends its model of the counter to all others, which adopt it if they read the same
@@ -40,6 +40,7 @@ impl ClockPropSync {
         }
         let (mut client, _) = OffsetClient::<Global, Global>::new_or_single(CHECK, 0);
         let sample = client.attempt(me.clock, &model, comm).await?;
+        let sample = sample.map_err(|why| why.against(root_quality.rank));
         Ok(sample.and_then(|sample| {
             // Adds a nanosecond for the rounding of timestamps.
             let certain = sample.half_width.unwrap_or(Duration::ZERO) + Duration::from_nanos(1);
@@ -50,10 +51,14 @@ impl ClockPropSync {
                 });
             }
             let quality = Quality {
-                half_width: sample.half_width,
+                explained: ExplainedError {
+                    offset: certain,
+                    drift: 0.0,
+                },
+                rank: me.quality.rank,
                 ..Quality::default()
             };
-            Ok(Synchronized {
+            Ok(Attempt {
                 model,
                 quality: quality.combine(root_quality),
             })

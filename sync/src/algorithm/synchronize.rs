@@ -2,10 +2,13 @@
 
 use core::hash::{Hash, Hasher};
 
-use downbeat_clock_core::Clock;
+use downbeat_clock_core::{Clock, ErrorBound};
 
-use super::{FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
+use super::closing::{close, messages};
+use super::local_clock::Attempt;
+use super::{ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
 use crate::collective::{all_equal, lowest_rank_where};
+use crate::quality::Quality;
 use crate::{Comm, SyncError, block_on_ready};
 
 /// Algorithm that synchronizes the clocks of all ranks.
@@ -32,11 +35,12 @@ pub enum Algorithm {
 impl Algorithm {
     /// Synchronizes the clocks of all ranks, which all call this with the same algorithm.
     ///
-    /// Either all ranks succeed or all fail; none is left waiting.
+    /// Either all ranks succeed or all fail; none is left waiting. In the end all clocks are compared once more, by a closing
+    /// exchange, from which their error bounds follow.
     ///
     /// # Errors
-    /// If the ranks call it with different algorithms, if a clock cannot be fitted, or if a rank is
-    /// gone.
+    /// If the ranks call it with different algorithms, if a clock cannot be fitted or stepped, or if a
+    /// rank is gone.
     pub async fn synchronize<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
@@ -46,14 +50,37 @@ impl Algorithm {
         if !Box::pin(all_equal(comm, self.fingerprint())).await? {
             return Err(SyncError::DifferentAlgorithms);
         }
-        let attempt = match self {
-            Self::FlatAlgorithm(algorithm) => algorithm.attempt(me, comm).await?,
-            Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(me, comm)).await?,
+        let began = me.now();
+        let named = LocalClock {
+            quality: Quality {
+                rank: comm.rank(),
+                ..me.quality
+            },
+            ..*me
         };
-        match Box::pin(lowest_rank_where(comm, attempt.is_err())).await? {
-            Some(rank) => attempt.and(Err(SyncError::OtherRank(rank))),
-            None => attempt,
-        }
+        let attempt = match self {
+            Self::FlatAlgorithm(algorithm) => algorithm.attempt(&named, comm).await?,
+            Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(&named, comm)).await?,
+        };
+        let attempt = Box::pin(agree(comm, attempt)).await?;
+        let learned = me.now();
+        let closed = Box::pin(close(me, &attempt, began, comm)).await?;
+        let bound = Box::pin(agree(comm, closed)).await?;
+        let Attempt { model, quality } = attempt;
+        let ended = model.apply(me.clock.ticks());
+        Ok(Synchronized {
+            model,
+            quality,
+            bound: ErrorBound {
+                at: ended,
+                half_width: bound.at_time(ended),
+                ..bound
+            },
+            closing: ClosingCost {
+                messages: messages(comm.size()),
+                took: me.now() - learned,
+            },
+        })
     }
 
     /// Same as [`synchronize`](Self::synchronize), for a communicator that does not suspend.
@@ -77,5 +104,13 @@ impl Algorithm {
         let mut hasher = core::hash::SipHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
+    }
+}
+
+/// Returns the value on every rank, or a failure on every rank.
+async fn agree<T, M: Comm>(comm: &M, result: Result<T, SyncError>) -> Result<T, SyncError> {
+    match lowest_rank_where(comm, result.is_err()).await? {
+        Some(rank) => result.and(Err(SyncError::OtherRank(rank))),
+        None => result,
     }
 }

@@ -351,6 +351,8 @@ mod tests {
     use super::*;
     use clap::Parser;
     use downbeat_clock_core::Ticks;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::{AtomicI64, AtomicU64};
     use std::time::Instant;
 
     #[derive(Parser)]
@@ -359,19 +361,20 @@ mod tests {
         options: ThreadBenchOptions,
     }
 
-    /// Counts nanoseconds, or stands still.
+    /// Counts nanoseconds, and stands still after a number of readings.
     struct StoppableClock {
         began: Instant,
-        stopped: bool,
+        remaining: AtomicI64,
+        last: AtomicU64,
     }
 
     impl Clock for StoppableClock {
         fn ticks(&self) -> Ticks {
-            Ticks(if self.stopped {
-                0
-            } else {
-                self.began.elapsed().as_nanos() as u64
-            })
+            if self.remaining.fetch_sub(1, Relaxed) > 0 {
+                let now = self.began.elapsed().as_nanos() as u64;
+                self.last.store(now, Relaxed);
+            }
+            Ticks(self.last.load(Relaxed))
         }
     }
 
@@ -402,8 +405,12 @@ mod tests {
             tsc_unavailable: None,
         };
         let began = Instant::now();
-        // Rank 1 waits for its first start forever.
-        let clocks = [false, true, false].map(|stopped| StoppableClock { began, stopped });
+        // Rank 1 is synchronized, and then waits for a start forever.
+        let clocks = [i64::MAX, 100, i64::MAX].map(|readings| StoppableClock {
+            began,
+            remaining: AtomicI64::new(readings),
+            last: AtomicU64::new(0),
+        });
         match session.with_clocks(&clocks, base, |_| 0, &read) {
             Err(Failure::Run(why)) => {
                 assert!(

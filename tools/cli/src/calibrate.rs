@@ -9,7 +9,7 @@ use downbeat_common::cli::positive;
 use downbeat_common::output::{self, Table};
 use downbeat_common::{Failure, ProgressBar};
 use downbeat_timers::{
-    Bracket, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
+    BracketSeries, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
     SystemClock, SystemClockId, TscClock, TscFacts, pin_to,
 };
 use serde::Serialize;
@@ -105,8 +105,8 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     let machine = Machine::this()
         .map_err(|why| Failure::run(format!("cannot identify this machine: {why}")))?;
 
-    let runs = calibrate(&tsc, &reference, options).map_err(Failure::run)?;
-    let (calibration, report) = summarize(&runs, &reference, &machine).map_err(Failure::run)?;
+    let (calibration, repeats) = calibrate(&tsc, &reference, options).map_err(Failure::run)?;
+    let report = summarize(&calibration, repeats, &reference, &machine);
     if let Some(path) = &options.save {
         let saved = SavedCalibration {
             calibration,
@@ -124,53 +124,44 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     }
 }
 
-/// Measures the brackets of all repeats.
+/// Measures all repeats, and the rate from the start of the first to the end of the last.
 fn calibrate(
     tsc: &TscClock,
     reference: &SystemClock,
     options: &CalibrateOptions,
-) -> Result<Vec<Vec<Bracket>>, CalibrationError> {
+) -> Result<(Calibration, Vec<CalibrationRepeat>), CalibrationError> {
     let progress = ProgressBar::new(options.duration.as_secs_f64() * f64::from(options.repeat));
     let nanos = options.duration.as_nanos();
-    let bracket = || Bracket::measure(tsc, reference).ok_or(CalibrationError::NoBracket);
-    (0..options.repeat)
-        .map(|_| {
-            let mut brackets = vec![bracket()?];
-            for part in 0..PARTS {
-                // The first parts are one nanosecond longer if the duration is not a multiple.
-                progress.sleep(Duration::from_nanos(
-                    nanos / PARTS + i64::from(part < nanos % PARTS),
-                ));
-                brackets.push(bracket()?);
-            }
-            Ok(brackets)
-        })
-        .collect()
+    let series = || BracketSeries::take(tsc, reference);
+    let (mut repeats, mut ends) = (Vec::new(), None);
+    for _ in 0..options.repeat {
+        let mut run = vec![series()];
+        for part in 0..PARTS {
+            // The first parts are one nanosecond longer if the duration is not a multiple.
+            progress.sleep(Duration::from_nanos(
+                nanos / PARTS + i64::from(part < nanos % PARTS),
+            ));
+            run.push(series());
+        }
+        repeats.push(assess(&run)?);
+        let first = ends.map_or_else(|| run.first().cloned(), |(first, _)| Some(first));
+        ends = first.zip(run.pop());
+    }
+    let (first, last) = ends.ok_or(CalibrationError::NoBracket)?;
+    Ok((Calibration::between(&first, &last)?, repeats))
 }
 
 fn summarize(
-    runs: &[Vec<Bracket>],
+    whole: &Calibration,
+    repeats: Vec<CalibrationRepeat>,
     reference: &SystemClock,
     machine: &Machine,
-) -> Result<(Calibration, CalibrateReport), CalibrationError> {
-    let repeats = runs
-        .iter()
-        .map(|brackets| assess(brackets))
-        .collect::<Result<Vec<_>, _>>()?;
-    let first = runs
-        .first()
-        .and_then(|run| run.first())
-        .ok_or(CalibrationError::NoBracket)?;
-    let last = runs
-        .last()
-        .and_then(|run| run.last())
-        .ok_or(CalibrationError::NoBracket)?;
-    let whole = Calibration::between(*first, *last)?;
+) -> CalibrateReport {
     let frequencies = repeats.iter().map(|repeat| repeat.frequency_hz);
     let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| {
         (least.min(hz), most.max(hz))
     });
-    let report = CalibrateReport {
+    CalibrateReport {
         schema: "downbeat.calibration",
         version: 1,
         counter: "tsc",
@@ -186,28 +177,28 @@ fn summarize(
         doubts: TscFacts::gather()
             .map(|facts| facts.doubts().map(|d| d.to_string()).collect())
             .unwrap_or_default(),
-    };
-    Ok((whole, report))
+    }
 }
 
-/// Evaluates the brackets of one calibration.
-fn assess(brackets: &[Bracket]) -> Result<CalibrationRepeat, CalibrationError> {
-    let (start, end) = (brackets[0], brackets[brackets.len() - 1]);
+/// Evaluates the series of brackets of one calibration.
+fn assess(run: &[BracketSeries]) -> Result<CalibrationRepeat, CalibrationError> {
+    let (start, middle, end) = (&run[0], &run[run.len() / 2], &run[run.len() - 1]);
     let whole = Calibration::between(start, end)?;
-    let departure = |bracket: &Bracket| {
-        let ticks = bracket.middle().signed_since(start.middle()) as f64;
-        let nanos = bracket.reference.signed_since(start.reference) as f64;
-        (nanos - ticks * whole.rate().nanos_per_tick()).abs()
-    };
-    let middle = brackets[brackets.len() / 2];
     let (early, late) = (
         Calibration::between(start, middle)?,
         Calibration::between(middle, end)?,
     );
+    let mut largest_departure_ns: f64 = 0.0;
+    for series in &run[1..] {
+        let part = Calibration::between(start, series)?;
+        let excess = part.rate().drift_from(whole.rate());
+        let departure = excess * part.duration().as_nanos() as f64;
+        largest_departure_ns = largest_departure_ns.max(departure.abs());
+    }
     Ok(CalibrationRepeat {
         frequency_hz: whole.rate().hz(),
         uncertainty_ppm: whole.uncertainty() * 1e6,
-        largest_departure_ns: brackets.iter().map(departure).fold(0.0, f64::max),
+        largest_departure_ns,
         // A shorter tick is a faster counter.
         change_between_halves_ppm: early.rate().drift_from(late.rate()) * 1e6,
         change_uncertainty_ppm: (early.uncertainty() + late.uncertainty()) * 1e6,
@@ -283,32 +274,36 @@ fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_timers::Ticks;
+    use downbeat_timers::{Clock, Ticks};
 
-    fn bracket(ticks: u64, nanos: u64) -> Bracket {
-        Bracket {
-            before: Ticks(ticks - 10),
-            reference: Ticks(nanos),
-            after: Ticks(ticks + 10),
+    /// Clock that stands still, and whose reading takes 20 ticks.
+    struct Still(u64);
+
+    impl Clock for Still {
+        fn ticks(&self) -> Ticks {
+            Ticks(self.0)
+        }
+        fn open(&self) -> Ticks {
+            Ticks(self.0 - 10)
+        }
+        fn close(&self) -> Ticks {
+            Ticks(self.0 + 10)
         }
     }
 
     #[test]
     fn a_counter_that_speeds_up_differs_between_halves() {
         // 2 ticks per ns, then 0.1 % more.
-        let brackets = [
-            bracket(1_000, 0),
-            bracket(2_001_000, 1_000_000),
-            bracket(4_003_000, 2_000_000),
-        ];
-        let found = assess(&brackets).unwrap();
+        let run = [(1_000, 0), (2_001_000, 1_000_000), (4_003_000, 2_000_000)]
+            .map(|(ticks, nanos)| BracketSeries::take(&Still(ticks), &Still(nanos)));
+        let found = assess(&run).unwrap();
         assert!((found.frequency_hz - 2.001e9).abs() < 1e3, "{found:?}");
         assert!(
-            (found.change_between_halves_ppm - 1_000.0).abs() < 0.01,
+            (found.change_between_halves_ppm - 1_000.0).abs() < 1.0,
             "{found:?}"
         );
         assert!(
-            (found.largest_departure_ns - 499.75).abs() < 0.1,
+            (found.largest_departure_ns - 499.75).abs() < 0.5,
             "{found:?}"
         );
         assert!(

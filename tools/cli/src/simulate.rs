@@ -8,7 +8,8 @@ use downbeat_clock_core::Timestamp;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
 use downbeat_common::records::{
-    self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport, all_or_first_failure,
+    self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport, TrueErrors,
+    all_or_first_failure,
 };
 use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
@@ -96,9 +97,12 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         count(options.trial.repeat as usize, "run"),
     );
     let (name, table, check_by) = (&cluster.name, records::table(&runs), options.trial.check_by);
+    let checks = runs.iter().flat_map(|run| &run.checks);
+    let beyond: usize = checks.filter_map(|check| check.beyond_bound).sum();
     output::print(&format!(
         "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n{table}\n\
          Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
+         True errors beyond the stated bound of their clock: {beyond}.\n\
          {messages} messages simulated in {:.1} s.\n",
         options.trial.seed,
         began.elapsed().as_secs_f64()
@@ -137,26 +141,33 @@ fn simulate_once(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord
             }
         };
         let tried = trial.run(&me, comm, pause, async |_| Ok(())).await?;
-        let model = tried.synchronized.model;
+        let synchronized = tried.synchronized;
         let of_first = (comm.rank() == 0).then_some((tried, check_times));
         // Boxed to keep the slots of ranks that have no result yet small: there may be a million.
-        Ok::<_, SyncError>(Box::new((model, clock, of_first)))
+        Ok::<_, SyncError>(Box::new((synchronized, clock, of_first)))
     });
     let simulated = simulated.map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
     let of_first = ranks.first().and_then(|rank| rank.2.as_ref());
     let (tried, check_times) = of_first.ok_or_else(|| Failure::run("rank 0 has no result"))?;
-    let error_at = |at: &Timestamp<VirtualTime>| {
-        let global_time = |i: usize| ranks[i].0.apply(ranks[i].1.ticks_at(*at));
+    let errors_at = |at: &Timestamp<VirtualTime>| {
+        let global_time = |i: usize| ranks[i].0.model.apply(ranks[i].1.ticks_at(*at));
         let reference = global_time(0);
         let error = |i| LargestDeviation {
             ns: (global_time(i) - reference).as_nanos(),
             half_width_ns: None,
             rank: i as u32,
         };
-        LargestDeviation::among((0..ranks.len()).map(error))
+        let is_beyond = |i: &usize| {
+            let bound = ranks[*i].0.bound.at_time(global_time(*i));
+            (global_time(*i) - reference).abs() > bound
+        };
+        TrueErrors {
+            largest: LargestDeviation::among((0..ranks.len()).map(error)),
+            beyond_bound: Some((0..ranks.len()).filter(is_beyond).count()),
+        }
     };
-    let errors: Vec<_> = check_times.iter().map(error_at).collect();
+    let errors: Vec<_> = check_times.iter().map(errors_at).collect();
     Ok((
         RunRecord::new(trial, run, tried, &errors),
         simulated.messages,

@@ -49,6 +49,9 @@ pub(crate) struct ThreadSyncReport {
     algorithm: String,
     ranks: usize,
     pub(crate) duration_ms: f64,
+    /// Part of the duration in which the clocks were compared for their bounds.
+    closing_ms: f64,
+    closing_messages: u64,
     pub(crate) checks: Vec<SyncCheck>,
     pub(crate) clocks: Vec<RankReport>,
 }
@@ -68,7 +71,8 @@ pub(crate) struct RankReport {
     pub(crate) drift_ppm: f64,
     /// Standard deviation of the residuals of the fit, if the algorithm makes one.
     residual_deviation_ns: Option<f64>,
-    half_width_ns: Option<i64>,
+    /// Stated bound of the error at the end of the synchronization.
+    half_width_ns: i64,
     left_out: u32,
     /// True error of the global clock, for each check.
     errors_ns: Vec<i64>,
@@ -155,9 +159,9 @@ fn report<K: Clock>(
         drift_ppm: clocks[rank].skew().drift * 1e6,
         residual_deviation_ns: synchronized[rank].quality.residual_deviation,
         half_width_ns: synchronized[rank]
-            .quality
-            .half_width
-            .map(Duration::as_nanos),
+            .bound
+            .at_time(global_time(rank, ended))
+            .as_nanos(),
         left_out: synchronized[rank].quality.left_out,
         errors_ns: options
             .check
@@ -171,6 +175,8 @@ fn report<K: Clock>(
         algorithm: options.algorithm.to_string(),
         ranks: synchronized.len(),
         duration_ms: (ended - began).as_nanos() as f64 / 1e6,
+        closing_ms: synchronized[0].closing.took.as_nanos() as f64 / 1e6,
+        closing_messages: synchronized[0].closing.messages,
         checks: options.check.iter().map(check).collect(),
         clocks: all().map(rank).collect(),
     }
@@ -189,17 +195,15 @@ fn render(report: &ThreadSyncReport) -> String {
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(
         text,
-        "{} ranks, {}: {:.1} ms\n",
-        report.ranks, report.algorithm, report.duration_ms
+        "{} ranks, {}: {:.1} ms, of which the closing exchange took {:.1} ms and {} messages\n",
+        report.ranks,
+        report.algorithm,
+        report.duration_ms,
+        report.closing_ms,
+        report.closing_messages
     );
     let errors = format!("error after {}, ns", times.join(" / "));
-    let mut table = Table::new([
-        "rank",
-        "was ahead by",
-        "drift, ppm",
-        "half width, ns",
-        &errors,
-    ]);
+    let mut table = Table::new(["rank", "was ahead by", "drift, ppm", "bound, ns", &errors]);
     for rank in report.clocks.iter().take(SHOWN) {
         let errors: Vec<String> = rank
             .errors_ns
@@ -210,8 +214,7 @@ fn render(report: &ThreadSyncReport) -> String {
             rank.rank.to_string(),
             Duration::from_nanos(rank.offset_ns).to_string(),
             format!("{:+.3}", rank.drift_ppm),
-            rank.half_width_ns
-                .map_or("not known".to_owned(), |width| width.to_string()),
+            rank.half_width_ns.to_string(),
             errors.join(" / "),
         ]);
     }

@@ -347,9 +347,15 @@ fn a_simulation_as_json_holds_every_run_and_only_depends_on_its_seed() {
     let runs = report["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 4);
     for run in runs {
-        assert!(run["duration_s"].as_f64().unwrap() > 0.0, "{run}");
+        assert!(
+            run["duration_s"].as_f64() > run["closing_s"].as_f64(),
+            "{run}"
+        );
+        // Of 39 ranks: ten exchanges, and four more messages.
+        assert_eq!(run["closing_messages"], 39 * 24, "{run}");
         for check in run["checks"].as_array().unwrap() {
             assert_eq!(check["looked_at"], 39, "{check}");
+            assert_eq!(check["beyond_bound"], 0, "{check}");
             // The clocks differed by some hundred milliseconds.
             for largest in [&check["largest_offset"], &check["largest_error"]] {
                 assert!(

@@ -50,12 +50,16 @@ pub struct RunRecord {
     pub duration_s: f64,
     /// Largest deviation of the offsets of any rank from its line.
     pub residual_deviation_ns: Option<f64>,
-    /// Largest error of the offsets on the path of any rank to rank 0.
-    pub half_width_ns: Option<i64>,
+    /// Stated bound of the error of every rank's clock at the end of the synchronization.
+    pub half_width_ns: i64,
     /// Number of offsets that all ranks together left out.
     pub left_out: u32,
     /// Checks after each wait.
     pub checks: Vec<CheckRecord>,
+    /// Number of messages of the closing exchange.
+    pub closing_messages: u64,
+    /// Duration of the closing exchange, which is part of that of the synchronization.
+    pub closing_s: f64,
 }
 
 /// Check after one wait.
@@ -71,6 +75,17 @@ pub struct CheckRecord {
     pub largest_offset: Option<LargestDeviation>,
     /// Largest true error of any global clock, if it is known.
     pub largest_error: Option<LargestDeviation>,
+    /// Number of clocks whose true error exceeds their stated bound, if it is known.
+    pub beyond_bound: Option<usize>,
+}
+
+/// True errors of all clocks after one wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrueErrors {
+    /// Largest one.
+    pub largest: Option<LargestDeviation>,
+    /// Number of those that exceed the stated bound, if it was determined.
+    pub beyond_bound: Option<usize>,
 }
 
 /// The offset or error furthest from zero.
@@ -94,12 +109,8 @@ impl LargestDeviation {
 
 impl RunRecord {
     /// Creates the record of a trial on rank 0; `errors` are the true ones after each wait.
-    pub fn new(
-        trial: &Trial,
-        run: u32,
-        result: &TrialResult,
-        errors: &[Option<LargestDeviation>],
-    ) -> Self {
+    pub fn new(trial: &Trial, run: u32, result: &TrialResult, errors: &[TrueErrors]) -> Self {
+        let closing = result.synchronized.closing;
         let check = |i: usize, after: &Duration| {
             let offsets: &[RankOffset] = result.offsets.get(i).map_or(&[], Vec::as_slice);
             let samples = offsets
@@ -119,7 +130,8 @@ impl RunRecord {
                         rank,
                     }
                 })),
-                largest_error: errors.get(i).copied().flatten(),
+                largest_error: errors.get(i).and_then(|errors| errors.largest),
+                beyond_bound: errors.get(i).and_then(|errors| errors.beyond_bound),
             }
         };
         Self {
@@ -127,7 +139,7 @@ impl RunRecord {
             run,
             duration_s: result.took.as_secs_f64(),
             residual_deviation_ns: result.worst.residual_deviation,
-            half_width_ns: result.worst.half_width.map(Duration::as_nanos),
+            half_width_ns: result.bound.as_nanos(),
             left_out: result.worst.left_out,
             checks: trial
                 .waits
@@ -135,6 +147,8 @@ impl RunRecord {
                 .enumerate()
                 .map(|(i, after)| check(i, after))
                 .collect(),
+            closing_messages: closing.messages,
+            closing_s: closing.took.as_secs_f64(),
         }
     }
 }
@@ -166,7 +180,8 @@ pub struct CsvFile {
 
 const COLUMNS: &str = "algorithm,run,duration_s,residual_deviation_ns,half_width_ns,left_out,after_s,looked_at,\
                        contradictory,largest_offset_ns,largest_offset_half_width_ns,largest_offset_rank,\
-                       largest_error_ns,largest_error_half_width_ns,largest_error_rank";
+                       largest_error_ns,largest_error_half_width_ns,largest_error_rank,\
+                       beyond_bound,closing_messages,closing_s";
 
 impl CsvFile {
     /// Creates a file, with the factors as comments and the names of the columns.
@@ -206,18 +221,21 @@ impl CsvFile {
             // Writing to a string cannot fail. Labels of hierarchies contain commas, hence the quotes; no label contains quotes.
             let _ = writeln!(
                 lines,
-                "\"{}\",{},{},{},{},{},{},{},{},{},{}",
+                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.algorithm,
                 record.run,
                 record.duration_s,
                 or_empty(record.residual_deviation_ns),
-                or_empty(record.half_width_ns),
+                record.half_width_ns,
                 record.left_out,
                 check.after_s,
                 check.looked_at,
                 check.contradictory,
                 largest_columns(check.largest_offset),
-                largest_columns(check.largest_error)
+                largest_columns(check.largest_error),
+                or_empty(check.beyond_bound),
+                record.closing_messages,
+                record.closing_s
             );
         }
         self.write(&lines)
@@ -272,9 +290,12 @@ pub fn table(records: &[RunRecord]) -> String {
         .flat_map(|record| &record.checks)
         .any(|check| check.largest_error.is_some());
     let (offset, error) = (heading("largest offset"), heading("largest true error"));
+    let bound = heading("bound at the end");
     let mut table = Table::new([
         "algorithm",
         "took",
+        "closing exchange",
+        &bound,
         "after",
         &offset,
         if truth { &error } else { "" },
@@ -284,7 +305,21 @@ pub fn table(records: &[RunRecord]) -> String {
             .iter()
             .filter(|record| record.algorithm == label)
             .collect();
-        let took = median(runs.iter().map(|record| record.duration_s).collect());
+        let seconds = |value: fn(&RunRecord) -> f64| {
+            let median = median(runs.iter().map(|record| value(record)).collect());
+            median.map_or_else(String::new, |seconds| time(seconds * 1e9))
+        };
+        let took = seconds(|record| record.duration_s);
+        let messages = runs.first().map_or(0, |record| record.closing_messages);
+        let closing = format!(
+            "{}, {messages} messages",
+            seconds(|record| record.closing_s)
+        );
+        let bound = spread(
+            runs.iter()
+                .map(|record| record.half_width_ns as f64)
+                .collect(),
+        );
         for i in 0..runs.first().map_or(0, |record| record.checks.len()) {
             let cell = |value: fn(&CheckRecord) -> Option<LargestDeviation>| {
                 let all: Vec<f64> = runs
@@ -293,10 +328,18 @@ pub fn table(records: &[RunRecord]) -> String {
                     .collect();
                 spread(all)
             };
-            let first = |text: String| if i == 0 { text } else { String::new() };
+            let first = |text: &str| {
+                if i == 0 {
+                    text.to_owned()
+                } else {
+                    String::new()
+                }
+            };
             table.row([
-                first(label.to_owned()),
-                first(took.map_or_else(String::new, |seconds| time(seconds * 1e9))),
+                first(label),
+                first(&took),
+                first(&closing),
+                first(&bound),
                 runs.first().map_or_else(String::new, |record| {
                     format!("{} s", record.checks[i].after_s)
                 }),
@@ -346,15 +389,18 @@ mod tests {
             contradictory: 0,
             largest_offset: Some(largest(offset * factor, 2)),
             largest_error: error.map(|ns| largest(ns * factor, 1)),
+            beyond_bound: error.map(|_| 0),
         };
         RunRecord {
             algorithm: algorithm.to_owned(),
             run,
             duration_s: 0.25,
             residual_deviation_ns: None,
-            half_width_ns: Some(40),
+            half_width_ns: 40,
             left_out: 1,
             checks: vec![check(0.0, 1), check(10.0, 1_000)],
+            closing_messages: 66,
+            closing_s: 0.002,
         }
     }
 
@@ -388,7 +434,15 @@ mod tests {
         assert_eq!(lines.len(), 5, "{shown}");
         assert_eq!(
             lines[1].iter().map(|cell| cell.trim()).collect::<Vec<_>>(),
-            ["b", "250.000 ms", "0 s", "6 ns / 20 ns", "1 ns / 1 ns"]
+            [
+                "b",
+                "250.000 ms",
+                "2.000 ms, 66 messages",
+                "40 ns / 40 ns",
+                "0 s",
+                "6 ns / 20 ns",
+                "1 ns / 1 ns"
+            ]
         );
         assert_eq!(
             lines[4].iter().map(|cell| cell.trim()).collect::<Vec<_>>(),
@@ -418,7 +472,7 @@ mod tests {
         assert_eq!(lines[..2], ["# ranks = 4", "# seed = 1"]);
         assert_eq!(
             lines[3],
-            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,"
+            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002"
         );
         // One comma of the label is in quotes.
         assert!(

@@ -1,5 +1,6 @@
 //! What programs that correct and check traces share: their options, what they find out, and how they say it.
 
+mod archive_report;
 mod correction;
 mod deviation;
 mod document;
@@ -13,13 +14,14 @@ mod tables;
 mod truth;
 mod unfinished;
 
+pub use archive_report::ArchiveReport;
 pub use correction::CorrectionOptions;
 pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalsReport};
 pub use document::{Document, PassReport, PreSyncReport, Printed};
 pub use items::{for_each_item, unwritable};
 pub use movement::{LocationReport, MovementReport};
 pub use page::{PageContents, PageOptions};
-pub use recording::{ArchiveReport, Place, Reading, Recording, RecordingSource};
+pub use recording::{Place, Reading, Recording, RecordingSource};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};

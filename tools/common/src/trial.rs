@@ -56,6 +56,8 @@ pub struct TrialResult {
     pub took: Duration,
     /// Worst quality of the clock of any rank.
     pub worst: Quality,
+    /// Largest bound of the error of any rank's clock at the end of the synchronization.
+    pub bound: Duration,
     /// Measured offsets, a list for each wait; only on rank 0.
     pub offsets: Vec<Vec<RankOffset>>,
 }
@@ -99,12 +101,20 @@ impl Trial {
         let synchronized = self.algorithm.synchronize(me, comm).await?;
         let took = me.now() - began;
         // Boxed, so that the future of a synchronization is small: there may be a million simulated ranks.
+        // Boxed, so that the future of a synchronization is small: there may be a million simulated ranks.
+        let bound = Box::pin(collective::all_reduce(
+            comm,
+            synchronized.bound.half_width,
+            Duration::max,
+        ))
+        .await?;
         let (worst, offsets) =
             Box::pin(self.check_clocks(me, comm, &synchronized, &mut pause, &mut inspect)).await?;
         Ok(TrialResult {
             synchronized,
             took,
             worst,
+            bound,
             offsets,
         })
     }
@@ -119,7 +129,7 @@ impl Trial {
         inspect: &mut impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
     ) -> Result<(Quality, Vec<Vec<RankOffset>>), SyncError> {
         let ended = me.now();
-        let worst = collective::all_reduce(comm, synchronized.quality, worse).await?;
+        let worst = collective::all_reduce(comm, synchronized.quality, Quality::combine).await?;
         let mut offsets = Vec::new();
         for wait in &self.waits {
             pause((*wait - (me.now() - ended)).max(Duration::ZERO));
@@ -136,18 +146,5 @@ impl Trial {
             inspect(synchronized).await?;
         }
         Ok((worst, offsets))
-    }
-}
-
-/// Combines qualities: the worse of each figure, and the sum of the offsets left out.
-fn worse(a: Quality, b: Quality) -> Quality {
-    Quality {
-        residual_deviation: a
-            .residual_deviation
-            .into_iter()
-            .chain(b.residual_deviation)
-            .reduce(f64::max),
-        half_width: a.half_width.zip(b.half_width).map(|(a, b)| a.max(b)),
-        left_out: a.left_out.saturating_add(b.left_out),
     }
 }

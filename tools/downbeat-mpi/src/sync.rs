@@ -3,9 +3,7 @@
 use clap::Args;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::{self, count};
-use downbeat_common::records::{
-    self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport,
-};
+use downbeat_common::records::{self, CsvFile, Factors, RunRecord, SyncRunsReport, TrueErrors};
 use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking};
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 
@@ -112,18 +110,22 @@ impl MpiSyncSession<'_> {
         progress: &ProgressBar,
     ) -> Result<Option<RunRecord>, Failure> {
         let ranks = self.ranks;
-        let mut errors: Vec<Option<LargestDeviation>> = Vec::new();
+        let mut errors: Vec<TrueErrors> = Vec::new();
         let me = base.local_clock(ranks);
         let result = trial.run(
             &me,
             ranks.all,
             |time| progress.sleep(time),
             async |synchronized| {
-                errors.push(match &self.tsc {
+                let largest = match &self.tsc {
                     Some(tsc) if self.options.truth => {
                         largest_error(ranks, tsc, &base.clock, &synchronized.model).await?
                     }
                     _ => None,
+                };
+                errors.push(TrueErrors {
+                    largest,
+                    beyond_bound: None,
                 });
                 Ok(())
             },

@@ -11,11 +11,12 @@ use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 10] = [
+const RATIOS: [(&str, &str); 11] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
+    ("downbeat-sync", "stated_bounds"),
     ("downbeat-trace", "trace"),
     ("downbeat-trace", "ranks"),
     ("downbeat-records", "records"),

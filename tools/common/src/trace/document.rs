@@ -6,9 +6,9 @@ use downbeat_clock_core::Duration;
 use downbeat_trace::{Correction, Pass};
 use serde::Serialize;
 
+use super::archive_report::ArchiveReport;
 use super::deviation::DeviationReport;
 use super::movement::MovementReport;
-use super::recording::ArchiveReport;
 use super::settings::LatencySetting;
 use super::tables::{Contents, LatencyReport, Violations, percent, violations};
 use super::truth::TruthStages;

@@ -6,16 +6,15 @@ mod copies;
 
 use std::path::{Path, PathBuf};
 
+use super::archive_report::ArchiveReport;
+use super::files;
+use crate::{Failure, agree, cores, hash_of};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, collective};
 #[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::{Archive, Origin};
 use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
 use downbeat_trace::{CorrectionError, Matching, PartBuilder, Shares, Trace, TracePart};
-use serde::Serialize;
-
-use super::files;
-use crate::{Failure, agree, cores, hash_of};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
@@ -71,15 +70,6 @@ pub struct Place<'a> {
     pub rewrite: bool,
     /// Number of threads of each rank.
     pub workers: usize,
-}
-
-/// Clock offsets and rewritten locations of a corrected archive.
-#[derive(Debug, Serialize)]
-pub struct ArchiveReport {
-    /// Total number of clock offsets of all locations.
-    pub clock_offsets: usize,
-    /// Names of the locations whose events were rewritten with other timestamps.
-    pub rewritten: Vec<String>,
 }
 
 #[cfg(not(feature = "otf2"))]
@@ -348,7 +338,12 @@ impl RecordingSource {
             }
             #[cfg(feature = "otf2")]
             SourceKind::Archive(source) => {
-                copies::write(source, part, times, to, comm).await.map(Some)
+                let writing = formats::otf2::WriteOptions {
+                    rewrite: to.rewrite,
+                    workers: to.workers,
+                };
+                let written = copies::write(source, part, times, (to.path, writing), comm).await;
+                written.map(Some)
             }
         }
     }
@@ -374,42 +369,5 @@ impl RecordingSource {
                 self.path.display()
             ))),
         }
-    }
-}
-
-impl ArchiveReport {
-    /// Creates the report from one pair for every location of the archive: its number of clock
-    /// offsets, and true if its events were rewritten.
-    #[cfg(feature = "otf2")]
-    pub fn of(archive: &Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
-        let mut report = Self {
-            clock_offsets: 0,
-            rewritten: vec![],
-        };
-        for (location, (knots, is_rewritten)) in archive.locations().iter().zip(written) {
-            report.clock_offsets += knots;
-            report
-                .rewritten
-                .extend(is_rewritten.then(|| location.name.clone()));
-        }
-        report
-    }
-
-    /// Formats the report in one line, or two if locations were rewritten.
-    pub fn text(&self) -> String {
-        let Self {
-            clock_offsets,
-            rewritten,
-        } = self;
-        let mut text = format!("Clock offsets in the archive: {clock_offsets}\n");
-        if let [first, others @ ..] = &rewritten[..] {
-            let others = if others.is_empty() {
-                String::new()
-            } else {
-                format!(" and {} more", others.len())
-            };
-            text += &format!("Locations with rewritten events: {first}{others}\n");
-        }
-        text
     }
 }

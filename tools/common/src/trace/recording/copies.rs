@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
 use downbeat_trace::{LocationId, TracePart};
 
-use super::{ArchiveReport, Place};
+use crate::trace::archive_report::ArchiveReport;
 use crate::{Failure, agree};
 
 /// Writes the corrected archive. All ranks call this, each with the timestamps of its own locations,
@@ -17,11 +18,11 @@ pub(super) async fn write<C: Comm>(
     (archive, origin): &(Archive, Origin),
     part: &TracePart,
     times: &[Vec<Timestamp<Global>>],
-    to: &Place<'_>,
+    (folder, writing): (&Path, WriteOptions),
     comm: &C,
 ) -> Result<ArchiveReport, Failure> {
     let begun = (comm.rank() == 0)
-        .then(|| archive.begin_copy(to.path))
+        .then(|| archive.begin_copy(folder))
         .transpose();
     let copy = agree(comm, begun.map_err(Failure::run)).await?;
     let name = copy
@@ -29,13 +30,9 @@ pub(super) async fn write<C: Comm>(
         .and_then(|copy| copy.part().file_name())
         .unwrap_or_default();
     let name = tell(comm, name.as_bytes()).await.map_err(Failure::run)?;
-    let place = to.path.with_file_name(OsString::from_vec(name));
+    let place = folder.with_file_name(OsString::from_vec(name));
 
     let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
-    let writing = WriteOptions {
-        rewrite: to.rewrite,
-        workers: to.workers,
-    };
     let written = archive.write_locations(part.as_ref(), origin, times, &place, writing, is_own);
     let mut written = agree(comm, written.map_err(Failure::run))
         .await?

@@ -1,0 +1,164 @@
+//! Closing exchange: every rank compares its global clock with that of its parent in a tree, after
+//! the synchronization.
+//!
+//! It changes no model. It finds what an algorithm cannot see, a clock that stepped after its last
+//! offset, and gives the error bound of any algorithm, since it depends on no fit.
+
+use downbeat_clock_core::{
+    BinomialTree, Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local,
+    OffsetInterval, PairRole, Timestamp,
+};
+
+use super::local_clock::{Attempt, LocalClock};
+use crate::pair::answer;
+use crate::session::{OffsetSession, ROUNDING, SendMode};
+use crate::{Comm, CommError, Payload, SyncError, Words};
+
+/// Exchanges of every rank with its parent: enough that one of them is quick.
+const EXCHANGES: u64 = 10;
+
+/// Messages of every rank besides two per exchange: the clock of its parent, that it is ready, and two by
+/// which the ranks agree on success.
+const OTHER_MESSAGES: u64 = 4;
+
+/// Number of messages of a closing exchange, over all ranks.
+pub(super) fn messages(ranks: u32) -> u64 {
+    u64::from(ranks.saturating_sub(1)) * (2 * EXCHANGES + OTHER_MESSAGES)
+}
+
+/// Learned clock of a rank, as its children need to know it.
+#[derive(Clone, Copy, Debug)]
+struct ClosedClock {
+    bound: ErrorBound<Global>,
+    /// Largest error of a reading.
+    resolution: Duration,
+    /// Error that the offsets explain.
+    explained: Duration,
+}
+
+/// Compares the learned clock of this rank with that of its parent, and returns its bound.
+///
+/// A rank that failed answers its children nevertheless.
+pub(super) async fn close<K: Clock, M: Comm>(
+    me: &LocalClock<'_, K>,
+    learned: &Attempt,
+    began: Timestamp<Local>,
+    comm: &M,
+) -> Result<Result<ErrorBound<Global>, SyncError>, CommError> {
+    let model = learned.model;
+    let now = || model.apply(me.clock.ticks());
+    // Global time is that of rank 0. The rate of another rank is off by as much as the model changed it, plus its drift.
+    let drift = if comm.rank() == 0 {
+        0.0
+    } else {
+        me.max_drift + model.rate().drift_from(me.base.rate()).abs()
+    };
+    let mut bound = ErrorBound {
+        at: now(),
+        half_width: Duration::ZERO,
+        drift,
+    };
+    let mut failure = None;
+    let tree = BinomialTree::new(comm.size());
+    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+        let explained = || learned.quality.explained.after(me.now() - began);
+        match role {
+            PairRole::ReferenceOf(client) => {
+                let at = now();
+                let half_width = bound.at_time(at);
+                let mine = ClosedClock {
+                    bound: ErrorBound {
+                        at,
+                        half_width,
+                        ..bound
+                    },
+                    resolution: me.resolution,
+                    explained: explained(),
+                };
+                comm.send(client, mine).await?;
+                answer(me.clock, &model, comm, client).await?;
+            }
+            PairRole::ClientOf(reference) => {
+                match compare(me, &model, drift, explained, comm, reference).await {
+                    Ok(found) => bound = found,
+                    Err(SyncError::Comm(why)) => return Err(why),
+                    Err(why) => failure = Some(why.against(reference)),
+                }
+            }
+        }
+    }
+    Ok(failure.map_or(Ok(bound), Err))
+}
+
+/// Compares the clock of this rank with that of its parent.
+///
+/// # Errors
+/// If a clock stepped: during the exchanges, or before, so that the clocks are further apart than explained.
+async fn compare<K: Clock, M: Comm>(
+    me: &LocalClock<'_, K>,
+    model: &ClockModel<Counter, Global>,
+    drift: f64,
+    explained: impl Fn() -> Duration,
+    comm: &M,
+    reference: u32,
+) -> Result<ErrorBound<Global>, SyncError> {
+    let parent: ClosedClock = comm.recv(reference).await?;
+    comm.recv::<()>(reference).await?;
+    let reading_error = me.resolution + parent.resolution + ROUNDING;
+    let mut interval =
+        OffsetInterval::<Global, Global>::new(drift + parent.bound.drift, reading_error);
+    let session = OffsetSession {
+        clock: me.clock,
+        base: model,
+        comm,
+        reference,
+    };
+    session
+        .run_exchanges(SendMode::Standard, 0..EXCHANGES, |exchange| {
+            interval.push(exchange).map(|()| false)
+        })
+        .await?;
+    let at = model.apply(me.clock.ticks());
+    let [low, high] = interval.limits_at(at)?;
+    let apart = high.max(-low);
+    let parents_bound = parent.bound.at_time(at + apart);
+    // The error of the parent has grown by no more than its bound.
+    let parents_error = parent.explained + (parents_bound - parent.bound.half_width);
+    let by = low.max(-high) - explained() - parents_error;
+    if by > Duration::ZERO {
+        return Err(SyncError::Fit(FitError::Stepped { by }));
+    }
+    Ok(ErrorBound {
+        at,
+        half_width: parents_bound + apart,
+        drift,
+    })
+}
+
+impl Payload for ClosedClock {
+    const WORDS: usize = 5;
+
+    fn put(self, words: &mut Words) {
+        words[..5].copy_from_slice(&[
+            self.bound.at.as_nanos() as u64,
+            self.bound.half_width.as_nanos() as u64,
+            self.bound.drift.to_bits(),
+            self.resolution.as_nanos() as u64,
+            self.explained.as_nanos() as u64,
+        ]);
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let [at, half_width, drift, resolution, explained, ..] = *words;
+        let span = |word| Duration::from_nanos(word as i64);
+        Some(Self {
+            bound: ErrorBound {
+                at: Timestamp::from_nanos(at as i64),
+                half_width: span(half_width),
+                drift: f64::from_bits(drift),
+            },
+            resolution: span(resolution),
+            explained: span(explained),
+        })
+    }
+}

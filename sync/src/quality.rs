@@ -1,0 +1,193 @@
+//! Figures about the fits of a synchronization.
+
+use downbeat_clock_core::Duration;
+
+use crate::{Payload, Words};
+
+/// Largest drift of two clocks from each other unless another is declared: twice the rate error of the
+/// worst quartz.
+pub(crate) const MAX_DRIFT: f64 = 1e-3;
+
+/// Figures about the lines on the path from a rank to rank 0. None of them bounds the error of its clock:
+/// [`Synchronized::bound`](crate::Synchronized::bound) does.
+///
+/// A rank that learned from a rank that itself learned combines both. The default is that of a rank whose clock is
+/// the reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quality {
+    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines.
+    pub residual_deviation: Option<f64>,
+    /// Number of offsets that were left out because their exchanges contradicted each other: on
+    /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
+    /// Summed over all lines.
+    pub left_out: u32,
+    /// Error of the model that the round trips of its offsets explain.
+    pub(crate) explained: ExplainedError,
+    /// Rank whose clock this is, among all ranks.
+    pub(crate) rank: u32,
+}
+
+/// Error of a model that a sound clock can have: the sums over all lines of what the round trips of the offsets left
+/// uncertain. A larger one, found by the closing exchange, shows that a clock stepped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ExplainedError {
+    /// Error at the time of the offsets.
+    pub(crate) offset: Duration,
+    /// Error of the rate.
+    pub(crate) drift: f64,
+}
+
+impl ExplainedError {
+    /// Error of a clock that was not synchronized.
+    pub(crate) const ANY: Self = Self {
+        offset: Duration::MAX,
+        drift: 0.0,
+    };
+
+    /// Returns the error of a model that is composed of two: the second also stretches the error of the first.
+    fn then(self, next: Self) -> Self {
+        Self {
+            offset: stretched(self.offset, 1.0 + next.drift) + next.offset,
+            drift: (1.0 + self.drift) * (1.0 + next.drift) - 1.0,
+        }
+    }
+
+    /// Returns the error after a time.
+    pub(crate) fn after(self, time: Duration) -> Duration {
+        self.offset + stretched(time, self.drift)
+    }
+}
+
+/// Returns a multiple of a time; saturates.
+fn stretched(time: Duration, by: f64) -> Duration {
+    Duration::from_nanos_f64(time.as_nanos() as f64 * by).unwrap_or(Duration::MAX)
+}
+
+impl Default for Quality {
+    fn default() -> Self {
+        Self::PERFECT
+    }
+}
+
+impl Quality {
+    /// Quality of a clock that is the reference.
+    pub(crate) const PERFECT: Self = Self {
+        residual_deviation: None,
+        left_out: 0,
+        explained: ExplainedError {
+            offset: Duration::ZERO,
+            drift: 0.0,
+        },
+        rank: 0,
+    };
+
+    /// Returns the quality of a model of this rank that is composed of two, the second of which is its reference's.
+    #[must_use]
+    pub fn combine(self, other: Self) -> Self {
+        Self {
+            residual_deviation: self
+                .residual_deviation
+                .into_iter()
+                .chain(other.residual_deviation)
+                .reduce(f64::max),
+            left_out: self.left_out.saturating_add(other.left_out),
+            explained: self.explained.then(other.explained),
+            rank: self.rank,
+        }
+    }
+}
+
+/// A missing deviation is sent as NaN.
+impl Payload for Quality {
+    const WORDS: usize = 4;
+
+    fn put(self, words: &mut Words) {
+        words[0] = self.residual_deviation.unwrap_or(f64::NAN).to_bits();
+        words[1] = u64::from(self.left_out) << 32 | u64::from(self.rank);
+        words[2] = self.explained.offset.as_nanos() as u64;
+        words[3] = self.explained.drift.to_bits();
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let [deviation, counts, offset, drift, ..] = *words;
+        Some(Self {
+            residual_deviation: Some(f64::from_bits(deviation))
+                .filter(|deviation| !deviation.is_nan()),
+            left_out: (counts >> 32) as u32,
+            explained: ExplainedError {
+                offset: Duration::from_nanos(offset as i64),
+                drift: f64::from_bits(drift),
+            },
+            rank: counts as u32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::to_words;
+
+    const FIRST: Quality = Quality {
+        residual_deviation: Some(3.0),
+        left_out: 1,
+        explained: ExplainedError {
+            offset: Duration::from_nanos(10),
+            drift: 0.5,
+        },
+        rank: 7,
+    };
+
+    #[test]
+    fn qualities_of_two_lines_are_combined() {
+        let second = Quality {
+            residual_deviation: Some(2.0),
+            left_out: 2,
+            explained: ExplainedError {
+                offset: Duration::from_nanos(5),
+                drift: 0.25,
+            },
+            rank: 3,
+        };
+        let both = FIRST.combine(second);
+        let explained = ExplainedError {
+            offset: Duration::from_nanos(18),
+            drift: 0.875,
+        };
+        assert_eq!(
+            both,
+            Quality {
+                left_out: 3,
+                explained,
+                ..FIRST
+            }
+        );
+        assert_eq!(
+            both.explained.after(Duration::from_nanos(16)).as_nanos(),
+            18 + 14
+        );
+        assert_eq!(FIRST.combine(Quality::default()), FIRST);
+        let unknown = Quality {
+            explained: ExplainedError::ANY,
+            ..second
+        };
+        assert_eq!(
+            FIRST.combine(unknown).explained.after(Duration::ZERO),
+            Duration::MAX
+        );
+    }
+
+    #[test]
+    fn missing_values_of_a_quality_are_transferred() {
+        for quality in [
+            Quality::default(),
+            FIRST,
+            Quality {
+                residual_deviation: Some(0.0),
+                ..FIRST
+            },
+        ] {
+            assert_eq!(Quality::get(&to_words(quality)), Some(quality));
+        }
+    }
+}
