@@ -5,24 +5,30 @@
 //! from other ranks. Operations on a [`TracePart`] are collective. Their results, errors included,
 //! are those of one rank with the whole trace, bit for bit.
 
+mod agreement;
 mod backward;
+mod builder;
 mod cycle;
 mod exchange;
 mod forward;
 mod latencies;
+mod mail;
 mod operations;
+mod pairing;
 mod part;
 mod shares;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod tree;
 mod verdict;
 mod words;
 
 use core::fmt;
 
+pub use builder::PartBuilder;
 pub use forward::CorrectedPart;
-pub use part::{PartBuilder, TracePart};
+pub use part::TracePart;
 pub use shares::Shares;
 
 use super::cycle::Cycle;

@@ -114,7 +114,7 @@ impl Teller for Exits<'_> {
         } else {
             exits = self.extremes(instance);
             for words in told.iter().filter_map(|words| words.first_chunk()) {
-                exits.merge(&extremes_of(part, words));
+                exits.merge(&extremes_of(&part.trace, words));
             }
         }
         for (rank, slot) in slots.iter().enumerate().rev() {

@@ -5,7 +5,7 @@ use super::super::cycle_search::{CycleSearch, event_at, wait};
 use super::super::forward::Shared;
 use super::TracePart;
 use super::exchange::heard;
-use super::part::{event_of, word_of};
+use super::words::{event_of, word_of};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 

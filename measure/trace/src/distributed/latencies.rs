@@ -10,8 +10,8 @@ use super::super::latencies::round_trips::TripSearch;
 use super::super::{EventId, Latencies, LocationId};
 use super::TracePart;
 use super::exchange::{boxes, exchange, others};
-use super::part::{event_of, word_of};
 use super::verdict::{messages, sent_elsewhere};
+use super::words::{event_of, word_of};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 

@@ -10,8 +10,8 @@ use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Messag
 use super::backward::{foreign_sends, sends_abroad};
 use super::exchange::{Boxes, boxes, exchange, gather_everywhere};
 use super::operations::{Teller, Told, go_through};
-use super::part::{event_of, word_of};
 use super::totals::{agree_on_fit, total};
+use super::words::{event_of, word_of};
 use super::{CorrectionError, TracePart};
 use downbeat_sync::{Comm, CommError};
 

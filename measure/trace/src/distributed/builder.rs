@@ -1,0 +1,249 @@
+//! Builder of a part of a trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_sync::Comm;
+
+use super::super::trace::LeftOut;
+use super::super::{
+    Action, CommunicatorId, LocationId, Matching, Place, Trace, TraceBuilder, TraceError,
+};
+use super::agreement::agree;
+use super::exchange::in_turns;
+use super::pairing::{merge_tracks, pair_abroad};
+use super::part::{Team, TracePart};
+use super::tree::TeamTree;
+use super::words::word_of;
+use super::{CorrectionError, Shares};
+
+/// Makes a [`TracePart`], like a [`TraceBuilder`] for the events of some processes. All ranks add
+/// all locations and communicators, and each rank adds the events of its own locations, with their
+/// positions in the whole trace.
+///
+/// ```
+/// use downbeat_clock_core::Timestamp;
+/// use downbeat_trace::{Action, ControlledLogicalClock, Latencies, Matching, PartBuilder, CorrectionError, Place, Shares};
+/// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
+///
+/// # fn main() -> Result<(), Box<dyn core::error::Error>> {
+/// // Two processes with one thread and one event each, for two ranks.
+/// let shares = Shares::new(2, &[(0, 1), (1, 1)]);
+/// let times = ThreadCluster::new(2).run(|comm| {
+///     let mut builder = PartBuilder::new(Matching::default(), shares.clone(), comm.rank());
+///     let sender = builder.add_location(Place { node: 0, process: 0 })?;
+///     let receiver = builder.add_location(Place { node: 1, process: 1 })?;
+///     let world = builder.add_communicator(&[sender, receiver])?;
+///     let message = [
+///         (sender, 500, Action::Send { to: receiver, communicator: world, tag: 7 }),
+///         (receiver, 300, Action::Receive { from: sender, communicator: world, tag: 7 }),
+///     ];
+///     for (position, (location, nanos, action)) in (0..).zip(message) {
+///         if builder.owns(location) {
+///             builder.push(position, location, Timestamp::from_nanos(nanos), action)?;
+///         }
+///     }
+///     block_on_ready(async {
+///         let part = builder.finish(comm).await?;
+///         let corrected = ControlledLogicalClock::new(Latencies::ZERO).forward_part(&part, comm).await?;
+///         Ok::<_, CorrectionError>(corrected.times()[comm.rank() as usize].clone())
+///     })
+/// })?;
+/// // Each rank has the times of its own location.
+/// assert_eq!(times, [Ok(vec![Timestamp::from_nanos(500)]), Ok(vec![Timestamp::from_nanos(500)])]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Cost
+/// A rank needs the memory of a trace for its own events, 20 bytes more for every message with
+/// another rank, and another 16 while messages are matched. Every collective operation of a
+/// communicator in which it has members takes about 150 bytes, regardless of the number of other
+/// members, except that scans and exscans take 32 more for each of them.
+#[derive(Debug)]
+pub struct PartBuilder {
+    builder: TraceBuilder,
+    shares: Shares,
+    rank: u32,
+}
+
+impl PartBuilder {
+    /// Returns a builder for the processes of this rank.
+    pub fn new(matching: Matching, shares: Shares, rank: u32) -> Self {
+        Self {
+            builder: TraceBuilder::new(matching),
+            shares,
+            rank,
+        }
+    }
+
+    /// Adds a location, as [`TraceBuilder::add_location`] does.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::add_location`].
+    pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
+        self.builder.add_location(place)
+    }
+
+    /// Adds another thread of a process, as [`TraceBuilder::add_thread`] does.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::add_thread`].
+    pub fn add_thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.builder.add_thread(rank)
+    }
+
+    /// Adds a communicator, as [`TraceBuilder::add_communicator`] does.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::add_communicator`].
+    pub fn add_communicator(
+        &mut self,
+        members: &[LocationId],
+    ) -> Result<CommunicatorId, TraceError> {
+        self.builder.add_communicator(members)
+    }
+
+    /// Reserves memory for further events of a location, as [`TraceBuilder::reserve`] does.
+    pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
+        if self.owns(location) {
+            self.builder.reserve(location, events, marks);
+        }
+    }
+
+    /// Returns true if the events of this location belong to this rank.
+    pub fn owns(&self, location: LocationId) -> bool {
+        let process = self.builder.definitions.processes.get(location.index());
+        process.is_some_and(|process| self.shares.owner(*process) == self.rank)
+    }
+
+    /// Adds an event of this rank; `position` is its position in the whole trace.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::push`].
+    #[inline]
+    pub fn push(
+        &mut self,
+        position: u64,
+        location: LocationId,
+        time: Timestamp<Global>,
+        action: Action,
+    ) -> Result<(), TraceError> {
+        self.builder.set_position(position);
+        self.builder.push(location, time, action)
+    }
+
+    /// Removes everything that was added.
+    pub(crate) fn clear(&mut self) {
+        self.builder = TraceBuilder::new(self.builder.definitions.matching);
+    }
+
+    /// Returns this rank's part, after all ranks have added their events.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::finish`], on all ranks; and if a rank is gone.
+    pub async fn finish<C: Comm>(self, comm: &C) -> Result<TracePart, CorrectionError> {
+        let Self {
+            builder,
+            shares,
+            rank,
+        } = self;
+        let owner = |process: u32| shares.owner(process);
+        let mut matched = builder.match_messages(1, |process| owner(process) == rank);
+        let owners: Vec<u32> = matched
+            .definitions
+            .processes
+            .iter()
+            .map(|process| owner(*process))
+            .collect();
+        let owner_of = |location: u32| owners[location as usize];
+
+        let mut abroad = BTreeMap::new();
+        for (location, index) in (0..).zip(&matched.process_indices) {
+            if matched.definitions.processes[location as usize] == location
+                && owner_of(location) == rank
+            {
+                let all = matched.channels[*index as usize].all().into_iter();
+                let others = all.filter(|(end, _)| owner_of(end.peer) != rank);
+                abroad.extend(others.map(|(end, messages)| ((location, end), messages)));
+            }
+        }
+        matched.channels.clear();
+        pair_abroad(
+            &mut matched.locations,
+            &mut matched.unmatched,
+            &abroad,
+            owner_of,
+            comm,
+        )
+        .await?;
+        drop(abroad);
+
+        let team = |members: &Vec<u32>| {
+            let owners: BTreeSet<u32> = members.iter().map(|member| owner_of(*member)).collect();
+            let kept = (0..)
+                .zip(members)
+                .filter(|(_, member)| owner_of(**member) == rank);
+            let owners: Vec<u32> = owners.into_iter().collect();
+            Team {
+                members: members.clone(),
+                kept: kept.map(|(rank, _)| rank).collect(),
+                tree: TeamTree::new(&owners, rank),
+                owners,
+            }
+        };
+        let teams: Vec<Team> = matched.definitions.teams().iter().map(team).collect();
+        merge_tracks(&mut matched.tracks, &matched.definitions, &teams, comm).await?;
+
+        let disagreement = matched.tracks.first_disagreement();
+        agree(
+            comm,
+            disagreement.map(|(position, why)| ([0, position, 0], Some(why))),
+        )
+        .await?;
+        if !matched.definitions.matching.lenient {
+            let first = matched.first_unmatched();
+            agree(
+                comm,
+                first.map(|(event, why)| ([1, word_of(event), 0], Some(why))),
+            )
+            .await?;
+            let first = matched
+                .tracks
+                .first_incomplete(&matched.definitions, &matched.locations);
+            let key = |[team, track, index]: [u32; 3]| {
+                [2, u64::from(team) << 32 | u64::from(track), index.into()]
+            };
+            agree(comm, first.map(|(of, why)| (key(of), why))).await?;
+        }
+
+        let mut left_out = LeftOut::default();
+        matched.leave_unmatched_out(&mut left_out);
+        let mut locations = matched.locations;
+        let kept = |team: u32| Some(teams[team as usize].kept.clone());
+        let assembled =
+            matched
+                .tracks
+                .assemble(&matched.definitions, kept, &mut locations, &mut left_out)?;
+        let trace = Trace {
+            locations,
+            instances: assembled.instances,
+            slots: assembled.slots,
+            left_out,
+        };
+        let names = assembled.names;
+        let mut part = TracePart {
+            trace,
+            rank,
+            owners,
+            teams,
+            names,
+            neighbours: vec![],
+            peers: vec![],
+        };
+        part.neighbours = in_turns(comm, part.find_neighbours(true));
+        part.peers = in_turns(comm, part.find_neighbours(false));
+        part.complete_ordered(comm).await?;
+        Ok(part)
+    }
+}
