@@ -48,8 +48,8 @@
 //! * [`CntvctClock`] has not been run on hardware yet.
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
-#[cfg(feature = "std")]
 mod bracket;
+#[cfg(feature = "std")]
 mod caches;
 mod calibrate;
 mod cntvct;

@@ -8,8 +8,13 @@
 //! The clocks should be synchronized first, as well as offset measurements allow, by a
 //! [`PreSynchronization`].
 //!
+//! [`correct`] does all of this: it takes a [`MeasuredTrace`] from its measured times through
+//! pre-synchronization, the logical clock and the checks to a sink of your own, and returns a
+//! [`Correction`], the report. [`formats`] reads and writes files.
+//!
 //! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a
-//! [`PartBuilder`].
+//! [`PartBuilder`]. Every function takes the communicator of the ranks then, and uses as many threads
+//! per rank as [`ControlledLogicalClock::workers`] says.
 //!
 //! # Laws
 //! For any settings and any number of threads, the corrected times obey these laws:
