@@ -8,7 +8,7 @@
 //! The clocks should be synchronized first, as well as offset measurements allow, by a
 //! [`PreSynchronization`].
 //!
-//! [`correct`] does all of this: it takes a [`MeasuredTrace`] from its measured times through
+//! [`correct()`] does all of this: it takes a [`MeasuredTrace`] from its measured times through
 //! pre-synchronization, the logical clock and the checks to a sink of your own, and returns a
 //! [`Correction`], the report. [`formats`] reads and writes files.
 //!

@@ -25,7 +25,7 @@ pub struct TracePart {
     pub(super) teams: Vec<Team>,
     /// For each collective operation in order, its name, which is the same on all ranks.
     pub(super) names: Vec<u64>,
-    /// Ranks with which a replay exchanges messages, in [turns](in_turns).
+    /// Ranks with which a replay exchanges messages, in [turns](super::exchange::in_turns).
     pub(super) neighbours: Vec<u32>,
     /// All ranks whose events depend on events here or the other way around, in turns.
     pub(super) peers: Vec<u32>,

@@ -145,7 +145,7 @@ impl StreamedTrace {
         })
     }
 
-    /// Corrects the trace, and writes it to another file, as [`correct`](crate::correct) does for one
+    /// Corrects the trace, and writes it to another file, as [`correct()`](crate::correct()) does for one
     /// in memory. Data that do not fit in memory are in temporary files in the folder of the output,
     /// which are always removed.
     ///
