@@ -111,7 +111,7 @@ pub struct SkewedClock<C> {
     clock: C,
     truth: ClockModel<Counter, Truth>,
     skew: Skew,
-    walk: DriftWalk,
+    walk: SkewWalk,
 }
 
 impl<C: Clock> SkewedClock<C> {
@@ -137,7 +137,7 @@ impl<C: Clock> SkewedClock<C> {
         }
         let walk = skew
             .wander
-            .map_or(Ok(DriftWalk::default()), |wander| DriftWalk::new(&wander))?;
+            .map_or(Ok(SkewWalk::default()), |wander| SkewWalk::new(&wander))?;
         Ok(Self {
             clock,
             truth,
@@ -221,7 +221,7 @@ impl<C: Clock> Clock for SkewedClock<C> {
 
 /// A random walk of the drift, computed in advance so that any time can be looked up.
 #[derive(Clone, Debug, Default)]
-struct DriftWalk {
+struct SkewWalk {
     interval: f64,
     steps: Vec<DriftInterval>,
 }
@@ -234,7 +234,7 @@ struct DriftInterval {
     drift: f64,
 }
 
-impl DriftWalk {
+impl SkewWalk {
     const MAX_INTERVALS: i64 = 10_000_000;
 
     fn new(wander: &SkewWander) -> Result<Self, SkewError> {
@@ -390,7 +390,7 @@ mod tests {
             assert!(jump.abs().as_nanos() <= 1, "{jump} at {change}");
         }
         // The drift after a second has the given standard deviation: 1,000 walks estimate it to 7 % (3 sigma).
-        let drifts = (0..1_000).map(|seed| DriftWalk::new(&wander(seed)).unwrap().steps[100].drift);
+        let drifts = (0..1_000).map(|seed| SkewWalk::new(&wander(seed)).unwrap().steps[100].drift);
         let deviation = (drifts.map(|drift| drift * drift).sum::<f64>() / 1_000.0).sqrt();
         assert!((deviation / 1e-6 - 1.0).abs() < 0.07, "{deviation}");
     }

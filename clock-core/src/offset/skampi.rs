@@ -34,12 +34,12 @@ use crate::{Domain, FitError, Timestamp};
 /// session.
 #[derive(Clone, Copy, Debug)]
 pub struct SkampiOffset<C: Domain, R: Domain> {
-    session: Option<OffsetInterval<C>>,
+    session: Option<SkampiInterval<C>>,
     reference: PhantomData<R>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct OffsetInterval<C: Domain> {
+struct SkampiInterval<C: Domain> {
     /// Lower limit of the offset.
     low: i128,
     /// Upper limit of the offset.
@@ -66,13 +66,13 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
         let (sent, answered, received) = exchange.wide();
         let (low, high) = (sent - answered, received - answered);
         self.session = Some(match self.session {
-            None => OffsetInterval {
+            None => SkampiInterval {
                 low,
                 high,
                 began: exchange.sent,
                 ended: exchange.received,
             },
-            Some(session) => OffsetInterval {
+            Some(session) => SkampiInterval {
                 low: session.low.max(low),
                 high: session.high.min(high),
                 ended: exchange.received,
@@ -87,7 +87,7 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
     /// # Errors
     /// If there were no exchanges, or they contradict each other.
     pub fn estimate(&self) -> Result<OffsetSample<C>, FitError> {
-        let OffsetInterval {
+        let SkampiInterval {
             low,
             high,
             began,

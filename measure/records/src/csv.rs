@@ -364,10 +364,10 @@ fn named_value(text: &str) -> Result<(&str, &str), String> {
 }
 
 /// Counts by state, and figures.
-pub(super) type Summary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
+pub(super) type CsvSummary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
 
 /// Parses counts of all states, in their order, and figures.
-pub(super) fn read_summary(text: &str) -> Result<Summary, String> {
+pub(super) fn read_summary(text: &str) -> Result<CsvSummary, String> {
     let mut parts = text.split(' ');
     let mut counts = vec![];
     for state in ObservationState::ALL {

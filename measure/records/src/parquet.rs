@@ -216,7 +216,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
 fn read_metadata(
     reader: &dyn FileReader,
     builder: &mut LaunchBuilder,
-) -> Result<Vec<(GroupKey, csv::Summary)>, String> {
+) -> Result<Vec<(GroupKey, csv::CsvSummary)>, String> {
     let all = reader
         .metadata()
         .file_metadata()

@@ -35,5 +35,5 @@ pub use matcher::{Linked, Matcher};
 pub use record::Record;
 pub use survey::Survey;
 
-pub(super) use census::Operation;
+pub(super) use census::StreamedOperation;
 pub(super) use matcher::Link;

@@ -95,7 +95,7 @@ pub(super) fn share<T: Send, R: Send>(
 #[derive(Debug)]
 pub(super) struct Post {
     /// Mailboxes of all workers.
-    boxes: Vec<Mailbox>,
+    boxes: Vec<WorkBox>,
     /// Number of idle workers.
     idle: AtomicUsize,
     /// Number of locations that run or are runnable. At zero, only other ranks can wake locations.
@@ -106,7 +106,7 @@ pub(super) struct Post {
 
 /// Work that was passed to one worker.
 #[derive(Debug, Default)]
-struct Mailbox {
+struct WorkBox {
     /// True while the worker waits for work.
     idle: AtomicBool,
     full: AtomicBool,
@@ -131,7 +131,7 @@ impl Drop for Attendance<'_> {
 impl Post {
     /// Returns a post for this number of workers, with `awake` locations to replay.
     pub(super) fn new(workers: usize, awake: usize) -> Self {
-        let boxes = (0..workers).map(|_| Mailbox::default()).collect();
+        let boxes = (0..workers).map(|_| WorkBox::default()).collect();
         let [idle, awake] = [0, awake].map(AtomicUsize::new);
         Self {
             boxes,
@@ -217,7 +217,7 @@ impl Post {
     }
 }
 
-impl Mailbox {
+impl WorkBox {
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         // No code panics while holding this lock, so it is never poisoned.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)

@@ -21,7 +21,7 @@ pub use document::{Document, PassReport, PreSyncReport, Printed};
 pub use items::{for_each_item, unwritable};
 pub use movement::{LocationReport, MovementReport};
 pub use page::{PageContents, PageOptions};
-pub use recording::{Place, Reading, Recording, RecordingSource};
+pub use recording::{Destination, Reading, Recording, RecordingSource};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};

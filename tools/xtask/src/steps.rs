@@ -32,7 +32,7 @@ impl<'a> Step<'a> {
     }
 }
 
-enum Verdict {
+enum StepResult {
     Passed,
     Failed(String),
     NotRun(&'static str),
@@ -40,7 +40,7 @@ enum Verdict {
 
 struct FinishedStep {
     name: String,
-    verdict: Verdict,
+    verdict: StepResult,
     took: Duration,
 }
 
@@ -101,19 +101,19 @@ fn run_one(step: Step<'_>) -> FinishedStep {
     println!("\n== {}", step.name);
     let start = Instant::now();
     let verdict = if let Some(reason) = reason_not_to_run(&step.name) {
-        Verdict::NotRun(reason)
+        StepResult::NotRun(reason)
     } else {
         match (step.check)() {
-            Ok(()) => Verdict::Passed,
-            Err(why) => Verdict::Failed(why),
+            Ok(()) => StepResult::Passed,
+            Err(why) => StepResult::Failed(why),
         }
     };
     let took = start.elapsed();
     let seconds = took.as_secs_f64();
     match &verdict {
-        Verdict::Passed => println!("-- ok, {seconds:.1} s"),
-        Verdict::Failed(why) => println!("-- FAILED, {seconds:.1} s: {why}"),
-        Verdict::NotRun(reason) => println!("-- not run: {reason}"),
+        StepResult::Passed => println!("-- ok, {seconds:.1} s"),
+        StepResult::Failed(why) => println!("-- FAILED, {seconds:.1} s: {why}"),
+        StepResult::NotRun(reason) => println!("-- not run: {reason}"),
     }
     FinishedStep {
         name: step.name,
@@ -128,12 +128,12 @@ fn summarize(finished: &[FinishedStep]) -> ExitCode {
     let mut not_run = 0;
     for step in finished {
         let verdict = match &step.verdict {
-            Verdict::Passed => "ok     ",
-            Verdict::Failed(why) => {
+            StepResult::Passed => "ok     ",
+            StepResult::Failed(why) => {
                 failures.push(format!("FAILED: {}: {why}", step.name));
                 "FAILED "
             }
-            Verdict::NotRun(_) => {
+            StepResult::NotRun(_) => {
                 not_run += 1;
                 "not run"
             }

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::super::streaming::{Census, Link, Linked, Operation};
+use super::super::streaming::{Census, Link, Linked, StreamedOperation};
 use super::super::teams::sends;
 use super::super::{CollectiveKind, EventId, Latencies, Message};
 use super::late::{LateCounter, Party};
@@ -92,7 +92,7 @@ impl<'a> StreamedVerdict<'a> {
     }
 
     /// Returns the member of an operation to which an event belongs.
-    fn party(&mut self, operation: Operation, id: EventId) -> &mut Party {
+    fn party(&mut self, operation: StreamedOperation, id: EventId) -> &mut Party {
         let place = self.census.site(id.location.0).place;
         let ongoing = self
             .ongoing
@@ -115,7 +115,7 @@ impl<'a> StreamedVerdict<'a> {
     }
 
     /// Checks an operation after its last event.
-    fn end(&mut self, operation: Operation) {
+    fn end(&mut self, operation: StreamedOperation) {
         let Some(mut ongoing) = operation
             .is_last
             .then(|| self.ongoing.remove(&operation.number))

@@ -11,7 +11,7 @@ use downbeat_sync::{Comm, CommError};
 
 /// Message to the other ranks about an event that a location waits for: one of the constants below,
 /// and two arguments.
-type Wait = [u64; 3];
+type WaitWords = [u64; 3];
 
 /// Nothing that can be identified.
 const NOTHING: u64 = 0;
@@ -59,7 +59,7 @@ pub(super) async fn find<C: Comm>(
 }
 
 /// Returns the reason why a location of this rank waits.
-fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> Wait {
+fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> WaitWords {
     let Some(found) = wait(shared, at) else {
         return [NOTHING; 3];
     };

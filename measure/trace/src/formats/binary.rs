@@ -12,7 +12,7 @@ use downbeat_clock_core::Timestamp;
 use super::action::{event, location, tag, unknown};
 use super::bytes::{Bytes, Input, put, put_signed, put_text};
 use super::chunk::{ChunkEvents, ChunkHead, ChunkWriter};
-use super::definitions::{Definitions, LONGEST_NAME};
+use super::definitions::{FileDefinitions, LONGEST_NAME};
 use super::index::TraceIndex;
 use super::item::Item;
 use downbeat_files::Flaw;
@@ -61,7 +61,7 @@ pub(super) struct Scratch {
 pub(super) fn read<'a, R: Read>(
     bytes: &mut Bytes<R>,
     state: &mut ReadState,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     scratch: &'a mut Scratch,
     offset: &mut u64,
 ) -> Result<Result<Item<'a>, u64>, Flaw> {
@@ -136,7 +136,7 @@ pub(super) fn definition<'a>(
     tag: u8,
     offset: u64,
     state: &mut ReadState,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     scratch: &'a mut Scratch,
 ) -> Result<Item<'a>, Flaw> {
     Ok(match tag {

@@ -14,10 +14,10 @@ use super::action::tag;
 use super::binary::{self, ReadState, Scratch, WriteState};
 use super::bytes::{Bytes, Input, put_signed};
 use super::chunk::{ChunkEvents, ChunkHead};
-use super::definitions::{Definitions, Known};
+use super::definitions::{FileDefinitions, Known};
 use super::index::{LocationLoad, TraceIndex};
 use super::item::Item;
-use super::numbers::Numbers;
+use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::EventTarget;
 use crate::workers::{balanced, deal, share};
@@ -70,7 +70,7 @@ impl Layout {
         let mut bytes = open_chunked(path)?;
         let length = std::fs::metadata(path)?.len();
         let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
-        let (mut definitions, mut position) = (Definitions::default(), 0_u64);
+        let (mut definitions, mut position) = (FileDefinitions::default(), 0_u64);
         let (mut chunks, mut found) = (vec![], TraceIndex::default());
         loop {
             let offset = bytes.offset();
@@ -147,7 +147,7 @@ impl Layout {
     pub(super) fn read_events(
         &self,
         path: &Path,
-        numbers: &Numbers,
+        numbers: &FileNumbers,
         processes: &[(u32, u64)],
         target: &mut impl EventTarget,
     ) -> Result<(), InOrder> {
@@ -275,7 +275,7 @@ pub(super) fn copy_with(
     let mut buffer = binary::MAGIC.to_vec();
     buffer.push(binary::VERSION);
     let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
-    let mut definitions = Definitions::default();
+    let mut definitions = FileDefinitions::default();
     let mut next = vec![0_usize; layout.loads.len()];
     let mut batch: Vec<CopiedChunk> = vec![];
     loop {

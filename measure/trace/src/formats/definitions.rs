@@ -7,7 +7,7 @@ pub(super) const LONGEST_NAME: usize = 1 << 16;
 
 /// Numbers of definitions of each kind, and the state needed to validate the next item.
 #[derive(Debug, Default)]
-pub(super) struct Definitions {
+pub(super) struct FileDefinitions {
     /// Number of the last session of each location.
     sessions: Vec<Option<u32>>,
     known: Known,
@@ -23,7 +23,7 @@ pub(super) struct Known {
     regions: u32,
 }
 
-impl Definitions {
+impl FileDefinitions {
     pub(super) fn locations(&self) -> u32 {
         self.known.locations
     }

@@ -9,7 +9,7 @@ use super::blocks::{self, InOrder, Layout};
 use super::index::LocationLoad;
 use super::item::{Item, What};
 use super::loading::Loading;
-use super::numbers::Numbers;
+use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::TraceTarget;
 use super::{TraceFormat, TraceReader, TraceWriter};
@@ -194,7 +194,7 @@ impl TraceFile<()> {
         path: &Path,
         format: TraceFormat,
         counted: &[LocationLoad],
-    ) -> (Self, Numbers) {
+    ) -> (Self, FileNumbers) {
         let Loading {
             names,
             sessions,

@@ -3,7 +3,7 @@
 use downbeat_clock_core::Knot;
 
 use super::item::Item;
-use super::numbers::Numbers;
+use super::numbers::FileNumbers;
 use super::sessions::Sessions;
 use super::target::TraceTarget;
 use crate::LocationId;
@@ -13,7 +13,7 @@ use crate::LocationId;
 pub(super) struct Loading<'a, T> {
     pub(super) target: &'a mut T,
     position: u64,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: FileNumbers,
     pub(super) names: Vec<String>,
     pub(super) sessions: Sessions,
     pub(super) master: u32,
@@ -25,7 +25,7 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
         Self {
             target,
             position: 0,
-            numbers: Numbers::default(),
+            numbers: FileNumbers::default(),
             names: vec![],
             sessions: vec![],
             master: 0,

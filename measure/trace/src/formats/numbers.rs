@@ -5,12 +5,12 @@ use crate::{Action, CommunicatorId, LocationId};
 
 /// Ids in a trace of the numbers in a file.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct FileNumbers {
     pub(super) locations: Vec<LocationId>,
     pub(super) communicators: Vec<CommunicatorId>,
 }
 
-impl Numbers {
+impl FileNumbers {
     /// Returns the id of a location.
     pub(super) fn location(&self, number: u32) -> Option<LocationId> {
         self.locations.get(number as usize).copied()

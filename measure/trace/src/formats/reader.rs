@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::TraceFormat;
 use super::binary::{self, ReadState, Scratch};
 use super::bytes::{Bytes, Input};
-use super::definitions::Definitions;
+use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
 use downbeat_files::{FileError, Flaw};
@@ -22,7 +22,7 @@ use downbeat_files::{Lines, open, shown};
 pub struct TraceReader<R = File> {
     path: PathBuf,
     source: Source<R>,
-    definitions: Definitions,
+    definitions: FileDefinitions,
     ended: bool,
 }
 
@@ -64,7 +64,7 @@ impl<R: Read> TraceReader<R> {
         Ok(Self {
             path: path.to_owned(),
             source,
-            definitions: Definitions::default(),
+            definitions: FileDefinitions::default(),
             ended: false,
         })
     }
@@ -194,7 +194,7 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
 fn next_line<'a, R: Read>(
     lines: &'a mut Lines<R>,
     members: &'a mut Vec<u32>,
-    definitions: &mut Definitions,
+    definitions: &mut FileDefinitions,
     ended: &mut bool,
 ) -> Result<Option<(Item<'a>, bool)>, Flaw> {
     if !lines.advance()? {
@@ -219,7 +219,7 @@ fn next_bytes<'a, R: Read>(
     state: &mut ReadState,
     scratch: &'a mut Scratch,
     offset: &mut u64,
-    definitions: &mut Definitions,
+    definitions: &mut FileDefinitions,
     ended: &mut bool,
 ) -> Result<Option<(Item<'a>, bool)>, Flaw> {
     match binary::read(bytes, state, definitions, scratch, offset)? {
@@ -244,7 +244,7 @@ fn next_bytes<'a, R: Read>(
     }
 }
 
-fn check_end(events: u64, definitions: &Definitions) -> Result<(), String> {
+fn check_end(events: u64, definitions: &FileDefinitions) -> Result<(), String> {
     match definitions.events {
         found if found == events => Ok(()),
         found => Err(format!(

@@ -15,7 +15,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::file::copy;
 use super::item::{Item, What};
 use super::loading::Loading;
-use super::numbers::Numbers;
+use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed};
 use super::spill::{List, Listed, Stack};
 use super::target::{EventTarget, TraceTarget};
@@ -68,7 +68,7 @@ pub struct StreamedTrace {
     pub sessions: Sessions,
     /// Location whose clock the others were compared with, by its number.
     pub master: u32,
-    numbers: Numbers,
+    numbers: FileNumbers,
 }
 
 /// Result of all passes over the events, before the corrected file is written.
@@ -92,7 +92,7 @@ struct Replayed {
 type Seen = (Linked, [Timestamp<Global>; 2]);
 
 /// State of one more pass over the events of a file.
-struct Reading<'a> {
+struct StreamPass<'a> {
     trace: &'a StreamedTrace,
     matcher: Matcher<'a>,
     maps: Option<StreamedMaps<'a>>,
@@ -295,7 +295,8 @@ impl StreamedTrace {
         sessions: &Sessions,
         mut see: impl FnMut(LocationId, Timestamp<Global>, Timestamp<Global>),
     ) -> Result<(Verdict, Deviation), StreamedError> {
-        let (mut reading, mut deviation) = (Reading::new(self, maps), StreamedDeviation::default());
+        let (mut reading, mut deviation) =
+            (StreamPass::new(self, maps), StreamedDeviation::default());
         let mut verdict = StreamedVerdict::new(&self.census, *latencies);
         let (writer, windows_end) = copy(
             [&self.path, path],
@@ -328,7 +329,8 @@ impl StreamedTrace {
         maps: Option<&ClockMaps>,
         mut see: impl FnMut(Linked, [Timestamp<Global>; 2]) -> Result<(), StreamError>,
     ) -> Result<(), StreamedError> {
-        let (mut reader, mut reading) = (TraceReader::open(&self.path)?, Reading::new(self, maps));
+        let (mut reader, mut reading) =
+            (TraceReader::open(&self.path)?, StreamPass::new(self, maps));
         while let Some(item) = reader.next_item()? {
             let Item::Event {
                 location,
@@ -395,7 +397,7 @@ impl EventTarget for Surveyed {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> StreamPass<'a> {
     fn new(trace: &'a StreamedTrace, maps: Option<&'a ClockMaps>) -> Self {
         let maps = maps.map(|maps| maps.streamed(&trace.census));
         Self {

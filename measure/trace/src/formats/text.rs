@@ -6,7 +6,7 @@
 use crate::Place;
 use downbeat_clock_core::Timestamp;
 
-use super::definitions::Definitions;
+use super::definitions::FileDefinitions;
 use super::item::{DATA, Item, KINDS, What, kind_number};
 use downbeat_files::number::whole;
 use downbeat_files::shown;
@@ -122,7 +122,7 @@ pub(super) fn end(line: &[u8]) -> Result<Option<u64>, String> {
 /// Parses a line. `members` is a buffer.
 pub(super) fn parse<'a>(
     line: &'a [u8],
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     members: &'a mut Vec<u32>,
 ) -> Result<Item<'a>, String> {
     let mut fields = Fields { rest: Some(line) };
@@ -271,7 +271,7 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
 }
 
 /// Appends the line of an item that was checked, without its line end.
-pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &Definitions) {
+pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &FileDefinitions) {
     match *item {
         Item::Location {
             place: Place { node, process },

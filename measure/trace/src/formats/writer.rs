@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::TraceFormat;
 use super::binary::{self, WriteState};
-use super::definitions::Definitions;
+use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
 use downbeat_files::FileError;
@@ -15,7 +15,7 @@ use downbeat_files::{CHUNK, NewFile};
 #[derive(Debug)]
 pub struct TraceWriter {
     format: TraceFormat,
-    definitions: Definitions,
+    definitions: FileDefinitions,
     state: WriteState,
     buffer: Vec<u8>,
     file: NewFile,
@@ -49,7 +49,7 @@ impl TraceWriter {
                 buffer.push(binary::VERSION);
             }
         }
-        let (definitions, state) = (Definitions::default(), WriteState::default());
+        let (definitions, state) = (FileDefinitions::default(), WriteState::default());
         Ok(Self {
             format,
             definitions,

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::super::backward::{Hull, Stretch};
 use super::super::teams::sends;
 use super::super::{CollectiveKind, Gradient, Latencies, Pattern};
-use super::gate::Gate;
-use super::{Census, Link, Operation, Record};
+use super::gate::StreamedGate;
+use super::{Census, Link, Record, StreamedOperation};
 
 /// Does backward amortization. It takes records from the last to the first, and holds those that a
 /// jump may still move.
@@ -25,7 +25,7 @@ pub struct StreamedBackward<'a> {
     received: FxHashMap<u64, (i64, u32)>,
     left: FxHashMap<u64, Left>,
     /// For all locations, the held events from the last to the first; the first of them is a jump.
-    held: Vec<VecDeque<Held>>,
+    held: Vec<VecDeque<HeldEvents>>,
     hull: Hull,
 }
 
@@ -35,14 +35,14 @@ struct Left {
     kind: CollectiveKind,
     root: u32,
     /// Exits by reversed ranks, in reversed time.
-    gate: Gate,
+    gate: StreamedGate,
     /// Members that contributed no data.
     silent: Vec<bool>,
 }
 
 /// Event that may still be moved.
 #[derive(Debug)]
-struct Held {
+struct HeldEvents {
     event: u64,
     time: Timestamp<Global>,
     jump: i64,
@@ -89,7 +89,7 @@ impl<'a> StreamedBackward<'a> {
         if held.is_empty() && record.jump <= 0 {
             return put(self.next, record.time());
         }
-        held.push_back(Held {
+        held.push_back(HeldEvents {
             event: self.next,
             time: record.time(),
             jump: record.jump,
@@ -149,7 +149,7 @@ impl<'a> StreamedBackward<'a> {
                 let left = self.left.entry(of.number).or_insert_with(|| Left {
                     kind,
                     root,
-                    gate: Gate::new(of.members),
+                    gate: StreamedGate::new(of.members),
                     silent: vec![false; of.members as usize],
                 });
                 left.silent[of.rank as usize] = !sends;
@@ -162,7 +162,7 @@ impl<'a> StreamedBackward<'a> {
         }
     }
 
-    fn limit_of_enter(&mut self, of: Operation, location: u32) -> Option<i64> {
+    fn limit_of_enter(&mut self, of: StreamedOperation, location: u32) -> Option<i64> {
         let Left {
             kind,
             root,
@@ -180,7 +180,7 @@ impl<'a> StreamedBackward<'a> {
     }
 
     /// Drops an operation at its first event.
-    fn forget(&mut self, of: Operation) {
+    fn forget(&mut self, of: StreamedOperation) {
         if of.is_first {
             self.left.remove(&of.number);
         }
@@ -188,14 +188,14 @@ impl<'a> StreamedBackward<'a> {
 }
 
 /// Returns the rank, counted from the last.
-const fn mirrored(of: Operation) -> u32 {
+const fn mirrored(of: StreamedOperation) -> u32 {
     of.members - 1 - of.rank
 }
 
 /// Amortizes the jumps whose intervals are complete; with `is_whole`, all of them. Hands out the
 /// events that no remaining jump can move.
 fn settle<E>(
-    held: &mut VecDeque<Held>,
+    held: &mut VecDeque<HeldEvents>,
     hull: &mut Hull,
     gradient: Gradient,
     is_whole: bool,

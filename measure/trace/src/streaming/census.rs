@@ -46,7 +46,7 @@ pub(super) type Which = (u32, Track, u32);
 
 /// Collective operation, and its number of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Operation {
+pub(crate) struct StreamedOperation {
     pub(crate) number: u64,
     pub(crate) members: u32,
     pub(crate) rank: u32,
@@ -133,7 +133,13 @@ impl Census {
 
     /// Returns true if exits of a collective operation wait for the enter of the member of this
     /// rank.
-    pub(super) fn counts(&self, of: Operation, kind: CollectiveKind, root: u32, rank: u32) -> bool {
+    pub(super) fn counts(
+        &self,
+        of: StreamedOperation,
+        kind: CollectiveKind,
+        root: u32,
+        rank: u32,
+    ) -> bool {
         let enters = |which| {
             self.of(which)
                 .get(rank as usize)

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::gates::follows;
 use super::super::{ControlledLogicalClock, Latencies, Pass, Pattern};
-use super::gate::Gate;
+use super::gate::StreamedGate;
 use super::{Census, Link, Linked, Record, StreamError};
 
 /// Makes one forward pass over the events of a stream.
@@ -18,7 +18,7 @@ pub struct StreamedForward<'a> {
     clocks: Vec<Option<LogicalClock<Global>>>,
     /// Send times and locations of messages under way.
     sent: FxHashMap<u64, (i64, u32)>,
-    gates: FxHashMap<u64, Gate>,
+    gates: FxHashMap<u64, StreamedGate>,
     error: Duration,
     /// Number of receives and exits that were too early even after the events before them had been
     /// moved.
@@ -76,7 +76,7 @@ impl<'a> StreamedForward<'a> {
                 let gate = self
                     .gates
                     .entry(of.number)
-                    .or_insert_with(|| Gate::new(of.members));
+                    .or_insert_with(|| StreamedGate::new(of.members));
                 gate.add(of.rank, clock.now().as_nanos(), location);
                 None
             }
@@ -88,7 +88,7 @@ impl<'a> StreamedForward<'a> {
                 let gate = self
                     .gates
                     .entry(of.number)
-                    .or_insert_with(|| Gate::new(of.members));
+                    .or_insert_with(|| StreamedGate::new(of.members));
                 let to = (self.census.site(location), &self.latencies);
                 let counts = |rank| self.census.counts(of, kind, root, rank);
                 let reach = gate.reach(before, to, Some(&counts), |location| {

@@ -7,7 +7,7 @@ use super::super::latencies::{Latencies, Site};
 /// Times at one end of a collective operation, by the ranks of its members, for the members at the
 /// other end.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct StreamedGate {
     /// Times and locations of the ranks that have come.
     there: Vec<(i64, u32)>,
     /// Extremes of the processed ranks.
@@ -18,7 +18,7 @@ pub(super) struct Gate {
     next: usize,
 }
 
-impl Gate {
+impl StreamedGate {
     pub(super) fn new(members: u32) -> Self {
         Self {
             there: vec![(NEVER, 0); members as usize],

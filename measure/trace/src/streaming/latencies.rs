@@ -11,7 +11,7 @@ use super::super::{EventId, Latencies};
 use super::{Census, Link, Linked};
 
 /// Messages of a pair, in order, with their directions.
-type Held = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
+type HeldMessages = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
 
 /// Computes [`Latencies::measured`] of a stream.
 ///
@@ -28,7 +28,7 @@ pub struct StreamedLatencies<'a> {
     /// All locations that receive messages, by their processes.
     receivers: FxHashMap<u32, Vec<u32>>,
     /// Held messages.
-    held: FxHashMap<EndpointPair, Held>,
+    held: FxHashMap<EndpointPair, HeldMessages>,
     search: TripSearch,
     states: FxHashMap<EndpointPair, PairState>,
 }

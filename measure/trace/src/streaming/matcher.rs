@@ -8,7 +8,7 @@ use super::super::definitions::{ChannelEnd, Definitions};
 use super::super::teams::{Participation, Progress, Seat, Track, sends};
 use super::super::trace::Instance;
 use super::super::{Action, CollectiveKind, EventId, LocationId, TraceError};
-use super::census::{Census, Counts, Operation, StreamError, Which};
+use super::census::{Census, Counts, StreamError, StreamedOperation, Which};
 
 /// Channel of messages: the sending process, and its end.
 type Channel = (u32, ChannelEnd);
@@ -32,10 +32,10 @@ pub(crate) enum Link {
         message: u64,
     },
     Enter {
-        of: Operation,
+        of: StreamedOperation,
     },
     Exit {
-        of: Operation,
+        of: StreamedOperation,
         kind: CollectiveKind,
         root: u32,
         sends: bool,
@@ -238,7 +238,7 @@ impl Links {
         let roles = ongoing.take(part, event)?;
         ongoing.missing = ongoing.missing.saturating_sub(1);
         let is_last = census.is_some() && ongoing.missing == 0;
-        let of = Operation {
+        let of = StreamedOperation {
             number: ongoing.number,
             members,
             rank: seat.rank,

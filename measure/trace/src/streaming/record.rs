@@ -4,7 +4,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::CollectiveKind;
-use super::{Link, Operation};
+use super::{Link, StreamedOperation};
 
 /// State of an event after forward amortization.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +114,7 @@ impl Record {
     }
 }
 
-fn push_operation(of: Operation, push: &mut impl FnMut(u64)) {
+fn push_operation(of: StreamedOperation, push: &mut impl FnMut(u64)) {
     push(of.number);
     push(u64::from(of.members) << 32 | u64::from(of.rank));
 }
@@ -122,10 +122,10 @@ fn push_operation(of: Operation, push: &mut impl FnMut(u64)) {
 fn pop_operation<E>(
     is_first: bool,
     next: &mut impl FnMut() -> Result<u64, E>,
-) -> Result<Operation, E> {
+) -> Result<StreamedOperation, E> {
     let both = next()?;
     let (members, rank) = ((both >> 32) as u32, both as u32);
-    Ok(Operation {
+    Ok(StreamedOperation {
         number: next()?,
         members,
         rank,

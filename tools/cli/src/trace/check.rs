@@ -43,7 +43,7 @@ pub(crate) struct TraceCheckOptions {
 
 /// Report of a check, printed as JSON.
 #[derive(Debug, Serialize)]
-struct Document {
+struct CheckDocument {
     schema: &'static str,
     version: u32,
     contents: Contents,
@@ -97,7 +97,7 @@ fn look(
     file: &Recording,
     original: Option<&Recording>,
     latencies: &LatencyOption,
-) -> Result<Document, Failure> {
+) -> Result<CheckDocument, Failure> {
     let names = &file.source.names;
     let measured = || Latencies::measured(file.trace());
     let latencies = latencies.setting(latencies.given().unwrap_or_else(measured));
@@ -114,7 +114,7 @@ fn look(
         .map(|original| Deviation::between(original.trace(), &times))
         .transpose();
     let deviation = deviation.map_err(Failure::run)?;
-    Ok(Document {
+    Ok(CheckDocument {
         schema: "downbeat.trace_check",
         version: 1,
         contents: Contents::new(names.len(), &file.trace().totals()),
@@ -128,7 +128,7 @@ fn look(
     })
 }
 
-impl Document {
+impl CheckDocument {
     fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> PageContents<'a> {
         let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
         PageContents {

@@ -35,11 +35,11 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         output,
         as_recorded,
     } = options;
-    let to = Target::of(output)?;
+    let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
     files::check_output("OUT", output, &[input])?;
     let (mut text, left_out) = match to {
-        Target::Trace(format) => {
+        ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
             let (mut locations, mut events) = (0, 0);
             let left_out = for_each_item(input, !as_recorded, |item| {
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
             writer.finish().map_err(Failure::run)?;
             (contents(output, locations, events), left_out)
         }
-        Target::Perfetto => {
+        ConvertTarget::Perfetto => {
             let mut survey = PerfettoSurvey::default();
             for_each_item(input, !as_recorded, |item| {
                 survey.take(item);
@@ -79,12 +79,12 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
 
 /// Output format.
 #[derive(Clone, Copy, Debug)]
-enum Target {
+enum ConvertTarget {
     Trace(TraceFormat),
     Perfetto,
 }
 
-impl Target {
+impl ConvertTarget {
     fn of(output: &Path) -> Result<Self, Failure> {
         if let Some(format) = TraceFormat::from_path(output) {
             return Ok(Self::Trace(format));

@@ -110,11 +110,11 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
         return Err(Failure::option("--truth", "must not be the output file"));
     }
     let unfinished = Unfinished::of(&options.output)?;
-    let events = write(&program, &options.output, Times::Local)?;
+    let events = write(&program, &options.output, TimesOption::Local)?;
     drop(unfinished);
     if let Some(truth) = &options.truth {
         let _unfinished = Unfinished::of(truth)?;
-        write(&program, truth, Times::True)?;
+        write(&program, truth, TimesOption::True)?;
     }
     let locations = count(program.places().len(), "location");
     print(&format!(
@@ -152,7 +152,7 @@ impl TraceGenerateOptions {
 
 /// Times to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Times {
+enum TimesOption {
     /// Timestamps of the clocks of locations, with the sessions in which they were compared.
     Local,
     /// True timestamps, without sessions.
@@ -187,7 +187,7 @@ impl From<Unwritten> for Failure {
 }
 
 /// Writes the trace of a program, and returns its number of events.
-fn write(program: &SyntheticProgram, path: &Path, times: Times) -> Result<usize, Failure> {
+fn write(program: &SyntheticProgram, path: &Path, times: TimesOption) -> Result<usize, Failure> {
     let writer = TraceWriter::create(path, files::format(path, TraceFormat::Text))
         .map_err(Unwritten::File)?;
     Ok(write_to(writer, program, times)?)
@@ -196,14 +196,14 @@ fn write(program: &SyntheticProgram, path: &Path, times: Times) -> Result<usize,
 fn write_to(
     mut writer: TraceWriter,
     program: &SyntheticProgram,
-    times: Times,
+    times: TimesOption,
 ) -> Result<usize, Unwritten> {
     write_locations(&mut writer, program)?;
     for members in program.communicators() {
         let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
         writer.write(&Item::Communicator { members: &members })?;
     }
-    if times == Times::Local {
+    if times == TimesOption::Local {
         write_sessions(&mut writer, program)?;
     }
     let mut events = 0;
@@ -216,8 +216,8 @@ fn write_to(
              ..
          }| {
             let time = match times {
-                Times::Local => Timestamp::from_nanos(local.as_nanos()),
-                Times::True => truth,
+                TimesOption::Local => Timestamp::from_nanos(local.as_nanos()),
+                TimesOption::True => truth,
             };
             events += 1;
             let (location, what) = (

@@ -12,7 +12,7 @@ use downbeat_trace::{
 };
 
 use super::document::{Document, PreSyncReport, Printed};
-use super::recording::{Place, Reading, Recording};
+use super::recording::{Destination, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
 use super::{PageContents, PageOptions, Unfinished, files};
 use crate::output::{print, print_json};
@@ -188,7 +188,7 @@ impl CorrectionOptions {
             clock,
             backward: !self.no_backward,
         };
-        let place = Place {
+        let place = Destination {
             path: &self.output,
             rewrite: self.rewrite,
             workers,

@@ -63,7 +63,7 @@ pub struct Reading {
 
 /// Destination of a corrected trace, and options for writing it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Destination<'a> {
     /// Path of the file, or of the folder for an archive.
     pub path: &'a Path,
     /// True if all events of an archive are rewritten.
@@ -319,7 +319,7 @@ impl RecordingSource {
     /// gone; on all ranks.
     pub async fn write_corrected<C: Comm>(
         &self,
-        to: &Place<'_>,
+        to: &Destination<'_>,
         part: &TracePart,
         times: &[Vec<Timestamp<Global>>],
         sessions: &Sessions,

@@ -11,7 +11,7 @@ use super::record::{
 const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 
 /// Writes records of definitions or of events.
-pub(super) struct ChunkWriter<W> {
+pub(super) struct RecordWriter<W> {
     to: W,
     /// Current chunk.
     chunk: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct ChunkWriter<W> {
     time: Option<u64>,
 }
 
-impl<W: Write> ChunkWriter<W> {
+impl<W: Write> RecordWriter<W> {
     pub(super) fn new(to: W, size: usize, order: Order) -> Self {
         let mut chunks = Self {
             to,

@@ -6,7 +6,7 @@
 
 use crate::OffsetKnot;
 
-use super::chunks::ChunkWriter;
+use super::chunks::RecordWriter;
 use super::record::{Order, records};
 
 /// Kind of the definitions that are replaced.
@@ -26,7 +26,7 @@ pub(super) fn with_offsets(
         Some(file) => order(file).ok_or("this is not a file of local definitions")?,
         None => Order::Little,
     };
-    let mut to = ChunkWriter::new(vec![], chunk, order);
+    let mut to = RecordWriter::new(vec![], chunk, order);
     if let Some(file) = file {
         for record in records(file, order) {
             let record = record?;
@@ -113,7 +113,7 @@ mod tests {
     fn offsets_are_replaced_and_everything_else_is_kept() {
         for order in [Order::Little, Order::Big] {
             let long = [&[99, LONG][..], &order.bytes(220), &[7; 220]].concat();
-            let mut old = ChunkWriter::new(vec![], CHUNK, order);
+            let mut old = RecordWriter::new(vec![], CHUNK, order);
             let other: [&[u8]; 4] = [&[5, 3, 1, 2, 0], &long, &[200, 0], &[5, 1, 0]];
             for record in other {
                 old.add(record).unwrap();

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::chunks::ChunkWriter;
+use super::chunks::RecordWriter;
 use super::event_file::EventFile;
 use super::events::is_in_trace;
 use super::files::local;
@@ -52,7 +52,7 @@ impl Archive {
             Ok(Some(Moved { from, to }))
         };
         let new = File::create_new(to).map_err(Otf2Error::io(to))?;
-        let mut new = ChunkWriter::new(new, self.chunks.events, file.order());
+        let mut new = RecordWriter::new(new, self.chunks.events, file.order());
         let (mut before, mut next) = (None, next_moved()?);
         while let Some(record) = file.next()? {
             let time = if is_in_trace(record.kind) {

@@ -10,7 +10,7 @@ const MOST_HELD: usize = 16 << 10;
 
 /// Slice, which has a beginning and an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slice {
+pub(super) enum TimelineSlice {
     Region(u32),
     Collective(u32),
     Fork(u32),
@@ -20,7 +20,7 @@ pub(super) enum Slice {
 /// Slice that has begun and not ended.
 #[derive(Debug)]
 struct OpenSlice {
-    slice: Slice,
+    slice: TimelineSlice,
     begun: u64,
     /// For a collective operation, whose name is known only at its end: position of its beginning
     /// in the held packets.
@@ -42,7 +42,7 @@ type SliceName<'a> = (InternedName<'a>, Category);
 
 const COLLECTIVE: SliceName<'_> = (InternedName::COLLECTIVE, Category::Collective);
 
-impl Slice {
+impl TimelineSlice {
     /// Returns the name, which is a generic one for collective operations.
     fn called(self) -> SliceName<'static> {
         match self {
@@ -92,14 +92,14 @@ impl Timeline {
         &mut self,
         to: &mut Vec<u8>,
         time: u64,
-        slice: Slice,
+        slice: TimelineSlice,
         annotations: &[Annotation],
         summary: &mut PerfettoSummary,
     ) {
         let mut unnamed = None;
         if self.open.len() >= DEEPEST {
             summary.too_deep += 1;
-        } else if let Slice::Collective(_) = slice {
+        } else if let TimelineSlice::Collective(_) = slice {
             self.unnamed += 1;
             unnamed = Some(self.held.len());
         } else {
@@ -132,7 +132,7 @@ impl Timeline {
         &mut self,
         to: &mut Vec<u8>,
         time: u64,
-        slice: Slice,
+        slice: TimelineSlice,
         name: Option<InternedName<'_>>,
         annotations: &[Annotation],
         summary: &mut PerfettoSummary,

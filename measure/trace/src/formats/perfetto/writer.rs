@@ -10,8 +10,8 @@ use super::PerfettoSurvey;
 use super::flows::Flows;
 use super::packets::{self, Annotation, Category, InternedName, Word};
 use super::summary::PerfettoSummary;
-use super::timeline::{Slice, Timeline};
-use crate::formats::definitions::Definitions;
+use super::timeline::{Timeline, TimelineSlice};
+use crate::formats::definitions::FileDefinitions;
 use crate::formats::item::kind_number;
 use crate::formats::{Item, What};
 use downbeat_files::FileError;
@@ -25,7 +25,7 @@ const LONGEST_NOTE: usize = 1 << 8;
 /// returns; an existing file is kept until then.
 #[derive(Debug)]
 pub struct PerfettoWriter {
-    definitions: Definitions,
+    definitions: FileDefinitions,
     flows: Flows,
     unmatched: FxHashSet<u64>,
     /// First location of each process.
@@ -52,7 +52,7 @@ impl PerfettoWriter {
         let mut buffer = Vec::with_capacity(CHUNK);
         packets::begin(&mut buffer);
         Ok(Self {
-            definitions: Definitions::default(),
+            definitions: FileDefinitions::default(),
             flows: Flows::default(),
             unmatched: survey.unmatched(),
             processes: FxHashMap::default(),
@@ -178,16 +178,24 @@ impl PerfettoWriter {
                     tag,
                 );
             }
-            What::Enter { region } => timeline.begin(to, time, Slice::Region(region), &[], summary),
+            What::Enter { region } => {
+                timeline.begin(to, time, TimelineSlice::Region(region), &[], summary)
+            }
             What::Leave { region } => {
-                timeline.end(to, time, Slice::Region(region), None, &[], summary);
+                timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
             }
             What::Note(text) => {
                 let name = note(&mut self.notes, to, text);
                 timeline.instant(to, time, (name, Category::Note), &[], None);
             }
             What::Collective { communicator } => {
-                timeline.begin(to, time, Slice::Collective(communicator), &[], summary);
+                timeline.begin(
+                    to,
+                    time,
+                    TimelineSlice::Collective(communicator),
+                    &[],
+                    summary,
+                );
             }
             What::CollectiveEnd {
                 communicator,
@@ -196,7 +204,7 @@ impl PerfettoWriter {
                 sent,
                 received,
             } => {
-                // `Definitions::take` has checked the kind.
+                // `FileDefinitions::take` has checked the kind.
                 let number = kind_number(kind).unwrap_or(0);
                 let has_root = kind.has_root();
                 let (kind, data) = (
@@ -213,7 +221,7 @@ impl PerfettoWriter {
                 timeline.end(
                     to,
                     time,
-                    Slice::Collective(communicator),
+                    TimelineSlice::Collective(communicator),
                     Some(InternedName::kind(number)),
                     annotations,
                     summary,
@@ -222,7 +230,7 @@ impl PerfettoWriter {
             What::Fork { team } => timeline.begin(
                 to,
                 time,
-                Slice::Fork(team),
+                TimelineSlice::Fork(team),
                 &[Annotation::Team(team)],
                 summary,
             ),
@@ -230,15 +238,17 @@ impl PerfettoWriter {
                 timeline.begin(
                     to,
                     time,
-                    Slice::Thread(team),
+                    TimelineSlice::Thread(team),
                     &[Annotation::Team(team)],
                     summary,
                 );
             }
             What::ThreadEnd { team } => {
-                timeline.end(to, time, Slice::Thread(team), None, &[], summary);
+                timeline.end(to, time, TimelineSlice::Thread(team), None, &[], summary);
             }
-            What::Join { team } => timeline.end(to, time, Slice::Fork(team), None, &[], summary),
+            What::Join { team } => {
+                timeline.end(to, time, TimelineSlice::Fork(team), None, &[], summary)
+            }
         }
     }
 }
