@@ -72,12 +72,7 @@ impl<'de> Deserialize<'de> for ObservationState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let known = Self::ALL.into_iter().find(|state| state.name() == name);
-        known.ok_or_else(|| {
-            D::Error::custom(format!(
-                "there is not a valid state \"{}\"",
-                name.escape_debug()
-            ))
-        })
+        known.ok_or_else(|| D::Error::custom(format!("unknown state \"{}\"", name.escape_debug())))
     }
 }
 
@@ -407,10 +402,7 @@ mod tests {
         assert!(group("375.0", "null").starts_with("line 2: column "));
         assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
         let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
-        assert!(
-            states.contains("there is not a valid state \"lost\""),
-            "{states}"
-        );
+        assert!(states.contains("unknown state \"lost\""), "{states}");
         assert_eq!(
             error(&format!("{HEAD}{GROUP}{GROUP}")),
             "line 3: there is a second group of a, 8 bytes, 4 ranks"

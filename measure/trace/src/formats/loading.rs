@@ -84,7 +84,7 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
                 let (location, action) = self
                     .numbers
                     .of(location, what)
-                    .ok_or("it names what there is not")?;
+                    .ok_or("it refers to a location or communicator that is not defined")?;
                 let position = self.position;
                 self.position += 1;
                 if self.target.has(location) {

@@ -26,7 +26,7 @@ impl fmt::Display for StreamError {
             Self::Disorder(event) => {
                 write!(
                     f,
-                    "{event} waits for what comes after it here: such a trace is to be corrected in memory"
+                    "{event} waits for what comes after it here: correct such a trace in memory"
                 )
             }
         }

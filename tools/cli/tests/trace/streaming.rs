@@ -87,7 +87,7 @@ fn an_event_before_those_it_waits_for_cannot_be_streamed() {
         "barrier.dbt",
         &format!("0 1 collective 0\n0 9 {barrier}\n1 2 collective 0\n1 9 {barrier}\nend 4\n"),
     );
-    let waits = "waits for what comes after it here: such a trace is to be corrected in memory";
+    let waits = "waits for what comes after it here: correct such a trace in memory";
     for (name, event) in [
         ("message", "line 6: event 0 of location 1"),
         ("barrier", "line 6: event 1 of location 0"),
