@@ -33,10 +33,13 @@ pub struct LearnedModel<C: Domain, R: Domain> {
     pub quality: Quality,
 }
 
-/// Returns true if the contradiction of exchanges can be explained by drift during the session. A
-/// larger one is a step.
-fn is_drift(why: FitError, session: Duration) -> bool {
-    matches!(why, FitError::Drifted { by } if by.as_nanos() as f64 <= MAX_DRIFT * session.as_nanos() as f64)
+/// Returns the drift between the clocks that explains a contradiction of exchanges; `None` for other
+/// errors.
+fn drift_behind(why: FitError, session: Duration) -> Option<f64> {
+    match why {
+        FitError::Drifted { by } => Some(by.as_nanos() as f64 / session.as_nanos() as f64),
+        _ => None,
+    }
 }
 
 impl LineFit {
@@ -71,28 +74,38 @@ impl LineFit {
     ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
         let (mut client, mut failure) = OffsetClient::<C, R>::new_or_single(self.offset, reference);
         let mut line = FitState::new(self.weighted);
-        let mut contradiction = None;
+        // The contradiction that only the largest drift explains.
+        let mut contradiction: Option<(f64, FitError)> = None;
         let now = || base.apply(clock.ticks());
+        let reference_quality: Quality = comm.recv(reference).await?;
+        client.allow_drift(reference_quality.explained.drift);
         for measurement in 0..self.measurements() {
             match client.attempt(clock, base, comm).await? {
                 Ok(sample) => {
                     let is_last = measurement >= self.fit_points.get();
                     line.push(sample, client.started(), is_last);
                 }
-                Err(SyncError::Fit(why)) if is_drift(why, now() - client.started()) => {
-                    line.left_out += 1;
-                    contradiction = Some(why);
-                }
+                Err(SyncError::Fit(why)) => match drift_behind(why, now() - client.started()) {
+                    Some(drift) => {
+                        line.left_out += 1;
+                        if contradiction.is_none_or(|(largest, _)| drift > largest) {
+                            contradiction = Some((drift, why));
+                        }
+                    }
+                    None => {
+                        failure.get_or_insert(SyncError::Fit(why));
+                    }
+                },
                 Err(why) => {
                     failure.get_or_insert(why);
                 }
             }
         }
-        let reference_quality: Quality = comm.recv(reference).await?;
-        // A contradiction is a failure only if all offsets were left out.
+        // A contradiction is a failure only if no drift explains it, or all offsets were left out.
+        let most = MAX_DRIFT + reference_quality.explained.drift;
         let failure = failure.or(contradiction
-            .filter(|_| line.fit.points() == 0)
-            .map(SyncError::Fit));
+            .filter(|(drift, _)| *drift > most || line.fit.points() == 0)
+            .map(|(_, why)| SyncError::Fit(why)));
         let learned = failure
             .map_or(Ok(()), Err)
             .and_then(|()| line.finish(reference_quality));
@@ -112,10 +125,11 @@ impl LineFit {
         comm: &M,
         client: u32,
     ) -> Result<(), CommError> {
+        comm.send(client, *quality).await?;
         for _ in 0..self.measurements() {
             answer(clock, base, comm, client).await?;
         }
-        comm.send(client, *quality).await
+        Ok(())
     }
 }
 
@@ -123,13 +137,13 @@ impl LineFit {
 struct FitState<C: Domain> {
     weighted: bool,
     fit: OffsetFit<C>,
-    /// Offset that the line is shifted to, and its maximum error.
-    last: Option<(OffsetSample<C>, f64)>,
+    /// Offset that the line is shifted to, and its error.
+    last: Option<(OffsetSample<C>, OffsetError)>,
     /// Half width of the most certain offset.
     narrowest: Duration,
-    /// Sum of the weights, and the weighted sum of the squared maximum errors.
+    /// Sum of the weights, and the weighted sums of the squares and products of errors.
     weight: f64,
-    squared_errors: f64,
+    squares: [f64; 3],
     /// Times of the first and the last offset.
     span: Option<[Timestamp<C>; 2]>,
     left_out: u32,
@@ -145,6 +159,19 @@ const MAX_WANDER: f64 = 1e-6;
 /// Offsets are far off a line if they deviate this much more than explained.
 const FAR: f64 = 2.0;
 
+/// Largest error of an offset in nanoseconds: its half width, and the drift during its session.
+#[derive(Clone, Copy, Debug)]
+struct OffsetError {
+    width: f64,
+    session: f64,
+}
+
+impl OffsetError {
+    fn at_drift(self, drift: f64) -> f64 {
+        self.width + drift * self.session
+    }
+}
+
 impl<C: Domain> FitState<C> {
     fn new(weighted: bool) -> Self {
         Self {
@@ -153,7 +180,7 @@ impl<C: Domain> FitState<C> {
             last: None,
             narrowest: Duration::MAX,
             weight: 0.0,
-            squared_errors: 0.0,
+            squares: [0.0; 3],
             span: None,
             left_out: 0,
         }
@@ -163,8 +190,10 @@ impl<C: Domain> FitState<C> {
     fn push(&mut self, sample: OffsetSample<C>, started: Timestamp<C>, is_last: bool) {
         let width = sample.half_width.unwrap_or(Duration::MAX);
         // The clocks drifted between the middle and either end of the session.
-        let drifted = MAX_DRIFT * (sample.at - started).abs().as_nanos() as f64;
-        let error = width.as_nanos() as f64 + drifted;
+        let error = OffsetError {
+            width: width.as_nanos() as f64,
+            session: (sample.at - started).abs().as_nanos() as f64,
+        };
         if is_last {
             self.last = Some((sample, error));
             return;
@@ -178,7 +207,11 @@ impl<C: Domain> FitState<C> {
             1.0
         };
         self.weight += weight;
-        self.squared_errors += weight * error * error;
+        let OffsetError { width, session } = error;
+        let products = [width * width, 2.0 * width * session, session * session];
+        for (sum, product) in self.squares.iter_mut().zip(products) {
+            *sum += weight * product;
+        }
         self.span = Some([self.span.map_or(sample.at, |[first, _]| first), sample.at]);
     }
 
@@ -187,7 +220,9 @@ impl<C: Domain> FitState<C> {
         reference_quality: Quality,
     ) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
-        let explained = self.explain(&line)?;
+        // The clock of the reference is as steep as its own line may be wrong.
+        let most = MAX_DRIFT + reference_quality.explained.drift;
+        let explained = self.explain(&line, most)?;
         let uncertain = self.narrowest.as_nanos().saturating_mul(MAX_RELATIVE_WIDTH);
         let trusted = |last: &OffsetSample<C>| {
             last.half_width
@@ -197,7 +232,7 @@ impl<C: Domain> FitState<C> {
             .last
             .filter(|(last, _)| !self.weighted || trusted(last));
         let (shifted, error) = last.map_or((line, explained.offset), |(last, error)| {
-            (line.through(last), rounded(error))
+            (line.through(last), rounded(error.at_drift(most)))
         });
         let quality = Quality {
             residual_deviation: line.residual_deviation(),
@@ -214,7 +249,8 @@ impl<C: Domain> FitState<C> {
         })
     }
 
-    /// Returns the error of the line that the errors of the offsets explain.
+    /// Returns the error of the line that the errors of the offsets explain, between clocks whose rates
+    /// differ by at most `most`.
     ///
     /// The true offsets lie on a line, up to the wander of the drift. So by the inequality of Cauchy and Schwarz the fitted
     /// line is off by at most the root mean square of the errors at its middle, and its deviation from the offsets is at
@@ -222,12 +258,14 @@ impl<C: Domain> FitState<C> {
     ///
     /// # Errors
     /// If the offsets are far off the line, or the line is steeper than the drift of any clock: then one stepped.
-    fn explain(&self, line: &OffsetLine<C>) -> Result<ExplainedError, FitError> {
+    fn explain(&self, line: &OffsetLine<C>, most: f64) -> Result<ExplainedError, FitError> {
         let span = self
             .span
             .map_or(Duration::ZERO, |[first, last]| last - first)
             .as_nanos() as f64;
-        let error = (self.squared_errors / self.weight).sqrt() + MAX_WANDER * span;
+        let [widths, both, sessions] = self.squares;
+        let squared = widths + most * (both + most * sessions);
+        let error = (squared / self.weight).sqrt() + MAX_WANDER * span;
         let points = self.fit.points() as f64;
         let deviation = line.residual_deviation().unwrap_or(0.0);
         let explained = FAR * error * (points / (points - 2.0)).sqrt();
@@ -241,17 +279,17 @@ impl<C: Domain> FitState<C> {
         let drift = if points > 1.0 {
             line.drift_bound(error) + MAX_WANDER
         } else {
-            MAX_DRIFT
+            most
         };
-        if steep > MAX_DRIFT + drift {
+        if steep > most + drift {
             return Err(FitError::Stepped {
-                by: rounded((steep - MAX_DRIFT - drift) * span),
+                by: rounded((steep - most - drift) * span),
             });
         }
         Ok(ExplainedError {
             offset: rounded(error),
             // Neither the line nor the clocks are steeper.
-            drift: drift.min(steep + MAX_DRIFT),
+            drift: drift.min(steep + most),
         })
     }
 }
@@ -266,13 +304,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contradictions_up_to_a_thousandth_of_the_session_are_drift() {
-        let drifted = |by| FitError::Drifted {
-            by: Duration::from_nanos(by),
-        };
+    fn a_contradiction_is_explained_by_a_drift() {
+        let by = Duration::from_nanos(50);
         let session = Duration::from_micros(50);
-        assert!(is_drift(drifted(50), session));
-        assert!(!is_drift(drifted(51), session));
-        assert!(!is_drift(FitError::NoExchanges, session));
+        assert_eq!(drift_behind(FitError::Drifted { by }, session), Some(1e-3));
+        assert_eq!(drift_behind(FitError::NoExchanges, session), None);
     }
 }

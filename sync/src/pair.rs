@@ -37,6 +37,8 @@ pub struct OffsetClient<C: Domain, R: Domain> {
     quickest: Duration,
     /// Start of the last measurement, when the reference was ready.
     started: Timestamp<C>,
+    /// Largest difference between the rates of both times.
+    max_drift: f64,
 }
 
 /// Minimum number of exchanges before an early exit.
@@ -94,7 +96,14 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             round_trip: None,
             quickest: Duration::MAX,
             started: Timestamp::ORIGIN,
+            max_drift: MAX_DRIFT,
         }
+    }
+
+    /// Declares how much more the time of the reference can drift than a clock: as much as the line is
+    /// wrong by which its rank learned it.
+    pub(crate) fn allow_drift(&mut self, drift: f64) {
+        self.max_drift = MAX_DRIFT + drift;
     }
 
     /// Returns the algorithm in use.
@@ -128,7 +137,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         let exchanges = u64::from(self.algorithm.exchanges().get());
         // The bound of the estimators that have none. The reference is taken to read the same kind of clock.
         let reading_error = resolution(base) + resolution(base) + ROUNDING;
-        let mut interval = OffsetInterval::new(MAX_DRIFT, reading_error);
+        let mut interval = OffsetInterval::new(self.max_drift, reading_error);
         match self.algorithm {
             OffsetAlgorithm::Skampi { early_exit, .. } => {
                 let mut estimator = SkampiOffset::<C, R>::new();

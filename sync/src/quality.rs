@@ -45,7 +45,7 @@ impl ExplainedError {
     };
 
     /// Returns the error of a model that is composed of two: the second also stretches the error of the first.
-    fn then(self, next: Self) -> Self {
+    pub(crate) fn then(self, next: Self) -> Self {
         Self {
             offset: stretched(self.offset, 1.0 + next.drift) + next.offset,
             drift: (1.0 + self.drift) * (1.0 + next.drift) - 1.0,

@@ -215,6 +215,21 @@ fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
     }
 }
 
+/// The first rank of a node learns between the nodes and teaches within its own.
+#[test]
+fn the_first_rank_of_a_node_keeps_the_quality_of_its_own_line() {
+    let placement = |rank: u32| RankPlacement {
+        node: rank / 2,
+        socket: 0,
+    };
+    for ranks in ["jk", "hca", "hca2", "hca3"] {
+        let label = format!("h2hca(hca3/8/skampi/30,{ranks}/8/skampi/30)");
+        let outcomes = synchronize_with_retries(&label, 4, true, placement);
+        let quality = outcomes[2].result.unwrap().quality;
+        assert!(quality.residual_deviation.is_some(), "{label}: {quality:?}");
+    }
+}
+
 #[test]
 fn ranks_of_a_node_with_one_clock_adopt_one_model() {
     // The ranks of a node have the same offset; other nodes have others.

@@ -406,8 +406,13 @@ fn deviating_algorithms_are_detected() {
         |record: &Recording, ranks| up_the_tree(record, ranks, POINTS + 1, |first, _| first);
     let without_last_point =
         |record: &Recording, ranks| up_the_tree(record, ranks, POINTS, PaperLine::merged);
-    assert!(disagreement("hca2/6/skampi/5", 8, 1, sums) > 10.0);
-    assert!(disagreement("hca2/6/skampi/5", 8, 1, unmerged) > 10.0);
-    assert!(disagreement("hca2/6/skampi/5/recompute", 8, 1, without_last_point) > 1.0);
-    assert!(disagreement("hca/6/skampi/5", 8, 1, hca2) > 1.0);
+    let worst = |label, paper: fn(&Recording, u32) -> Vec<PaperLine>| {
+        (0..5)
+            .map(|seed| disagreement(label, 8, seed, paper))
+            .fold(0.0, f64::max)
+    };
+    assert!(worst("hca2/6/skampi/5", sums) > 10.0);
+    assert!(worst("hca2/6/skampi/5", unmerged) > 10.0);
+    assert!(worst("hca2/6/skampi/5/recompute", without_last_point) > 1.0);
+    assert!(worst("hca/6/skampi/5", hca2) > 1.0);
 }

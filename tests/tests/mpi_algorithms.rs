@@ -262,8 +262,10 @@ impl Ranks {
         label: &str,
         setting: &Setting,
     ) -> (Synchronized, Vec<Outcome>) {
+        let mut why = None;
         for _ in 0..100 {
             let (result, outcomes) = self.synchronize(label, setting);
+            why = result.err().or(why);
             if outcomes
                 .iter()
                 .all(|outcome| outcome.end == End::Synchronized)
@@ -277,7 +279,7 @@ impl Ranks {
                 "{label}: {result:?} here, {outcomes:?}"
             );
         }
-        panic!("{label}: the clocks could not be fitted in 100 tries");
+        panic!("{label}: the clocks could not be fitted in 100 tries: {why:?}");
     }
 
     /// Checks that the global clocks are right to within the stated bounds.

@@ -37,17 +37,20 @@ impl Hca {
         Ok(to_root.and_then(|LearnedModel { model, quality }| {
             let sample = sample?;
             // The offset was measured directly to rank 0: its error does not include the hops of the tree.
-            let explained = ExplainedError {
+            let measured = ExplainedError {
                 offset: sample.half_width.unwrap_or(Duration::MAX),
-                ..quality.explained
+                drift: 0.0,
             };
-            let quality = Quality {
-                explained,
-                ..quality
+            let explained = ExplainedError {
+                offset: measured.then(root_quality.explained).offset,
+                ..quality.explained
             };
             me.learned(LearnedModel {
                 model: shift_to(&model, sample)?,
-                quality: quality.combine(root_quality),
+                quality: Quality {
+                    explained,
+                    ..quality
+                },
             })
         }))
     }

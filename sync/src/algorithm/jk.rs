@@ -25,13 +25,13 @@ impl Jk {
             let learned = self.line.learn(me.clock, &me.base, comm, 0).await?;
             return Ok(learned.and_then(|learned| me.learned(learned)));
         }
+        for client in 1..comm.size() {
+            comm.send(client, me.quality).await?;
+        }
         for _ in 0..self.line.measurements() {
             for client in 1..comm.size() {
                 answer(me.clock, &me.base, comm, client).await?;
             }
-        }
-        for client in 1..comm.size() {
-            comm.send(client, me.quality).await?;
         }
         Ok(Ok(me.own()))
     }
