@@ -158,6 +158,10 @@ impl Verdict {
     }
 }
 
+/// Messages whose sends are looked up together: they are at many locations, so a processor that meets
+/// them one by one waits for memory each time.
+const BLOCK: usize = 256;
+
 /// Checks the events of all locations and the collective operations, on this number of threads.
 /// `sent` returns the time of a send, given its event and mark, and `number` the number of a
 /// collective operation in the order of the whole trace, if it belongs to this part only.
@@ -173,6 +177,7 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
     let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
     let parts = share(groups.clone(), |worker, locations| {
         let mut found = Findings::default();
+        let (mut messages, mut sends) = (vec![], vec![]);
         for location in locations {
             let id = LocationId(location as u32);
             let (before, after) = (trace.locations[location].times(), times[location].as_ref());
@@ -190,13 +195,24 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
                 found.step(event, [before[0], before[1]], [after[0], after[1]]);
             }
             let to = trace.site(id);
-            for (message, mark) in trace.received_by(id) {
-                let latency = latencies.between_sites(trace.site(message.send.location), to);
-                let ends = [
-                    sent(message.send, mark),
-                    after[message.receive.event as usize],
-                ];
-                found.message(message, ends, latency);
+            let mut received = trace.received_by(id);
+            loop {
+                messages.clear();
+                messages.extend(received.by_ref().take(BLOCK));
+                if messages.is_empty() {
+                    break;
+                }
+                sends.clear();
+                sends.extend(
+                    messages
+                        .iter()
+                        .map(|(message, mark)| sent(message.send, *mark)),
+                );
+                for (&(message, _), sent) in messages.iter().zip(&sends) {
+                    let latency = latencies.between_sites(trace.site(message.send.location), to);
+                    let ends = [*sent, after[message.receive.event as usize]];
+                    found.message(message, ends, latency);
+                }
             }
         }
         let (mut parties, mut counter) = (vec![], late::LateCounter::default());
