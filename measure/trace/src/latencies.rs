@@ -1,6 +1,6 @@
 //! Minimum latencies of messages.
 
-mod by_pair;
+pub(super) mod by_pair;
 pub(super) mod pair;
 pub(super) mod round_trips;
 

@@ -6,7 +6,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::super::check::late::{LateCounter, Party};
 use super::super::check::{Findings, findings, time_of};
 use super::super::trace::Slot;
-use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Message, Verdict};
+use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Verdict};
 use super::backward::{foreign_sends, sends_abroad};
 use super::exchange::{Boxes, boxes, exchange, gather_everywhere};
 use super::operations::{Teller, Told, go_through};
@@ -109,21 +109,6 @@ fn sent_at<T: AsRef<[Timestamp<Global>]>>(
         true => time_of(times, send),
         false => sent[send.location.index()][mark as usize],
     }
-}
-
-/// Returns the messages that are received here, with their send and receive times.
-pub(super) fn messages<'a, T: AsRef<[Timestamp<Global>]>>(
-    part: &'a TracePart,
-    times: &'a [T],
-    sent: &'a [Vec<Timestamp<Global>>],
-) -> impl Iterator<Item = (Message, [Timestamp<Global>; 2])> + 'a {
-    let received = part
-        .own()
-        .flat_map(move |location| part.trace.received_by(LocationId(location)));
-    received.map(move |(message, mark)| {
-        let sent = sent_at(part, times, sent, message.send, mark);
-        (message, [sent, time_of(times, message.receive)])
-    })
 }
 
 /// Checks this rank's share of the collective operations of several ranks.

@@ -1,7 +1,7 @@
 //! Latencies of messages from round trips, in which the clock offset that lengthens one direction
 //! shortens the other.
 
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::Latencies;
 use super::by_pair::MessagesByPair;
@@ -52,17 +52,14 @@ impl Latencies {
 
     /// Does the same as [`measured`](Self::measured) on this number of threads.
     pub(crate) fn measured_on(trace: &Trace, workers: usize) -> Self {
-        let messages = MessagesByPair::new(trace, workers);
+        let sent = |from: u32, mark: u32| {
+            let from = &trace.locations[from as usize];
+            from.times[from.marks[mark as usize].event as usize]
+        };
+        let mut messages = MessagesByPair::new(trace, workers, sent);
         let mut search = TripSearch::default();
         loop {
-            let found = messages.each(workers, |pairs| {
-                let mut search = search;
-                for (pair, messages) in pairs {
-                    search.add_all(pair, messages);
-                }
-                search
-            });
-            found.iter().for_each(|found| search.merge(found));
+            search.pass(&mut messages, workers);
             if !search.has_another_pass() {
                 return Self::from_levels(search.least());
             }
@@ -89,8 +86,25 @@ pub(crate) struct TripSearch {
 }
 
 impl TripSearch {
+    /// Makes a pass over messages, on this number of threads.
+    pub(crate) fn pass<S: Fn(u32, u32) -> Timestamp<Global> + Sync>(
+        &mut self,
+        messages: &mut MessagesByPair<'_, S>,
+        workers: usize,
+    ) {
+        let search = *self;
+        let found = messages.each(workers, |pairs| {
+            let mut search = search;
+            for (pair, messages) in pairs {
+                search.add_all(pair, messages);
+            }
+            search
+        });
+        found.iter().for_each(|found| self.merge(found));
+    }
+
     /// Takes all messages of a pair with their directions, in order.
-    pub(crate) fn add_all(
+    fn add_all(
         &mut self,
         pair: EndpointPair,
         messages: impl IntoIterator<Item = (usize, Arrival)>,
