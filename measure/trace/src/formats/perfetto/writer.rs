@@ -179,7 +179,7 @@ impl PerfettoWriter {
                 );
             }
             What::Enter { region } => {
-                timeline.begin(to, time, TimelineSlice::Region(region), &[], summary)
+                timeline.begin(to, time, TimelineSlice::Region(region), &[], summary);
             }
             What::Leave { region } => {
                 timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
@@ -247,7 +247,7 @@ impl PerfettoWriter {
                 timeline.end(to, time, TimelineSlice::Thread(team), None, &[], summary);
             }
             What::Join { team } => {
-                timeline.end(to, time, TimelineSlice::Fork(team), None, &[], summary)
+                timeline.end(to, time, TimelineSlice::Fork(team), None, &[], summary);
             }
         }
     }
