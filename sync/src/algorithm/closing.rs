@@ -47,11 +47,11 @@ pub(super) async fn close<K: Clock, M: Comm>(
 ) -> Result<Result<ErrorBound<Global>, SyncError>, CommError> {
     let model = learned.model;
     let now = || model.apply(me.clock.ticks());
-    // Global time is that of rank 0. The rate of another rank is off by as much as the model changed it, plus its drift.
+    // Global time is that of rank 0.
     let drift = if comm.rank() == 0 {
         0.0
     } else {
-        me.max_drift + model.rate().drift_from(me.base.rate()).abs()
+        share_of_own_rate(me.max_drift, model.rate().drift_from(me.base.rate()))
     };
     let mut bound = ErrorBound {
         at: now(),
@@ -90,6 +90,18 @@ pub(super) async fn close<K: Clock, M: Comm>(
     Ok(failure.map_or(Ok(bound), Err))
 }
 
+/// Returns the largest difference of a clock's rate from that of rank 0, as a share of the clock's own rate, if the
+/// local clock drifts by up to `max_drift` and the model changed its rate by `change`. On busy cores models change
+/// rates by a tenth, so that products of the two count.
+fn share_of_own_rate(max_drift: f64, change: f64) -> f64 {
+    let of_rank_0 = max_drift + change.abs() * (1.0 + max_drift);
+    if of_rank_0 < 1.0 {
+        of_rank_0 / (1.0 - of_rank_0)
+    } else {
+        f64::INFINITY
+    }
+}
+
 /// Compares the clock of this rank with that of its parent.
 ///
 /// # Errors
@@ -105,8 +117,9 @@ async fn compare<K: Clock, M: Comm>(
     let parent: ClosedClock = comm.recv(reference).await?;
     comm.recv::<()>(reference).await?;
     let reading_error = me.resolution + parent.resolution + ROUNDING;
-    let mut interval =
-        OffsetInterval::<Global, Global>::new(drift + parent.bound.drift, reading_error);
+    // The drift of the parent is a share of its own rate, which is `1 + drift` of this one at most.
+    let drifts = drift + parent.bound.drift * (1.0 + drift);
+    let mut interval = OffsetInterval::<Global, Global>::new(drifts, reading_error);
     let session = OffsetSession {
         clock: me.clock,
         base: model,
@@ -160,5 +173,26 @@ impl Payload for ClosedClock {
             resolution: span(resolution),
             explained: span(explained),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clocks at the limits of their drift, for one second of rank 0.
+    #[test]
+    fn a_clock_is_off_by_its_share_of_its_own_time() {
+        for (max_drift, change) in [(1e-3, 0.0), (1e-3, 0.07), (1e-3, -0.16), (0.1, 0.5)] {
+            let stated = share_of_own_rate(max_drift, change);
+            for drift in [-max_drift, max_drift] {
+                let own = (1.0 + drift) * (1.0 + change);
+                assert!(
+                    (own - 1.0).abs() <= stated * own * (1.0 + 1e-12),
+                    "{change}: {stated}"
+                );
+            }
+        }
+        assert_eq!(share_of_own_rate(1e-3, -1.0), f64::INFINITY);
     }
 }
