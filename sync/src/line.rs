@@ -156,6 +156,10 @@ const MAX_RELATIVE_WIDTH: i64 = 4;
 /// Largest change of a drift during a fit: that of a quartz from which the lid of its case was taken.
 const MAX_WANDER: f64 = 1e-6;
 
+/// Largest slope that errors of offsets explain, however large they are: a step inside the last offset makes its error
+/// as large as the step, and a line through it that takes the step for drift.
+const MAX_NOISE_SLOPE: f64 = 0.5;
+
 /// Offsets are far off a line if they deviate this much more than explained.
 const FAR: f64 = 2.0;
 
@@ -281,9 +285,10 @@ impl<C: Domain> FitState<C> {
         } else {
             most
         };
-        if steep > most + drift {
+        let steepest = most + drift.min(MAX_NOISE_SLOPE);
+        if steep > steepest {
             return Err(FitError::Stepped {
-                by: rounded((steep - most - drift) * span),
+                by: rounded((steep - steepest) * span),
             });
         }
         Ok(ExplainedError {
