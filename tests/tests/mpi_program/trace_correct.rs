@@ -285,7 +285,7 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
         ),
         (
             "trace-correct DIR/bad0.dbt -o DIR/out.dbt --page DIR/out.dbt",
-            "is a trace",
+            "is also the file of -o",
         ),
         (
             "trace-correct DIR/bad0.dbt -o DIR/out.dbt --svg DIR/svg",

@@ -1,13 +1,14 @@
 //! `downbeat calibrate`: frequency of the time stamp counter and its uncertainty.
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use downbeat_common::cli::positive;
 use downbeat_common::output::{self, Table};
-use downbeat_common::{Failure, ProgressBar};
+use downbeat_common::{Failure, Outputs, ProgressBar, write_text};
 use downbeat_timers::{
     BracketSeries, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
     SystemClock, SystemClockId, TscClock, TscFacts, pin_to,
@@ -96,8 +97,8 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     }
     if let Some(path) = &options.save {
         // Fail before the calibrations take time.
-        let writable = OpenOptions::new().append(true).create(true).open(path);
-        writable.map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
+        Outputs::default().text("--save", path)?;
+        refuse_other_file(path)?;
     }
     let tsc = TscClock::detect()
         .map_err(|why| Failure::run(format!("the time stamp counter is not usable: {why}")))?;
@@ -113,15 +114,31 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
             reference: reference.id(),
             machine,
         };
-        saved
-            .save(path)
-            .map_err(|why| Failure::option("--save", format!("{}: {why}", path.display())))?;
+        write_text("--save", path, &saved.to_string())?;
     }
     if options.json {
         output::print_json(&report)
     } else {
         output::print(&render(&report, options))
     }
+}
+
+/// Refuses to replace a file with other content, such as a record.
+fn refuse_other_file(path: &Path) -> Result<(), Failure> {
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let failed = |why| Failure::option("--save", format!("{}: {why}", path.display()));
+    // A calibration is shorter.
+    let mut start = vec![];
+    let file = File::open(path).map_err(failed)?;
+    file.take(4096).read_to_end(&mut start).map_err(failed)?;
+    let start = String::from_utf8_lossy(&start);
+    if start.lines().any(|line| line.trim() == "counter = \"tsc\"") {
+        return Ok(());
+    }
+    let why = format!("{} exists and is not a calibration", path.display());
+    Err(Failure::option("--save", why))
 }
 
 /// Measures all repeats, and the rate from the start of the first to the end of the last.

@@ -12,8 +12,9 @@ mod violin;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::Failure;
+use downbeat_common::{Failure, Outputs};
 use downbeat_records::analysis::{Analysis, AnalysisSettings};
+use downbeat_records::launch_files;
 
 use crate::experiments::{self, AnalysisOptions, AverageOption};
 use downbeat_common::page::Page;
@@ -43,7 +44,16 @@ pub(crate) struct ReportOptions {
 
 pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
-    let all = read(&experiments::experiments_in(&options.folders)?, &settings)?;
+    let folders = experiments::experiments_in(&options.folders)?;
+    let records = folders
+        .iter()
+        .filter_map(|folder| launch_files(folder).ok());
+    let mut outputs = Outputs::new(records.flatten().map(|(_, path)| path));
+    outputs.text("-o", &options.output)?;
+    if let Some(folder) = &options.svg {
+        outputs.folder("--svg", folder, "svg")?;
+    }
+    let all = read(&folders, &settings)?;
     let experiments = Experiments {
         all,
         settings,

@@ -1,6 +1,6 @@
 //! `downbeat simulate`: synchronization algorithms on a simulated cluster, in virtual time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -11,7 +11,7 @@ use downbeat_common::records::{
     self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport, TrueErrors,
     all_or_first_failure,
 };
-use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions};
+use downbeat_common::{Failure, Outputs, ProgressBar, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
 
 use crate::cluster::ClusterFile;
@@ -62,7 +62,12 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let mut csv = options
         .csv
         .as_ref()
-        .map(|path| CsvFile::create(path, &factors))
+        .map(|path| {
+            // The name of a built-in cluster is no file.
+            let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
+            Outputs::new(input).claim("--csv", path)?;
+            CsvFile::create(path, &factors)
+        })
         .transpose()?;
     let progress = ProgressBar::new(0.0);
     let began = Instant::now();

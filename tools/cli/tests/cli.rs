@@ -234,6 +234,11 @@ fn an_existing_calibration_survives_a_failed_one() {
         "--core",
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    refuses(
+        &["calibrate", "--save", path.to_str().unwrap()],
+        "exists and is not a calibration",
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     fs::remove_file(&path).unwrap();
 }
 
@@ -391,6 +396,11 @@ fn a_cluster_comes_by_name_or_from_a_file() {
         stdout_of(&[&SIMULATE[..], &["--cluster", name]].concat())
             .contains("10 nodes of a simulated cluster (mine)")
     );
+    refuses(
+        &[&SIMULATE[..], &["--cluster", name, "--csv", name]].concat(),
+        "--csv: ",
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), cluster);
     for (from, to, culprit) in [
         ("= 4", "= 0", "ranks_per_node"),
         ("2us", "-2us", "switch.latency"),

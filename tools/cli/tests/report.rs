@@ -212,6 +212,13 @@ fn bad_input_is_one_line() {
         ],
         "--svg: good/launch-001.csv",
     );
+    let record = "good/launch-001.csv";
+    let same = format!("-o: ./{record} is the same file as {record}, which is only read");
+    refuses(
+        &folder,
+        &["report", "good", "-o", &format!("./{record}")],
+        &same,
+    );
     assert!(!folder.join("x.html").exists());
 
     // A full disk is not bad input: exit code 1.

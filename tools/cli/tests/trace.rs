@@ -375,11 +375,19 @@ fn the_input_is_never_overwritten() {
         folder.refuses("correct soft.dbt -o a.dbt", "which is only read");
         folder.refuses("correct a.dbt -o hard.dbt", "which is only read");
     }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(".", folder.path("here")).expect("links can be made");
+        let also = "is also the file of -o";
+        folder.refuses("correct a.dbt -o x.html --page here/x.html", also);
+        folder.refuses("generate -o x.dbt --truth here/x.dbt", also);
+        folder.refuses("check a.dbt --page here/a.dbt", "which is only read");
+    }
     folder.says("correct a.dbt -o b.dbt");
     folder.refuses("correct a.dbt -o b.dbt --truth b.dbt", "which is only read");
     folder.refuses(
         "generate -o c.dbt --truth c.dbt",
-        "--truth: must not be the output file",
+        "--truth: c.dbt is also the file of -o",
     );
 }
 

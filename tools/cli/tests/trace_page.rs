@@ -269,7 +269,10 @@ fn a_page_that_cannot_be_written_is_refused_first() {
         );
         refuses("--page /dev/full", "--page: /dev/full: it is not a file");
         refuses("--page -", "--page: standard output is for the text");
-        refuses("--page ./missing.dbt", "--page: missing.dbt is a trace");
+        refuses(
+            "--page ./missing.dbt",
+            "--page: ./missing.dbt is the same file as missing.dbt, which is only read",
+        );
         refuses("--page x.html --svg a.dbt", "--svg: a.dbt: ");
         refuses("--page x.html --svg /proc/self", "--svg: /proc/self");
         refuses("--svg pictures", "--page <FILE>");
@@ -277,7 +280,7 @@ fn a_page_that_cannot_be_written_is_refused_first() {
     refuses(
         &folder,
         &words("correct missing.dbt -o out.dbt --page ./out.dbt"),
-        "--page: out.dbt is a trace",
+        "--page: ./out.dbt is also the file of -o",
     );
     refuses(&folder, &words("check a.dbt --histograms"), "--against");
     fs::hard_link(folder.join("a.dbt"), folder.join("link.html")).expect("links can be made");

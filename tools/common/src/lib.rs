@@ -9,6 +9,7 @@ pub mod cli;
 mod failure;
 pub mod machine;
 pub mod output;
+mod outputs;
 pub mod page;
 mod progress;
 pub mod records;
@@ -22,6 +23,7 @@ pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts, has
 pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use failure::Failure;
 pub use machine::{cores, now, random_seed};
+pub use outputs::{Outputs, write_text};
 pub use progress::ProgressBar;
 pub use skew::SkewSpec;
 pub use trial::{Trial, TrialOptions, TrialResult};

@@ -10,12 +10,9 @@ pub mod units;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::Failure;
-use crate::output::print;
+use crate::{Failure, write_text};
 use svg::{Picture, escape};
 
 /// An HTML page that is being built.
@@ -201,8 +198,8 @@ impl Page {
         self.html += "</nav>\n";
     }
 
-    /// Writes the page to the file given with an option, or for `-` to standard output; also writes its pictures to a
-    /// directory if one is given.
+    /// Writes the page to the file given with an option, or for `-` to standard output; also writes its pictures to an
+    /// existing directory if one is given. The caller has added both to its [`Outputs`](crate::Outputs).
     ///
     /// # Errors
     /// When a file cannot be created, with the option that named it; or when it cannot be written.
@@ -215,19 +212,11 @@ impl Page {
     ) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
         if let Some(directory) = pictures {
-            let failed = |why: io::Error| {
-                Failure::option("--svg", format!("{}: {why}", directory.display()))
-            };
-            fs::create_dir_all(directory).map_err(failed)?;
             for (name, picture) in files {
-                write_file("--svg", &directory.join(name), &picture)?;
+                write_text("--svg", &directory.join(name), &picture)?;
             }
         }
-        if output == Path::new("-") {
-            print(&html)
-        } else {
-            write_file(option, output, &html)
-        }
+        write_text(option, output, &html)
     }
 
     /// Returns the whole page, and the files of its pictures.
@@ -247,14 +236,6 @@ impl Page {
         );
         (html, self.files)
     }
-}
-
-/// Writes a file. A failure to create it is one of the option; a failure to write it is one at run time.
-fn write_file(option: &str, path: &Path, text: &str) -> Result<(), Failure> {
-    let message = |why: io::Error| format!("{}: {why}", path.display());
-    let mut file = fs::File::create(path).map_err(|why| Failure::option(option, message(why)))?;
-    file.write_all(text.as_bytes())
-        .map_err(|why| Failure::Run(message(why)))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::Failure;
 use downbeat_common::output::{print, print_json};
+use downbeat_common::{Failure, Outputs};
 use downbeat_regions::{ProfileReport, TextOptions};
 
 use super::page;
@@ -39,6 +39,13 @@ pub(crate) struct RegionsShowOptions {
 }
 
 pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
+    let mut outputs = Outputs::new(&options.files);
+    if let Some(output) = &options.output {
+        outputs.text("-o", output)?;
+    }
+    if let Some(folder) = &options.svg {
+        outputs.folder("--svg", folder, "svg")?;
+    }
     let reports = options
         .files
         .iter()

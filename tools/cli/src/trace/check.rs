@@ -6,9 +6,9 @@ use clap::Args;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, MovementReport,
-    PageContents, PageOptions, Reading, Recording, Violations, violations,
+    PageContents, PageOptions, Reading, Recording, Violations, files, violations,
 };
-use downbeat_common::{Failure, output};
+use downbeat_common::{Failure, Outputs, output};
 use downbeat_trace::{Deviation, Latencies, Movement, Verdict};
 use serde::Serialize;
 
@@ -58,11 +58,12 @@ struct CheckDocument {
 
 pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
     let matching = options.matching.matching();
-    options.page.check(
-        [&*options.file]
-            .into_iter()
-            .chain(options.against.as_deref()),
-    )?;
+    let inputs = [&*options.file]
+        .into_iter()
+        .chain(options.against.as_deref());
+    options
+        .page
+        .add_to(&mut Outputs::new(inputs.flat_map(files::all_of)))?;
     let reading = Reading::with_offsets(matching);
     let file = Recording::read(&options.file, &reading)?;
     let original = options

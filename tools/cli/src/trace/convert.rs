@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::Failure;
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files, for_each_item, unwritable};
+use downbeat_common::{Failure, Outputs};
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     } = options;
     let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
-    files::check_output("OUT", output, &[input])?;
+    Outputs::new(files::all_of(input)).file("OUT", output)?;
     let (mut text, left_out) = match to {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
-use downbeat_common::{Failure, cli};
+use downbeat_common::{Failure, Outputs, cli};
 use downbeat_files::FileError;
 use downbeat_sync::ClusterError;
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
@@ -102,12 +102,10 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
     program
         .validate()
         .map_err(|why| Failure::Input(why.to_string()))?;
+    let mut outputs = Outputs::default();
+    outputs.file("-o", &options.output)?;
     if let Some(truth) = &options.truth {
-        files::check_output("--truth", truth, &[])?;
-    }
-    files::check_output("-o", &options.output, &[])?;
-    if options.truth.as_ref() == Some(&options.output) {
-        return Err(Failure::option("--truth", "must not be the output file"));
+        outputs.file("--truth", truth)?;
     }
     let unfinished = Unfinished::of(&options.output)?;
     let events = write(&program, &options.output, TimesOption::Local)?;

@@ -211,3 +211,64 @@ fn a_signal_leaves_no_temporary_files() {
         assert_eq!(folder.names(), ["a.dbtb"], "{signal} after {millis} ms");
     }
 }
+
+/// Traces without some events, and with threads that begin or end in teams of others: in memory and
+/// streamed, both corrections give the same, or neither is possible.
+#[test]
+fn incomplete_traces_are_corrected_alike() {
+    let folder = TraceFolder::new("incomplete");
+    folder.says(
+        "generate -o whole.dbt --nodes 2 --processes 2 --threads 2 --fork-every 3 --events 600",
+    );
+    let whole = fs::read_to_string(folder.path("whole.dbt")).expect("it is there");
+    let mut rng = fastrand::Rng::with_seed(5);
+    let mut corrected = 0;
+    for case in 0..60 {
+        let strange = case % 4 == 0;
+        let is_of_team = |line: &str| {
+            line.contains(" thread-") || line.contains("fork") || line.contains("join")
+        };
+        let (mut torn, mut events) = (String::new(), 0);
+        for line in whole.lines() {
+            let is_event = line.starts_with(|first: char| first.is_ascii_digit());
+            // An exit without its enter is an error even then.
+            let is_kept = !is_event || line.contains(" collective ") || rng.u8(..) > 1;
+            if line.starts_with("end ") || !is_kept {
+                continue;
+            }
+            events += u32::from(is_event);
+            match line.rsplit_once(' ') {
+                Some((start, _)) if strange && is_event && is_of_team(line) && rng.u8(..) < 8 => {
+                    torn += &format!("{start} {}\n", rng.u32(2..6));
+                }
+                _ => torn += &format!("{line}\n"),
+            }
+        }
+        torn += &format!("end {events}\n");
+        fs::write(folder.path("torn.dbt"), &torn).expect("it can be written");
+        let [memory, streamed] = ["never", "always"].map(|when| {
+            folder.call(&format!(
+                "correct torn.dbt --lenient -o {when}.dbt --streaming={when}"
+            ))
+        });
+        if text(&streamed.stderr).contains("correct such a trace in memory") {
+            continue;
+        }
+        assert_eq!(
+            memory.status.code(),
+            streamed.status.code(),
+            "case {case}: {} {}",
+            text(&memory.stderr),
+            text(&streamed.stderr)
+        );
+        if !memory.status.success() {
+            assert_eq!(memory.status.code(), Some(2), "{}", text(&memory.stderr));
+            continue;
+        }
+        corrected += 1;
+        let [memory, streamed] = ["never.dbt", "always.dbt"]
+            .map(|name| fs::read(folder.path(name)).expect("it is there"));
+        assert!(memory == streamed, "case {case}");
+    }
+    assert!(corrected > 10, "{corrected} of 60 traces were corrected");
+}

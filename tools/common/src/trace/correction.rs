@@ -16,7 +16,7 @@ use super::recording::{Destination, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
 use super::{PageContents, PageOptions, Unfinished, files};
 use crate::output::{print, print_json};
-use crate::{Failure, cli};
+use crate::{Failure, Outputs, cli};
 
 /// Options for the correction of a trace.
 #[derive(Args, Debug)]
@@ -120,8 +120,10 @@ impl CorrectionOptions {
     pub fn begin(&self) -> Result<Unfinished, Failure> {
         let unfinished = Unfinished::of(&self.output)?;
         let (input, output, truth) = (&*self.input, &*self.output, self.truth.as_deref());
-        files::check_corrected("-o", output, input, truth.as_slice())?;
-        self.page.check(truth.into_iter().chain([input, output]))?;
+        let inputs = [input].into_iter().chain(truth);
+        let mut outputs = Outputs::new(inputs.flat_map(files::all_of));
+        files::add_corrected(&mut outputs, "-o", output, input)?;
+        self.page.add_to(&mut outputs)?;
         Ok(unfinished)
     }
 

@@ -1,22 +1,22 @@
-//! Checks of input and output files.
+//! Input and output files of the commands for traces.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use downbeat_trace::formats::{TraceFormat, TraceWriter};
+use downbeat_trace::formats::TraceFormat;
 
-use crate::Failure;
+use crate::{Failure, Outputs};
 
-/// Checks the output of a correction of `input` as [`check_output`] does; an archive is written to a
-/// new folder.
+/// Adds the output of a correction of `input` to those of the command; an archive is written to a new
+/// folder.
 ///
 /// # Errors
-/// As [`check_output`]; for an archive, if the folder exists or is the name of an anchor file.
-pub fn check_corrected(
+/// As [`Outputs::file`]; for an archive, if the folder exists or is the name of an anchor file.
+pub fn add_corrected(
+    outputs: &mut Outputs,
     option: &str,
     output: &Path,
     input: &Path,
-    others: &[&Path],
 ) -> Result<(), Failure> {
     #[cfg(feature = "otf2")]
     if is_archive(input) {
@@ -27,48 +27,30 @@ pub fn check_corrected(
             );
             return Err(Failure::option(option, why));
         }
-        return downbeat_trace::formats::otf2::check_destination(output)
-            .map_err(|why| Failure::option(option, why));
+        downbeat_trace::formats::otf2::check_destination(output)
+            .map_err(|why| Failure::option(option, why))?;
+        return outputs.claim(option, output);
     }
-    check_output(option, output, &[&[input], others].concat())
+    #[cfg(not(feature = "otf2"))]
+    let _ = input;
+    outputs.file(option, output)
 }
 
-/// Checks, before hours of work, that a file can be written and is none of the input files.
-///
-/// # Errors
-/// If it cannot be written or is an input file; the message names the option and the reason.
-pub fn check_output(option: &str, output: &Path, inputs: &[&Path]) -> Result<(), Failure> {
-    if let Some(input) = inputs.iter().find(|input| is_same(input, output)) {
-        let why = format!(
-            "{} is the same file as {}, which is only read",
-            output.display(),
-            input.display()
+/// Returns all files of a trace: one, or those of an archive as far as they can be listed.
+pub fn all_of(path: &Path) -> Vec<PathBuf> {
+    let mut all = vec![path.to_owned()];
+    if is_archive(path) {
+        all.push(path.with_extension("def"));
+        let events = fs::read_dir(path.with_extension(""));
+        all.extend(
+            events
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path()),
         );
-        return Err(Failure::option(option, why));
     }
-    // Dropping the writer removes its temporary file.
-    TraceWriter::create(output, TraceFormat::Text)
-        .map(drop)
-        .map_err(|why| Failure::option(option, why))
-}
-
-/// Returns true if two paths lead to the same file, also by hard or symbolic links.
-fn is_same(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let identity = |path: &Path| {
-            fs::metadata(path)
-                .ok()
-                .map(|found| (found.dev(), found.ino()))
-        };
-        identity(one).is_some_and(|found| Some(found) == identity(other))
-    }
-    #[cfg(not(unix))]
-    {
-        fs::canonicalize(one)
-            .is_ok_and(|found| fs::canonicalize(other).is_ok_and(|other| found == other))
-    }
+    all
 }
 
 /// Returns true if this is the name of the anchor file of an OTF2 archive.

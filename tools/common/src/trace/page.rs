@@ -5,18 +5,18 @@ mod movement;
 mod truth;
 mod violations;
 
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_clock_core::Duration;
 
 use super::{
     ArchiveReport, Contents, DeviationReport, Document, LatencyReport, MovementReport, PassReport,
-    TruthStages, files, percent,
+    TruthStages, percent,
 };
-use crate::Failure;
 use crate::page::units::{count, counted, time};
 use crate::page::{HtmlTable, Page};
+use crate::{Failure, Outputs};
 use violations::ViolationStage;
 
 /// Output options of the page.
@@ -56,39 +56,25 @@ pub struct PageContents<'a> {
 }
 
 impl PageOptions {
-    /// Checks, before hours of work, that the page can be written, and does not overwrite one of
-    /// these files.
+    /// Adds the page and the folder of its pictures to the outputs of the command.
     ///
     /// # Errors
     /// Names the option and the reason.
-    pub fn check<'a>(&self, others: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    pub fn add_to(&self, outputs: &mut Outputs) -> Result<(), Failure> {
         let Some(page) = &self.page else {
             return Ok(());
         };
-        let others: Vec<&Path> = others.into_iter().collect();
         if page == Path::new("-") {
             return Err(Failure::option(
                 "--page",
                 "standard output is for the text; the page needs a file",
             ));
         }
-        // Also if the file does not exist yet.
-        if let Some(other) = others
-            .iter()
-            .find(|other| path::absolute(other).ok() == path::absolute(page).ok())
-        {
-            return Err(Failure::option(
-                "--page",
-                format!("{} is a trace", other.display()),
-            ));
+        outputs.file("--page", page)?;
+        match &self.svg {
+            Some(folder) => outputs.folder("--svg", folder, "svg"),
+            None => Ok(()),
         }
-        files::check_output("--page", page, &others)?;
-        let Some(folder) = &self.svg else {
-            return Ok(());
-        };
-        let failed = |why| Failure::option("--svg", format!("{}: {why}", folder.display()));
-        std::fs::create_dir_all(folder).map_err(failed)?;
-        files::check_output("--svg", &folder.join("violations.svg"), &others)
     }
 
     /// Writes the page, if requested.
