@@ -69,6 +69,11 @@ impl SavedCalibration {
     /// # Errors
     /// If the file cannot be read, is malformed, or was made on another machine or before the last reboot.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, CalibrationError> {
+        // A pipe or a device might never end.
+        if !fs::metadata(&path)?.is_file() {
+            let why = io::Error::new(io::ErrorKind::InvalidInput, "it is not a file");
+            return Err(why.into());
+        }
         let saved: Self = fs::read_to_string(path)?.parse()?;
         saved.check(&Machine::this()?)?;
         Ok(saved)

@@ -38,6 +38,7 @@ pub mod number;
 pub mod testing;
 
 use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::Path;
 
 pub use beside::{create_beside, unfinished};
@@ -54,6 +55,26 @@ pub fn open(path: &Path) -> Result<File, FileError> {
         return Err(FileError::content(path, "it is not a file"));
     }
     File::open(path).map_err(FileError::io(path))
+}
+
+/// Reads a whole regular file that is known to be small, such as one of settings.
+///
+/// # Errors
+/// As [`open`], and if it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    let mut bytes = vec![];
+    open(path)?
+        .read_to_end(&mut bytes)
+        .map_err(FileError::io(path))?;
+    Ok(bytes)
+}
+
+/// Reads a whole regular file of text, as [`read`] does.
+///
+/// # Errors
+/// As [`read`], and if it is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, FileError> {
+    String::from_utf8(read(path)?).map_err(|_| FileError::content(path, "it is not UTF-8"))
 }
 
 /// Quotes the beginning of foreign text for a message: enough to find it in the file, with control

@@ -1,6 +1,5 @@
 //! Reports as JSON files.
 
-use std::fs;
 use std::path::Path;
 
 use downbeat_clock_core::{DecimalBin, Duration};
@@ -92,8 +91,7 @@ impl ProfileReport {
     /// # Errors
     /// If the file cannot be read, or is not a valid report.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        let bytes = fs::read(path).map_err(FileError::io(path))?;
-        Self::from_json(&bytes).map_err(|why| FileError::content(path, why))
+        Self::from_json(&downbeat_files::read(path)?).map_err(|why| FileError::content(path, why))
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, String> {
@@ -278,6 +276,7 @@ mod tests {
     use super::*;
     use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
     use downbeat_clock_core::RegionEvent;
+    use std::fs;
 
     fn report() -> ProfileReport {
         let event = |length, number| {

@@ -1,6 +1,5 @@
 //! Clusters to simulate: built-in ones, or from a file.
 
-use std::fs;
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
@@ -39,14 +38,11 @@ impl ClusterFile {
         let known = KNOWN.into_iter().find(|(known, _)| *known == name);
         let text = match known {
             Some((_, text)) => text.to_owned(),
-            None => fs::read_to_string(Path::new(name)).map_err(|why| {
+            None => downbeat_files::read_text(Path::new(name)).map_err(|why| {
                 let names: Vec<&str> = KNOWN.into_iter().map(|(known, _)| known).collect();
                 Failure::option(
                     "--cluster",
-                    format!(
-                        "{name}: {why}; expected a file or one of {}",
-                        names.join(", ")
-                    ),
+                    format!("{why}; expected a file or one of {}", names.join(", ")),
                 )
             })?,
         };

@@ -7,6 +7,7 @@ mod clocks;
 mod cluster;
 mod demonstration;
 mod experiments;
+mod memory;
 mod regions;
 mod report;
 mod run;
@@ -18,6 +19,7 @@ mod trace;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    downbeat_common::survive_file_size_limit();
     match downbeat_common::cli::parse().and_then(cli::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => downbeat_common::output::report_failure(failure, "downbeat"),

@@ -560,3 +560,79 @@ fn a_closed_pipe_is_a_failure_without_panic() {
         text(&output.stderr)
     );
 }
+
+/// Without a place for the message, the exit code still tells bad input from a failure.
+#[test]
+fn a_message_that_cannot_be_written_is_not_a_crash() {
+    for (arguments, code) in [
+        (&["calibrate", "--repeat", "0"][..], 2),
+        (&["trace", "check", "/nonexistent/file"], 2),
+        (&["report", ".", "-o", "-"], 2),
+    ] {
+        let full = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let status = Command::new(env!("CARGO_BIN_EXE_downbeat"))
+            .args(arguments)
+            .stderr(full)
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(code), "{arguments:?}");
+    }
+}
+
+/// A file that grows beyond the limit of the process is removed, and named in one line.
+#[test]
+fn a_file_size_limit_is_an_error_like_any_other() {
+    let folder = scratch("limited");
+    fs::create_dir_all(&folder).unwrap();
+    let program = env!("CARGO_BIN_EXE_downbeat");
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -f 8; exec \"$0\" trace generate -o big.dbtb --events 100000",
+        ])
+        .arg(program)
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.lines().count() == 1 && said.contains("big.dbtb: File too large"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A size that no machine has is refused before the work, with the memory that it would take.
+#[test]
+fn more_memory_than_there_is_is_refused() {
+    let samples = ["--samples", "4294967295", "--sessions", "4000000000"];
+    let generate = ["trace", "generate", "-o", "/nonexistent/x.dbtb"];
+    refuses(
+        &[&generate[..], &samples].concat(),
+        "--samples: this takes ",
+    );
+}
+
+/// A pipe or a device might never end.
+#[test]
+fn what_is_not_a_file_is_refused() {
+    let not_a_file = "/dev/zero: it is not a file";
+    for arguments in [
+        &["regions", "show", "/dev/zero"][..],
+        &["trace", "check", "/dev/zero"],
+        &["simulate", "--cluster", "/dev/zero"],
+        &["trace", "check", "x.dbt", "--latencies", "/dev/zero"],
+    ] {
+        refuses(arguments, not_a_file);
+    }
+    refuses(
+        &["clocks", "--calibration", "/dev/zero"],
+        "it is not a file",
+    );
+}

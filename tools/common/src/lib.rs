@@ -22,7 +22,7 @@ mod trial;
 pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts, hash_of};
 pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use failure::Failure;
-pub use machine::{cores, now, random_seed};
+pub use machine::{cores, now, random_seed, survive_file_size_limit};
 pub use outputs::{Outputs, write_text};
 pub use progress::ProgressBar;
 pub use skew::SkewSpec;

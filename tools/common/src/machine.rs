@@ -18,9 +18,24 @@ pub fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
+/// Turns writes beyond the file size limit of this process into errors like any other; otherwise a
+/// signal ends it, and leaves unfinished files.
+pub fn survive_file_size_limit() {
+    #[cfg(unix)]
+    {
+        use std::sync::{Arc, atomic::AtomicBool};
+        // Without the handler, the signal ends the program as before.
+        let _ = signal_hook::flag::register(
+            signal_hook::consts::SIGXFSZ,
+            Arc::new(AtomicBool::new(false)),
+        );
+    }
+}
+
 /// Date and time in UTC: `2026-11-21T20:34:49Z`.
 pub fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    // A clock that was never set may show an earlier time, which has no such form.
+    humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
 /// Adds the build of the program and the machine that it runs on to the factors.

@@ -18,10 +18,6 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Reports the failure with which the program ends, in one line that begins with its name; returns the exit code.
-#[expect(
-    clippy::print_stderr,
-    reason = "this is the one place that reports failures to the user"
-)]
 pub fn report_failure(failure: Failure, program: &str) -> ExitCode {
     match failure {
         Failure::Help(text) => match print(&text) {
@@ -29,7 +25,8 @@ pub fn report_failure(failure: Failure, program: &str) -> ExitCode {
             Err(failure) => report_failure(failure, program),
         },
         Failure::Input(ref line) | Failure::Run(ref line) | Failure::Signal(_, ref line) => {
-            eprintln!("{program}: {line}");
+            // There may be no place to write to: the exit code remains.
+            let _ = writeln!(io::stderr(), "{program}: {line}");
             failure.exit_code()
         }
     }

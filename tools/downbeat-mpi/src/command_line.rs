@@ -38,7 +38,7 @@ enum MpiCommand {
 pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
     let arguments: MpiArguments = agree_blocking(comm, cli::parse())?;
     // A launcher can start every rank with other options.
-    let options = hash_of(&env::args().skip(1).collect::<Vec<_>>());
+    let options = hash_of(&env::args_os().skip(1).collect::<Vec<_>>());
     if !block_on_ready(collective::all_equal(comm, options)).map_err(Failure::run)? {
         return Err(Failure::Input(
             "the ranks were given different options".to_owned(),

@@ -25,6 +25,7 @@ use mpi::traits::Communicator;
 use abort::{NAME, abort_on_panic};
 
 fn main() -> ExitCode {
+    downbeat_common::survive_file_size_limit();
     let Some(universe) = mpi::initialize() else {
         return report_failure(Failure::run("MPI is already initialized"), NAME);
     };

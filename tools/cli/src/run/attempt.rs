@@ -58,7 +58,12 @@ impl LaunchAttempt<'_> {
         drop(command);
         let began = Instant::now();
         let group = Pid::from_child(&child);
-        events.watch(group);
+        if let Err(why) = events.watch(group) {
+            // Both fail only if it has ended.
+            let _ = kill_process_group(group, Signal::KILL);
+            let _ = child.wait();
+            return Err(why);
+        }
         let tick = match (self.verbose, io::stderr().is_terminal()) {
             (true, _) => Some(Duration::from_millis(200)),
             (false, true) => Some(Duration::from_secs(1)),

@@ -1,5 +1,6 @@
 //! Events that a run waits for: the end of a launched program, a signal, or a timeout.
 
+use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Instant;
@@ -33,18 +34,24 @@ impl RunEvents {
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::run)?;
         let mine = sender.clone();
         // The thread ends when the receiver is gone, or with this program.
-        thread::spawn(move || {
+        let forward = move || {
             signals
                 .forever()
                 .all(|signal| mine.send(RunEvent::Signal(signal)).is_ok())
-        });
+        };
+        thread::Builder::new()
+            .spawn(forward)
+            .map_err(Failure::run)?;
         Ok(Self { sender, receiver })
     }
 
     /// Sends an event when this child ends. Its process id stays valid until it is waited for.
-    pub(super) fn watch(&self, child: Pid) {
+    ///
+    /// # Errors
+    /// If there is no thread to wait for it.
+    pub(super) fn watch(&self, child: Pid) -> io::Result<()> {
         let sender = self.sender.clone();
-        thread::spawn(move || {
+        let wait = move || {
             let ended = || {
                 waitid(
                     WaitId::Pid(child),
@@ -55,7 +62,8 @@ impl RunEvents {
             while ended().is_err_and(|why| why == Errno::INTR) {}
             // The receiver may be gone.
             let _ = sender.send(RunEvent::Ended);
-        });
+        };
+        thread::Builder::new().spawn(wait).map(drop)
     }
 
     /// Waits for the next event, at most until the given time.

@@ -10,7 +10,9 @@ use downbeat_common::{Failure, Outputs, cli};
 use downbeat_files::FileError;
 use downbeat_sync::ClusterError;
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
-use downbeat_trace::{Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+use downbeat_trace::{ClockSample, Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+
+use crate::memory;
 
 #[derive(Args, Debug)]
 #[command(
@@ -102,6 +104,13 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
     program
         .validate()
         .map_err(|why| Failure::Input(why.to_string()))?;
+    // All samples are in memory.
+    let samples = u64::from(options.sessions) * u64::from(options.samples);
+    let others = program.places().len().saturating_sub(1) as u64;
+    let bytes = samples
+        .saturating_mul(others)
+        .saturating_mul(size_of::<ClockSample>() as u64);
+    memory::require("--samples", bytes)?;
     let mut outputs = Outputs::default();
     outputs.file("-o", &options.output)?;
     if let Some(truth) = &options.truth {

@@ -1,6 +1,6 @@
 //! Options that commands on traces share.
 
-use std::fs;
+use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
@@ -61,7 +61,8 @@ impl FromStr for LatencyOption {
         // Text that begins like a time must be one; otherwise it is a path.
         if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\'])
         {
-            let text_of_file = fs::read_to_string(text).map_err(|why| format!("{text}: {why}"))?;
+            let text_of_file =
+                downbeat_files::read_text(Path::new(text)).map_err(|why| why.to_string())?;
             return LatencyFile::read(&text_of_file)
                 .map(Self::Read)
                 .map_err(|why| format!("{text}: {why}"));

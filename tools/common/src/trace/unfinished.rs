@@ -58,14 +58,14 @@ mod unix {
             let handle = signals.handle();
             let ending = Arc::new(Mutex::new(()));
             let (path, held) = (path.to_owned(), Arc::clone(&ending));
-            thread::spawn(move || {
+            thread::Builder::new().spawn(move || {
                 for signal in signals.forever() {
                     let _held = held.lock().unwrap_or_else(PoisonError::into_inner);
                     remove(&path);
                     // This ends the program; an error could not be reported.
                     let _ = emulate_default_handler(signal);
                 }
-            });
+            })?;
             Ok(Self {
                 signals: handle,
                 ending,

@@ -4,9 +4,11 @@
 //! memory for them. So they are checked before OTF2 reads the file.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use super::Otf2Error;
+use super::error::open;
 use super::record::{CHUNK_HEADER, END_OF_BUFFER, END_OF_FILE, Order};
 
 const MAGIC: &[u8] = b"OTF2\0";
@@ -32,7 +34,10 @@ pub(super) struct ArchiveAnchor {
 impl ArchiveAnchor {
     /// Reads the anchor file, and checks that the archive consists of plain files.
     pub(super) fn read(path: &Path, global_definitions: &Path) -> Result<Self, Otf2Error> {
-        let bytes = fs::read(path).map_err(Otf2Error::io(path))?;
+        let mut bytes = vec![];
+        open(path)?
+            .read_to_end(&mut bytes)
+            .map_err(Otf2Error::io(path))?;
         let at_fault = |why: Option<_>| {
             Otf2Error::content(
                 path,

@@ -1,6 +1,7 @@
 //! Errors of OTF2 archives.
 
 use core::fmt;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,14 @@ impl Otf2Error {
             why: why.into(),
         }
     }
+}
+
+/// Opens a regular file of an archive; a pipe or a device might never end.
+pub(super) fn open(path: &Path) -> Result<File, Otf2Error> {
+    if !fs::metadata(path).map_err(Otf2Error::io(path))?.is_file() {
+        return Err(Otf2Error::content(path, "it is not a file"));
+    }
+    File::open(path).map_err(Otf2Error::io(path))
 }
 
 impl fmt::Display for Otf2Error {

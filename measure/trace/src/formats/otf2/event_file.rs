@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::Otf2Error;
+use super::error::open;
 use super::events::is_in_trace;
 use super::record::{
     ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, EventRecord, HEADER, LONG,
@@ -51,7 +52,7 @@ pub(super) struct EventFile {
 
 impl EventFile {
     pub(super) fn open(path: &Path, size: usize) -> Result<Self, Otf2Error> {
-        let file = File::open(path).map_err(Otf2Error::io(path))?;
+        let file = open(path)?;
         let chunk = Vec::with_capacity(size);
         let path = path.to_owned();
         let order = Order::Little;
