@@ -636,3 +636,32 @@ fn what_is_not_a_file_is_refused() {
         "it is not a file",
     );
 }
+
+/// A message is one line, whatever the name of a file is.
+#[test]
+fn control_characters_in_messages_are_escaped() {
+    refuses(
+        &["trace", "check", "/nonexistent/a\nb\u{1b}[31m"],
+        "/nonexistent/a\\nb\\u{1b}[31m: No such file",
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf8_is_named() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    // The output may be any path.
+    let output = Command::new(env!("CARGO_BIN_EXE_downbeat"))
+        .args(["simulate", "--csv"])
+        .arg(OsStr::from_bytes(b"/nonexistent/\xff"))
+        .arg("--cluster")
+        .arg(OsStr::from_bytes(b"r\xffng"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "downbeat: --cluster: \"r\u{fffd}ng\" is not UTF-8\n"
+    );
+}

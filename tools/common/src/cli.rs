@@ -1,5 +1,8 @@
 //! Parsers of the command line.
 
+use std::env;
+use std::ffi::OsString;
+
 use clap::Parser;
 use clap::error::ErrorKind;
 use downbeat_clock_core::Duration;
@@ -14,8 +17,32 @@ use crate::Failure;
 pub fn parse<A: Parser>() -> Result<A, Failure> {
     A::try_parse().map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
+        ErrorKind::InvalidUtf8 => Failure::Input(name_invalid::<A>(env::args_os().collect())),
         _ => Failure::Input(first_paragraph(&error.to_string())),
     })
+}
+
+/// Names the argument that must be UTF-8 and is not: replacing it makes another error, or none. Paths
+/// may be anything.
+fn name_invalid<A: Parser>(mut arguments: Vec<OsString>) -> String {
+    let mut message = "an argument is not UTF-8".to_owned();
+    for index in 1..arguments.len() {
+        if arguments[index].to_str().is_some() {
+            continue;
+        }
+        let text = arguments[index].to_string_lossy().into_owned();
+        let option = arguments[index - 1].to_str();
+        message = match option.filter(|option| option.starts_with('-')) {
+            Some(option) => format!("{option}: \"{text}\" is not UTF-8"),
+            None => format!("\"{text}\" is not UTF-8"),
+        };
+        arguments[index] = text.into();
+        let found = A::try_parse_from(&arguments).map_err(|why| why.kind());
+        if !matches!(found, Err(ErrorKind::InvalidUtf8)) {
+            break;
+        }
+    }
+    message
 }
 
 /// Returns the first paragraph of a message of clap as one line; the rest is usage.

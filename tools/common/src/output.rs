@@ -26,10 +26,19 @@ pub fn report_failure(failure: Failure, program: &str) -> ExitCode {
         },
         Failure::Input(ref line) | Failure::Run(ref line) | Failure::Signal(_, ref line) => {
             // There may be no place to write to: the exit code remains.
-            let _ = writeln!(io::stderr(), "{program}: {line}");
+            let _ = writeln!(io::stderr(), "{program}: {}", in_one_line(line));
             failure.exit_code()
         }
     }
+}
+
+/// Escapes control characters, which names of files and other foreign text may contain.
+fn in_one_line(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// Writes a document as indented JSON.
