@@ -33,13 +33,10 @@ pub struct LearnedModel<C: Domain, R: Domain> {
     pub quality: Quality,
 }
 
-/// Returns the drift between the clocks that explains a contradiction of exchanges; `None` for other
-/// errors.
-fn drift_behind(why: FitError, session: Duration) -> Option<f64> {
-    match why {
-        FitError::Drifted { by } => Some(by.as_nanos() as f64 / session.as_nanos() as f64),
-        _ => None,
-    }
+/// Returns true if the contradiction of exchanges can be explained by a drift of up to `most` during
+/// the session. A larger one is a step; so is one in a session during which the clock went back.
+fn is_drift(why: FitError, session: Duration, most: f64) -> bool {
+    matches!(why, FitError::Drifted { by } if by.as_nanos() as f64 <= most * session.as_nanos() as f64)
 }
 
 impl LineFit {
@@ -74,41 +71,34 @@ impl LineFit {
     ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
         let (mut client, mut failure) = OffsetClient::<C, R>::new_or_single(self.offset, reference);
         let mut line = FitState::new(self.weighted);
-        // The contradiction that only the largest drift explains.
-        let mut contradiction: Option<(f64, FitError)> = None;
+        let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         let reference_quality: Quality = comm.recv(reference).await?;
         client.allow_drift(reference_quality.explained.drift);
+        // The clock of the reference is as steep as its own line may be wrong.
+        let most = MAX_DRIFT + reference_quality.explained.drift;
         for measurement in 0..self.measurements() {
             match client.attempt(clock, base, comm).await? {
                 Ok(sample) => {
                     let is_last = measurement >= self.fit_points.get();
                     line.push(sample, client.started(), is_last);
                 }
-                Err(SyncError::Fit(why)) => match drift_behind(why, now() - client.started()) {
-                    Some(drift) => {
-                        line.left_out += 1;
-                        if contradiction.is_none_or(|(largest, _)| drift > largest) {
-                            contradiction = Some((drift, why));
-                        }
-                    }
-                    None => {
-                        failure.get_or_insert(SyncError::Fit(why));
-                    }
-                },
+                Err(SyncError::Fit(why)) if is_drift(why, now() - client.started(), most) => {
+                    line.left_out += 1;
+                    contradiction = Some(why);
+                }
                 Err(why) => {
                     failure.get_or_insert(why);
                 }
             }
         }
-        // A contradiction is a failure only if no drift explains it, or all offsets were left out.
-        let most = MAX_DRIFT + reference_quality.explained.drift;
+        // A contradiction is a failure only if all offsets were left out.
         let failure = failure.or(contradiction
-            .filter(|(drift, _)| *drift > most || line.fit.points() == 0)
-            .map(|(_, why)| SyncError::Fit(why)));
+            .filter(|_| line.fit.points() == 0)
+            .map(SyncError::Fit));
         let learned = failure
             .map_or(Ok(()), Err)
-            .and_then(|()| line.finish(reference_quality));
+            .and_then(|()| line.finish(reference_quality, most));
         Ok(learned.map_err(|why| why.against(reference_quality.rank)))
     }
 
@@ -222,10 +212,9 @@ impl<C: Domain> FitState<C> {
     fn finish<R: Domain>(
         &self,
         reference_quality: Quality,
+        most: f64,
     ) -> Result<LearnedModel<C, R>, SyncError> {
         let line = self.fit.line()?;
-        // The clock of the reference is as steep as its own line may be wrong.
-        let most = MAX_DRIFT + reference_quality.explained.drift;
         let explained = self.explain(&line, most)?;
         let uncertain = self.narrowest.as_nanos().saturating_mul(MAX_RELATIVE_WIDTH);
         let trusted = |last: &OffsetSample<C>| {
@@ -309,10 +298,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_contradiction_is_explained_by_a_drift() {
-        let by = Duration::from_nanos(50);
+    fn contradictions_up_to_the_drift_of_a_session_are_drift() {
+        let drifted = |by| FitError::Drifted {
+            by: Duration::from_nanos(by),
+        };
         let session = Duration::from_micros(50);
-        assert_eq!(drift_behind(FitError::Drifted { by }, session), Some(1e-3));
-        assert_eq!(drift_behind(FitError::NoExchanges, session), None);
+        assert!(is_drift(drifted(50), session, 1e-3));
+        assert!(!is_drift(drifted(51), session, 1e-3));
+        assert!(!is_drift(drifted(50), -session, 1e-3));
+        assert!(!is_drift(FitError::NoExchanges, session, 1e-3));
     }
 }

@@ -311,7 +311,35 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
         &job,
         "exit code 2",
     )?;
-    one_line(&job, "in.dbtb")
+    one_line(&job, "in.dbtb")?;
+    refuses_another_trace(single)
+}
+
+/// One rank finds a trace of the same shape in its own folder, with one other timestamp.
+fn refuses_another_trace(single: &SingleProcess<'_>) -> Outcome {
+    let jobs = single.jobs;
+    let io = |why: std::io::Error| why.to_string();
+    single.generate("DIR/alike.dbt", "--events 3000 --sessions 0")?;
+    let text = fs::read_to_string(jobs.folder.join("alike.dbt")).map_err(io)?;
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let middle = lines.len() / 2;
+    let event: Vec<_> = lines[middle].splitn(3, ' ').collect();
+    let &[location, nanos, what] = &*event else {
+        return Err(format!("no event: {}", lines[middle]));
+    };
+    let nanos: u64 = nanos.parse().map_err(|_| "a time")?;
+    lines[middle] = format!("{location} {} {what}", nanos + 1);
+    fs::create_dir(jobs.folder.join("other")).map_err(io)?;
+    fs::write(jobs.folder.join("other/alike.dbt"), lines.join("\n") + "\n").map_err(io)?;
+    let command = "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ]; then cd DIR/other; else cd DIR; fi; \
+                   exec PROGRAM trace-correct alike.dbt -o out.dbt";
+    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, command))?;
+    expect(
+        job.code == Some(1) && job.stdout.is_empty(),
+        &job,
+        "exit code 1",
+    )?;
+    one_line(&job, "alike.dbt: the ranks read different content")
 }
 
 /// Ends a job in the middle of writing: none of its files is left, and the old output is kept.

@@ -49,7 +49,12 @@ impl Outputs {
     pub fn claim(&mut self, option: &str, path: &Path) -> Result<(), Failure> {
         let this = Identity::of(path);
         if let Some(input) = self.inputs.iter().find(|input| this.is(input)) {
-            return Err(read_only(option, path, input));
+            let why = format!(
+                "{} is the same file as {}, which is only read",
+                path.display(),
+                input.display()
+            );
+            return Err(Failure::option(option, why));
         }
         if let Some((other, _)) = self.outputs.iter().find(|(_, other)| this.is(other)) {
             let why = format!("{} is also the file of {other}", path.display());
@@ -100,31 +105,22 @@ impl Outputs {
             let entry = Identity::of(claimed).entry;
             has_extension(claimed) && entry.map(|(folder, _)| folder) == folder
         };
-        if let Some(other) = claimed().find(is_inside) {
-            return Err(read_only(option, other, other));
-        }
+        let mut taken = claimed().find(is_inside).map(|_| path.to_owned());
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?.path();
             let this = Identity::of(&entry);
-            if has_extension(&entry)
-                && let Some(other) = claimed().find(|other| this.is(other))
-            {
-                return Err(read_only(option, &entry, other));
+            if has_extension(&entry) && claimed().any(|other| this.is(other)) {
+                taken = Some(entry);
             }
+        }
+        if let Some(taken) = taken {
+            let why = format!("{} leads to an input or another output", taken.display());
+            return Err(Failure::option(option, why));
         }
         NewFile::create(&path.join(format!("new.{extension}")))
             .map(drop)
             .map_err(|why| Failure::option(option, why))
     }
-}
-
-fn read_only(option: &str, path: &Path, other: &Path) -> Failure {
-    let why = format!(
-        "{} is the same file as {}, which is only read",
-        path.display(),
-        other.display()
-    );
-    Failure::option(option, why)
 }
 
 impl Identity {
@@ -255,7 +251,8 @@ mod tests {
         symlink(path("a/in.svg"), path("b/violations.svg")).unwrap();
         for name in ["a", "b"] {
             let mut outputs = Outputs::new([path("a/in.svg")]);
-            refused(outputs.folder("--svg", &path(name), "svg"));
+            let why = refused(outputs.folder("--svg", &path(name), "svg"));
+            assert!(why.contains("leads to an input or another output"), "{why}");
         }
         let mut outputs = Outputs::new([path("a/in.svg")]);
         outputs.folder("--svg", &path("c"), "svg").unwrap();

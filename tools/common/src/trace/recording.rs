@@ -3,17 +3,19 @@
 
 #[cfg(feature = "otf2")]
 mod copies;
+mod digest;
 
 use std::path::{Path, PathBuf};
 
 use super::archive_report::ArchiveReport;
 use super::files;
 use crate::{Failure, agree, cores, hash_of};
+use digest::digest;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, collective};
 #[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::{Archive, Origin};
-use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
+use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
 use downbeat_trace::{CorrectionError, Matching, PartBuilder, Shares, Trace, TracePart};
 
 /// Trace read from a file or an OTF2 archive.
@@ -138,14 +140,11 @@ impl Recording {
         let Some(loaded) = agree(comm, read).await? else {
             return Err(Failure::Input(String::new()));
         };
-        let is_same = (loaded.loads() == loads)
-            .then_some(())
-            .ok_or_else(|| changed(path));
-        let is_same = agree(comm, is_same).await.is_ok()
-            && collective::all_equal(comm, hash_of(&loads))
-                .await
-                .map_err(Failure::run)?;
-        if !is_same {
+        let digest = digest(path, loaded.is_binary());
+        let digest = digest.ok().filter(|_| loaded.loads() == loads);
+        let digest = agree(comm, digest.ok_or_else(|| changed(path))).await?;
+        let all_equal = collective::all_equal(comm, hash_of(&(loads, digest)));
+        if !all_equal.await.map_err(Failure::run)? {
             return Err(changed(path));
         }
         match builder.finish(comm).await {
@@ -216,6 +215,14 @@ impl Loaded {
             kind: SourceKind::Archive(Box::new((archive, origin))),
         };
         Self { sessions, source }
+    }
+
+    fn is_binary(&self) -> bool {
+        match &self.source.kind {
+            SourceKind::File(file) => file.format == TraceFormat::Binary,
+            #[cfg(feature = "otf2")]
+            SourceKind::Archive(_) => false,
+        }
     }
 
     /// Returns, for every location, the index of the location that represents its process and its
