@@ -319,7 +319,7 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
 fn refuses_another_trace(single: &SingleProcess<'_>) -> Outcome {
     let jobs = single.jobs;
     let io = |why: std::io::Error| why.to_string();
-    single.generate("DIR/alike.dbt", "--events 3000 --sessions 0")?;
+    single.generate("DIR/alike.dbt", "--events 3000")?;
     let text = fs::read_to_string(jobs.folder.join("alike.dbt")).map_err(io)?;
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
     let middle = lines.len() / 2;
