@@ -302,16 +302,8 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
         ("trace-correct DIR/bad0.dbt", "--output"),
     ];
     jobs.all_fail(2, "", &cases)?;
-    // One rank runs in another folder, without the trace.
-    let elsewhere = "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ]; then cd /; else cd DIR; fi; \
-                     exec PROGRAM trace-correct in.dbtb -o out.dbtb";
-    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, elsewhere))?;
-    expect(
-        job.code == Some(2) && job.stdout.is_empty(),
-        &job,
-        "exit code 2",
-    )?;
-    one_line(&job, "in.dbtb")?;
+    // Without the trace.
+    fails_with_one_rank_in(jobs, "/", "in.dbtb", 2, "in.dbtb")?;
     refuses_another_trace(single)
 }
 
@@ -331,15 +323,30 @@ fn refuses_another_trace(single: &SingleProcess<'_>) -> Outcome {
     lines[middle] = format!("{location} {} {what}", nanos + 1);
     fs::create_dir(jobs.folder.join("other")).map_err(io)?;
     fs::write(jobs.folder.join("other/alike.dbt"), lines.join("\n") + "\n").map_err(io)?;
-    let command = "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ]; then cd DIR/other; else cd DIR; fi; \
-                   exec PROGRAM trace-correct alike.dbt -o out.dbt";
-    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, command))?;
+    let says = "alike.dbt: the ranks read different content";
+    fails_with_one_rank_in(jobs, "DIR/other", "alike.dbt", 1, says)
+}
+
+/// Corrects a trace with one rank in another folder, where the trace is missing or another one: the
+/// job fails with one line.
+fn fails_with_one_rank_in(
+    jobs: &Jobs,
+    folder: &str,
+    input: &str,
+    code: i32,
+    says: &str,
+) -> Outcome {
+    let command = format!(
+        "if [ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 1 ]; then cd {folder}; else cd DIR; fi; \
+         exec PROGRAM trace-correct {input} -o out.dbtb"
+    );
+    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, &command))?;
     expect(
-        job.code == Some(1) && job.stdout.is_empty(),
+        job.code == Some(code) && job.stdout.is_empty(),
         &job,
-        "exit code 1",
+        &format!("exit code {code}"),
     )?;
-    one_line(&job, "alike.dbt: the ranks read different content")
+    one_line(&job, says)
 }
 
 /// Ends a job in the middle of writing: none of its files is left, and the old output is kept.

@@ -49,10 +49,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
         .iter()
         .filter_map(|folder| launch_files(folder).ok());
     let mut outputs = Outputs::new(records.flatten().map(|(_, path)| path));
-    outputs.text("-o", &options.output)?;
-    if let Some(folder) = &options.svg {
-        outputs.folder("--svg", folder, "svg")?;
-    }
+    outputs.page("-o", &options.output, options.svg.as_deref())?;
     let all = read(&folders, &settings)?;
     let experiments = Experiments {
         all,

@@ -15,8 +15,9 @@ use crate::output::print;
 /// that cannot be written costs no time.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    inputs: Vec<PathBuf>,
-    outputs: Vec<(String, PathBuf)>,
+    inputs: Vec<(PathBuf, Identity)>,
+    /// Outputs, with their options.
+    outputs: Vec<(String, PathBuf, Identity)>,
 }
 
 /// Identity of a file, which other paths to it share.
@@ -37,7 +38,11 @@ impl Outputs {
     /// Creates a list without outputs; no output may be one of these inputs.
     pub fn new(inputs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
         Self {
-            inputs: inputs.into_iter().map(Into::into).collect(),
+            inputs: inputs
+                .into_iter()
+                .map(Into::into)
+                .map(|path: PathBuf| (path.clone(), Identity::of(&path)))
+                .collect(),
             outputs: vec![],
         }
     }
@@ -48,7 +53,7 @@ impl Outputs {
     /// If it is an input or another output; the message names the option.
     pub fn claim(&mut self, option: &str, path: &Path) -> Result<(), Failure> {
         let this = Identity::of(path);
-        if let Some(input) = self.inputs.iter().find(|input| this.is(input)) {
+        if let Some((input, _)) = self.inputs.iter().find(|(_, input)| this.is(input)) {
             let why = format!(
                 "{} is the same file as {}, which is only read",
                 path.display(),
@@ -56,11 +61,12 @@ impl Outputs {
             );
             return Err(Failure::option(option, why));
         }
-        if let Some((other, _)) = self.outputs.iter().find(|(_, other)| this.is(other)) {
+        if let Some((other, ..)) = self.outputs.iter().find(|(.., other)| this.is(other)) {
             let why = format!("{} is also the file of {other}", path.display());
             return Err(Failure::option(option, why));
         }
-        self.outputs.push((option.to_owned(), path.to_owned()));
+        self.outputs
+            .push((option.to_owned(), path.to_owned(), this));
         Ok(())
     }
 
@@ -87,6 +93,20 @@ impl Outputs {
         }
     }
 
+    /// Adds a page, a file for text, and the folder of its pictures.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text) and [`folder`](Self::folder).
+    pub fn page(
+        &mut self,
+        option: &str,
+        path: &Path,
+        pictures: Option<&Path>,
+    ) -> Result<(), Failure> {
+        self.text(option, path)?;
+        pictures.map_or(Ok(()), |folder| self.folder("--svg", folder, "svg"))
+    }
+
     /// Adds a folder for any number of files with this extension; creates it.
     ///
     /// # Errors
@@ -96,20 +116,22 @@ impl Outputs {
         fs::create_dir_all(path).map_err(failed)?;
         let has_extension = |path: &Path| path.extension().is_some_and(|found| found == extension);
         let claimed = || {
+            let outputs = self.outputs.iter().map(|(_, path, this)| (path, this));
             self.inputs
                 .iter()
-                .chain(self.outputs.iter().map(|(_, path)| path))
+                .map(|(path, this)| (path, this))
+                .chain(outputs)
         };
         let folder = number_of(path);
-        let is_inside = |claimed: &&PathBuf| {
-            let entry = Identity::of(claimed).entry;
-            has_extension(claimed) && entry.map(|(folder, _)| folder) == folder
+        let is_inside = |(path, this): &(&PathBuf, &Identity)| {
+            let other = this.entry.as_ref().map(|(folder, _)| folder);
+            has_extension(path) && other == folder.as_ref()
         };
         let mut taken = claimed().find(is_inside).map(|_| path.to_owned());
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?.path();
             let this = Identity::of(&entry);
-            if has_extension(&entry) && claimed().any(|other| this.is(other)) {
+            if has_extension(&entry) && claimed().any(|(_, other)| this.is(other)) {
                 taken = Some(entry);
             }
         }
@@ -136,9 +158,8 @@ impl Identity {
         }
     }
 
-    /// Returns true if the path leads to this file, also by links.
-    fn is(&self, path: &Path) -> bool {
-        let other = Self::of(path);
+    /// Returns true if both are one file, also by links.
+    fn is(&self, other: &Self) -> bool {
         (self.file.is_some() && self.file == other.file)
             || (self.entry.is_some() && self.entry == other.entry)
     }

@@ -39,12 +39,8 @@ pub(crate) struct RegionsShowOptions {
 }
 
 pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
-    let mut outputs = Outputs::new(&options.files);
     if let Some(output) = &options.output {
-        outputs.text("-o", output)?;
-    }
-    if let Some(folder) = &options.svg {
-        outputs.folder("--svg", folder, "svg")?;
+        Outputs::new(&options.files).page("-o", output, options.svg.as_deref())?;
     }
     let reports = options
         .files
