@@ -5,14 +5,17 @@
 //!
 //! ```toml
 //! # 2.600000012 GHz, certain to 0.8 ppm
-//! version = 2
+//! version = 3
 //! counter = "tsc"
 //! reference = "CLOCK_MONOTONIC_RAW"
 //! boot_id = "dccc1f75-e110-493e-b032-7dd8331eb070"
 //! cpu_model = "AMD EPYC"
 //! start = [1000, 500, 1100]
 //! end = [261000, 100500, 261080]
+//! crc32 = "2a2ab0b8"
 //! ```
+//!
+//! The last line is the CRC-32 of all bytes before it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,8 +24,15 @@ use std::io;
 use std::path::Path;
 
 use downbeat_clock_core::Ticks;
+use downbeat_files::checksum::WRONG_CHECKSUM;
+use downbeat_files::{ChecksumLine, Checksums, Crc32, FileError, NewFile};
 
 use crate::{Bracket, Calibration, CalibrationError, SystemClockId};
+
+const CHECKSUM: ChecksumLine = ChecksumLine {
+    before: "crc32 = \"",
+    after: "\"",
+};
 
 /// The machine that a calibration is valid for: one processor until the next reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,27 +74,29 @@ pub struct SavedCalibration {
 }
 
 impl SavedCalibration {
-    /// Reads a calibration of this machine from a file.
+    /// Reads a calibration of this machine from a file. One that was edited by hand needs [`Checksums::Ignore`].
     ///
     /// # Errors
     /// If the file cannot be read, is malformed, or was made on another machine or before the last reboot.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, CalibrationError> {
+    pub fn load(path: impl AsRef<Path>, checksums: Checksums) -> Result<Self, CalibrationError> {
         // A pipe or a device might never end.
         if !fs::metadata(&path)?.is_file() {
             let why = io::Error::new(io::ErrorKind::InvalidInput, "it is not a file");
             return Err(why.into());
         }
-        let saved: Self = fs::read_to_string(path)?.parse()?;
+        let saved = Self::parse(&fs::read_to_string(path)?, checksums)?;
         saved.check(&Machine::this()?)?;
         Ok(saved)
     }
 
-    /// Writes the calibration to a file.
+    /// Writes the calibration to a file, which is replaced only when all is written.
     ///
     /// # Errors
-    /// If the file cannot be written.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        fs::write(path, self.to_string())
+    /// If the file cannot be written; the old file is still there then.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let mut file = NewFile::create(path.as_ref())?;
+        file.write(&mut self.to_string().into_bytes())?;
+        file.finish()
     }
 
     fn check(&self, here: &Machine) -> Result<(), CalibrationError> {
@@ -107,37 +119,45 @@ impl fmt::Display for SavedCalibration {
             machine,
         } = self;
         let ghz = calibration.rate().hz() / 1e9;
-        writeln!(
-            f,
-            "# {ghz:.9} GHz, certain to {:.3} ppm",
-            calibration.uncertainty() * 1e6
-        )?;
-        writeln!(f, "version = 2")?;
-        writeln!(f, "counter = \"tsc\"")?;
-        writeln!(f, "reference = \"{reference}\"")?;
-        writeln!(f, "boot_id = \"{}\"", machine.boot_id)?;
-        writeln!(f, "cpu_model = \"{}\"", machine.cpu_model)?;
+        let ppm = calibration.uncertainty() * 1e6;
+        let mut text = format!(
+            "# {ghz:.9} GHz, certain to {ppm:.3} ppm\n\
+             version = 3\n\
+             counter = \"tsc\"\n\
+             reference = \"{reference}\"\n\
+             boot_id = \"{}\"\n\
+             cpu_model = \"{}\"\n",
+            machine.boot_id, machine.cpu_model
+        );
         for (name, bracket) in [("start", calibration.start()), ("end", calibration.end())] {
-            writeln!(
-                f,
-                "{name} = [{}, {}, {}]",
-                bracket.before.0, bracket.reference.0, bracket.after.0
-            )?;
+            let (before, reference) = (bracket.before.0, bracket.reference.0);
+            text += &format!("{name} = [{before}, {reference}, {}]\n", bracket.after.0);
         }
-        Ok(())
+        let checksum = CHECKSUM.with(Crc32::of(text.as_bytes()));
+        writeln!(f, "{text}{checksum}")
     }
 }
 
+/// Reads the text of a file, and verifies its checksum.
 impl FromStr for SavedCalibration {
     type Err = CalibrationError;
 
     fn from_str(text: &str) -> Result<Self, CalibrationError> {
+        Self::parse(text, Checksums::Verify)
+    }
+}
+
+impl SavedCalibration {
+    fn parse(text: &str, checksums: Checksums) -> Result<Self, CalibrationError> {
         let lines = KeyValueLines::read(text)?;
         let version = lines.get(
             "version",
-            |value| ["1", "2"].into_iter().find(|known| *known == value),
-            "this program reads versions 1 and 2",
+            |value| ["1", "2", "3"].into_iter().find(|known| *known == value),
+            "this program reads versions 1 to 3",
         )?;
+        if checksums == Checksums::Verify {
+            check_checksum(text, &lines, version == "3")?;
+        }
         lines.get(
             "counter",
             |value| (quoted(value)? == "tsc").then_some(()),
@@ -172,11 +192,34 @@ impl FromStr for SavedCalibration {
     }
 }
 
+/// Checks the last line of a file that must or must not have a checksum.
+fn check_checksum(
+    text: &str,
+    lines: &KeyValueLines<'_>,
+    must_have: bool,
+) -> Result<(), CalibrationError> {
+    let found = lines.0.iter().find(|(_, key, _)| *key == "crc32");
+    match found {
+        None if must_have => Err(CalibrationError::Missing("crc32")),
+        None => Ok(()),
+        Some((number, ..)) => {
+            let start = text.rfind(CHECKSUM.before).unwrap_or(text.len());
+            let expected = CHECKSUM.with(Crc32::of(&text.as_bytes()[..start]));
+            let is_right = must_have && text[start..].strip_suffix('\n') == Some(&expected);
+            let wrong = CalibrationError::Line {
+                number: *number,
+                fault: WRONG_CHECKSUM,
+            };
+            if is_right { Ok(()) } else { Err(wrong) }
+        }
+    }
+}
+
 /// Lines of the form `key = value`: line number, key and value.
 struct KeyValueLines<'a>(Vec<(usize, &'a str, &'a str)>);
 
 impl<'a> KeyValueLines<'a> {
-    const KEYS: [&'static str; 7] = [
+    const KEYS: [&'static str; 8] = [
         "version",
         "counter",
         "reference",
@@ -184,6 +227,7 @@ impl<'a> KeyValueLines<'a> {
         "cpu_model",
         "start",
         "end",
+        "crc32",
     ];
 
     fn read(text: &'a str) -> Result<Self, CalibrationError> {
@@ -271,6 +315,7 @@ fn bracket(value: &str) -> Option<Bracket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use downbeat_files::testing::is_noticed;
     use proptest::prelude::*;
 
     fn sample() -> SavedCalibration {
@@ -293,6 +338,13 @@ mod tests {
         }
     }
 
+    /// Text of the sample as version 2 wrote it, without a checksum.
+    fn unsealed() -> String {
+        let text = sample().to_string().replace("version = 3", "version = 2");
+        let lines = text.split_inclusive('\n');
+        lines.filter(|line| !line.starts_with("crc32")).collect()
+    }
+
     fn error(text: &str) -> String {
         text.parse::<SavedCalibration>().unwrap_err().to_string()
     }
@@ -305,10 +357,35 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_calibration_of_version_2_is_loaded() {
+        assert_eq!(unsealed().parse::<SavedCalibration>().unwrap(), sample());
+    }
+
+    #[test]
+    fn every_change_of_a_file_is_noticed() {
+        let text = sample().to_string();
+        let is_wrong = |damaged: &[u8]| {
+            let text = String::from_utf8(damaged.to_vec());
+            text.map_or(true, |text| text.parse::<SavedCalibration>().is_err())
+        };
+        is_noticed(text.as_bytes(), is_wrong);
+        for length in 0..text.len() {
+            assert!(is_wrong(&text.as_bytes()[..length]), "{length}");
+        }
+        let edited = text.replace("26001000", "26001001");
+        assert_eq!(
+            error(&edited),
+            "line 9: its checksum is wrong: the file was damaged or edited after it was written"
+        );
+        let found = SavedCalibration::parse(&edited, Checksums::Ignore).unwrap();
+        assert_ne!(found, sample());
+    }
+
     /// The uncertainty of version 1 was half of the widths.
     #[test]
     fn a_calibration_of_version_1_keeps_its_rate_and_its_uncertainty() {
-        let text = sample().to_string().replace("version = 2", "version = 1");
+        let text = unsealed().replace("version = 2", "version = 1");
         let loaded = text.parse::<SavedCalibration>().unwrap().calibration;
         assert_eq!(loaded.rate(), sample().calibration.rate());
         let half = (100.0 + 80.0) / 2.0 / 26e6;
@@ -346,15 +423,15 @@ mod tests {
 
     #[test]
     fn faults_are_reported_with_their_line() {
-        let text = sample().to_string();
+        let text = unsealed();
         assert_eq!(error(""), "the line \"version = ...\" is missing");
         assert_eq!(
             error(&text.replace("end = ", "end ")),
             "line 8: not of the form \"key = value\""
         );
         assert_eq!(
-            error(&text.replace("version = 2", "version = 3")),
-            "line 2: this program reads versions 1 and 2"
+            error(&text.replace("version = 2", "version = 4")),
+            "line 2: this program reads versions 1 to 3"
         );
         assert_eq!(
             error(&text.replace("\"tsc\"", "tsc")),
@@ -381,7 +458,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_truncation_and_no_changed_byte_panics(cut in 0_usize..400, at in 0_usize..400, byte in 0_u8..128) {
-            let mut bytes = sample().to_string().into_bytes();
+            let mut bytes = unsealed().into_bytes();
             if let Some(old) = bytes.get_mut(at) {
                 *old = byte;
             }
@@ -393,7 +470,7 @@ mod tests {
         fn no_text_panics(text: String, numbers: [u64; 6]) {
             let _ = text.parse::<SavedCalibration>();
             let [a, b, c, d, e, f] = numbers;
-            let hostile = sample().to_string()
+            let hostile = unsealed()
                 .replace("[1000, 500, 1100]", &format!("[{a}, {b}, {c}]"))
                 .replace("[26001000, 10000500, 26001080]", &format!("[{d}, {e}, {f}]"));
             if let Ok(loaded) = hostile.parse::<SavedCalibration>() {

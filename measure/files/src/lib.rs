@@ -3,6 +3,7 @@
 //! - [`Lines`] reads a file line by line and never holds more than the longest allowed line.
 //! - [`number`] parses numbers exactly and quickly.
 //! - [`FileError`] names the file, and the line or byte, that is wrong.
+//! - [`checksum`] notices that a file was damaged.
 //! - [`NewFile`] writes beside its target and renames, so that a reader never sees half a file.
 //!
 //! ```
@@ -30,6 +31,8 @@
 #![forbid(unsafe_code)]
 
 mod beside;
+pub mod checksum;
+mod crc32;
 mod error;
 mod lines;
 mod new_file;
@@ -42,6 +45,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 pub use beside::{create_beside, unfinished};
+pub use checksum::{ChecksumLine, Checksums};
+pub use crc32::Crc32;
 pub use error::{FileError, Flaw};
 pub use lines::Lines;
 pub use new_file::{CHUNK, NewFile};

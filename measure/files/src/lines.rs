@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::ops::Range;
 
-use crate::{CHUNK, Flaw};
+use crate::{CHUNK, Crc32, Flaw};
 
 /// Reader of the lines of a file.
 #[derive(Debug)]
@@ -19,6 +19,9 @@ pub struct Lines<R> {
     /// Range of the last line in the buffer, without its line end.
     line: Range<usize>,
     windows_end: bool,
+    /// Checksum of the file up to an index of the buffer.
+    checksum: Crc32,
+    summed: usize,
 }
 
 impl<R: Read> Lines<R> {
@@ -34,6 +37,8 @@ impl<R: Read> Lines<R> {
             offset: 0,
             line: 0..0,
             windows_end: false,
+            checksum: Crc32::default(),
+            summed: 0,
         }
     }
 
@@ -83,6 +88,9 @@ impl<R: Read> Lines<R> {
 
     /// Reads more bytes into the buffer; returns false at the end of the file.
     fn fill(&mut self) -> Result<bool, Flaw> {
+        self.sum_to(self.begin);
+        self.summed = 0;
+        self.line = 0..0;
         self.buffer.copy_within(self.begin..self.end, 0);
         self.end -= self.begin;
         self.begin = 0;
@@ -99,6 +107,24 @@ impl<R: Read> Lines<R> {
                 Err(why) => return Err(Flaw::Io(why)),
             }
         }
+    }
+
+    /// Adds the bytes of the buffer up to an index to the checksum.
+    fn sum_to(&mut self, end: usize) {
+        self.checksum.add(&self.buffer[self.summed..end]);
+        self.summed = end;
+    }
+
+    /// Checksum of all bytes before the last line.
+    pub fn checksum_before_line(&mut self) -> u32 {
+        self.sum_to(self.line.start);
+        self.checksum.value()
+    }
+
+    /// Checksum of all bytes up to the end of the last line, to be continued.
+    pub fn checksum_through_line(&mut self) -> Crc32 {
+        self.sum_to(self.begin);
+        self.checksum.clone()
     }
 
     /// Checks that the end of the file is reached.

@@ -40,6 +40,24 @@ impl Folder {
     }
 }
 
+/// Checks that every flipped bit and every changed digit of a file is noticed.
+pub fn is_noticed(file: &[u8], is_noticed: impl Fn(&[u8]) -> bool) {
+    let mut damaged = file.to_vec();
+    for (place, byte) in file.iter().enumerate() {
+        let bits = (0..8).map(|bit| byte ^ 1 << bit);
+        let digits = (b'0'..=b'9').filter(|digit| byte.is_ascii_digit() && digit != byte);
+        for other in bits.chain(digits) {
+            damaged[place] = other;
+            assert!(
+                is_noticed(&damaged),
+                "byte {place}, {byte:#04x} to {other:#04x}, of {}",
+                String::from_utf8_lossy(file)
+            );
+        }
+        damaged[place] = *byte;
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use downbeat_files::Checksums;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, GroupAnalysis};
 use downbeat_records::{
     CallTimes, Factors, GroupKey, MeasuredGroup, ObservationState, Observations,
@@ -111,7 +112,7 @@ fn write(folder: &Path, format: RecordFormat) {
 
 /// Reads and analyses all; returns the number of valid observations.
 fn analyse(folder: &Path) -> usize {
-    let found = read_experiment(folder).expect("what was just written");
+    let found = read_experiment(folder, Checksums::Verify).expect("what was just written");
     let analysis = Analysis::new(&found.launches, &AnalysisSettings::default())
         .expect("launches with the same factors");
     analysis.groups.iter().map(GroupAnalysis::valid).sum()

@@ -5,7 +5,10 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use downbeat_files::ChecksumLine;
+
 use super::RecordError;
+use super::content::RecordEnd;
 
 /// A file that grows by complete pieces.
 #[derive(Debug)]
@@ -13,12 +16,14 @@ pub(super) struct AppendFile {
     pub(super) path: PathBuf,
     pub(super) file: File,
     /// End of the last complete piece. Bytes after it are incomplete.
-    pub(super) end: u64,
+    pub(super) end: RecordEnd,
+    /// Line that ends a piece, if the file has checksums.
+    pub(super) checksum: ChecksumLine,
 }
 
 impl AppendFile {
     /// Opens or creates a file. The caller reads it and sets `end`.
-    pub(super) fn open(path: &Path) -> Result<Self, RecordError> {
+    pub(super) fn open(path: &Path, checksum: ChecksumLine) -> Result<Self, RecordError> {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(RecordError::content(path, "it is not a file"));
         }
@@ -30,7 +35,8 @@ impl AppendFile {
         Ok(Self {
             path: path.to_owned(),
             file: file.map_err(RecordError::io(path))?,
-            end: 0,
+            end: RecordEnd::empty(),
+            checksum,
         })
     }
 
@@ -51,17 +57,28 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Appends one piece. After an error, the incomplete piece is removed now or before the next
-    /// one.
-    pub(super) fn append(&mut self, piece: &[u8]) -> Result<(), RecordError> {
+    /// Appends one piece, with its checksum. After an error, the incomplete piece is removed now or
+    /// before the next one.
+    pub(super) fn append(&mut self, mut piece: Vec<u8>) -> Result<(), RecordError> {
         self.cut()?;
-        let written = self.file.write_all(piece);
+        let checksum = self.end.checksum.clone().map(|mut checksum| {
+            checksum.add(&piece);
+            let start = piece.len();
+            piece.extend(self.checksum.with(checksum.value()).bytes());
+            piece.push(b'\n');
+            checksum.add(&piece[start..]);
+            checksum
+        });
+        let written = self.file.write_all(&piece);
         if written.is_err() {
             // If this fails, too, readers ignore the incomplete piece.
             let _ = self.cut();
         }
         written.map_err(RecordError::io(&self.path))?;
-        self.end += piece.len() as u64;
+        self.end = RecordEnd {
+            bytes: self.end.bytes + piece.len() as u64,
+            checksum,
+        };
         Ok(())
     }
 
@@ -72,7 +89,7 @@ impl AppendFile {
             .metadata()
             .map_err(RecordError::io(&self.path))?
             .len();
-        match length.cmp(&self.end) {
+        match length.cmp(&self.end.bytes) {
             Ordering::Less => Err(RecordError::content(
                 &self.path,
                 "another program truncated it",
@@ -80,7 +97,7 @@ impl AppendFile {
             Ordering::Equal => Ok(()),
             Ordering::Greater => self
                 .file
-                .set_len(self.end)
+                .set_len(self.end.bytes)
                 .map_err(RecordError::io(&self.path)),
         }
     }
@@ -91,6 +108,7 @@ mod tests {
     use downbeat_files::FileError;
 
     use super::*;
+    use crate::csv::CHECKSUM;
     use downbeat_files::testing::Folder;
 
     /// The error of a full disk or an exceeded quota.
@@ -100,9 +118,10 @@ mod tests {
         let mut full = AppendFile {
             path: PathBuf::from("x/a.csv"),
             file,
-            end: 0,
+            end: RecordEnd::empty(),
+            checksum: CHECKSUM,
         };
-        let error = full.append(b"x").unwrap_err();
+        let error = full.append(b"x".to_vec()).unwrap_err();
         assert!(
             matches!(&error, RecordError::File(FileError::Io { why, .. }) if why.kind() == std::io::ErrorKind::StorageFull)
         );
@@ -110,22 +129,26 @@ mod tests {
             error.to_string().starts_with("x/a.csv: No space left"),
             "{error}"
         );
-        assert_eq!(full.end, 0);
+        assert_eq!(full.end.bytes, 0);
     }
 
     #[test]
     fn incomplete_pieces_are_removed_by_the_next_append() {
         let (_folder, path) = Folder::with("a", b"whole\npart");
+        // As in version 1.
         let mut tail = AppendFile {
-            end: 6,
-            ..AppendFile::open(&path).unwrap()
+            end: RecordEnd {
+                bytes: 6,
+                checksum: None,
+            },
+            ..AppendFile::open(&path, CHECKSUM).unwrap()
         };
-        tail.append(b"next\n").unwrap();
+        tail.append(b"next\n".to_vec()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole\nnext\n");
-        assert_eq!(tail.end, 11);
+        assert_eq!(tail.end.bytes, 11);
         std::fs::write(&path, "whole").unwrap();
         assert!(
-            tail.append(b"next\n")
+            tail.append(b"next\n".to_vec())
                 .unwrap_err()
                 .to_string()
                 .ends_with("a: another program truncated it")

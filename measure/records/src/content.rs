@@ -1,6 +1,9 @@
 //! Rules for the content of a record, common to all formats.
 
 use std::collections::HashSet;
+use std::io::Read;
+
+use downbeat_files::{ChecksumLine, Checksums, Crc32, Flaw, Lines};
 
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 
@@ -107,9 +110,20 @@ pub(super) struct LaunchBuilder {
     keys: HashSet<GroupKey>,
     /// Facts between groups. They are added with the next group.
     later_facts: Vec<(String, String)>,
+    /// Number of groups that are certainly whole, and true if the end of the record is, too.
+    whole: (usize, bool),
+    /// True if the record may have been edited by hand.
+    may_be_edited: bool,
 }
 
 impl LaunchBuilder {
+    pub(super) fn new(checksums: Checksums) -> Self {
+        Self {
+            may_be_edited: checksums == Checksums::Ignore,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn factor(&mut self, name: &str, value: &str) -> Result<(), String> {
         self.name(0, name)?;
         self.launch.factors.push(name, value);
@@ -163,7 +177,9 @@ impl LaunchBuilder {
         self.check_key(&group.key)?;
         check_figures(&group.figures)?;
         tally.check(&group.counts)?;
-        self.settle_facts();
+        if !self.may_be_edited && self.launch.factors.get("processing") == Some("median") {
+            check_against_rows(&group)?;
+        }
         self.keys.insert(group.key.clone());
         self.launch.groups.push(group);
         self.rows.extend(rows);
@@ -171,18 +187,23 @@ impl LaunchBuilder {
     }
 
     pub(super) fn complete(&mut self) {
-        self.settle_facts();
         self.launch.complete = true;
     }
 
-    fn settle_facts(&mut self) {
+    /// Keeps what was added so far: it is certainly whole.
+    pub(super) fn commit(&mut self) {
         for (name, value) in self.later_facts.drain(..) {
             self.launch.facts.push(&name, &value);
         }
+        self.whole = (self.launch.groups.len(), self.launch.complete);
     }
 
-    /// Finishes the launch; `end` is the end of its complete part.
-    pub(super) fn found(self, end: u64) -> LaunchContent {
+    /// Finishes the launch, without what was added after the last [`commit`](Self::commit).
+    pub(super) fn found(mut self, end: RecordEnd) -> LaunchContent {
+        let (groups, complete) = self.whole;
+        self.launch.groups.truncate(groups);
+        self.rows.truncate(groups);
+        self.launch.complete = complete;
         LaunchContent {
             launch: self.launch,
             rows: self.rows,
@@ -201,8 +222,124 @@ pub(super) struct LaunchContent {
         expect(dead_code, reason = "only the conversion to Parquet needs all rows")
     )]
     pub(super) rows: Vec<GroupRows>,
-    /// Number of bytes in the complete part.
-    pub(super) end: u64,
+    /// End of the complete part.
+    pub(super) end: RecordEnd,
+}
+
+/// End of the complete part of a record, where it can be continued.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecordEnd {
+    pub(super) bytes: u64,
+    /// Checksum of these bytes; `None` in version 1, which has no checksums.
+    pub(super) checksum: Option<Crc32>,
+}
+
+impl RecordEnd {
+    /// The end of a file that is empty.
+    pub(super) fn empty() -> Self {
+        Self {
+            bytes: 0,
+            checksum: Some(Crc32::default()),
+        }
+    }
+}
+
+/// Reader of the pieces of a record: what is written at once ends with a checksum, from version 2 on.
+#[derive(Debug)]
+pub(super) struct PieceReader {
+    line: ChecksumLine,
+    checksums: Checksums,
+    is_sealed: bool,
+    /// True between a piece and its checksum.
+    is_open: bool,
+    end: RecordEnd,
+}
+
+impl PieceReader {
+    /// Begins to read a record, whose version tells if it has checksums.
+    pub(super) fn new(line: ChecksumLine, is_sealed: bool, checksums: Checksums) -> Self {
+        Self {
+            line,
+            checksums,
+            is_sealed,
+            is_open: false,
+            end: RecordEnd::default(),
+        }
+    }
+
+    /// Takes the last line of a piece, and reads its checksum; returns false if the file ends before
+    /// it.
+    pub(super) fn whole_piece<R: Read>(
+        &mut self,
+        lines: &mut Lines<R>,
+        builder: &mut LaunchBuilder,
+    ) -> Result<bool, Flaw> {
+        self.piece(lines, builder)?;
+        if self.is_open {
+            if !lines.advance()? {
+                self.line.check_unfinished(lines)?;
+                return Ok(false);
+            }
+            self.take(lines, builder)?;
+        }
+        Ok(true)
+    }
+
+    /// Takes the last line of a piece.
+    pub(super) fn piece<R: Read>(
+        &mut self,
+        lines: &mut Lines<R>,
+        builder: &mut LaunchBuilder,
+    ) -> Result<(), Flaw> {
+        self.is_open = self.is_sealed && self.checksums == Checksums::Verify;
+        if !self.is_open {
+            self.commit(lines, builder);
+        }
+        if builder.launch.complete && !self.is_sealed {
+            lines.end()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the current line if it is a checksum; returns false if it is not.
+    #[inline]
+    pub(super) fn take<R: Read>(
+        &mut self,
+        lines: &mut Lines<R>,
+        builder: &mut LaunchBuilder,
+    ) -> Result<bool, Flaw> {
+        if self.line.check(lines, self.checksums)? {
+            if !self.is_sealed && self.checksums == Checksums::Verify {
+                return Err(lines.flaw(0, "a record of version 1 has no checksums"));
+            }
+            self.is_open = false;
+            self.commit(lines, builder);
+            if builder.launch.complete {
+                lines.end()?;
+            }
+            return Ok(true);
+        }
+        if self.is_open {
+            return Err(lines.flaw(0, "the checksum of the lines before is missing"));
+        }
+        Ok(false)
+    }
+
+    fn commit<R: Read>(&mut self, lines: &mut Lines<R>, builder: &mut LaunchBuilder) {
+        builder.commit();
+        self.end = RecordEnd {
+            bytes: lines.offset(),
+            checksum: self.is_sealed.then(|| lines.checksum_through_line()),
+        };
+    }
+
+    /// Returns the end of the last whole piece, after all lines.
+    pub(super) fn end<R: Read>(self, lines: &Lines<R>) -> Result<RecordEnd, Flaw> {
+        if self.is_sealed && self.checksums == Checksums::Verify {
+            self.line.check_unfinished(lines)?;
+        }
+        Ok(self.end)
+    }
 }
 
 /// Checks that every format can store this name of an operation.
@@ -249,6 +386,34 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
         }
         if all[..i].iter().any(|(other, _)| other == name) {
             return Err(format!("there is a second figure {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks figures that the processing of this name derives from the rows alone: they reveal changed
+/// rows of records without checksums.
+fn check_against_rows(group: &MeasuredGroup) -> Result<(), String> {
+    let nanos = &group.nanos;
+    if nanos.is_empty() {
+        return Ok(());
+    }
+    let min = nanos.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = nanos.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let count = nanos.len() as f64;
+    let mean = nanos.iter().map(|nanos| nanos / count).sum();
+    let rounding = 1e-9 * min.abs().max(max.abs());
+    for (name, stated) in &group.figures {
+        let found = match name.as_str() {
+            "min" => min,
+            "max" => max,
+            "mean" => mean,
+            _ => continue,
+        };
+        if (stated - found).abs() > rounding {
+            return Err(format!(
+                "the figure {name} is {stated}, but that of the rows is {found}"
+            ));
         }
     }
     Ok(())

@@ -2,16 +2,27 @@
 
 use std::io::{self, Read, Write};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, PieceReader, Tally};
 use super::error::RecordFlaw;
 use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
-use downbeat_files::{Lines, number, shown};
+use downbeat_files::{ChecksumLine, Checksums, Lines, number, shown};
 
 pub(super) const MAGIC: &str = "# downbeat launch ";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// Previous version, without checksums.
+const UNSEALED: &str = "1";
+pub(super) const CHECKSUM: ChecksumLine = ChecksumLine {
+    before: "# crc32 ",
+    after: "",
+};
 pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,nanos";
 pub(super) const COMPLETE: &str = "# complete";
 const LONGEST_LINE: usize = 1 << 20;
+
+/// Beginning of a record without checksums.
+pub(super) fn unsealed_begin() -> String {
+    format!("{MAGIC}{UNSEALED}")
+}
 
 /// Header of a file, up to the line of the columns.
 pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> String {
@@ -66,13 +77,16 @@ pub(super) fn summary(group: &MeasuredGroup) -> String {
 }
 
 /// Reads a record.
-pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
+pub(super) fn read(
+    file: impl Read,
+    keep: Keep,
+    checksums: Checksums,
+) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
-    let mut builder = LaunchBuilder::default();
-    read_header(&mut lines, &mut builder, COLUMNS)?;
-    let mut end = lines.offset();
+    let mut builder = LaunchBuilder::new(checksums);
+    let mut pieces = read_header(&mut lines, &mut builder, COLUMNS, checksums)?;
     if keep == Keep::Header {
-        return Ok(builder.found(end));
+        return Ok(builder.found(pieces.end(&lines)?));
     }
     let mut body = CsvBody {
         builder,
@@ -80,28 +94,28 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
         prefix: vec![],
         open: None,
     };
-    while let Some(line) = lines.next_line()? {
-        match body.line(line).map_err(|why| lines.flaw(0, why))? {
+    while lines.advance()? {
+        if pieces.take(&mut lines, &mut body.builder)? {
+            continue;
+        }
+        match body.line(lines.line()).map_err(|why| lines.flaw(0, why))? {
             CsvLine::Row | CsvLine::Fact => {}
-            CsvLine::End => end = lines.offset(),
-            CsvLine::Complete => {
-                lines.end()?;
-                end = lines.offset();
-            }
+            CsvLine::End | CsvLine::Complete => pieces.piece(&mut lines, &mut body.builder)?,
         }
     }
-    Ok(body.builder.found(end))
+    Ok(body.builder.found(pieces.end(&lines)?))
 }
 
-/// Reads the header.
+/// Reads the header, with its checksum.
 pub(super) fn read_header<R: Read>(
     lines: &mut Lines<R>,
     builder: &mut LaunchBuilder,
     columns: &str,
-) -> Result<(), RecordFlaw> {
+    checksums: Checksums,
+) -> Result<PieceReader, RecordFlaw> {
     let not_a_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
     let first = lines.next_line()?.map(|line| text(line).map(str::to_owned));
-    match first {
+    let is_sealed = match first {
         None if !MAGIC
             .as_bytes()
             .starts_with(&lines.unfinished()[..lines.unfinished().len().min(MAGIC.len())]) =>
@@ -114,7 +128,7 @@ pub(super) fn read_header<R: Read>(
             .as_deref()
             .and_then(|line| line.strip_prefix(MAGIC))
         {
-            Some(VERSION) => {}
+            Some(version @ (UNSEALED | VERSION)) => version == VERSION,
             Some(other) => {
                 return Err(lines
                     .flaw(
@@ -125,14 +139,18 @@ pub(super) fn read_header<R: Read>(
             }
             None => return Err(lines.flaw(0, not_a_record()).into()),
         },
-    }
+    };
     loop {
         let done = match lines.next_line()? {
             Some(line) => header_line(line, builder, columns),
             None => return Err(RecordFlaw::NoHeader(lines.number() + 1)),
         };
         if done.map_err(|why| lines.flaw(0, why))? {
-            return Ok(());
+            let mut pieces = PieceReader::new(CHECKSUM, is_sealed, checksums);
+            return match pieces.whole_piece(lines, builder)? {
+                true => Ok(pieces),
+                false => Err(RecordFlaw::NoHeader(lines.number() + 1)),
+            };
         }
     }
 }

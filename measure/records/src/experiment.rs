@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use downbeat_files::open;
+use downbeat_files::{Checksums, open};
 
 use super::content::{Keep, LaunchContent};
 use super::error::RecordFlaw;
@@ -35,11 +35,11 @@ impl Experiment {
 /// # Errors
 /// If the folder does not exist or contains no launch, launches differ in a factor, a launch exists
 /// in two formats, or a file cannot be read or is damaged.
-pub fn read_experiment(path: &Path) -> Result<Experiment, RecordError> {
+pub fn read_experiment(path: &Path, checksums: Checksums) -> Result<Experiment, RecordError> {
     let mut launches: Vec<(String, Launch)> = vec![];
     let files = launch_files(path)?;
     for (name, file) in &files {
-        let launch = read_launch(file)?;
+        let launch = read_launch(file, checksums)?;
         if let (Some((_, first)), Some((_, first_file))) = (launches.first(), files.first()) {
             check_factors(first_file, &first.factors, Some(file), &launch.factors)?;
         }
@@ -134,16 +134,18 @@ fn has_end(file: &Path, end: &str) -> bool {
 ///
 /// # Errors
 /// If the file cannot be read or is damaged.
-pub fn read_launch(path: &Path) -> Result<Launch, RecordError> {
-    read(path, RecordFormat::from_path(path)?, Keep::Valid).map(|found| found.launch)
+pub fn read_launch(path: &Path, checksums: Checksums) -> Result<Launch, RecordError> {
+    let format = RecordFormat::from_path(path)?;
+    read(path, format, Keep::Valid, checksums).map(|found| found.launch)
 }
 
 /// Reads the factors and facts in the header of a launch, and nothing else.
 ///
 /// # Errors
 /// If the file cannot be read or its header is damaged.
-pub fn read_header(path: &Path) -> Result<(Factors, Factors), RecordError> {
-    read(path, RecordFormat::from_path(path)?, Keep::Header)
+pub fn read_header(path: &Path, checksums: Checksums) -> Result<(Factors, Factors), RecordError> {
+    let format = RecordFormat::from_path(path)?;
+    read(path, format, Keep::Header, checksums)
         .map(|LaunchContent { launch, .. }| (launch.factors, launch.facts))
 }
 
@@ -152,33 +154,53 @@ pub fn read_header(path: &Path) -> Result<(Factors, Factors), RecordError> {
 /// # Errors
 /// If the file cannot be read.
 pub fn is_complete(path: &Path) -> Result<bool, RecordError> {
-    let last_line: &[u8] = match RecordFormat::from_path(path)? {
-        RecordFormat::Csv => b"\n# complete",
+    let (unsealed, last_line, checksum): (_, &[u8], _) = match RecordFormat::from_path(path)? {
+        RecordFormat::Csv => (csv::unsealed_begin(), b"\n# complete", csv::CHECKSUM),
         #[cfg(feature = "json")]
-        RecordFormat::JsonLines => super::json::COMPLETE.as_bytes(),
+        RecordFormat::JsonLines => (
+            super::json::unsealed_begin(),
+            super::json::COMPLETE.as_bytes(),
+            super::json::CHECKSUM,
+        ),
         // A Parquet file is written only when the launch is complete.
         #[cfg(feature = "parquet")]
-        RecordFormat::Parquet => return read_header(path).map(|_| true),
+        RecordFormat::Parquet => return read_header(path, Checksums::Verify).map(|_| true),
     };
-    let last_bytes = |file: &mut File| {
-        let length = file.seek(SeekFrom::End(0))?;
-        file.seek(SeekFrom::Start(length.saturating_sub(64)))?;
-        let mut last = vec![];
-        file.take(64).read_to_end(&mut last).map(|_| last)
+    let mut file = open(path)?;
+    let mut bytes_from = |start: u64| {
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = vec![];
+        file.by_ref()
+            .take(64)
+            .read_to_end(&mut bytes)
+            .map(|_| bytes)
     };
-    let last = last_bytes(&mut open(path)?).map_err(RecordError::io(path))?;
-    let last = last
-        .strip_suffix(b"\n")
-        .map(|last| last.strip_suffix(b"\r").unwrap_or(last));
-    Ok(last.is_some_and(|last| last.ends_with(last_line)))
+    let length = fs::metadata(path).map_err(RecordError::io(path))?.len();
+    let first = bytes_from(0).map_err(RecordError::io(path))?;
+    let last = bytes_from(length.saturating_sub(64)).map_err(RecordError::io(path))?;
+    let mut rest = without_line_end(&last);
+    if !first.starts_with(unsealed.as_bytes()) {
+        rest = rest.and_then(|lines| {
+            let start = lines.iter().rposition(|byte| *byte == b'\n')? + 1;
+            let is_checksum = lines[start..].starts_with(checksum.before.as_bytes());
+            is_checksum.then(|| without_line_end(&lines[..start]))?
+        });
+    }
+    Ok(rest.is_some_and(|rest| rest.ends_with(last_line)))
+}
+
+fn without_line_end(lines: &[u8]) -> Option<&[u8]> {
+    let lines = lines.strip_suffix(b"\n")?;
+    Some(lines.strip_suffix(b"\r").unwrap_or(lines))
 }
 
 pub(super) fn read(
     path: &Path,
     format: RecordFormat,
     keep: Keep,
+    checksums: Checksums,
 ) -> Result<LaunchContent, RecordError> {
-    read_open(&open(path)?, format, keep).map_err(|flaw| flaw.in_file(path))
+    read_open(&open(path)?, format, keep, checksums).map_err(|flaw| flaw.in_file(path))
 }
 
 /// Reads a file from its current position.
@@ -186,11 +208,12 @@ pub(super) fn read_open(
     file: &File,
     format: RecordFormat,
     keep: Keep,
+    checksums: Checksums,
 ) -> Result<LaunchContent, RecordFlaw> {
     match format {
-        RecordFormat::Csv => csv::read(file, keep),
+        RecordFormat::Csv => csv::read(file, keep, checksums),
         #[cfg(feature = "json")]
-        RecordFormat::JsonLines => super::json::read(file, keep),
+        RecordFormat::JsonLines => super::json::read(file, keep, checksums),
         #[cfg(feature = "parquet")]
         RecordFormat::Parquet => super::parquet::read(file, keep),
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::content::Keep;
 use super::*;
 use crate::{CallTimes, Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
+use downbeat_files::Checksums;
 use downbeat_files::testing::Folder;
 
 const HEAD: &str = "# downbeat launch 1\n# factor ranks = 4\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n";
@@ -14,7 +15,7 @@ const GROUP: &str = "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# 
 
 fn read_text(name: &str, text: &[u8]) -> Result<Launch, String> {
     let (_folder, path) = Folder::with(name, text);
-    read_launch(&path).map_err(|why| {
+    read_launch(&path, Checksums::Verify).map_err(|why| {
         let why = why.to_string();
         assert!(!why.contains('\n'), "{why}");
         why.strip_prefix(&format!("{}: ", path.display()))
@@ -34,7 +35,7 @@ fn body(text: &str) -> String {
 
 #[test]
 fn invalid_headers() {
-    let none = "a record of a launch begins with \"# downbeat launch 1\"";
+    let none = "a record of a launch begins with \"# downbeat launch 2\"";
     for text in [
         "x",
         "hello\n",
@@ -51,8 +52,8 @@ fn invalid_headers() {
         );
     }
     assert_eq!(
-        read_csv("# downbeat launch 2\n").unwrap_err(),
-        "line 1: version \"2\" is not supported"
+        read_csv("# downbeat launch 3\n").unwrap_err(),
+        "line 1: version \"3\" is not supported"
     );
     assert_eq!(
         read_csv("").unwrap_err(),
@@ -310,7 +311,12 @@ fn long_lines_are_rejected_early() {
             Ok(buffer.len())
         }
     }
-    let found = csv::read(HEAD.as_bytes().chain(Counted(0)), Keep::Valid).unwrap_err();
+    let found = csv::read(
+        HEAD.as_bytes().chain(Counted(0)),
+        Keep::Valid,
+        Checksums::Verify,
+    )
+    .unwrap_err();
     assert_eq!(
         found.in_file(Path::new("a")).to_string(),
         "a: line 5: it is longer than 1048576 bytes"
@@ -320,7 +326,11 @@ fn long_lines_are_rejected_early() {
 #[test]
 fn invalid_folders() {
     let folder = Folder::new();
-    let message = |path: &Path| read_experiment(path).unwrap_err().to_string();
+    let message = |path: &Path| {
+        read_experiment(path, Checksums::Verify)
+            .unwrap_err()
+            .to_string()
+    };
     let shown = |path: &Path| path.display().to_string();
     assert!(message(&folder.0).starts_with(&format!("{}: No such file", shown(&folder.0))));
     fs::create_dir_all(folder.file("variant.csv")).unwrap();
@@ -342,7 +352,10 @@ fn invalid_folders() {
     let (one, two) = (folder.file("1.csv"), folder.file("2.csv"));
     fs::write(&two, HEAD.replace("ranks = 4", "ranks = 8")).unwrap();
     assert_eq!(
-        read_experiment(&folder.0).unwrap().factors().get("ranks"),
+        read_experiment(&folder.0, Checksums::Verify)
+            .unwrap()
+            .factors()
+            .get("ranks"),
         Some("8")
     );
     fs::write(&one, HEAD).unwrap();
@@ -354,9 +367,15 @@ fn invalid_folders() {
             shown(&two)
         )
     );
-    assert_eq!(read_experiment(&one).unwrap().launches.len(), 1);
+    assert_eq!(
+        read_experiment(&one, Checksums::Verify)
+            .unwrap()
+            .launches
+            .len(),
+        1
+    );
     fs::write(&two, HEAD).unwrap();
-    let names: Vec<String> = read_experiment(&folder.0)
+    let names: Vec<String> = read_experiment(&folder.0, Checksums::Verify)
         .unwrap()
         .launches
         .into_iter()
@@ -519,7 +538,7 @@ fn content_that_cannot_be_read_again_is_rejected() {
             .unwrap()
             .lines()
             .count(),
-        6
+        9
     );
 }
 
@@ -551,30 +570,112 @@ fn write_errors_name_the_file() {
     journal.append(&group, &observations).unwrap();
     journal.complete().unwrap();
     let raw = fs::read_to_string(folder.file("a.raw.csv")).unwrap();
-    assert_eq!(raw.lines().nth(2), Some("allreduce,8,4,0,valid,0,0,375"));
-    // Raw observations without their record, and the other way round.
-    fs::write(
-        folder.file("a.csv"),
-        fs::read_to_string(folder.file("a.csv"))
-            .unwrap()
-            .replace("# complete\n", ""),
-    )
-    .unwrap();
+    assert_eq!(raw.lines().nth(3), Some("allreduce,8,4,0,valid,0,0,375"));
+    // Raw observations without their record, and the other way round. In version 1, as the checksums
+    // would be wrong.
+    let unsealed = |name: &str| -> String {
+        let text = fs::read_to_string(folder.file(name)).unwrap();
+        let text = text.replace("# downbeat launch 2", "# downbeat launch 1");
+        let lines = text.split_inclusive('\n');
+        lines.filter(|line| !line.starts_with("# c")).collect()
+    };
+    let raw = unsealed("a.raw.csv");
+    fs::write(folder.file("a.csv"), unsealed("a.csv")).unwrap();
     fs::write(folder.file("a.raw.csv"), raw.replace("allreduce", "bcast")).unwrap();
     assert!(
         message(&folder.0)
             .contains("a.raw.csv: line 5: the record's next group is allreduce, 8 bytes, 4 ranks")
     );
-    fs::write(
-        folder.file("a.raw.csv"),
-        raw.lines()
-            .take(3)
-            .map(|line| format!("{line}\n"))
-            .collect::<String>(),
-    )
-    .unwrap();
+    let three_lines: String = raw.split_inclusive('\n').take(3).collect();
+    fs::write(folder.file("a.raw.csv"), three_lines).unwrap();
     assert!(
         message(&folder.0)
             .contains("a.raw.csv: line 4: the group of allreduce, 8 bytes, 4 ranks is missing")
     );
+}
+
+/// A record of this version, as every later one must read it.
+const SEALED: &str = "# downbeat launch 2
+# factor ranks = 4
+# fact seed = 123
+operation,bytes,ranks,call,state,nanos
+# crc32 16cda15a
+allreduce,8,4,0,valid,375
+allreduce,8,4,2,valid,381.25
+# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125 min=375
+# crc32 166566bd
+# complete
+# crc32 518e6d25
+";
+
+#[test]
+fn a_record_with_checksums_is_read() {
+    let launch = read_csv(SEALED).unwrap();
+    assert!(launch.complete);
+    assert_eq!(launch.groups[0].nanos, [375.0, 381.25]);
+    for (from, to, why) in [
+        ("ranks = 4", "ranks = 3", "line 5: its checksum is wrong"),
+        ("381.25", "391.25", "line 9: its checksum is wrong"),
+        ("# complete\n", "", "line 10: its checksum is wrong"),
+        ("launch 2", "launch 1", "line 5: its checksum is wrong"),
+    ] {
+        let found = read_csv(&SEALED.replace(from, to)).unwrap_err();
+        assert!(found.starts_with(why), "{found}");
+    }
+    // Missing checksums.
+    let lines: Vec<&str> = SEALED.split_inclusive('\n').collect();
+    for (missing, number) in [(4, 5), (8, 9)] {
+        let mut lines = lines.clone();
+        lines.remove(missing);
+        assert_eq!(
+            read_csv(&lines.concat()).unwrap_err(),
+            format!("line {number}: the checksum of the lines before is missing")
+        );
+    }
+    let without_last = read_csv(&lines[..10].concat()).unwrap();
+    assert!(!without_last.complete && without_last.groups.len() == 1);
+    assert_eq!(
+        read_csv(&format!("{SEALED}# complete\n")).unwrap_err(),
+        "line 12: something comes after the end of the record"
+    );
+}
+
+/// Records of version 1 have no checksums.
+#[test]
+fn figures_are_compared_with_the_rows() {
+    let head = HEAD.replace("# fact seed = 1", "# factor processing = median");
+    let group = "a,8,4,0,valid,375\na,8,4,1,valid,381.25\n# end a,8,4 valid=2 late=0 long=0";
+    let read = |figures: &str| read_csv(&format!("{head}{group} {figures}\n"));
+    assert!(read("median=378.125 mean=378.125 min=375 max=381.25").is_ok());
+    for (figures, name, found) in [
+        ("mean=378.12", "mean is 378.12", "378.125"),
+        ("min=374", "min is 374", "375"),
+        ("max=391.25", "max is 391.25", "381.25"),
+    ] {
+        assert_eq!(
+            read(figures).unwrap_err(),
+            format!("line 7: the figure {name}, but that of the rows is {found}")
+        );
+    }
+    // Other kinds of processing may use the times of single ranks.
+    let of_root = head.replace("= median", "= extremes/root");
+    assert!(read_csv(&format!("{of_root}{group} min=374\n")).is_ok());
+    let text = format!("{head}{group} min=374\n");
+    let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+    assert!(read_launch(&path, Checksums::Ignore).is_ok());
+}
+
+#[test]
+fn edited_records_are_read_on_request() {
+    let read = |text: &str| {
+        let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+        read_launch(&path, Checksums::Ignore).map_err(|why| why.to_string())
+    };
+    let edited = SEALED.replace("381.25", "391.25").replace('\n', "\r\n");
+    assert_eq!(read(&edited).unwrap().groups[0].nanos, [375.0, 391.25]);
+    // Checksums may have been removed.
+    let lines = edited.split_inclusive('\n');
+    let bare: String = lines.filter(|line| !line.contains("crc32")).collect();
+    assert_eq!(read(&bare).unwrap(), read(&edited).unwrap());
+    assert!(read(&edited.replace("valid=2", "valid=3")).is_err());
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use downbeat_files::{ChecksumLine, Checksums};
+
 use super::append_file::AppendFile;
 use super::content::{Keep, check_names, to_write};
 use super::error::RecordFlaw;
@@ -56,13 +58,19 @@ impl Journal {
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        let main = AppendFile::open(&files.running_path())?;
+        let main = AppendFile::open(&files.running_path(), files.checksum())?;
         main.lock()?;
         // Another process may have completed and removed the file while this one opened it.
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        match read_open(&main.file, files.running_format(), Keep::Valid) {
+        let found = read_open(
+            &main.file,
+            files.running_format(),
+            Keep::Valid,
+            Checksums::Verify,
+        );
+        match found {
             Err(RecordFlaw::NoHeader(_)) => Self::begin(&files, main, raw, factors, facts),
             Err(flaw) => Err(flaw.in_file(&main.path)),
             Ok(found) => {
@@ -110,8 +118,8 @@ impl Journal {
         let facts = files.initial_facts(facts);
         // Before the header of the record, so that a record with a header always has its raw file.
         let raw = if raw {
-            let mut raw = AppendFile::open(&files.raw())?;
-            raw.append(csv::header(factors, &facts, raw::COLUMNS).as_bytes())?;
+            let mut raw = AppendFile::open(&files.raw(), csv::CHECKSUM)?;
+            raw.append(csv::header(factors, &facts, raw::COLUMNS).into_bytes())?;
             Some(raw)
         } else {
             // Remove a raw file without a record.
@@ -123,7 +131,7 @@ impl Journal {
             RecordFormat::JsonLines => super::json::header(factors, &facts),
             _ => csv::header(factors, &facts, csv::COLUMNS),
         };
-        main.append(header.as_bytes())?;
+        main.append(header.into_bytes())?;
         let format = files.format;
         Ok(Self {
             format,
@@ -189,7 +197,7 @@ impl Journal {
             raw::write_group(&mut raw_piece, &summary, observations)
                 .map_err(RecordError::io(&raw.path))?;
         }
-        self.write(&piece, &raw_piece)?;
+        self.write(piece, raw_piece)?;
         self.groups.push(group.key.clone());
         self.later_facts = Factors::default();
         Ok(())
@@ -204,15 +212,13 @@ impl Journal {
             return Ok(());
         }
         if !self.ended {
-            let line = format!("{}\n", csv::COMPLETE);
-            match self.format {
+            let line = |text: &str| format!("{text}\n").into_bytes();
+            let complete = match self.format {
                 #[cfg(feature = "json")]
-                RecordFormat::JsonLines => self.write(
-                    format!("{}\n", super::json::COMPLETE).as_bytes(),
-                    line.as_bytes(),
-                )?,
-                _ => self.write(line.as_bytes(), line.as_bytes())?,
-            }
+                RecordFormat::JsonLines => super::json::COMPLETE,
+                _ => csv::COMPLETE,
+            };
+            self.write(line(complete), line(csv::COMPLETE))?;
             self.ended = true;
         }
         #[cfg(feature = "parquet")]
@@ -225,8 +231,8 @@ impl Journal {
     }
 
     /// Appends to the raw file, if there is one, and to the record.
-    fn write(&mut self, to_main: &[u8], to_raw: &[u8]) -> Result<(), RecordError> {
-        let end_of_raw = self.raw.as_ref().map(|raw| raw.end);
+    fn write(&mut self, to_main: Vec<u8>, to_raw: Vec<u8>) -> Result<(), RecordError> {
+        let end_of_raw = self.raw.as_ref().map(|raw| raw.end.clone());
         if let Some(raw) = &mut self.raw {
             raw.append(to_raw)?;
         }
@@ -282,6 +288,15 @@ impl LaunchFiles<'_> {
         }
     }
 
+    /// Line of checksums of the file while the launch runs.
+    fn checksum(&self) -> ChecksumLine {
+        match self.running_format() {
+            #[cfg(feature = "json")]
+            RecordFormat::JsonLines => super::json::CHECKSUM,
+            _ => csv::CHECKSUM,
+        }
+    }
+
     /// Path of the file while the launch runs.
     fn running_path(&self) -> PathBuf {
         self.file(self.running_format().name())
@@ -324,7 +339,7 @@ impl LaunchFiles<'_> {
             factors: found,
             groups,
             ..
-        } = read(&path, self.format, Keep::Valid)?.launch;
+        } = read(&path, self.format, Keep::Valid, Checksums::Verify)?.launch;
         check_factors(&path, &found, None, factors)?;
         // Left by a program that ended after it wrote the Parquet file.
         let _ = fs::remove_file(self.running_path());
@@ -368,7 +383,8 @@ fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), Record
     let launches = launch_files(files.dir).unwrap_or_default();
     let mut others = launches.iter().filter(|(name, _)| name != files.name);
     // An unreadable launch does not prevent a new one.
-    let header = others.find_map(|(_, file)| Some((file, read_header(file).ok()?.0)));
+    let header =
+        others.find_map(|(_, file)| Some((file, read_header(file, Checksums::Verify).ok()?.0)));
     header.map_or(Ok(()), |(file, file_factors)| {
         check_factors(file, &file_factors, None, factors)
     })
@@ -376,7 +392,7 @@ fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), Record
 
 /// Opens the raw file of a continued record; it may have one more group, which is cut off.
 fn continued_raw(files: &LaunchFiles<'_>, groups: &[GroupKey]) -> Result<AppendFile, RecordError> {
-    let raw = AppendFile::open(&files.raw())?;
+    let raw = AppendFile::open(&files.raw(), csv::CHECKSUM)?;
     let end = raw::shared_end(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
     Ok(AppendFile { end, ..raw })
 }

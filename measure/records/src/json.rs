@@ -7,13 +7,19 @@ use std::io::{self, Read, Write};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, PieceReader, Tally};
 use super::error::RecordFlaw;
 use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
-use downbeat_files::Lines;
+use downbeat_files::{ChecksumLine, Checksums, Lines};
 
 const SCHEMA: &str = "downbeat.launch";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Previous version, without checksums.
+const UNSEALED: u32 = 1;
+pub(super) const CHECKSUM: ChecksumLine = ChecksumLine {
+    before: r#"{"crc32":""#,
+    after: r#""}"#,
+};
 pub(super) const COMPLETE: &str = r#"{"complete":true}"#;
 /// A group of ten million observations has less than half of that.
 const LONGEST_LINE: usize = 1 << 29;
@@ -106,6 +112,11 @@ struct FactsLine {
     facts: OrderedMap<String>,
 }
 
+/// Beginning of a record without checksums.
+pub(super) fn unsealed_begin() -> String {
+    format!("{{\"schema\":\"{SCHEMA}\",\"version\":{UNSEALED},")
+}
+
 /// First line of a file.
 pub(super) fn header(factors: &Factors, facts: &Factors) -> String {
     let header = JsonHeader {
@@ -161,13 +172,17 @@ pub(super) fn write_group(
 }
 
 /// Reads a record.
-pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
+pub(super) fn read(
+    file: impl Read,
+    keep: Keep,
+    checksums: Checksums,
+) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
-    let mut builder = LaunchBuilder::default();
+    let mut builder = LaunchBuilder::new(checksums);
     let first = lines
         .next_line()?
         .map(|line| read_header(line, &mut builder));
-    match first {
+    let is_sealed = match first {
         // A header that was cut off is recognized by the beginning before its version.
         None => {
             let begin = format!("{{\"schema\":\"{SCHEMA}\"");
@@ -180,42 +195,50 @@ pub(super) fn read(file: impl Read, keep: Keep) -> Result<LaunchContent, RecordF
             });
         }
         Some(read) => read.map_err(|why| lines.flaw(0, why))?,
+    };
+    let mut pieces = PieceReader::new(CHECKSUM, is_sealed, checksums);
+    if !pieces.whole_piece(&mut lines, &mut builder)? {
+        return Err(RecordFlaw::NoHeader(lines.number() + 1));
     }
-    let mut end = lines.offset();
     if keep == Keep::Header {
-        return Ok(builder.found(end));
+        return Ok(builder.found(pieces.end(&lines)?));
     }
-    while let Some(line) = lines.next_line()? {
-        match read_line(line, &mut builder).map_err(|why| lines.flaw(0, why))? {
+    while lines.advance()? {
+        if pieces.take(&mut lines, &mut builder)? {
+            continue;
+        }
+        match read_line(lines.line(), &mut builder).map_err(|why| lines.flaw(0, why))? {
             JsonLine::Fact => {}
-            JsonLine::MeasuredGroup => end = lines.offset(),
-            JsonLine::Complete => {
-                lines.end()?;
-                end = lines.offset();
+            JsonLine::MeasuredGroup | JsonLine::Complete => {
+                pieces.piece(&mut lines, &mut builder)?;
             }
         }
     }
-    Ok(builder.found(end))
+    Ok(builder.found(pieces.end(&lines)?))
 }
 
 fn not_a_record() -> String {
     format!("a record of a launch begins with {{\"schema\":\"{SCHEMA}\",\"version\":{VERSION}")
 }
 
-fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<(), String> {
+/// Reads the header; returns true if the record has checksums.
+fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<bool, String> {
     #[derive(Deserialize)]
     struct RecordSchema {
         schema: String,
         version: u32,
     }
     let found: RecordSchema = serde_json::from_slice(line).map_err(|_| not_a_record())?;
-    match found {
+    let is_sealed = match found {
         RecordSchema { schema, .. } if schema != SCHEMA => return Err(not_a_record()),
-        RecordSchema { version, .. } if version != VERSION => {
+        RecordSchema {
+            version: version @ (UNSEALED | VERSION),
+            ..
+        } => version == VERSION,
+        RecordSchema { version, .. } => {
             return Err(format!("version {version} is not supported"));
         }
-        _ => {}
-    }
+    };
     let JsonHeader { factors, facts, .. } = parse(line)?;
     factors
         .0
@@ -224,7 +247,8 @@ fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<(), String> {
     facts
         .0
         .iter()
-        .try_for_each(|(name, value)| builder.fact(name, value))
+        .try_for_each(|(name, value)| builder.fact(name, value))?;
+    Ok(is_sealed)
 }
 
 enum JsonLine {
@@ -330,6 +354,7 @@ fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use crate::read_launch;
+    use downbeat_files::Checksums;
     use downbeat_files::testing::Folder;
 
     const HEAD: &str = "{\"schema\":\"downbeat.launch\",\"version\":1,\"factors\":{\"ranks\":\"4\"},\"facts\":{}}\n";
@@ -338,7 +363,9 @@ mod tests {
 
     fn error(text: &str) -> String {
         let (_folder, path) = Folder::with("a.jsonl", text.as_bytes());
-        let why = read_launch(&path).unwrap_err().to_string();
+        let why = read_launch(&path, Checksums::Verify)
+            .unwrap_err()
+            .to_string();
         why.strip_prefix(&format!("{}: ", path.display()))
             .unwrap()
             .to_owned()
@@ -350,7 +377,7 @@ mod tests {
             "a.jsonl",
             format!("{HEAD}{GROUP}").replace('\n', "\r\n").as_bytes(),
         );
-        let found = read_launch(&path).unwrap();
+        let found = read_launch(&path, Checksums::Verify).unwrap();
         assert_eq!(found.groups[0].nanos, [375.0, -1.0]);
         assert_eq!(
             found.groups[0].figures,
@@ -360,7 +387,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_position_and_the_reason() {
-        let none = "line 1: a record of a launch begins with {\"schema\":\"downbeat.launch\",\"version\":1";
+        let none = "line 1: a record of a launch begins with {\"schema\":\"downbeat.launch\",\"version\":2";
         for text in [
             "x",
             "{\"schemb",
@@ -374,8 +401,8 @@ mod tests {
         }
         assert_eq!(error(""), "line 1: the file ends within the header");
         assert_eq!(
-            error(&HEAD.replace('1', "2")),
-            "line 1: version 2 is not supported"
+            error(&HEAD.replace('1', "3")),
+            "line 1: version 3 is not supported"
         );
         let again = HEAD.replace("\"4\"", "\"4\",\"ranks\":\"5\"");
         assert_eq!(error(&again), "line 1: there is a second factor \"ranks\"");

@@ -5,21 +5,26 @@
 //! same name continues there. A folder contains the launches of one experiment, all with the same [`Factors`].
 //!
 //! ```text
-//! # downbeat launch 1
+//! # downbeat launch 2
 //! # factor ranks = 4
 //! # fact seed = 123
 //! operation,bytes,ranks,call,state,nanos
+//! # crc32 16cda15a
 //! allreduce,8,4,0,valid,375
 //! allreduce,8,4,2,valid,381.25
 //! # end allreduce,8,4 valid=2 late=1 long=0 avg=378.125 min=375
+//! # crc32 166566bd
 //! # complete
+//! # crc32 518e6d25
 //! ```
 //!
-//! In a file without `# complete`, everything after the last `# end` line is incomplete and ignored. Lines may end with
-//! `\n` or `\r\n`, and have at most 1 MiB.
+//! What is written at once ends with the CRC-32 of all bytes of the file before that line. Everything after the last
+//! checksum of a file without `# complete` is incomplete and ignored. Records of version 1, without checksums, are read,
+//! too. Lines have at most 1 MiB.
 //!
 //! ```
 //! use downbeat_records::{CallTimes, Factors, GroupKey, Journal, MeasuredGroup, ObservationState, Observations};
+//! use downbeat_files::Checksums;
 //! use downbeat_records::{RecordFormat, read_experiment};
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -37,7 +42,7 @@
 //! journal.append(&group, &observations)?;
 //! journal.complete()?;
 //!
-//! let experiment = read_experiment(&folder)?;
+//! let experiment = read_experiment(&folder, Checksums::Verify)?;
 //! let (name, launch) = &experiment.launches[0];
 //! assert_eq!((name.as_str(), launch.complete), ("launch-001", true));
 //! assert_eq!(launch.groups[0].nanos, [375.0, 381.25]);
@@ -100,8 +105,6 @@
 
 pub mod analysis;
 mod append_file;
-#[cfg(feature = "parquet")]
-mod checksum;
 mod content;
 mod csv;
 mod error;

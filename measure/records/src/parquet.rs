@@ -15,7 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use downbeat_files::{NewFile, open};
+use downbeat_files::checksum::{PLACEHOLDER, is_sound, seal};
+use downbeat_files::{Checksums, NewFile, open};
 use parquet::basic::Encoding;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriterImpl;
@@ -27,9 +28,9 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally};
 use super::error::RecordFlaw;
-use super::{RecordError, checksum, csv};
+use super::{RecordError, csv};
 use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
 
 const SCHEMA: &str = "message launch {
@@ -47,7 +48,8 @@ const CHUNK: usize = 1 << 16;
 
 /// Replaces a complete record in CSV by one in Parquet.
 pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
-    let content = csv::read(open(path)?, Keep::Rows).map_err(|flaw| flaw.in_file(path))?;
+    let content = csv::read(open(path)?, Keep::Rows, Checksums::Verify);
+    let content = content.map_err(|flaw| flaw.in_file(path))?;
     let target = path.with_extension("parquet");
     let columns = to_columns(&content.launch, &content.rows);
     let mut columns = columns.map_err(|why| RecordError::content(&target, one_line(&why)))?;
@@ -81,8 +83,7 @@ fn to_columns(launch: &Launch, rows: &[GroupRows]) -> Result<Vec<u8>, ParquetErr
         to.close()?;
     }
     let mut file = writer.into_inner()?;
-    let sealed = checksum::seal(&mut file);
-    if sealed {
+    if seal(&mut file) {
         Ok(file)
     } else {
         Err(ParquetError::General(
@@ -133,14 +134,12 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
             .map(|group| entry("end", &csv::key(&group.key), &csv::summary(group))),
     );
     // The last entry: the checksum is searched from the end.
-    all.push(KeyValue::new(
-        "checksum".to_owned(),
-        checksum::UNKNOWN.to_owned(),
-    ));
+    all.push(KeyValue::new("checksum".to_owned(), PLACEHOLDER.to_owned()));
     all
 }
 
-/// Reads a record.
+/// Reads a record. Its checksum is always verified: the Parquet reader trusts its input, so that damage can make it panic
+/// or read wrong numbers.
 pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     // The Parquet reader may panic on a damaged file with a correct checksum.
     let found = catch_unwind(|| {
@@ -164,7 +163,7 @@ fn read_header(file: &File) -> Result<LaunchContent, RecordFlaw> {
 fn read_all(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut bytes = vec![];
     file.read_to_end(&mut bytes)?;
-    if !checksum::is_sound(&bytes) {
+    if !is_sound(&bytes) {
         return Err(RecordFlaw::whole(
             "it is not a record of a launch, or is damaged: its checksum is wrong".to_owned(),
         ));
@@ -179,7 +178,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     let mut builder = LaunchBuilder::default();
     let ends = read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
     if keep == Keep::Header {
-        return Ok(builder.found(0));
+        return Ok(builder.found(RecordEnd::default()));
     }
     if ends.len() != reader.num_row_groups() {
         let why = format!(
@@ -209,7 +208,8 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
             .map_err(in_group)?;
     }
     builder.complete();
-    Ok(builder.found(0))
+    builder.commit();
+    Ok(builder.found(RecordEnd::default()))
 }
 
 /// Reads the keys and summaries of the groups, in their order.
@@ -346,6 +346,7 @@ mod tests {
     use super::*;
     use crate::{CallTimes, Factors, Observations, RecordFormat};
     use crate::{Journal, launch_files, read_launch};
+    use downbeat_files::Crc32;
     use downbeat_files::testing::Folder;
 
     fn journal(folder: &Folder) -> Journal {
@@ -414,7 +415,7 @@ mod tests {
         let lines = fs::read(folder.file("a.csv")).unwrap();
         second.complete().unwrap();
         assert!(!folder.file("a.csv").exists());
-        let found = read_launch(&folder.file("a.parquet")).unwrap();
+        let found = read_launch(&folder.file("a.parquet"), Checksums::Verify).unwrap();
         assert_eq!(
             found
                 .groups
@@ -433,13 +434,15 @@ mod tests {
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
         // or before the Parquet file was complete.
         fs::remove_file(folder.file("a.parquet")).unwrap();
-        fs::write(
-            folder.file("a.csv"),
-            [&lines, b"# complete\n".as_slice()].concat(),
-        )
-        .unwrap();
+        let mut complete = [&lines, b"# complete\n".as_slice()].concat();
+        let checksum = csv::CHECKSUM.with(Crc32::of(&complete));
+        complete.extend(format!("{checksum}\n").bytes());
+        fs::write(folder.file("a.csv"), complete).unwrap();
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
-        assert_eq!(read_launch(&folder.file("a.parquet")).unwrap(), found);
+        assert_eq!(
+            read_launch(&folder.file("a.parquet"), Checksums::Verify).unwrap(),
+            found
+        );
     }
 
     #[test]
@@ -447,7 +450,9 @@ mod tests {
         let (_folder, path, whole) = written();
         for cut in 0..whole.len() {
             fs::write(&path, &whole[..cut]).unwrap();
-            let why = read_launch(&path).unwrap_err().to_string();
+            let why = read_launch(&path, Checksums::Verify)
+                .unwrap_err()
+                .to_string();
             assert!(
                 why.starts_with(&format!("{}: ", path.display())) && !why.contains('\n'),
                 "{why}"
@@ -464,8 +469,8 @@ mod tests {
             let mut bytes = WRITTEN.clone();
             damage.iter().for_each(|(place, byte)| bytes[place.index(WRITTEN.len())] ^= byte);
             let (_folder, path) = Folder::with("a.parquet", &bytes);
-            prop_assert_eq!(read_launch(&path).is_err(), bytes != *WRITTEN);
-            if let Err(why) = crate::read_header(&path) {
+            prop_assert_eq!(read_launch(&path, Checksums::Verify).is_err(), bytes != *WRITTEN);
+            if let Err(why) = crate::read_header(&path, Checksums::Verify) {
                 prop_assert!(!why.to_string().contains('\n'));
             }
         }

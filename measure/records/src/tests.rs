@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_files::testing::Folder;
+use downbeat_files::Checksums;
+use downbeat_files::testing::{Folder, is_noticed};
 use proptest::prelude::*;
 
 use super::*;
@@ -101,7 +102,7 @@ fn open(dir: &Path, format: RecordFormat, raw: bool) -> Result<Journal, RecordEr
 }
 
 /// Appends the groups that the record does not have yet.
-fn continue_journal(journal: &mut Journal, measured: &MeasuredGroups) {
+fn continue_journal(journal: &mut Journal, measured: &[(MeasuredGroup, Observations)]) {
     for (group, observations) in measured {
         if !journal.groups().contains(&group.key) {
             journal.append(group, observations).unwrap();
@@ -136,13 +137,13 @@ proptest! {
             let folder = Folder::new();
             write_all(&folder.0, *format, raw, &measured);
             let path = file_of(&folder, *format);
-            let found = read_launch(&path).unwrap();
+            let found = read_launch(&path, Checksums::Verify).unwrap();
             prop_assert_eq!(&found.factors, &factors());
             prop_assert_eq!(found.facts.get("seed"), Some("123"));
             prop_assert!(found.complete && is_complete(&path).unwrap());
             prop_assert_eq!(&found.groups, &measured.iter().map(|(group, _)| group.clone()).collect::<Vec<_>>());
-            prop_assert_eq!(&read_header(&path).unwrap(), &(found.factors.clone(), found.facts.clone()));
-            prop_assert_eq!(read_experiment(&folder.0).unwrap().launches, [("one".to_owned(), found)]);
+            prop_assert_eq!(&read_header(&path, Checksums::Verify).unwrap(), &(found.factors.clone(), found.facts.clone()));
+            prop_assert_eq!(read_experiment(&folder.0, Checksums::Verify).unwrap().launches, [("one".to_owned(), found)]);
             let again = open(&folder.0, *format, raw).unwrap();
             prop_assert!(again.is_complete() && again.groups().len() == measured.len());
         }
@@ -158,21 +159,21 @@ proptest! {
             let (path, raw_path) = (file_of(&folder, format), folder.file("one.raw.csv"));
             let whole = fs::read(&path).unwrap();
             let whole_raw = fs::read(&raw_path).unwrap_or_default();
-            let uninterrupted = read_launch(&path).unwrap();
+            let uninterrupted = read_launch(&path, Checksums::Verify).unwrap();
             for cut in &cuts {
                 let cut = cut.index(whole.len());
                 fs::write(&path, &whole[..cut]).unwrap();
                 let mut journal = Journal::open(&folder.0, "one", format, raw, &factors(), &Factors::default()).unwrap();
-                if let Ok(found) = read_launch(&path) {
+                if let Ok(found) = read_launch(&path, Checksums::Verify) {
                     prop_assert_eq!(found.groups.len(), journal.groups().len());
                 }
                 // A file without a complete header was begun again, with its own facts.
-                let begun_again = read_header(&path).unwrap().1.get("seed").is_none();
+                let begun_again = read_header(&path, Checksums::Verify).unwrap().1.get("seed").is_none();
                 continue_journal(&mut journal, &measured);
                 journal.complete().unwrap();
                 prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_again && raw));
                 prop_assert!(begun_again || fs::read(&path).unwrap() == whole);
-                prop_assert_eq!(read_launch(&path).unwrap().groups, uninterrupted.groups.clone());
+                prop_assert_eq!(read_launch(&path, Checksums::Verify).unwrap().groups, uninterrupted.groups.clone());
                 fs::write(&raw_path, &whole_raw).unwrap();
                 if !raw { fs::remove_file(&raw_path).unwrap(); }
             }
@@ -213,7 +214,7 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
             for cut in 0..whole.len() {
                 fs::write(&path, &whole[..cut]).unwrap();
                 let before = ends.iter().filter(|end| **end <= cut).count();
-                match read_launch(&path) {
+                match read_launch(&path, Checksums::Verify) {
                     Ok(found) => {
                         assert!(!found.complete && before > 0);
                         let expected: Vec<MeasuredGroup> = measured[..before - 1]
@@ -237,6 +238,65 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
     }
 }
 
+/// Every change is an error, except one that makes the end of an incomplete record look cut off.
+#[test]
+fn every_change_of_a_record_is_noticed() {
+    for format in text_formats() {
+        let folder = Folder::new();
+        write_all(&folder.0, format, true, &three_groups());
+        let path = file_of(&folder, format);
+        let whole = fs::read(&path).unwrap();
+        is_noticed(&whole, |damaged| {
+            fs::write(&path, damaged).unwrap();
+            read_launch(&path, Checksums::Verify).is_err()
+        });
+        // A continuation reads the raw file.
+        let last_line = whole[..whole.len() - 1]
+            .iter()
+            .rposition(|byte| *byte == b'\n');
+        fs::write(&path, &whole[..=last_line.unwrap()]).unwrap();
+        let raw = folder.file("one.raw.csv");
+        let whole = fs::read(&raw).unwrap();
+        let groups = three_groups();
+        let keys: Vec<GroupKey> = groups.into_iter().map(|(group, _)| group.key).collect();
+        let shared_end = |bytes: &[u8]| raw::shared_end(bytes, &keys).map(|end| end.bytes);
+        let end = shared_end(&whole).unwrap_or_default() as usize;
+        is_noticed(&whole[..end], |damaged| shared_end(damaged).is_err());
+    }
+}
+
+/// A record of the previous version goes on without checksums.
+#[test]
+fn a_record_of_version_1_is_continued() {
+    for format in text_formats() {
+        let folder = Folder::new();
+        let mut journal = open(&folder.0, format, true).unwrap();
+        let groups = three_groups();
+        continue_journal(&mut journal, &groups[..1]);
+        drop(journal);
+        let paths = [file_of(&folder, format), folder.file("one.raw.csv")];
+        for path in &paths {
+            let text = fs::read_to_string(path).unwrap();
+            let lines = text
+                .split_inclusive('\n')
+                .filter(|line| !line.contains("crc32"));
+            let old = lines.collect::<String>();
+            let old = old.replace("launch 2", "launch 1");
+            fs::write(path, old.replace("\"version\":2", "\"version\":1")).unwrap();
+        }
+        let mut journal = open(&folder.0, format, true).unwrap();
+        assert_eq!(journal.groups().len(), 1);
+        continue_journal(&mut journal, &groups);
+        journal.complete().unwrap();
+        assert!(is_complete(&paths[0]).unwrap());
+        let found = read_launch(&paths[0], Checksums::Verify).unwrap();
+        assert_eq!((found.groups.len(), found.complete), (3, true));
+        for path in paths {
+            assert!(!fs::read_to_string(path).unwrap().contains("crc32"));
+        }
+    }
+}
+
 #[test]
 fn facts_of_continuations_are_numbered() {
     for format in text_formats() {
@@ -255,7 +315,7 @@ fn facts_of_continuations_are_numbered() {
             groups,
             complete,
             ..
-        } = read_launch(&file_of(&folder, format)).unwrap();
+        } = read_launch(&file_of(&folder, format), Checksums::Verify).unwrap();
         let names: Vec<&str> = facts.iter().map(|(name, _)| name).collect();
         assert_eq!(
             (names, groups.len(), complete),

@@ -1,5 +1,5 @@
 //! Cost of timing a region, relative to two bare reads of the counter: `cargo bench -p
-//! downbeat-regions --bench regions`. With `-- --gate`, the exit code is 1 if a promised limit is
+//! downbeat-regions --features ranks --bench regions`. With `-- --gate`, the exit code is 1 if a promised limit is
 //! exceeded. Below the table: time to merge the reports of many simulated ranks.
 //!
 //! All contestants alternate, a fraction of a millisecond each, for several hundred rounds; a ratio

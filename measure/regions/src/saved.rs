@@ -10,10 +10,14 @@ use super::name;
 use super::ranks::{RankRun, RankSet};
 use super::report::{EventReport, ProfileReport, RegionReport};
 use super::setup::Overhead;
-use downbeat_files::{FileError, NewFile};
+use downbeat_files::checksum::{PLACEHOLDER, WRONG_CHECKSUM, is_sound, seal};
+use downbeat_files::{Checksums, FileError, NewFile};
 
 const SCHEMA: &str = "downbeat.regions";
-const VERSION: u32 = 1;
+/// Version of files, whose last member is their checksum.
+const VERSION: u32 = 2;
+/// Version without a checksum: of old files, and of reports that are serialized by other means.
+const UNSEALED: u32 = 1;
 
 #[derive(Serialize)]
 struct SavedReport<'a> {
@@ -24,6 +28,8 @@ struct SavedReport<'a> {
     tick_nanos: i64,
     overhead: &'a Overhead,
     regions: Vec<&'a RegionReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checksum: Option<&'static str>,
 }
 
 #[derive(Deserialize)]
@@ -31,13 +37,13 @@ struct SavedReport<'a> {
 struct LoadedReport {
     #[serde(rename = "schema")]
     _schema: String,
-    #[serde(rename = "version")]
-    _version: u32,
+    version: u32,
     ranks: u32,
     clock: String,
     tick_nanos: i64,
     overhead: Overhead,
     regions: Vec<RegionReport>,
+    checksum: Option<String>,
 }
 
 /// Fields that identify the format, read first.
@@ -47,76 +53,88 @@ struct ReportSchema {
     version: u32,
 }
 
-/// As written by [`ProfileReport::save`]; regions are in the order of listings.
+/// As written by [`ProfileReport::save`], but without a checksum; regions are in the order of listings.
 impl Serialize for ProfileReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self {
-            ranks,
-            clock,
-            tick,
-            overhead,
-            ..
-        } = self;
-        let regions = self.regions();
-        let tick_nanos = tick.as_nanos();
-        SavedReport {
-            schema: SCHEMA,
-            version: VERSION,
-            ranks: *ranks,
-            clock,
-            tick_nanos,
-            overhead,
-            regions,
-        }
-        .serialize(serializer)
+        self.with_checksum(None).serialize(serializer)
     }
 }
 
 impl ProfileReport {
+    fn with_checksum(&self, checksum: Option<&'static str>) -> SavedReport<'_> {
+        SavedReport {
+            schema: SCHEMA,
+            version: checksum.map_or(UNSEALED, |_| VERSION),
+            ranks: self.ranks,
+            clock: &self.clock,
+            tick_nanos: self.tick.as_nanos(),
+            overhead: &self.overhead,
+            regions: self.regions(),
+            checksum,
+        }
+    }
+
     /// Writes the report to a file, which is replaced only when all is written. To be called on one
     /// rank.
     ///
     /// # Errors
     /// If the file cannot be written; the old file is still there then.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let mut text = serde_json::to_vec(self).map_err(|why| FileError::io(path)(why.into()))?;
+        let text = serde_json::to_vec(&self.with_checksum(Some(PLACEHOLDER)));
+        let mut text = text.map_err(|why| FileError::io(path)(why.into()))?;
         text.push(b'\n');
+        seal(&mut text);
         let mut file = NewFile::create(path)?;
         file.write(&mut text)?;
         file.finish()
     }
 
-    /// Reads a saved report.
+    /// Reads a saved report. A file that was edited by hand needs [`Checksums::Ignore`].
     ///
     /// # Errors
     /// If the file cannot be read, or is not a valid report.
-    pub fn load(path: &Path) -> Result<Self, FileError> {
-        Self::from_json(&downbeat_files::read(path)?).map_err(|why| FileError::content(path, why))
+    pub fn load(path: &Path, checksums: Checksums) -> Result<Self, FileError> {
+        Self::from_json(&downbeat_files::read(path)?, checksums)
+            .map_err(|why| FileError::content(path, why))
     }
 
-    fn from_json(bytes: &[u8]) -> Result<Self, String> {
+    fn from_json(bytes: &[u8], checksums: Checksums) -> Result<Self, String> {
         let no_report = |_| {
             format!("this is not a report of regions, which begins with {{\"schema\":\"{SCHEMA}\"")
         };
         match serde_json::from_slice(bytes) {
             Ok(ReportSchema { schema, .. }) if schema != SCHEMA => return Err(no_report(())),
-            Ok(ReportSchema { version, .. }) if version != VERSION => {
+            Ok(ReportSchema {
+                version: UNSEALED, ..
+            }) => {}
+            Ok(ReportSchema {
+                version: VERSION, ..
+            }) => {
+                if checksums == Checksums::Verify && !is_sound(bytes) {
+                    return Err(WRONG_CHECKSUM.to_owned());
+                }
+            }
+            Ok(ReportSchema { version, .. }) => {
                 return Err(format!("version {version} is not supported"));
             }
-            Ok(_) => {}
             // Reports an incomplete file as such.
             Err(why) if why.is_eof() && !bytes.is_empty() => return Err(why.to_string()),
             Err(_) => return Err(no_report(())),
         }
         let read: LoadedReport = serde_json::from_slice(bytes).map_err(|why| why.to_string())?;
         let LoadedReport {
+            version,
             ranks,
             clock,
             tick_nanos,
             overhead,
             mut regions,
+            checksum,
             ..
         } = read;
+        if version == UNSEALED && checksum.is_some() && checksums == Checksums::Verify {
+            return Err(format!("version {version} has no checksum"));
+        }
         regions.sort_by(|a, b| a.name.cmp(&b.name));
         let report = Self {
             ranks,
@@ -276,6 +294,7 @@ mod tests {
     use super::*;
     use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
     use downbeat_clock_core::RegionEvent;
+    use downbeat_files::testing::{Folder, is_noticed};
     use std::fs;
 
     fn report() -> ProfileReport {
@@ -329,9 +348,14 @@ mod tests {
         let report = report();
         report.save(&path).unwrap();
         report.save(&path).unwrap();
-        assert_eq!(ProfileReport::load(&path).unwrap(), report);
+        assert_eq!(
+            ProfileReport::load(&path, Checksums::Verify).unwrap(),
+            report
+        );
         fs::remove_file(&path).unwrap();
-        let why = ProfileReport::load(&path).unwrap_err().to_string();
+        let why = ProfileReport::load(&path, Checksums::Verify)
+            .unwrap_err()
+            .to_string();
         assert!(why.starts_with(&path.display().to_string()), "{why}");
         assert!(
             report
@@ -345,6 +369,31 @@ mod tests {
             1,
             "totals may need 128 bits"
         );
+    }
+
+    #[test]
+    fn every_change_of_a_saved_report_is_noticed() {
+        let (_folder, path) = Folder::with("a.json", b"");
+        report().save(&path).unwrap();
+        let saved = fs::read(&path).unwrap();
+        is_noticed(&saved, |damaged| {
+            from_json(damaged, Checksums::Verify).is_err()
+        });
+        let edited = String::from_utf8(saved).unwrap();
+        let edited = edited.replace("\"tick_nanos\":1", "\"tick_nanos\":2");
+        assert_eq!(
+            from_json(edited.as_bytes(), Checksums::Verify).unwrap_err(),
+            WRONG_CHECKSUM
+        );
+        let found = from_json(edited.as_bytes(), Checksums::Ignore).unwrap();
+        assert_eq!(found.tick, Duration::from_nanos(2));
+        let older = edited.replace("\"version\":2", "\"version\":1");
+        let why = from_json(older.as_bytes(), Checksums::Verify).unwrap_err();
+        assert_eq!(why, "version 1 has no checksum");
+    }
+
+    fn from_json(bytes: &[u8], checksums: Checksums) -> Result<ProfileReport, String> {
+        ProfileReport::from_json(bytes, checksums)
     }
 
     #[test]
@@ -370,24 +419,24 @@ mod tests {
         let text = json(&report());
         let error = |from: &str, to: &str| {
             assert!(text.contains(from), "{from} in {text}");
-            ProfileReport::from_json(text.replacen(from, to, 1).as_bytes()).unwrap_err()
+            from_json(text.replacen(from, to, 1).as_bytes(), Checksums::Verify).unwrap_err()
         };
         assert_eq!(
-            error("\"version\":1", "\"version\":2"),
-            "version 2 is not supported"
+            error("\"version\":1", "\"version\":3"),
+            "version 3 is not supported"
         );
         let none =
             "this is not a report of regions, which begins with {\"schema\":\"downbeat.regions\"";
         assert_eq!(error("downbeat.regions", "downbeat.launch"), none);
         for text in ["", "x", "[]", "{}", "null"] {
             assert_eq!(
-                ProfileReport::from_json(text.as_bytes()).unwrap_err(),
+                from_json(text.as_bytes(), Checksums::Verify).unwrap_err(),
                 none,
                 "{text}"
             );
         }
         assert!(
-            ProfileReport::from_json(&text.as_bytes()[..text.len() / 2])
+            from_json(&text.as_bytes()[..text.len() / 2], Checksums::Verify)
                 .unwrap_err()
                 .starts_with("EOF")
         );
@@ -409,6 +458,6 @@ mod tests {
         assert!(error("\"bin\":6000", "\"bin\":6001").contains("no bin begins with 6001"));
         assert!(error("\"sum\":2", "\"sum\":-2").contains("invalid value"));
         assert!(error("\"clock\"", "\"clocks\"").contains("unknown field"));
-        assert!(ProfileReport::from_json("[".repeat(100_000).as_bytes()).is_err());
+        assert!(from_json("[".repeat(100_000).as_bytes(), Checksums::Verify).is_err());
     }
 }

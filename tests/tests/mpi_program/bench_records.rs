@@ -66,7 +66,7 @@ const LONG: &str = "bench --clock monotonic --scheme ms1 --sizes 1..4Ki+1 --time
 /// Starts a long job, and ends it by force after its first group.
 fn ends_by(jobs: &Jobs, victim: Victim, option: &str) -> Outcome {
     let folder = jobs.folder.join("cut");
-    let whole = || whole_groups(&read(&folder.join("a.csv"))).to_owned();
+    let whole = || whole_pieces(&read(&folder.join("a.csv"))).to_owned();
     jobs.end_by(
         victim,
         &[(3, &format!("{LONG} {option} --out DIR/cut"))],
@@ -105,7 +105,7 @@ fn full_disk(jobs: &Jobs) -> Outcome {
         "what was measured before",
     )?;
     let record = read(&kept.join("a.csv"));
-    if whole_groups(&record) != record {
+    if whole_pieces(&record) != record {
         return Err(format!("a part of a group was left behind: {record}"));
     }
     is_readable(&downbeat()?, &kept)
@@ -173,7 +173,7 @@ impl Experiment<'_> {
             partial += usize::from(
                 records
                     .values()
-                    .any(|record| record.contains("# end") && !record.ends_with(COMPLETE)),
+                    .any(|record| record.contains("# end") && !record.contains(COMPLETE)),
             );
             snapshots.push(records);
             if !ended {
@@ -297,7 +297,7 @@ impl Experiment<'_> {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let paths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "csv"));
         Ok(paths
-            .map(|path| (path.clone(), whole_groups(&read(&path)).to_owned()))
+            .map(|path| (path.clone(), whole_pieces(&read(&path)).to_owned()))
             .collect())
     }
 
@@ -314,10 +314,10 @@ impl Experiment<'_> {
             ));
         }
         for (path, record) in &records {
-            each_group_once(&read(path))
+            each_group_once(&without_checksums(&read(path)))
                 .map_err(|why| format!("{}: {why}:\n{}", path.display(), read(path)))?;
             for before in snapshots.iter().filter_map(|snapshot| snapshot.get(path)) {
-                if !record.starts_with(before.trim_end_matches(COMPLETE)) {
+                if !record.starts_with(before) {
                     return Err(format!(
                         "{}: groups were lost: {before}\nbecame {record}",
                         path.display()
@@ -362,19 +362,21 @@ fn each_group_once(record: &str) -> Outcome {
     Ok(())
 }
 
-/// Returns the record up to the end of its last complete group.
-fn whole_groups(record: &str) -> &str {
+const CHECKSUM: &str = "# crc32 ";
+
+fn without_checksums(record: &str) -> String {
+    let lines = record.split_inclusive('\n');
+    lines.filter(|line| !line.starts_with(CHECKSUM)).collect()
+}
+
+/// Returns the record up to its last checksum, which ends what was written at once.
+fn whole_pieces(record: &str) -> &str {
     let ends = |(at, _): &(usize, &str)| record[..*at].ends_with('\n');
     let ends = record
-        .match_indices("# end ")
+        .match_indices(CHECKSUM)
         .filter(ends)
         .filter_map(|(at, _)| Some(at + record[at..].find('\n')? + 1));
-    let end = ends.last().unwrap_or(0);
-    if record[end..].starts_with(COMPLETE) {
-        &record[..end + COMPLETE.len()]
-    } else {
-        &record[..end]
-    }
+    &record[..ends.last().unwrap_or(0)]
 }
 
 fn read(path: &Path) -> String {
@@ -398,19 +400,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complete_groups_end_with_a_line() {
-        let whole = "# downbeat launch 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n";
+    fn whole_pieces_end_with_a_checksum() {
+        let whole =
+            "# downbeat launch 2\n# crc32 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n# crc32 2\n";
         for rest in [
             "",
             "a,2,2,0,valid,5\n",
-            "a,2,2,0,valid,5\n# end a,2,2 val",
-            "# compl",
+            "# end a,2,2 val",
+            "# complete\n",
+            "# crc32 3",
         ] {
-            assert_eq!(whole_groups(&format!("{whole}{rest}")), whole);
+            assert_eq!(whole_pieces(&format!("{whole}{rest}")), whole);
         }
-        let complete = format!("{whole}{COMPLETE}");
-        assert_eq!(whole_groups(&complete), complete);
-        assert_eq!(whole_groups("# downbeat launch 1\n# fact a = # end \n"), "");
+        assert_eq!(
+            whole_pieces("# downbeat launch 2\n# fact a = # crc32 \n"),
+            ""
+        );
+        let without = whole.replace("# crc32 1\n", "").replace("# crc32 2\n", "");
+        assert_eq!(without_checksums(whole), without);
     }
 
     #[test]

@@ -313,7 +313,11 @@ fn refuses_another_trace(single: &SingleProcess<'_>) -> Outcome {
     let io = |why: std::io::Error| why.to_string();
     single.generate("DIR/alike.dbt", "--events 3000")?;
     let text = fs::read_to_string(jobs.folder.join("alike.dbt")).map_err(io)?;
-    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    // Without checksums, only the comparison of the ranks can find a changed timestamp.
+    let text = text.replacen("trace 2", "trace 1", 1);
+    let lines = text.lines().filter(|line| !line.starts_with("crc32 "));
+    let mut lines: Vec<_> = lines.map(str::to_owned).collect();
+    fs::write(jobs.folder.join("alike.dbt"), lines.join("\n") + "\n").map_err(io)?;
     let middle = lines.len() / 2;
     let event: Vec<_> = lines[middle].splitn(3, ' ').collect();
     let &[location, nanos, what] = &*event else {

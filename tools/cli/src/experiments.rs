@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use downbeat_common::Failure;
-use downbeat_common::cli::share;
+use downbeat_common::cli::{VerifyOptions, share, unreadable};
 use downbeat_common::records::serialize_factors;
 use downbeat_files::FileError;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Outliers};
@@ -27,6 +27,8 @@ pub(crate) struct AnalysisOptions {
     /// Confidence level of intervals
     #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = confidence, allow_hyphen_values = true)]
     confidence: Confidence,
+    #[command(flatten)]
+    pub(crate) verify: VerifyOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -100,14 +102,18 @@ impl From<AverageOption> for Average {
 }
 
 /// Reads the launches of a folder; at least one.
-pub(crate) fn read(folder: &Path) -> Result<Experiment, Failure> {
-    read_experiment(folder).map_err(|why| Failure::Input(why.to_string()))
+pub(crate) fn read(folder: &Path, verify: VerifyOptions) -> Result<Experiment, Failure> {
+    read_experiment(folder, verify.checksums()).map_err(|why| Failure::Input(unreadable(why)))
 }
 
 /// Reads and analyses the launches of a folder, without keeping them.
-fn analyse(folder: &Path, settings: &AnalysisSettings) -> Result<Analysis, Failure> {
+fn analyse(
+    folder: &Path,
+    settings: &AnalysisSettings,
+    verify: VerifyOptions,
+) -> Result<Analysis, Failure> {
     let name = folder.display();
-    let analysis = Analysis::new(&read(folder)?.launches, settings);
+    let analysis = Analysis::new(&read(folder, verify)?.launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
         return Err(Failure::Input(format!("{name}: no group is complete")));

@@ -17,6 +17,7 @@ use downbeat_records::analysis::{Analysis, AnalysisSettings};
 use downbeat_records::launch_files;
 
 use crate::experiments::{self, AnalysisOptions, AverageOption};
+use downbeat_common::cli::VerifyOptions;
 use downbeat_common::page::Page;
 use measured::{Experiments, MeasuredExperiment};
 
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
         .filter_map(|folder| launch_files(folder).ok());
     let mut outputs = Outputs::new(records.flatten().map(|(_, path)| path));
     outputs.page("-o", &options.output, options.svg.as_deref())?;
-    let all = read(&folders, &settings)?;
+    let all = read(&folders, &settings, options.analysis.verify)?;
     let experiments = Experiments {
         all,
         settings,
@@ -64,10 +65,11 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
 fn read(
     folders: &[PathBuf],
     settings: &AnalysisSettings,
+    verify: VerifyOptions,
 ) -> Result<Vec<MeasuredExperiment>, Failure> {
     let names = measured::short_names(folders);
     let read = |(folder, name): (&PathBuf, String)| {
-        let launches = experiments::read(folder)?.launches;
+        let launches = experiments::read(folder, verify)?.launches;
         let failed =
             |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
         let analysis = Analysis::new(&launches, settings).map_err(|why| failed(&why))?;

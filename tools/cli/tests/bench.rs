@@ -6,6 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use downbeat_files::Checksums;
 use downbeat_records::ObservationState;
 use downbeat_records::{is_complete, read_experiment, read_launch};
 use serde_json::Value;
@@ -189,7 +190,8 @@ fn a_launch_is_recorded_and_can_be_continued() {
     };
     stdout_of(&launch("a"));
     stdout_of(&launch("b"));
-    let experiment = read_experiment(&folder.0).expect("two launches of one experiment");
+    let experiment =
+        read_experiment(&folder.0, Checksums::Verify).expect("two launches of one experiment");
     assert_eq!(experiment.launches.len(), 2);
     for (_, launch) in &experiment.launches {
         assert!(
@@ -208,12 +210,10 @@ fn a_launch_is_recorded_and_can_be_continued() {
     // The record of a program that was killed in the second group.
     let file = folder.file("a.csv");
     let written = fs::read_to_string(&file).expect("a record");
-    let second = written
-        .match_indices("# end")
-        .next()
-        .expect("a first group")
-        .0;
-    let first = second + written[second..].find('\n').expect("a line") + 1;
+    let end = written.find("# end").expect("a first group");
+    let lines: Vec<&str> = written[end..].split_inclusive('\n').take(2).collect();
+    assert!(lines[1].starts_with("# crc32 "), "{written}");
+    let first = end + lines.concat().len();
     fs::write(&file, format!("{}bcast,8,2,0,val", &written[..first])).expect("a file");
     assert!(!is_complete(&file).expect("a record"));
     let shown = stdout_of(&launch("a"));
@@ -221,7 +221,13 @@ fn a_launch_is_recorded_and_can_be_continued() {
         shown.contains("1 group had been measured before"),
         "{shown}"
     );
-    assert_eq!(read_launch(&file).expect("a record").groups.len(), 2);
+    assert_eq!(
+        read_launch(&file, Checksums::Verify)
+            .expect("a record")
+            .groups
+            .len(),
+        2
+    );
     assert!(
         fs::read_to_string(&file)
             .expect("a record")
@@ -245,7 +251,7 @@ fn every_format_can_be_read_and_raw_keeps_the_times_of_all_ranks() {
     launch(&["--launch", "b", "--raw"]);
     launch(&[]);
     assert_eq!(
-        read_experiment(&folder.0)
+        read_experiment(&folder.0, Checksums::Verify)
             .expect("an experiment")
             .launches
             .len(),

@@ -209,10 +209,26 @@ fn a_saved_calibration_is_valid_on_this_machine_until_the_next_reboot() {
         refuses(&["clocks", "--calibration", name], culprit);
         refuses(&["sync", "--calibration", name], culprit);
     };
+    damage(
+        "boot_id",
+        "boot_id = \"0\"",
+        "line 9: its checksum is wrong",
+    );
+    damage("version", "version = 9", "line 2: ");
+    let edited = written.replacen("certain", "sure", 1);
+    fs::write(&path, edited).unwrap();
+    stdout_of(&["clocks", "--calibration", name, "--no-verify"]);
+    refuses(&["clocks", "--no-verify"], "--calibration");
+    let older = written.replace("version = 3", "version = 2");
+    let written = &older[..older.rfind("crc32").unwrap()];
+    let damage = |from: &str, to: &str, culprit: &str| {
+        let line = written.lines().find(|line| line.starts_with(from)).unwrap();
+        fs::write(&path, written.replace(line, to)).unwrap();
+        refuses(&["clocks", "--calibration", name], culprit);
+    };
     damage("boot_id", "boot_id = \"0\"", "last reboot");
     damage("cpu_model", "cpu_model = \"Z80\"", "\"Z80\"");
     damage("end", "end = [1, 2]", "line 8: ");
-    damage("version", "version = 9", "line 2: ");
     fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     refuses(&["clocks", "--calibration", name], "--calibration");
     fs::remove_file(&path).unwrap();

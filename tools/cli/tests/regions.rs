@@ -293,7 +293,8 @@ fn bad_input_is_one_line() {
             "other",
             &text.replacen("downbeat.regions", "downbeat.clocks", 1),
         ),
-        ("newer", &text.replacen("\"version\":1", "\"version\":9", 1)),
+        ("newer", &text.replacen("\"version\":2", "\"version\":9", 1)),
+        ("edited", &text.replacen("\"ranks\":4", "\"ranks\":5", 1)),
     ] {
         fs::write(folder.join(format!("{name}.json")), content).expect("a test may write here");
     }
@@ -304,6 +305,11 @@ fn bad_input_is_one_line() {
         ("cut", "cut.json: EOF"),
         ("other", "other.json: this is not a report of regions"),
         ("newer", "newer.json: version 9 is not supported"),
+        (
+            "edited",
+            "edited.json: its checksum is wrong: the file was damaged or edited after it was written \
+             (--no-verify accepts it)",
+        ),
     ];
     for (name, culprit) in wrong {
         let name = format!("{name}.json");

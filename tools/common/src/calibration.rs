@@ -8,7 +8,7 @@ use downbeat_timers::{
     TscClock, calibrate_during,
 };
 
-use crate::Failure;
+use crate::{Failure, cli};
 
 /// Option that names a saved calibration.
 #[derive(Args, Clone, Debug, Default)]
@@ -16,6 +16,9 @@ pub struct CalibrationOptions {
     /// Load a saved calibration instead of calibrating
     #[arg(long = "calibration", value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Do not verify the checksum of the saved calibration: accept one that was edited by hand
+    #[arg(long, requires = "file")]
+    no_verify: bool,
 }
 
 /// A calibration, and its origin.
@@ -57,9 +60,11 @@ impl CalibrationOptions {
             }
             (Ok(_), Some(path)) => {
                 let name = path.display().to_string();
-                let saved = SavedCalibration::load(path);
-                let saved = saved
-                    .map_err(|why| Failure::option("--calibration", format!("{name}: {why}")))?;
+                let saved = SavedCalibration::load(path, cli::checksums(self.no_verify));
+                let saved = saved.map_err(|why| {
+                    let why = cli::unreadable(why);
+                    Failure::option("--calibration", format!("{name}: {why}"))
+                })?;
                 Ok(Some(UsedCalibration {
                     calibration: saved.calibration,
                     reference: saved.reference,

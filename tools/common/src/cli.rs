@@ -2,10 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{Args, Parser};
 use downbeat_clock_core::Duration;
+use downbeat_files::Checksums;
+use downbeat_files::checksum::WRONG_CHECKSUM;
 use downbeat_sync::Algorithm;
 
 use crate::Failure;
@@ -53,6 +56,39 @@ fn first_paragraph(text: &str) -> String {
         .map(str::trim);
     let line = lines.collect::<Vec<_>>().join(" ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+/// Option of the commands that read files with checksums.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct VerifyOptions {
+    /// Do not verify checksums: accept files that were edited by hand
+    #[arg(long)]
+    no_verify: bool,
+}
+
+impl VerifyOptions {
+    /// Returns the treatment of checksums that was asked for.
+    pub fn checksums(self) -> Checksums {
+        checksums(self.no_verify)
+    }
+}
+
+/// Returns the treatment of checksums.
+pub(crate) fn checksums(no_verify: bool) -> Checksums {
+    if no_verify {
+        Checksums::Ignore
+    } else {
+        Checksums::Verify
+    }
+}
+
+/// Makes the message for a file that cannot be read; names the option that would accept it.
+pub fn unreadable(why: impl Display) -> String {
+    let mut why = why.to_string();
+    if why.ends_with(WRONG_CHECKSUM) {
+        why += " (--no-verify accepts it)";
+    }
+    why
 }
 
 /// Parses a duration longer than 0.

@@ -1,8 +1,8 @@
 //! Binary traces: the contents of the text format, with numbers of variable length.
 //!
-//! Version 2 has events in [chunks](super::chunk), and an [index](super::index) at its end. In
-//! version 1, which can only be read, events follow each other in the order of the file, with a
-//! location item where the location changes.
+//! Version 3 has events in [chunks](super::chunk), and an [index](super::index) at its end. Earlier
+//! versions can only be read: version 2 has no checksums, and in version 1 events follow each other in
+//! the order of the file, with a location item where the location changes.
 
 use std::io::Read;
 
@@ -11,6 +11,7 @@ use downbeat_clock_core::Timestamp;
 
 use super::action::{event, location, tag, unknown};
 use super::bytes::{Bytes, Input, put, put_signed, put_text};
+use super::checksum::RunningChecksum;
 use super::chunk::{ChunkEvents, ChunkHead, ChunkWriter};
 use super::definitions::{FileDefinitions, LONGEST_NAME};
 use super::index::TraceIndex;
@@ -20,8 +21,8 @@ use downbeat_files::Flaw;
 /// Magic number. No text begins like this, and any conversion of line ends destroys it.
 pub(super) const MAGIC: [u8; 8] = *b"\x89dbt\r\n\x1a\n";
 /// Version that is written.
-pub(super) const VERSION: u8 = 2;
-/// Previous version, without chunks.
+pub(super) const VERSION: u8 = 3;
+/// First version, without chunks.
 pub(super) const FLAT: u8 = 1;
 
 /// The state of a reader between two items.
@@ -32,7 +33,7 @@ pub(super) struct ReadState {
     /// location.
     at: u32,
     last: Vec<i64>,
-    /// In version 2, the chunk whose events are read, and the index that the chunks so far imply.
+    /// In later versions, the chunk whose events are read, and the index that the chunks so far imply.
     chunk: Option<ChunkEvents>,
     index: TraceIndex,
 }
@@ -90,8 +91,9 @@ pub(super) fn read<'a, R: Read>(
             tag::AT if state.version == FLAT => state.at = location(bytes)?,
             tag::CHUNK if state.version != FLAT => {
                 state.index.chunks.push(*offset);
-                let head = ChunkHead::read(bytes, definitions.locations())?;
-                let data = bytes.block(head.data as u64)?;
+                let head = ChunkHead::read(bytes, state.version, definitions.locations())?;
+                let data = bytes.data(head.data as u64)?;
+                (0..head.blocks.len()).try_for_each(|block| head.check(block, &data, 0))?;
                 state.chunk = Some(ChunkEvents::new(head, data, 0));
             }
             tag => break (here, tag),
@@ -115,7 +117,7 @@ pub(super) fn read<'a, R: Read>(
         let events = bytes.number()?;
         if state.version != FLAT {
             let start = bytes.offset();
-            let index = TraceIndex::read(bytes)?;
+            let index = TraceIndex::read(bytes, state.version)?;
             state
                 .index
                 .locations
@@ -203,6 +205,7 @@ pub(super) struct WriteState {
     pub(super) index: TraceIndex,
     /// Number of bytes that were taken out of the buffer.
     pub(super) written: u64,
+    pub(super) checksum: RunningChecksum,
 }
 
 impl WriteState {
@@ -210,8 +213,14 @@ impl WriteState {
     fn write_chunk(&mut self, to: &mut Vec<u8>) {
         if !self.chunk.is_empty() {
             self.begin_chunk(to);
-            self.chunk.write(to);
+            self.chunk.write(to, &mut self.checksum);
         }
+    }
+
+    /// Takes note that the buffer is now written and cleared.
+    pub(super) fn flush(&mut self, buffer: &[u8]) {
+        self.written += buffer.len() as u64;
+        self.checksum.flush(buffer);
     }
 
     /// Writes the tag of a chunk.
@@ -280,7 +289,7 @@ pub(super) fn write_end(to: &mut Vec<u8>, events: u64, state: &mut WriteState) {
     to.push(tag::END);
     put(to, events);
     let start = state.written + to.len() as u64;
-    state.index.write(to, start);
+    state.index.write(to, start, &mut state.checksum);
 }
 
 fn numbers(to: &mut Vec<u8>, tag: u8, numbers: &[u32]) {

@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_files::{FileError, Flaw, NewFile, open};
+use downbeat_files::{Checksums, FileError, Flaw, NewFile, open};
 
 use super::action::tag;
 use super::binary::{self, ReadState, Scratch, WriteState};
 use super::bytes::{Bytes, Input, put_signed};
-use super::chunk::{ChunkEvents, ChunkHead};
+use super::chunk::{Block, ChunkEvents, ChunkHead};
 use super::definitions::{FileDefinitions, Known};
 use super::index::{LocationLoad, TraceIndex};
 use super::item::Item;
@@ -21,6 +21,9 @@ use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::EventTarget;
 use crate::workers::{balanced, deal, share};
+
+/// First version with chunks.
+const FIRST_CHUNKED: u8 = binary::FLAT + 1;
 
 /// Error: the file must be read in its order.
 #[derive(Debug)]
@@ -49,14 +52,18 @@ pub(super) struct ChunkPlace {
 pub(super) struct Layout {
     pub(super) chunks: Vec<ChunkPlace>,
     pub(super) loads: Vec<LocationLoad>,
+    checksums: Checksums,
 }
 
-/// Opens a file behind its first bytes, if its events are in chunks.
-fn open_chunked(path: &Path) -> Result<Bytes<File>, InOrder> {
+/// Opens a file behind its first bytes, if its events are in chunks; returns its version, too.
+fn open_chunked(path: &Path, checksums: Checksums) -> Result<(Bytes<File>, u8), InOrder> {
     let mut bytes = Bytes::new(open(path).map_err(|_| InOrder)?);
+    bytes.set_checksums(checksums);
     let start = bytes.block(binary::MAGIC.len() as u64 + 1)?;
     match start.strip_prefix(&binary::MAGIC) {
-        Some([binary::VERSION]) => Ok(bytes),
+        Some([version]) if (FIRST_CHUNKED..=binary::VERSION).contains(version) => {
+            Ok((bytes, *version))
+        }
         _ => Err(InOrder),
     }
 }
@@ -65,11 +72,12 @@ impl Layout {
     /// Reads everything but events; definitions are passed to `take`.
     pub(super) fn read(
         path: &Path,
+        checksums: Checksums,
         mut take: impl FnMut(&Item<'_>) -> Result<(), String>,
     ) -> Result<Self, InOrder> {
-        let mut bytes = open_chunked(path)?;
+        let (mut bytes, version) = open_chunked(path, checksums)?;
         let length = std::fs::metadata(path)?.len();
-        let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
+        let (mut state, mut scratch) = (ReadState::new(version), Scratch::default());
         let (mut definitions, mut position) = (FileDefinitions::default(), 0_u64);
         let (mut chunks, mut found) = (vec![], TraceIndex::default());
         loop {
@@ -78,7 +86,7 @@ impl Layout {
                 tag::CHUNK => {
                     found.chunks.push(offset);
                     let (offset, known) = (bytes.offset(), definitions.known());
-                    let head = ChunkHead::read(&mut bytes, definitions.locations())?;
+                    let head = ChunkHead::read(&mut bytes, version, definitions.locations())?;
                     let blocks = head
                         .blocks
                         .iter()
@@ -105,7 +113,7 @@ impl Layout {
                 }
                 tag::END => {
                     let events = bytes.number()?;
-                    let index = TraceIndex::read(&mut bytes)?;
+                    let index = TraceIndex::read(&mut bytes, version)?;
                     found
                         .locations
                         .resize(definitions.locations() as usize, Default::default());
@@ -122,6 +130,7 @@ impl Layout {
                     return Ok(Self {
                         chunks,
                         loads: index.locations,
+                        checksums,
                     });
                 }
                 tag => {
@@ -151,11 +160,11 @@ impl Layout {
         processes: &[(u32, u64)],
         target: &mut impl EventTarget,
     ) -> Result<(), InOrder> {
-        let mut bytes = open_chunked(path)?;
+        let (mut bytes, version) = open_chunked(path, self.checksums)?;
         let (mut text, mut wanted) = (String::new(), vec![]);
         for chunk in &self.chunks {
             bytes.go_to(chunk.offset)?;
-            let head = ChunkHead::read(&mut bytes, self.loads.len() as u32)?;
+            let head = ChunkHead::read_again(&mut bytes, version, self.loads.len() as u32)?;
             wanted.clear();
             wanted.extend(head.blocks.iter().map(|block| {
                 let location = numbers.location(block.location)?;
@@ -170,7 +179,12 @@ impl Layout {
                 blocks.next_back().unwrap_or(first).actions.end,
             );
             bytes.go_to(head.offset + start as u64)?;
-            let data = bytes.block((end - start) as u64)?;
+            let data = bytes.data((end - start) as u64)?;
+            for (block, wanted) in wanted.iter().enumerate() {
+                if wanted.is_some() {
+                    head.check(block, &data, start)?;
+                }
+            }
             let mut events = ChunkEvents::new(head, data, start);
             for run in events.runs(chunk.position, &wanted)? {
                 let location = events.location(run.block);
@@ -205,7 +219,8 @@ pub(super) fn copy(
     sessions: &Sessions,
     workers: usize,
 ) -> Result<Result<(), FileError>, InOrder> {
-    let layout = Layout::read(paths[0], |_| Ok(()))?;
+    // It was verified when it was read.
+    let layout = Layout::read(paths[0], Checksums::Ignore, |_| Ok(()))?;
     let fits =
         |(load, times): (&LocationLoad, &[Timestamp<Global>])| load.events == times.len() as u64;
     let mut all = layout.loads.iter().zip(times.iter().map(AsRef::as_ref));
@@ -224,7 +239,10 @@ pub(super) fn copy(
 }
 
 /// Returns chunks with other times, which are read location by location.
-fn encode_all(chunks: &[CopiedChunk], times: &[impl AsRef<[Timestamp<Global>]>]) -> Vec<Vec<u8>> {
+fn encode_all(
+    chunks: &[CopiedChunk],
+    times: &[impl AsRef<[Timestamp<Global>]>],
+) -> Vec<EncodedChunk> {
     let blocks = chunks.iter().enumerate().flat_map(|(number, chunk)| {
         let blocks = chunk.head.blocks.iter().enumerate();
         blocks.map(move |(index, block)| (block.location, number, index))
@@ -263,10 +281,10 @@ pub(super) fn copy_with(
     layout: &Layout,
     sessions: &Sessions,
     most: usize,
-    mut encode: impl FnMut(Vec<CopiedChunk>) -> Vec<Vec<u8>>,
+    mut encode: impl FnMut(Vec<CopiedChunk>) -> Vec<EncodedChunk>,
 ) -> Result<Result<(), FileError>, InOrder> {
     let mut samples = samples_of(sessions);
-    let mut bytes = open_chunked(from)?;
+    let (mut bytes, version) = open_chunked(from, layout.checksums)?;
     let mut file = match NewFile::create(to) {
         Ok(file) => file,
         Err(why) => return Ok(Err(why)),
@@ -274,7 +292,7 @@ pub(super) fn copy_with(
     let mut writing = WriteState::default();
     let mut buffer = binary::MAGIC.to_vec();
     buffer.push(binary::VERSION);
-    let (mut state, mut scratch) = (ReadState::new(binary::VERSION), Scratch::default());
+    let (mut state, mut scratch) = (ReadState::new(version), Scratch::default());
     let mut definitions = FileDefinitions::default();
     let mut next = vec![0_usize; layout.loads.len()];
     let mut batch: Vec<CopiedChunk> = vec![];
@@ -282,8 +300,8 @@ pub(super) fn copy_with(
         let offset = bytes.offset();
         let tag = bytes.byte()?;
         if tag == tag::CHUNK {
-            let head = ChunkHead::read(&mut bytes, definitions.locations())?;
-            let data = bytes.block(head.data as u64)?;
+            let head = ChunkHead::read(&mut bytes, version, definitions.locations())?;
+            let data = bytes.data(head.data as u64)?;
             let starts = head.blocks.iter().map(|block| {
                 let next = &mut next[block.location as usize];
                 *next += block.events as usize;
@@ -295,9 +313,12 @@ pub(super) fn copy_with(
         if tag != tag::CHUNK || batch.len() == most.max(1) {
             for mut chunk in encode(std::mem::take(&mut batch)) {
                 writing.begin_chunk(&mut buffer);
-                writing.written += (buffer.len() + chunk.len()) as u64;
+                buffer.append(&mut chunk.head);
+                writing.checksum.put(&mut buffer);
+                writing.flush(&buffer);
+                writing.written += chunk.data.len() as u64;
                 let written = file.write(&mut buffer);
-                if let Err(why) = written.and_then(|()| file.write(&mut chunk)) {
+                if let Err(why) = written.and_then(|()| file.write(&mut chunk.data)) {
                     return Ok(Err(why));
                 }
             }
@@ -349,14 +370,22 @@ pub(super) struct CopiedChunk {
 
 impl CopiedChunk {
     /// Returns the chunk with other times of its blocks.
-    pub(super) fn with(&self, times: &[impl AsRef<[u8]>]) -> Vec<u8> {
-        let Self { head, data, .. } = self;
-        let mut chunk = Vec::with_capacity(data.len() + head.order.len() + 16 * head.blocks.len());
-        head.write(&mut chunk, times);
-        for (block, times) in head.blocks.iter().zip(times) {
-            chunk.extend_from_slice(times.as_ref());
-            chunk.extend_from_slice(&data[block.actions.clone()]);
+    pub(super) fn with(&self, times: &[impl AsRef<[u8]>]) -> EncodedChunk {
+        let actions = |block: &Block| &self.data[block.actions.clone()];
+        let mut head = Vec::with_capacity(self.head.order.len() + 20 * self.head.blocks.len());
+        self.head.write(&mut head, times, actions);
+        let mut data = Vec::with_capacity(self.data.len());
+        for (block, times) in self.head.blocks.iter().zip(times) {
+            data.extend_from_slice(times.as_ref());
+            data.extend_from_slice(actions(block));
         }
-        chunk
+        EncodedChunk { head, data }
     }
+}
+
+/// Chunk that is written: its header without the checksum, and its times and actions.
+#[derive(Debug)]
+pub(super) struct EncodedChunk {
+    head: Vec<u8>,
+    data: Vec<u8>,
 }

@@ -3,7 +3,8 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use downbeat_files::Flaw;
+use downbeat_files::checksum::WRONG_CHECKSUM;
+use downbeat_files::{Checksums, Crc32, Flaw};
 
 /// Number of bytes read at once.
 const CHUNK: usize = 256 << 10;
@@ -18,6 +19,12 @@ pub(super) struct Bytes<R> {
     end: usize,
     /// Offset of the buffer in the file.
     base: u64,
+    checksums: Checksums,
+    /// Checksum of the bytes up to an index of the buffer, except for blocks and checksums.
+    checksum: Crc32,
+    summed: usize,
+    /// True while a block is read that has a checksum of its own.
+    in_data: bool,
 }
 
 /// Source of bytes that numbers and texts are read from.
@@ -152,12 +159,56 @@ impl<R: Read> Bytes<R> {
             begin: 0,
             end: 0,
             base: 0,
+            checksums: Checksums::default(),
+            checksum: Crc32::default(),
+            summed: 0,
+            in_data: false,
         }
+    }
+
+    pub(super) fn set_checksums(&mut self, checksums: Checksums) {
+        self.checksums = checksums;
+    }
+
+    /// Returns true if checksums are verified.
+    pub(super) fn verifies(&self) -> bool {
+        self.checksums == Checksums::Verify
+    }
+
+    /// Adds the consumed bytes of the buffer to the checksum.
+    fn sum(&mut self) {
+        if !self.in_data {
+            self.checksum.add(&self.buffer[self.summed..self.begin]);
+        }
+        self.summed = self.begin;
+    }
+
+    /// Reads a checksum of all bytes before it, except for [data](Self::data) and other checksums.
+    pub(super) fn check_checksum(&mut self) -> Result<(), Flaw> {
+        self.sum();
+        let (offset, expected) = (self.offset(), self.checksum.value());
+        let found = self.data(expected.to_le_bytes().len() as u64)?;
+        if self.verifies() && found != expected.to_le_bytes() {
+            return Err(Flaw::Byte(offset, WRONG_CHECKSUM.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Reads a block that is not part of the checksum, because it has one of its own.
+    pub(super) fn data(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {
+        self.sum();
+        self.in_data = true;
+        let data = self.block(length);
+        self.sum();
+        self.in_data = false;
+        data
     }
 
     /// Fills the buffer; false at the end of the file.
     #[cold]
     fn fill(&mut self) -> Result<bool, Flaw> {
+        self.sum();
+        self.summed = 0;
         loop {
             match self.reader.read(&mut self.buffer) {
                 Ok(read) => {
@@ -173,8 +224,9 @@ impl<R: Read> Bytes<R> {
 }
 
 impl<R: Read + Seek> Bytes<R> {
-    /// Moves to an offset of the file.
+    /// Moves to an offset of the file, without the bytes in between.
     pub(super) fn go_to(&mut self, offset: u64) -> Result<(), Flaw> {
+        self.sum();
         match offset.checked_sub(self.base) {
             Some(at) if at <= self.end as u64 => self.begin = at as usize,
             _ => {
@@ -182,6 +234,7 @@ impl<R: Read + Seek> Bytes<R> {
                 (self.base, self.begin, self.end) = (offset, 0, 0);
             }
         }
+        self.summed = self.begin;
         Ok(())
     }
 }

@@ -3,23 +3,36 @@
 //! times without decoding the rest.
 //!
 //! ```text
-//! chunk  number of blocks; for each block: location, events, bytes of times, bytes of actions;
-//!        bytes of the order; the order; for each block: times, actions
+//! chunk  number of blocks; for each block: location, events, bytes of times, bytes of actions,
+//!        checksum of both; bytes of the order; the order; checksum of everything in the file before
+//!        it, except for times, actions and such checksums; for each block: times, actions
 //! order  runs of events of one block: (events - 1) * blocks + index of the block
 //! times  differences to the event of the block before, from 0
 //! ```
+//!
+//! A checksum is a CRC-32 in four bytes, the lowest first. Version 2 has none.
 
 mod events;
 
 use std::ops::Range;
 
-use downbeat_files::Flaw;
+use std::io::Read;
+
+use downbeat_files::checksum::WRONG_CHECKSUM;
+use downbeat_files::{Crc32, Flaw};
 
 use super::action::write_action;
-use super::bytes::{Input, put, put_signed};
+use super::bytes::{Bytes, Input, put, put_signed};
+use super::checksum::RunningChecksum;
 use super::item::What;
 
 pub(super) use events::ChunkEvents;
+
+/// Last version without checksums.
+pub(super) const UNSEALED: u8 = 2;
+
+/// Length of a checksum.
+pub(super) const CHECKSUM: u64 = 4;
 
 /// Maximum number of events in a chunk.
 const MOST_EVENTS: usize = 1 << 16;
@@ -72,17 +85,15 @@ impl ChunkWriter {
     }
 
     /// Writes the chunk, and begins the next one.
-    pub(super) fn write(&mut self, to: &mut Vec<u8>) {
+    pub(super) fn write(&mut self, to: &mut Vec<u8>, checksum: &mut RunningChecksum) {
         let mut used = std::mem::take(&mut self.used);
         used.sort_unstable();
         let blocks = used.len() as u64;
         put(to, blocks);
         for location in &used {
             let block = &self.blocks[*location as usize];
-            put(to, (*location).into());
-            put(to, block.events.into());
-            put(to, block.times.len() as u64);
-            put(to, block.actions.len() as u64);
+            let [times, actions] = [&block.times, &block.actions];
+            put_block(to, (*location, block.events), times, actions);
         }
         let mut order = Vec::with_capacity(self.runs.len() * 2);
         let mut indices = vec![0; self.blocks.len()];
@@ -97,14 +108,28 @@ impl ChunkWriter {
         }
         put(to, order.len() as u64);
         to.append(&mut order);
+        checksum.put(to);
         for location in used {
             let block = &mut self.blocks[location as usize];
             to.append(&mut block.times);
             to.append(&mut block.actions);
             (block.events, block.last) = (0, 0);
         }
+        checksum.leave_out(to);
         self.events = 0;
     }
+}
+
+/// Appends the header of a block.
+fn put_block(to: &mut Vec<u8>, (location, events): (u32, u32), times: &[u8], actions: &[u8]) {
+    put(to, location.into());
+    put(to, events.into());
+    put(to, times.len() as u64);
+    put(to, actions.len() as u64);
+    let mut checksum = Crc32::default();
+    checksum.add(times);
+    checksum.add(actions);
+    to.extend(checksum.value().to_le_bytes());
 }
 
 /// Block of a chunk: the events of one location.
@@ -115,6 +140,8 @@ pub(super) struct Block {
     /// Range of its times in the data of the chunk.
     pub(super) times: Range<usize>,
     pub(super) actions: Range<usize>,
+    /// Checksum of both; `None` if it is not verified.
+    checksum: Option<u32>,
 }
 
 /// Header of a chunk: everything but the times and actions.
@@ -128,8 +155,25 @@ pub(super) struct ChunkHead {
 }
 
 impl ChunkHead {
-    /// Reads a header; `locations` is the number of locations.
-    pub(super) fn read(input: &mut impl Input, locations: u32) -> Result<Self, Flaw> {
+    /// Reads a header and its checksum; `locations` is the number of locations.
+    pub(super) fn read<R: Read>(
+        input: &mut Bytes<R>,
+        version: u8,
+        locations: u32,
+    ) -> Result<Self, Flaw> {
+        let head = Self::read_again(input, version, locations)?;
+        if version > UNSEALED {
+            input.check_checksum()?;
+        }
+        Ok(head)
+    }
+
+    /// Reads a header that was read before; does not check its checksum.
+    pub(super) fn read_again<R: Read>(
+        input: &mut Bytes<R>,
+        version: u8,
+        locations: u32,
+    ) -> Result<Self, Flaw> {
         let start = input.offset();
         let bad = |why: &str| Flaw::Byte(start, format!("a chunk of events {why}"));
         let count = input.number()?;
@@ -157,31 +201,59 @@ impl ChunkHead {
             if (events as usize) > least {
                 return Err(bad("has more events than bytes"));
             }
+            let mut checksum = None;
+            if version > UNSEALED {
+                let bytes = input.block(CHECKSUM)?;
+                let bytes = bytes.first_chunk().filter(|_| input.verifies());
+                checksum = bytes.map(|bytes| u32::from_le_bytes(*bytes));
+            }
             blocks.push(Block {
                 location,
                 events,
                 times,
                 actions,
+                checksum,
             });
         }
         let order = input.number()?;
         let order = input.block(order)?;
+        let checksum = if version > UNSEALED { CHECKSUM } else { 0 };
         Ok(Self {
             blocks,
             order,
             data,
-            offset: input.offset(),
+            offset: input.offset() + checksum,
         })
     }
 
-    /// Writes the header, with other lengths of times.
-    pub(super) fn write(&self, to: &mut Vec<u8>, times: &[impl AsRef<[u8]>]) {
+    /// Checks the checksum of a block; `data` are the bytes of blocks from an offset on.
+    pub(super) fn check(&self, block: usize, data: &[u8], start: usize) -> Result<(), Flaw> {
+        let block = &self.blocks[block];
+        let Some(checksum) = block.checksum else {
+            return Ok(());
+        };
+        let found = data.get(block.times.start - start..block.actions.end - start);
+        match found.is_some_and(|found| Crc32::of(found) == checksum) {
+            true => Ok(()),
+            false => Err(Flaw::Byte(
+                self.offset + block.times.start as u64,
+                WRONG_CHECKSUM.to_owned(),
+            )),
+        }
+    }
+
+    /// Writes the header without its checksum, with other times; `actions` returns the actions of a
+    /// block.
+    pub(super) fn write<'a>(
+        &self,
+        to: &mut Vec<u8>,
+        times: &[impl AsRef<[u8]>],
+        actions: impl Fn(&Block) -> &'a [u8],
+    ) {
         put(to, self.blocks.len() as u64);
         for (block, times) in self.blocks.iter().zip(times) {
-            put(to, block.location.into());
-            put(to, block.events.into());
-            put(to, times.as_ref().len() as u64);
-            put(to, block.actions.len() as u64);
+            let events = (block.location, block.events);
+            put_block(to, events, times.as_ref(), actions(block));
         }
         put(to, self.order.len() as u64);
         to.extend_from_slice(&self.order);

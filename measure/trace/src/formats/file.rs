@@ -14,7 +14,7 @@ use super::sessions::{Sessions, changed, samples_of};
 use super::target::TraceTarget;
 use super::{TraceFormat, TraceReader, TraceWriter};
 use crate::workers::share;
-use downbeat_files::FileError;
+use downbeat_files::{Checksums, FileError};
 
 /// Trace that was read from a file, with the data that a correction needs. Other contents, such as
 /// regions, are only in the file.
@@ -54,20 +54,26 @@ impl TraceFile {
     /// # Errors
     /// If it cannot be read, is not a valid trace, or its events do not match.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
-        Self::read_on(path, matching, 1)
+        Self::read_on(path, matching, Checksums::Verify, 1)
     }
 
-    /// Does the same as [`read`](Self::read) on this number of threads.
+    /// Does the same as [`read`](Self::read) on this number of threads; a file that was edited by
+    /// hand needs [`Checksums::Ignore`].
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_on(path: &Path, matching: Matching, workers: usize) -> Result<Self, FileError> {
+    pub fn read_on(
+        path: &Path,
+        matching: Matching,
+        checksums: Checksums,
+        workers: usize,
+    ) -> Result<Self, FileError> {
         let mut builder = TraceBuilder::new(matching);
-        let file = match TraceFile::load_chunks(path, &mut builder, workers) {
+        let file = match TraceFile::load_chunks(path, &mut builder, checksums, workers) {
             Ok(file) => file,
             Err(InOrder) => {
                 builder = TraceBuilder::new(matching);
-                TraceFile::load_counting(path, &mut builder, &mut 0)?
+                TraceFile::load_counting(path, &mut builder, checksums, &mut 0)?
             }
         };
         let trace = builder
@@ -122,13 +128,17 @@ impl TraceFile<()> {
     ///
     /// # Errors
     /// If the file cannot be read, is not a valid trace, or its events cannot be added.
-    pub fn load(path: &Path, builder: &mut PartBuilder) -> Result<Self, Unread> {
-        if let Ok(file) = Self::load_own_chunks(path, builder) {
+    pub fn load(
+        path: &Path,
+        builder: &mut PartBuilder,
+        checksums: Checksums,
+    ) -> Result<Self, Unread> {
+        if let Ok(file) = Self::load_own_chunks(path, builder, checksums) {
             return Ok(file);
         }
         builder.clear();
         let mut after = 0;
-        Self::load_counting(path, builder, &mut after).map_err(|why| Unread {
+        Self::load_counting(path, builder, checksums, &mut after).map_err(|why| Unread {
             after,
             why: Box::new(why),
         })
@@ -138,10 +148,11 @@ impl TraceFile<()> {
     fn load_chunks(
         path: &Path,
         builder: &mut TraceBuilder,
+        checksums: Checksums,
         workers: usize,
     ) -> Result<Self, InOrder> {
         let mut loading = Loading::new(builder);
-        let layout = Layout::read(path, |item| loading.take(item))?;
+        let layout = Layout::read(path, checksums, |item| loading.take(item))?;
         let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
         let mut loads = vec![];
         for (location, load) in (0..).zip(&layout.loads) {
@@ -158,9 +169,13 @@ impl TraceFile<()> {
     }
 
     /// Reads a rank's events of a file whose events are in chunks.
-    fn load_own_chunks(path: &Path, builder: &mut PartBuilder) -> Result<Self, InOrder> {
+    fn load_own_chunks(
+        path: &Path,
+        builder: &mut PartBuilder,
+        checksums: Checksums,
+    ) -> Result<Self, InOrder> {
         let mut loading = Loading::new(builder);
-        let layout = Layout::read(path, |item| loading.take(item))?;
+        let layout = Layout::read(path, checksums, |item| loading.take(item))?;
         let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
         for (location, load) in (0..).zip(&layout.loads) {
             let location = numbers.location(location).ok_or(InOrder)?;
@@ -174,9 +189,10 @@ impl TraceFile<()> {
     fn load_counting(
         path: &Path,
         target: &mut impl TraceTarget,
+        checksums: Checksums,
         after: &mut u64,
     ) -> Result<Self, FileError> {
-        let mut reader = TraceReader::open(path)?;
+        let mut reader = TraceReader::open(path)?.with_checksums(checksums);
         let mut loading = Loading::new(target);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
@@ -219,10 +235,10 @@ impl TraceFile<()> {
     }
 
     /// Returns [`TraceFile::loads`] without loading the trace, for as much of the file as is
-    /// readable.
+    /// readable; does not verify it.
     pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
         let mut loads: Vec<(u32, u64)> = vec![];
-        let layout = Layout::read(path, |item| {
+        let layout = Layout::read(path, Checksums::Ignore, |item| {
             match *item {
                 Item::Location { .. } => loads.push((loads.len() as u32, 0)),
                 Item::Thread { rank, .. } => loads.push((loads[rank as usize].0, 0)),
@@ -341,7 +357,8 @@ pub(super) fn copy(
     sessions: &Sessions,
     mut time: impl FnMut(u32, Timestamp<Global>, What<'_>) -> Result<Timestamp<Global>, FileError>,
 ) -> Result<(TraceWriter, bool), FileError> {
-    let mut reader = TraceReader::open(from)?;
+    // It was verified when it was read.
+    let mut reader = TraceReader::open(from)?.with_checksums(Checksums::Ignore);
     let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
     let mut samples = samples_of(sessions);
     while let Some((mut item, windows_end)) = reader.next_line()? {

@@ -7,8 +7,9 @@ use std::path::Path;
 use crate::{Matching, Place};
 use proptest::prelude::*;
 
-use super::tests::{BINARY, FLAT, TEXT};
+use super::tests::{BINARY, CHUNKED, FLAT, TEXT, UNSEALED};
 use super::*;
+use downbeat_files::Checksums;
 use downbeat_files::testing::Folder;
 
 fn read(bytes: &[u8]) -> Result<TraceFile, String> {
@@ -46,8 +47,8 @@ fn first_lines() {
     assert_eq!(read(&[0; 100]).unwrap_err(), none);
     assert_eq!(read(&vec![b'x'; 1 << 24]).unwrap_err(), none);
     assert_eq!(
-        read(b"# downbeat trace 2\n").unwrap_err(),
-        "line 1: version \"2\" is not known here"
+        read(b"# downbeat trace 3\n").unwrap_err(),
+        "line 1: version \"3\" is not known here"
     );
     assert_eq!(
         read(b"# downbeat trace 1\n").unwrap_err(),
@@ -213,10 +214,12 @@ fn inconsistent_files_are_rejected() {
 
 #[test]
 fn truncation_is_detected_everywhere() {
-    for end in 0..TEXT.len() {
-        assert!(read(&TEXT.as_bytes()[..end]).is_err(), "{end}");
+    for text in [TEXT, UNSEALED] {
+        for end in 0..text.len() {
+            assert!(read(&text.as_bytes()[..end]).is_err(), "{end}");
+        }
     }
-    for bytes in [BINARY, FLAT] {
+    for bytes in [BINARY, CHUNKED, FLAT] {
         for end in 1..bytes.len() {
             assert_eq!(
                 read(&bytes[..end]).unwrap_err(),
@@ -232,8 +235,8 @@ fn bytes() {
         read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
     };
     assert_eq!(
-        read(b"\x89dbt\r\n\x1a\n\x03").unwrap_err(),
-        "byte 8: version 3 is not known here"
+        read(b"\x89dbt\r\n\x1a\n\x04").unwrap_err(),
+        "byte 8: version 4 is not known here"
     );
     let changed = "byte 0: this is no trace, or was changed as if it were text";
     assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);
@@ -316,7 +319,7 @@ fn disk_errors_are_reported() {
             Err(io::ErrorKind::StorageFull.into())
         }
     }
-    for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
+    for bytes in [TEXT.as_bytes(), BINARY, CHUNKED, FLAT] {
         let mut reader =
             TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
         let why = loop {
@@ -373,17 +376,19 @@ proptest! {
     /// A damaged file is still read, or fails with an error in one line.
     #[test]
     fn a_wrong_byte_causes_no_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        for bytes in [TEXT.as_bytes(), BINARY, FLAT] {
+        for bytes in [TEXT.as_bytes(), UNSEALED.as_bytes(), BINARY, CHUNKED, FLAT] {
             let mut bytes = bytes.to_vec();
             let at = at.index(bytes.len());
             bytes[at] = byte;
             let _ = read(&bytes);
+            let (_folder, path) = Folder::with("a", &bytes);
+            let _ = TraceFile::read_on(&path, Matching::default(), Checksums::Ignore, 1);
         }
     }
 
     #[test]
     fn random_bytes_cause_no_panic(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let head = &BINARY[..60.min(BINARY.len())];
+        let head = &CHUNKED[..60];
         let _ = read(&[head, &noise].concat());
         let _ = read(&noise);
     }

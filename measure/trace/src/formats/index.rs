@@ -4,12 +4,17 @@
 //! ```text
 //! index  number of chunks; for each: its offset, as the difference to that before;
 //!        number of locations; for each: events, and how many of them others have to do with;
-//!        the offset of the index in 8 bytes, the lowest first; "dbtindex"
+//!        checksum, as that of a [chunk](super::chunk); the offset of the index in 8 bytes, the
+//!        lowest first; "dbtindex"
 //! ```
+
+use std::io::Read;
 
 use downbeat_files::Flaw;
 
-use super::bytes::{Input, put};
+use super::bytes::{Bytes, Input, put};
+use super::checksum::RunningChecksum;
+use super::chunk;
 use super::item::What;
 
 /// Last bytes of a file.
@@ -50,7 +55,7 @@ impl TraceIndex {
     }
 
     /// Appends the index, which begins at an offset of the file.
-    pub(super) fn write(&self, to: &mut Vec<u8>, offset: u64) {
+    pub(super) fn write(&self, to: &mut Vec<u8>, offset: u64, checksum: &mut RunningChecksum) {
         put(to, self.chunks.len() as u64);
         let mut last = 0;
         for chunk in &self.chunks {
@@ -62,12 +67,13 @@ impl TraceIndex {
             put(to, load.events);
             put(to, load.marks);
         }
+        checksum.put(to);
         to.extend_from_slice(&offset.to_le_bytes());
         to.extend_from_slice(&MAGIC);
     }
 
     /// Reads the index.
-    pub(super) fn read(input: &mut impl Input) -> Result<Self, Flaw> {
+    pub(super) fn read<R: Read>(input: &mut Bytes<R>, version: u8) -> Result<Self, Flaw> {
         let start = input.offset();
         let mut index = Self::default();
         let mut last = 0_u64;
@@ -78,6 +84,9 @@ impl TraceIndex {
         for _ in 0..input.number()? {
             let (events, marks) = (input.number()?, input.number()?);
             index.locations.push(LocationLoad { events, marks });
+        }
+        if version > chunk::UNSEALED {
+            input.check_checksum()?;
         }
         let trailer = input.block(TRAILER)?;
         if !trailer.starts_with(&start.to_le_bytes()) || !trailer.ends_with(&MAGIC) {

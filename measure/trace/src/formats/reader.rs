@@ -10,8 +10,8 @@ use super::bytes::{Bytes, Input};
 use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
+use downbeat_files::{Checksums, Lines, open, shown};
 use downbeat_files::{FileError, Flaw};
-use downbeat_files::{Lines, open, shown};
 
 /// Reads a trace item by item, in either format. Only one piece of the file is in memory at a time.
 ///
@@ -23,6 +23,7 @@ pub struct TraceReader<R = File> {
     path: PathBuf,
     source: Source<R>,
     definitions: FileDefinitions,
+    checksums: Checksums,
     ended: bool,
 }
 
@@ -34,6 +35,8 @@ enum Source<R> {
     Text {
         lines: Lines<Whole<R>>,
         members: Vec<u32>,
+        /// True if the last line is a checksum.
+        is_sealed: bool,
     },
     Binary {
         bytes: Bytes<Whole<R>>,
@@ -65,8 +68,19 @@ impl<R: Read> TraceReader<R> {
             path: path.to_owned(),
             source,
             definitions: FileDefinitions::default(),
+            checksums: Checksums::default(),
             ended: false,
         })
+    }
+
+    /// Treats checksums in this way; without this call, they are verified.
+    #[must_use]
+    pub fn with_checksums(mut self, checksums: Checksums) -> Self {
+        self.checksums = checksums;
+        if let Source::Binary { bytes, .. } = &mut self.source {
+            bytes.set_checksums(checksums);
+        }
+        self
     }
 
     /// Returns the format of the trace.
@@ -95,7 +109,14 @@ impl<R: Read> TraceReader<R> {
         }
         let (definitions, ended) = (&mut self.definitions, &mut self.ended);
         match &mut self.source {
-            Source::Text { lines, members } => next_line(lines, members, definitions, ended),
+            Source::Text {
+                lines,
+                members,
+                is_sealed,
+            } => {
+                let checksums = is_sealed.then_some(self.checksums);
+                next_line(lines, members, definitions, checksums, ended)
+            }
             Source::Binary {
                 bytes,
                 state,
@@ -131,14 +152,15 @@ fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
         .read_to_end(&mut first)?;
     if first.first() != Some(&binary::MAGIC[0]) {
         let mut lines = Lines::new(io::Cursor::new(first).chain(reader), text::LONGEST_LINE);
-        check_first_line(&mut lines)?;
+        let is_sealed = check_first_line(&mut lines)?;
         return Ok(Source::Text {
             lines,
             members: vec![],
+            is_sealed,
         });
     }
     let version = match first.strip_prefix(&binary::MAGIC) {
-        Some([version @ (binary::FLAT | binary::VERSION)]) => *version,
+        Some([version @ binary::FLAT..=binary::VERSION]) => *version,
         Some([version]) => {
             return Err(Flaw::Byte(
                 8,
@@ -170,9 +192,11 @@ fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
     })
 }
 
-fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
+/// Checks the first line; returns true if the last one is a checksum.
+fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
     let no_trace = |lines: &Lines<R>| {
-        let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::VERSION);
+        // Whoever writes one by hand cannot add a checksum.
+        let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::UNSEALED);
         lines.flaw(u64::from(lines.number() == 0), why)
     };
     let Ok(first) = lines.next_line().map(|line| line.map(<[u8]>::to_vec)) else {
@@ -183,7 +207,8 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
     };
     match first.strip_prefix(text::MAGIC.as_bytes()) {
         None => Err(no_trace(lines)),
-        Some(version) if version == text::VERSION.as_bytes() => Ok(()),
+        Some(version) if version == text::VERSION.as_bytes() => Ok(true),
+        Some(version) if version == text::UNSEALED.as_bytes() => Ok(false),
         Some(version) => Err(lines.flaw(
             0,
             format!("version \"{}\" is not known here", shown(version)),
@@ -195,6 +220,7 @@ fn next_line<'a, R: Read>(
     lines: &'a mut Lines<R>,
     members: &'a mut Vec<u32>,
     definitions: &mut FileDefinitions,
+    checksums: Option<Checksums>,
     ended: &mut bool,
 ) -> Result<Option<(Item<'a>, bool)>, Flaw> {
     if !lines.advance()? {
@@ -205,6 +231,9 @@ fn next_line<'a, R: Read>(
     if let Some(events) = text::end(lines.line()).map_err(flaw)? {
         check_end(events, definitions).map_err(flaw)?;
         *ended = true;
+        if let Some(checksums) = checksums {
+            check_last_line(lines, checksums)?;
+        }
         lines.end()?;
         return Ok(None);
     }
@@ -212,6 +241,22 @@ fn next_line<'a, R: Read>(
     let item = text::parse(lines.line(), definitions, members).map_err(flaw)?;
     definitions.take(&item).map_err(flaw)?;
     Ok(Some((item, windows_end)))
+}
+
+/// Reads the checksum at the end of a trace.
+fn check_last_line<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Result<(), Flaw> {
+    if !lines.advance()? {
+        // An editor may have removed it.
+        let is_missing = checksums == Checksums::Ignore && lines.unfinished().is_empty();
+        return match is_missing {
+            true => Ok(()),
+            false => Err(lines.flaw(1, "the file is cut off here")),
+        };
+    }
+    match text::CHECKSUM.check(lines, checksums)? {
+        true => Ok(()),
+        false => Err(lines.flaw(0, "the checksum of the trace is missing")),
+    }
 }
 
 fn next_bytes<'a, R: Read>(

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_files::FileError;
+use downbeat_files::{Checksums, FileError};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
-use super::blocks::{CopiedChunk, Layout, copy_with, encode};
+use super::blocks::{CopiedChunk, EncodedChunk, Layout, copy_with, encode};
 use super::sessions::{Sessions, changed};
 use super::{TraceFile, TraceFormat, requests, write_corrected};
 use crate::{LocationId, TracePart};
@@ -62,7 +62,8 @@ impl TraceFile<()> {
         sessions: &Sessions,
         comm: &C,
     ) -> Result<Option<Result<(), FileError>>, CommError> {
-        let layout = Layout::read(&self.path, |_| Ok(()));
+        // It was verified when it was read.
+        let layout = Layout::read(&self.path, Checksums::Ignore, |_| Ok(()));
         let layout = layout.ok().filter(|layout| {
             let loads = layout.loads.iter().map(|load| load.events);
             loads.eq(self.loads.iter().map(|(_, events)| *events))
@@ -83,7 +84,7 @@ impl TraceFile<()> {
             return Ok(Some(Ok(())));
         }
         let (mut received, mut lost) = (0, None);
-        let mut chunk = |chunk: &CopiedChunk| -> Vec<u8> {
+        let mut chunk = |chunk: &CopiedChunk| -> EncodedChunk {
             received += 1;
             let blocks = chunk
                 .head

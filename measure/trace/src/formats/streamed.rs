@@ -20,7 +20,7 @@ use super::sessions::{Sessions, changed};
 use super::spill::{List, Listed, Stack};
 use super::target::{EventTarget, TraceTarget};
 use super::{TraceFormat, TraceReader};
-use downbeat_files::FileError;
+use downbeat_files::{Checksums, FileError};
 
 /// Error of the correction of a trace that is read several times.
 #[derive(Debug)]
@@ -107,8 +107,12 @@ impl StreamedTrace {
     /// # Errors
     /// As [`TraceFile::read`](super::TraceFile::read), and if a message is received before it is
     /// sent, in the order of the file.
-    pub fn read(path: &Path, matching: Matching) -> Result<Self, StreamedError> {
-        let mut reader = TraceReader::open(path)?;
+    pub fn read(
+        path: &Path,
+        matching: Matching,
+        checksums: Checksums,
+    ) -> Result<Self, StreamedError> {
+        let mut reader = TraceReader::open(path)?.with_checksums(checksums);
         let mut surveyed = Surveyed {
             builder: TraceBuilder::new(matching),
             survey: Survey::default(),
@@ -329,8 +333,9 @@ impl StreamedTrace {
         maps: Option<&ClockMaps>,
         mut see: impl FnMut(Linked, [Timestamp<Global>; 2]) -> Result<(), StreamError>,
     ) -> Result<(), StreamedError> {
-        let (mut reader, mut reading) =
-            (TraceReader::open(&self.path)?, StreamPass::new(self, maps));
+        let reader = TraceReader::open(&self.path)?;
+        let mut reader = reader.with_checksums(Checksums::Ignore);
+        let mut reading = StreamPass::new(self, maps);
         while let Some(item) = reader.next_item()? {
             let Item::Event {
                 location,

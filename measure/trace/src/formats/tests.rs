@@ -9,13 +9,16 @@ use proptest::prelude::*;
 
 use super::item::{DATA, KINDS};
 use super::*;
-use downbeat_files::FileError;
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::{Folder, is_noticed};
+use downbeat_files::{Checksums, FileError};
 
-pub(super) const TEXT: &str = include_str!("golden/all.dbt");
-pub(super) const BINARY: &[u8] = include_bytes!("golden/all-2.dbtb");
-/// Trace as version 1 wrote it, without chunks.
+pub(super) const TEXT: &str = include_str!("golden/all-2.dbt");
+pub(super) const BINARY: &[u8] = include_bytes!("golden/all-3.dbtb");
+/// Traces as version 1 wrote them, without a checksum and without chunks.
+pub(super) const UNSEALED: &str = include_str!("golden/all-1.dbt");
 pub(super) const FLAT: &[u8] = include_bytes!("golden/all-1.dbtb");
+/// Trace as version 2 wrote it, with chunks but without checksums.
+pub(super) const CHUNKED: &[u8] = include_bytes!("golden/all-2.dbtb");
 
 /// Converts a trace to a format, through a file.
 fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
@@ -36,34 +39,32 @@ fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
 fn both_formats_are_unchanged() {
     let text =
         |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
-    assert_eq!(text(TEXT.as_bytes()), TEXT);
-    assert_eq!(text(BINARY), TEXT);
-    assert_eq!(text(FLAT), TEXT);
-    assert_eq!(converted(FLAT, TraceFormat::Binary).unwrap(), BINARY);
-    assert_eq!(converted(BINARY, TraceFormat::Binary).unwrap(), BINARY);
-    assert_eq!(
-        converted(TEXT.as_bytes(), TraceFormat::Binary).unwrap(),
-        BINARY
-    );
+    for bytes in [TEXT.as_bytes(), UNSEALED.as_bytes(), BINARY, CHUNKED, FLAT] {
+        assert_eq!(text(bytes), TEXT);
+        assert_eq!(converted(bytes, TraceFormat::Binary).unwrap(), BINARY);
+    }
 }
 
 #[test]
 fn binary_encoding_is_as_documented() {
     let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1\n0 99 note x\nend 2\n";
     let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
-    let things: [&[u8]; 11] = [
-        b"\x89dbt\r\n\x1a\n\x02",
+    let things: [&[u8]; 14] = [
+        b"\x89dbt\r\n\x1a\n\x03",
         b"\x01\x03\xac\x02\x01a",
         b"\x03\x01\x00",
         // A chunk: its block, its order, times and actions.
         b"\x08\x01\x00\x02\x03\x07",
+        b"\x0f\x53\xa5\x67",
         b"\x01\x01",
+        b"\xfa\x9b\x33\xbf",
         b"\x01\xc8\x01",
         b"\x13\x00\x00\x02\x12\x01x",
         b"\x00\x02",
         // The index: the chunk, and the events of the location.
         b"\x01\x12\x01\x02\x01",
-        b"\x26\0\0\0\0\0\0\0",
+        b"\x7f\xef\x18\x47",
+        b"\x2e\0\0\0\0\0\0\0",
         b"dbtindex",
     ];
     assert_eq!(bytes, things.concat());
@@ -93,7 +94,8 @@ fn chunks_are_processed_like_the_file_in_its_order() {
         write_program(&program, &binary, TraceFormat::Binary);
         let clock = ControlledLogicalClock::new(program.latencies);
         let correct = |path: &Path, workers| {
-            let file = TraceFile::read_on(path, Matching::default(), workers).unwrap();
+            let file = TraceFile::read_on(path, Matching::default(), Checksums::Verify, workers);
+            let file = file.unwrap();
             let times = clock.correct(&file.trace).unwrap().into_times();
             let out = folder.file("out");
             write_corrected([path, &out], file.format, &times, &file.sessions, workers).unwrap();
@@ -171,11 +173,13 @@ fn a_file_is_read_as_a_trace() {
     assert_eq!(file.sessions[1][0][1].image, Timestamp::from_nanos(421));
 }
 
-/// Replaces all times of a text trace by a placeholder.
+/// Replaces the version and all times of a text trace by a placeholder; leaves out its checksum.
 fn without_times(text: &str) -> Vec<String> {
     let without = |line: &str| {
         let mut fields: Vec<&str> = line.split(' ').collect();
         match fields[0] {
+            "#" => fields[3] = "V",
+            "crc32" => fields.truncate(1),
             "sample" => fields[3] = "T",
             number if number.starts_with(|c: char| c.is_ascii_digit()) => fields[1] = "T",
             _ => {}
@@ -211,9 +215,11 @@ fn a_correction_changes_nothing_but_times() {
         let ends = |(i, line): (usize, &str)| {
             format!("{line}{}", if i % every == 0 { "\r\n" } else { "\n" })
         };
-        let text: String = TEXT.lines().enumerate().map(ends).collect();
+        let text: String = UNSEALED.lines().enumerate().map(ends).collect();
         let found = String::from_utf8(corrected("a", text.as_bytes(), TraceFormat::Text)).unwrap();
-        assert_eq!(without_times(&found), without_times(&text));
+        let expected = format!("{text}crc32");
+        assert_eq!(without_times(&found), without_times(&expected));
+        assert_eq!(found.ends_with("\r\n"), text.ends_with("\r\n"));
         assert!(found.contains("\n1 2010 receive 0 0 -42"), "{found}");
         assert!(found.contains("sample 1 0 500 400"), "{found}");
     }
@@ -263,6 +269,69 @@ fn a_file_that_changes_during_correction_is_an_error() {
             "nothing is left behind"
         );
     }
+}
+
+fn read(path: &Path, bytes: &[u8], checksums: Checksums) -> Result<TraceFile, FileError> {
+    fs::write(path, bytes).unwrap();
+    TraceFile::read_on(path, Matching::default(), checksums, 1)
+}
+
+#[test]
+fn every_change_of_a_trace_is_noticed() {
+    let (_folder, path) = Folder::with("a", b"");
+    for bytes in [TEXT.as_bytes(), BINARY] {
+        is_noticed(bytes, |damaged| {
+            read(&path, damaged, Checksums::Verify).is_err()
+        });
+    }
+}
+
+#[test]
+fn edited_traces_are_read_on_request() {
+    let (_folder, path) = Folder::with("a", b"");
+    let edited = TEXT.replace("sample 1 0 -500 400", "sample 1 0 -600 400");
+    let why = read(&path, edited.as_bytes(), Checksums::Verify).unwrap_err();
+    assert!(
+        why.to_string().ends_with(
+            "line 35: its checksum is wrong: the file was damaged or edited after it was written"
+        ),
+        "{why}"
+    );
+    let without_checksum = edited
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("crc32"));
+    let without_checksum: String = without_checksum.collect();
+    for text in [
+        edited.clone(),
+        edited.replace('\n', "\r\n"),
+        without_checksum.clone(),
+    ] {
+        let file = read(&path, text.as_bytes(), Checksums::Ignore).unwrap();
+        assert_eq!(file.sessions[1][0][0].at, Timestamp::from_nanos(-600));
+    }
+    let why = read(&path, without_checksum.as_bytes(), Checksums::Verify).unwrap_err();
+    assert!(
+        why.to_string()
+            .ends_with("line 35: the file is cut off here"),
+        "{why}"
+    );
+    let why = read(
+        &path,
+        format!("{without_checksum}end 2\n").as_bytes(),
+        Checksums::Ignore,
+    );
+    assert!(
+        why.unwrap_err()
+            .to_string()
+            .ends_with("line 35: the checksum of the trace is missing")
+    );
+    // Most other bytes of times, tags and names.
+    let is_read = |place: &usize| {
+        let mut edited = BINARY.to_vec();
+        edited[*place] ^= 1;
+        read(&path, &edited, Checksums::Ignore).is_ok()
+    };
+    assert!((0..BINARY.len()).filter(is_read).count() > 40);
 }
 
 /// Random item; its numbers are taken modulo the number of valid values.

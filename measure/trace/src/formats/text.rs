@@ -2,6 +2,8 @@
 //!
 //! Everything has one spelling: numbers without leading zeros, one blank between fields. So reading
 //! and writing a trace reproduces it to the byte.
+//!
+//! The last line holds the checksum of all bytes before it.
 
 use crate::Place;
 use downbeat_clock_core::Timestamp;
@@ -9,10 +11,16 @@ use downbeat_clock_core::Timestamp;
 use super::definitions::FileDefinitions;
 use super::item::{DATA, Item, KINDS, What, kind_number};
 use downbeat_files::number::whole;
-use downbeat_files::shown;
+use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
-pub(super) const VERSION: &str = "1";
+pub(super) const VERSION: &str = "2";
+/// Previous version, without a checksum; also for traces that are written by hand.
+pub(super) const UNSEALED: &str = "1";
+pub(super) const CHECKSUM: ChecksumLine = ChecksumLine {
+    before: "crc32 ",
+    after: "",
+};
 
 /// Maximum length of a line, enough for a communicator of a million members.
 pub(super) const LONGEST_LINE: usize = 1 << 23;

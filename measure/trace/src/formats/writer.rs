@@ -83,7 +83,7 @@ impl TraceWriter {
             TraceFormat::Binary => binary::write(&mut self.buffer, item, &mut self.state),
         }
         if self.buffer.len() >= CHUNK {
-            self.state.written += self.buffer.len() as u64;
+            self.state.flush(&self.buffer);
             self.file.write(&mut self.buffer)
         } else {
             Ok(())
@@ -98,11 +98,14 @@ impl TraceWriter {
         self.finish_line(false)
     }
 
-    /// Ends the trace, with CR LF as its last line end on request.
+    /// Ends the trace, with CR LF as its last line ends on request.
     pub(super) fn finish_line(mut self, windows_end: bool) -> Result<(), FileError> {
         match self.format {
             TraceFormat::Text => {
                 text::write_end(&mut self.buffer, self.definitions.events);
+                end_line(&mut self.buffer, windows_end);
+                let checksum = self.state.checksum.value(&self.buffer);
+                self.buffer.extend(text::CHECKSUM.with(checksum).bytes());
                 end_line(&mut self.buffer, windows_end);
             }
             TraceFormat::Binary => {

@@ -7,6 +7,7 @@ use std::{env, fs, process};
 use clap::{Args, Parser};
 use downbeat_common::Failure;
 use downbeat_common::output::{Table, count, time_within};
+use downbeat_files::Checksums;
 use downbeat_records::GroupKey;
 use downbeat_records::stats::Sample;
 use downbeat_records::{Experiment, read_experiment};
@@ -53,7 +54,9 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
             }
         }
     }
-    let read = |(scheme, _)| read_experiment(&folder.join(scheme)).map_err(Failure::run);
+    let read = |(scheme, _)| {
+        read_experiment(&folder.join(scheme), Checksums::Verify).map_err(Failure::run)
+    };
     let found = SCHEMES
         .into_iter()
         .map(read)

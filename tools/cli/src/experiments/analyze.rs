@@ -49,7 +49,7 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     };
     let mut found = Vec::new();
     for folder in experiments_in(&options.folders)? {
-        let analysis = analyse(&folder, &settings)?;
+        let analysis = analyse(&folder, &settings, options.analysis.verify)?;
         found.push((folder, analysis));
     }
     if options.json {

@@ -49,8 +49,8 @@ pub(crate) struct CompareOptions {
 pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
     let analyses = [
-        analyse(&options.first, &settings)?,
-        analyse(&options.second, &settings)?,
+        analyse(&options.first, &settings, options.analysis.verify)?,
+        analyse(&options.second, &settings, options.analysis.verify)?,
     ];
     let [first, second] = &analyses;
     let comparison =

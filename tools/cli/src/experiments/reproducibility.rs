@@ -50,7 +50,10 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     }
     let mut trials = Vec::new();
     for folder in folders {
-        trials.push((folder.display().to_string(), analyse(&folder, &settings)?));
+        trials.push((
+            folder.display().to_string(),
+            analyse(&folder, &settings, options.analysis.verify)?,
+        ));
     }
     let average = Average::from(options.of);
     let found = Reproducibility::for_trials(&trials, average);

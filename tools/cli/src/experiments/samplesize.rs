@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::cli::share;
+use downbeat_common::cli::{VerifyOptions, share};
 use downbeat_common::output::{self, Table};
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, ProgressBar};
@@ -45,6 +45,8 @@ pub(crate) struct SampleSizeOptions {
     /// Treatment of outliers: remove them by Tukey's filter, for each launch separately, or keep them
     #[arg(long, value_enum, default_value_t = OutliersOption::Tukey)]
     outliers: OutliersOption,
+    #[command(flatten)]
+    verify: VerifyOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -71,7 +73,7 @@ impl SampleSizeOptions {
 type NeededByGroup<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
 
 pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
-    let (experiment, check) = (read(&options.folder)?, options.check());
+    let (experiment, check) = (read(&options.folder, options.verify)?, options.check());
     let found = test_launches(options, &experiment, &check)?;
     if found.is_empty() {
         let folder = options.folder.display();

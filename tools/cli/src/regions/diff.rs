@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_clock_core::DecimalBin;
 use downbeat_common::Failure;
+use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{Table, count, percent, print, print_json, time};
 use downbeat_regions::{EventReport, ProfileReport, RankSet, RegionDiff, ReportDiff};
 
@@ -33,13 +34,17 @@ pub(crate) struct RegionsDiffOptions {
     /// Maximum number of rank ranges, such as 0-15 or 0-60:4, to list for each group of ranks; others are counted
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     runs: usize,
+    #[command(flatten)]
+    verify: VerifyOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(options: &RegionsDiffOptions) -> Result<(), Failure> {
-    let reports = [load(&options.first)?, load(&options.second)?];
+    let reports = [&options.first, &options.second].map(|file| load(file, options.verify));
+    let [first, second] = reports;
+    let reports = [first?, second?];
     let [first, second] = &reports;
     let diff = ReportDiff::new(first, second).map_err(|why| {
         Failure::Input(format!(
@@ -342,6 +347,7 @@ mod tests {
             second: "b.json".into(),
             details: None,
             runs: 16,
+            verify: VerifyOptions::default(),
             json: false,
         };
         render(

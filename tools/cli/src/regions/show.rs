@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use downbeat_common::cli::{VerifyOptions, unreadable};
 use downbeat_common::output::{print, print_json};
 use downbeat_common::{Failure, Outputs};
 use downbeat_regions::{ProfileReport, TextOptions};
@@ -33,6 +34,8 @@ pub(crate) struct RegionsShowOptions {
     /// Maximum number of rank ranges, such as 0-15 or 0-60:4, to list for each group of ranks; others are counted
     #[arg(long, value_name = "NUMBER", default_value_t = TextOptions::default().most_runs)]
     runs: usize,
+    #[command(flatten)]
+    verify: VerifyOptions,
     /// Print JSON: the report, or a list of reports
     #[arg(long)]
     json: bool,
@@ -45,7 +48,7 @@ pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
     let reports = options
         .files
         .iter()
-        .map(|file| load(file))
+        .map(|file| load(file, options.verify))
         .collect::<Result<Vec<_>, _>>()?;
     let reports = if options.merge {
         vec![merged(&options.files, reports)?]
@@ -92,8 +95,8 @@ impl RegionsShowOptions {
     }
 }
 
-pub(super) fn load(file: &Path) -> Result<ProfileReport, Failure> {
-    ProfileReport::load(file).map_err(|why| Failure::Input(why.to_string()))
+pub(super) fn load(file: &Path, verify: VerifyOptions) -> Result<ProfileReport, Failure> {
+    ProfileReport::load(file, verify.checksums()).map_err(|why| Failure::Input(unreadable(why)))
 }
 
 fn merged(files: &[PathBuf], reports: Vec<ProfileReport>) -> Result<ProfileReport, Failure> {
@@ -163,7 +166,9 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_is_named() {
-        let Err(Failure::Input(why)) = load(Path::new("/no/such/report.json")) else {
+        let Err(Failure::Input(why)) =
+            load(Path::new("/no/such/report.json"), VerifyOptions::default())
+        else {
             panic!("loaded")
         };
         assert!(why.starts_with("/no/such/report.json: "), "{why}");

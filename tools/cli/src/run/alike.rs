@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use downbeat_common::Failure;
-use downbeat_files::FileError;
+use downbeat_files::{Checksums, FileError};
 use downbeat_records::Factors;
 use downbeat_records::{RecordError, is_complete, launch_files, read_header};
 
@@ -37,7 +37,7 @@ impl LaunchRecords {
         });
         for (_, file) in &files {
             // A record without a complete header is ignored: its program will continue or overwrite it.
-            if let Ok((factors, _)) = read_header(file) {
+            if let Ok((factors, _)) = read_header(file, Checksums::Verify) {
                 records.admit(file, factors)?;
             }
         }
@@ -51,7 +51,12 @@ impl LaunchRecords {
     pub(super) fn add(&mut self, name: &str) -> Result<(), Failure> {
         let file = file(&self.folder, name)?;
         file.map_or(Ok(()), |file| {
-            self.admit(&file, read_header(&file).map_err(Failure::run)?.0)
+            self.admit(
+                &file,
+                read_header(&file, Checksums::Verify)
+                    .map_err(Failure::run)?
+                    .0,
+            )
         })
     }
 

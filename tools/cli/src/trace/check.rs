@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, MovementReport,
@@ -31,6 +32,8 @@ pub(crate) struct TraceCheckOptions {
     latencies: LatencyOption,
     #[command(flatten)]
     matching: MatchingOptions,
+    #[command(flatten)]
+    verify: VerifyOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -64,7 +67,7 @@ pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
     options
         .page
         .add_to(&mut Outputs::new(inputs.flat_map(files::all_of)))?;
-    let reading = Reading::with_offsets(matching);
+    let reading = Reading::with_offsets(matching, options.verify.checksums());
     let file = Recording::read(&options.file, &reading)?;
     let original = options
         .against

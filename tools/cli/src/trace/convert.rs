@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files, for_each_item, unwritable};
 use downbeat_common::{Failure, Outputs};
@@ -27,6 +28,8 @@ pub(crate) struct TraceConvertOptions {
     /// Keep the timestamps of an OTF2 archive as recorded, and convert its clock offsets to sessions
     #[arg(long)]
     as_recorded: bool,
+    #[command(flatten)]
+    verify: VerifyOptions,
 }
 
 pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
@@ -34,7 +37,9 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         input,
         output,
         as_recorded,
+        verify,
     } = options;
+    let checksums = verify.checksums();
     let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
     Outputs::new(files::all_of(input)).file("OUT", output)?;
@@ -42,7 +47,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
             let (mut locations, mut events) = (0, 0);
-            let left_out = for_each_item(input, !as_recorded, |item| {
+            let left_out = for_each_item(input, !as_recorded, checksums, |item| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
@@ -55,13 +60,14 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         }
         ConvertTarget::Perfetto => {
             let mut survey = PerfettoSurvey::default();
-            for_each_item(input, !as_recorded, |item| {
+            for_each_item(input, !as_recorded, checksums, |item| {
                 survey.take(item);
                 Ok(())
             })?;
             let mut writer =
                 PerfettoWriter::create(output, &survey).map_err(|why| unwritable(input, why))?;
-            let left_out = for_each_item(input, !as_recorded, |item| writer.write(item))?;
+            let left_out =
+                for_each_item(input, !as_recorded, checksums, |item| writer.write(item))?;
             (
                 said(output, &writer.finish().map_err(Failure::run)?),
                 left_out,

@@ -16,6 +16,7 @@ fn a_streamed_correction_equals_one_in_memory() {
     folder.says("generate -o alone.dbt --sessions 0 --events 3000");
     // Without a few lines in the middle, some events do not match.
     let whole = fs::read_to_string(folder.path("plain.dbt")).expect("it is there");
+    let whole = handwritten(&whole);
     let lines: Vec<&str> = whole
         .lines()
         .filter(|line| !line.starts_with("end "))
@@ -221,6 +222,7 @@ fn incomplete_traces_are_corrected_alike() {
         "generate -o whole.dbt --nodes 2 --processes 2 --threads 2 --fork-every 3 --events 600",
     );
     let whole = fs::read_to_string(folder.path("whole.dbt")).expect("it is there");
+    let whole = handwritten(&whole);
     let mut rng = fastrand::Rng::with_seed(5);
     let mut corrected = 0;
     for case in 0..60 {

@@ -15,6 +15,7 @@ use super::document::{Document, PreSyncReport, Printed};
 use super::recording::{Destination, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
 use super::{PageContents, PageOptions, Unfinished, files};
+use crate::cli::VerifyOptions;
 use crate::output::{print, print_json};
 use crate::{Failure, Outputs, cli};
 
@@ -67,6 +68,9 @@ pub struct CorrectionOptions {
     /// Same trace with true timestamps, to report the errors of the correction
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
+    /// Treatment of checksums.
+    #[command(flatten)]
+    pub verify: VerifyOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -167,6 +171,7 @@ impl CorrectionOptions {
         let mut reading = Reading {
             matching: self.matching.matching(),
             apply_offsets: self.pre_synchronization.is_none(),
+            checksums: self.verify.checksums(),
             workers,
         };
         let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;

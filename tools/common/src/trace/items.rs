@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use downbeat_files::FileError;
+use downbeat_files::{Checksums, FileError};
 use downbeat_trace::formats::{Item, TraceReader};
 
 use super::files::is_archive;
 use crate::Failure;
+use crate::cli::unreadable;
 
 /// Calls `take` with every item of a trace file or an archive. The clock offsets of an archive are
 /// added to its timestamps, or else become its sessions. Returns the number of events of an archive
@@ -17,6 +18,7 @@ use crate::Failure;
 pub fn for_each_item(
     path: &Path,
     apply_offsets: bool,
+    checksums: Checksums,
     mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
 ) -> Result<u64, Failure> {
     if is_archive(path) {
@@ -25,8 +27,10 @@ pub fn for_each_item(
     if !apply_offsets {
         return Err(super::files::is_no_archive("--as-recorded", path));
     }
-    let bad = |why: FileError| Failure::Input(why.to_string());
-    let mut reader = TraceReader::open(path).map_err(bad)?;
+    let bad = |why: FileError| Failure::Input(unreadable(why));
+    let mut reader = TraceReader::open(path)
+        .map_err(bad)?
+        .with_checksums(checksums);
     while let Some(item) = reader.next_item().map_err(bad)? {
         take(&item).map_err(|why| unwritable(path, why))?;
     }

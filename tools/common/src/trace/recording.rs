@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::archive_report::ArchiveReport;
 use super::files;
+use crate::cli::unreadable;
 use crate::{Failure, agree, cores, hash_of};
 use digest::digest;
 use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::Checksums;
 use downbeat_sync::{Comm, collective};
 #[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::{Archive, Origin};
@@ -59,6 +61,8 @@ pub struct Reading {
     /// True to add the clock offsets of an archive to its timestamps; otherwise they become its
     /// sessions.
     pub apply_offsets: bool,
+    /// Treatment of the checksums of a file.
+    pub checksums: Checksums,
     /// Number of threads of a single rank.
     pub workers: usize,
 }
@@ -82,10 +86,11 @@ pub(super) fn without_otf2(path: &Path) -> Failure {
 
 impl Reading {
     /// Reads with the clock offsets of an archive applied, and one thread per core.
-    pub fn with_offsets(matching: Matching) -> Self {
+    pub fn with_offsets(matching: Matching, checksums: Checksums) -> Self {
         Self {
             matching,
             apply_offsets: true,
+            checksums,
             workers: cores(),
         }
     }
@@ -105,8 +110,9 @@ impl Recording {
         if files::is_archive(path) {
             return Self::read_archive(path, reading);
         }
-        let file = TraceFile::read_on(path, reading.matching, reading.workers)
-            .map_err(|why| Failure::Input(why.to_string()))?;
+        let (checksums, workers) = (reading.checksums, reading.workers);
+        let file = TraceFile::read_on(path, reading.matching, checksums, workers)
+            .map_err(|why| Failure::Input(unreadable(why)))?;
         let (trace, file) = file.split();
         Ok(Self::new(trace.into(), Loaded::from(file)))
     }
@@ -273,9 +279,9 @@ fn load(
     if files::is_archive(path) {
         return load_archive(path, builder, reading);
     }
-    let file = TraceFile::load(path, builder);
+    let file = TraceFile::load(path, builder, reading.checksums);
     file.map(Loaded::from)
-        .map_err(|Unread { after, why }| (after, why.to_string()))
+        .map_err(|Unread { after, why }| (after, unreadable(why)))
 }
 
 #[cfg(feature = "otf2")]

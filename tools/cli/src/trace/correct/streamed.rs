@@ -1,6 +1,7 @@
 //! Correction of a trace that is read several times instead of being held in memory.
 
 use downbeat_common::Failure;
+use downbeat_common::cli::unreadable;
 use downbeat_common::trace::{Document, files};
 use downbeat_files::FileError;
 use downbeat_trace::CorrectionSettings;
@@ -13,12 +14,13 @@ impl TraceCorrectOptions {
     /// the order of events does not allow streaming, and the user did not demand it.
     pub(super) fn correct_streamed(&self) -> Result<Option<(Document, Vec<String>)>, Failure> {
         let options = &self.correction;
-        let trace = match StreamedTrace::read(&options.input, options.matching.matching()) {
+        let (matching, checksums) = (options.matching.matching(), options.verify.checksums());
+        let trace = match StreamedTrace::read(&options.input, matching, checksums) {
             Ok(trace) => trace,
             Err(StreamedError::Disorder(_)) if self.streaming == StreamingOption::Auto => {
                 return Ok(None);
             }
-            Err(why) => return Err(Failure::Input(why.to_string())),
+            Err(why) => return Err(Failure::Input(unreadable(why))),
         };
         let master = trace.census.ids().nth(trace.master as usize);
         let (pre_synchronization, mut report) =
