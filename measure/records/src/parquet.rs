@@ -140,27 +140,7 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
 
 /// Reads a record. Its checksum is always verified: the Parquet reader trusts its input, so that damage can make it panic
 /// or read wrong numbers.
-pub(super) fn read(file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
-    // The Parquet reader may panic on a damaged file with a correct checksum.
-    let found = catch_unwind(|| {
-        if keep == Keep::Header {
-            read_header(file)
-        } else {
-            read_all(file, keep)
-        }
-    });
-    found.unwrap_or_else(|_| Err(RecordFlaw::whole("it is damaged".to_owned())))
-}
-
-/// Reads the header without the observations and the checksum.
-fn read_header(file: &File) -> Result<LaunchContent, RecordFlaw> {
-    read_from(
-        &SerializedFileReader::new(file.try_clone()?).map_err(|why| flaw(&why))?,
-        Keep::Header,
-    )
-}
-
-fn read_all(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
+pub(super) fn read(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut bytes = vec![];
     file.read_to_end(&mut bytes)?;
     if !is_sound(&bytes) {
@@ -168,10 +148,12 @@ fn read_all(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
             "it is not a record of a launch, or is damaged: its checksum is wrong".to_owned(),
         ));
     }
-    read_from(
-        &SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?,
-        keep,
-    )
+    // The checksum of a file that another program made may be correct.
+    let found = catch_unwind(|| {
+        let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?;
+        read_from(&reader, keep)
+    });
+    found.unwrap_or_else(|_| Err(RecordFlaw::whole("it is damaged".to_owned())))
 }
 
 fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, RecordFlaw> {

@@ -158,7 +158,10 @@ impl RankBlock {
 /// Sends the length and a flag, true if another block follows, and then the bytes.
 async fn send_block<M: Comm>(bytes: &[u8], more: bool, comm: &M, to: u32) -> Result<(), CommError> {
     comm.send(to, [bytes.len() as u64, more.into()]).await?;
-    comm.send_bytes(to, bytes).await
+    for part in bytes.chunks(BLOCK) {
+        comm.send_bytes(to, part).await?;
+    }
+    Ok(())
 }
 
 /// Receives a block; returns true if another one follows.
@@ -171,7 +174,12 @@ async fn receive_block<M: Comm>(
     let length = Some(length)
         .filter(|length| *length <= LONGEST_BLOCK)
         .ok_or(RegionError::NotAReport { from })?;
-    block.resize(length as usize, 0);
-    comm.recv_bytes(from, block).await?;
+    // In parts: a wrong length takes no memory for bytes that never come.
+    block.clear();
+    while block.len() < length as usize {
+        let start = block.len();
+        block.resize((start + BLOCK).min(length as usize), 0);
+        comm.recv_bytes(from, &mut block[start..]).await?;
+    }
     Ok(more != 0)
 }

@@ -5,19 +5,24 @@ Checks and benchmarks of Downbeat.
 
 Usage: cargo xtask test [--quick | --long] [--only TEXT]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
+       cargo xtask fuzz TARGET [--runs NUMBER]
 
   test         every check that the project promises: format, lints, documentation, tests,
-               examples, no_std, loom, and MPI programs under Open MPI and MPICH. Installs
-               missing Debian packages if it may (root or passwordless sudo).
+               examples, no_std, loom, fuzz targets for some seconds, and MPI programs under
+               Open MPI and MPICH. Installs missing Debian packages if it may (root or
+               passwordless sudo).
     --quick      only the checks that need no system packages
     --long       also what takes long: every set of features, tests without MPI, benchmarks,
-                 more ranks
+                 more ranks, Miri, sanitizers, valgrind, a minute of each fuzz target
     --only TEXT  only the steps whose name contains the text
 
   bench        the tables of ratios, some of them under Open MPI
     --gate       fail if a promised bound is missed
     --criterion  also the criterion benchmarks of every crate
     --only TEXT  only the tables whose name contains the text
+
+  fuzz         one target, until it finds something or is ended; a wrong name lists all
+    --runs NUMBER  end after this number of inputs
 
   -h, --help   print this text
 
@@ -38,6 +43,10 @@ pub(crate) enum Task {
         gate: bool,
         criterion: bool,
         only: String,
+    },
+    Fuzz {
+        target: String,
+        runs: Option<u64>,
     },
 }
 
@@ -84,6 +93,16 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
                 only,
             })
         }
+        ["fuzz"] => Err("`fuzz` needs the name of a target".into()),
+        ["fuzz", target] => Ok(Task::Fuzz {
+            target: (*target).into(),
+            runs: None,
+        }),
+        ["fuzz", target, "--runs", runs] => Ok(Task::Fuzz {
+            target: (*target).into(),
+            runs: Some(runs.parse().map_err(|_| "`--runs` needs a number")?),
+        }),
+        ["fuzz", _, other, ..] => Err(format!("`fuzz` has no option `{other}`")),
         [other, ..] => Err(format!("unknown task `{other}`")),
     }
 }
@@ -134,6 +153,12 @@ mod tests {
         assert_eq!(parsed("bench --criterion"), bench(false, true));
         assert_eq!(parsed("bench --criterion --gate"), bench(true, true));
         assert_eq!(parsed("bench --help"), Ok(Task::Help));
+        let fuzz = |runs| Task::Fuzz {
+            target: "trace".into(),
+            runs,
+        };
+        assert_eq!(parsed("fuzz trace"), Ok(fuzz(None)));
+        assert_eq!(parsed("fuzz trace --runs 9"), Ok(fuzz(Some(9))));
     }
 
     #[test]
@@ -148,5 +173,11 @@ mod tests {
             Err("`test` has no option `--gate`".into())
         );
         assert!(parsed("").is_err());
+        assert!(parsed("fuzz").is_err());
+        assert!(parsed("fuzz trace --runs many").is_err());
+        assert_eq!(
+            parsed("fuzz trace --run 9"),
+            Err("`fuzz` has no option `--run`".into())
+        );
     }
 }

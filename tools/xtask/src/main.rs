@@ -1,4 +1,5 @@
-//! `cargo xtask test` runs every check that the project promises, `cargo xtask bench` prints its tables of ratios.
+//! `cargo xtask test` runs every check that the project promises, `cargo xtask bench` prints its tables of ratios, and
+//! `cargo xtask fuzz` looks for input that a parser does not survive.
 
 #![expect(
     clippy::print_stdout,
@@ -10,6 +11,7 @@ mod args;
 mod bench;
 mod checks;
 mod features;
+mod fuzz;
 mod may_not_run;
 mod mpi_builds;
 mod programs;
@@ -40,5 +42,8 @@ fn main() -> ExitCode {
             criterion,
             only,
         } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
+        Task::Fuzz { target, runs } => {
+            steps::run("", |workspace| vec![fuzz::long(workspace, target, runs)])
+        }
     }
 }

@@ -170,6 +170,12 @@ pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Returns the machine that this runs on, as cargo's option `--target` names it.
+pub(crate) fn host() -> Result<String, String> {
+    let host = shell::read(&mut shell::command("rustc --print host-tuple"))?;
+    Ok(host.trim().to_owned())
+}
+
 fn array(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::checks::no_std::{PROBE, must_fail};
 use crate::steps::Step;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, host};
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 
@@ -42,16 +42,16 @@ pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
 
 /// Returns a `cargo check` that finds no std; build scripts still do, because there is a `--target`.
 fn check(workspace: &Workspace) -> Result<Command, String> {
-    let host = shell::read(&mut command("rustc --print host-tuple"))?;
+    let host = host()?;
     let directory = workspace.built("core_only");
     let sysroot = env::current_dir()
         .unwrap_or_default()
         .join(&directory)
         .join("sysroot");
-    fill_sysroot(&sysroot.join("lib/rustlib").join(host.trim()).join("lib"))?;
+    fill_sysroot(&sysroot.join("lib/rustlib").join(&host).join("lib"))?;
 
     let mut check = command("cargo check --target");
-    check.arg(host.trim()).arg("--target-dir").arg(directory);
+    check.arg(&host).arg("--target-dir").arg(directory);
     // Not RUSTFLAGS: this overrides the user's settings, and allows blanks in paths.
     check.env(
         "CARGO_ENCODED_RUSTFLAGS",

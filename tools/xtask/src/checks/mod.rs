@@ -17,6 +17,7 @@ mod packages;
 mod tests;
 
 use crate::args::Depth;
+use crate::fuzz;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
@@ -37,6 +38,9 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps.extend(no_std::steps(workspace));
     steps.extend(core_only::steps(workspace));
     steps.push(loom::step(workspace, depth));
+    if depth > Depth::Quick {
+        steps.extend(fuzz::steps(workspace, depth));
+    }
     steps.extend(docs::steps(workspace, depth));
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));

@@ -6,8 +6,9 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 12] = [
+const NEEDED: [(&str, &str); 13] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
+    ("g++", "libFuzzer is C++"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
     ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
     ("openmpi-bin", "mpirun.openmpi"),

@@ -1,0 +1,25 @@
+//! Saved calibrations.
+#![no_main]
+
+use std::cell::RefCell;
+
+use downbeat_files::Checksums;
+use downbeat_fuzz::MemoryFile;
+use downbeat_timers::SavedCalibration;
+use libfuzzer_sys::fuzz_target;
+
+thread_local! {
+    static FILE: RefCell<MemoryFile> = RefCell::default();
+}
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(text) = str::from_utf8(data)
+        && let Ok(saved) = text.parse::<SavedCalibration>()
+    {
+        assert!(saved.calibration.uncertainty() >= 0.0);
+        let _ = (saved.calibration.model(), saved.calibration.rate().hz());
+    }
+    FILE.with_borrow_mut(|file| {
+        let _ = SavedCalibration::load(file.with(data), Checksums::Ignore);
+    });
+});

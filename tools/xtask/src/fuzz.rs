@@ -1,0 +1,119 @@
+//! Fuzz targets: parsers get mutated input, which may be refused but must not make them panic, hang, or take more memory
+//! than 64 MB for one allocation. They are built with the instrumentation of libFuzzer, which stable compilers have, too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use downbeat_launch::command::{self as shell, command};
+
+use crate::args::Depth;
+use crate::steps::{Step, side_by_side};
+use crate::workspace::{Workspace, host};
+
+/// The targets, in a workspace of its own.
+const MANIFEST: &str = "tests/fuzz/Cargo.toml";
+/// Seeds of each target.
+const CORPUS: &str = "tests/fuzz/corpus";
+
+/// What `cargo fuzz` passes to the compiler, except for a sanitizer.
+const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// A target may need this long for its last input.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// All targets for some seconds each, or for a minute.
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
+    let (profile, seconds) = match depth {
+        Depth::Long => ("release", 60),
+        _ => ("dev", 6),
+    };
+    [
+        Step::new("fuzz: targets build", move || {
+            shell::run(&mut build(workspace, profile)?)
+        }),
+        Step::new("fuzz: no target finds anything", move || {
+            let limit = format!("-max_total_time={seconds}");
+            side_by_side(targets()?, |target| {
+                let mut fuzz = run(workspace, profile, &target)?;
+                fuzz.arg(&limit);
+                let took = Duration::from_secs(seconds) + GRACE;
+                let found = shell::finish(took, &mut fuzz)?;
+                match found.code {
+                    Some(0) => Ok(()),
+                    _ => Err(format!("{target}: {}", found.stderr)),
+                }
+            })
+        }),
+    ]
+}
+
+/// One target, until it finds something, is ended, or has had this number of inputs.
+pub(crate) fn long(workspace: &Workspace, target: String, runs: Option<u64>) -> Step<'_> {
+    Step::new(format!("fuzz: {target}"), move || {
+        let known = targets()?;
+        if !known.contains(&target) {
+            let known = known.join(", ");
+            return Err(format!("no target `{target}`; there are {known}"));
+        }
+        shell::run(&mut build(workspace, "release")?)?;
+        let mut fuzz = run(workspace, "release", &target)?;
+        fuzz.args(runs.map(|runs| format!("-runs={runs}")));
+        println!("   {}", shell::shown(&fuzz));
+        // Without a time limit.
+        let status = fuzz.status().map_err(|why| why.to_string())?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("{target}: {status}")),
+        }
+    })
+}
+
+/// Names of all targets: each has seeds.
+fn targets() -> Result<Vec<String>, String> {
+    let failed = |why| format!("{CORPUS}: {why}");
+    let entries = fs::read_dir(CORPUS).map_err(failed)?;
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names: Vec<String> = names.collect::<Result<_, _>>().map_err(failed)?;
+    names.sort();
+    Ok(names)
+}
+
+fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
+    // With `--target`, build scripts are not instrumented.
+    let mut build = command(&format!(
+        "cargo build --manifest-path {MANIFEST} --bins --features otf2 --profile {profile} --target {} --target-dir",
+        host()?
+    ));
+    build
+        .arg(workspace.built("fuzz"))
+        .env("RUSTFLAGS", INSTRUMENTATION);
+    Ok(build)
+}
+
+/// Command of a target, with a folder for new inputs that reach other code, and the seeds.
+fn run(workspace: &Workspace, profile: &str, target: &str) -> Result<Command, String> {
+    let folder = |name: &str| -> Result<PathBuf, String> {
+        let folder = workspace.built("fuzz").join(name).join(target);
+        let made = fs::create_dir_all(&folder);
+        made.map(|()| folder).map_err(|why| why.to_string())
+    };
+    let profile = if profile == "dev" { "debug" } else { profile };
+    let program = workspace.built("fuzz").join(host()?).join(profile);
+    let mut run = Command::new(program.join(target));
+    run.args([
+        "-malloc_limit_mb=64",
+        "-timeout=10",
+        "-max_len=8192",
+        "-print_final_stats=1",
+    ]);
+    let findings = folder("findings")?.join("input-");
+    run.arg(format!("-artifact_prefix={}", findings.display()));
+    run.args([folder("corpus")?, Path::new(CORPUS).join(target)]);
+    Ok(run)
+}
