@@ -9,21 +9,40 @@ pub(crate) struct MayNotRun {
     /// Name of the step.
     pub(crate) step: &'static str,
     pub(crate) reason: &'static str,
-    /// Command without effect that fails on those machines.
+    /// Command that fails on those machines.
     probe: &'static str,
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 1] = [MayNotRun {
-    step: "MPI program: several_hosts",
-    reason: "needs root, and a kernel with network and time namespaces",
-    probe: "unshare --net --uts --time true",
-}];
+/// Installs what Miri and the sanitizers need, if it is not there.
+const NIGHTLY: &str =
+    "rustup toolchain install nightly --no-self-update --profile minimal --component miri,rust-src";
+const NO_NIGHTLY: &str = "needs the nightly compiler with Miri and the source of the standard library, which rustup cannot install here";
+
+const fn nightly(step: &'static str) -> MayNotRun {
+    MayNotRun {
+        step,
+        reason: NO_NIGHTLY,
+        probe: NIGHTLY,
+    }
+}
+
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 4] = [
+    MayNotRun {
+        step: "MPI program: several_hosts",
+        reason: "needs root, and a kernel with network and time namespaces",
+        probe: "unshare --net --uts --time true",
+    },
+    nightly("Miri"),
+    nightly("AddressSanitizer"),
+    nightly("ThreadSanitizer"),
+];
 
 /// Returns the reason if this machine cannot run the step and the step is listed.
 pub(crate) fn reason_not_to_run(step: &str) -> Option<&'static str> {
     let listed = MAY_NOT_RUN.iter().find(|listed| listed.step == step)?;
     let succeeds = command(listed.probe)
         .stdin(Stdio::null())
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());

@@ -15,6 +15,7 @@ mod mpi_program;
 mod no_std;
 mod packages;
 mod tests;
+mod undefined_behaviour;
 
 use crate::args::Depth;
 use crate::fuzz;
@@ -45,6 +46,9 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
         steps.extend(mpi_program::steps(workspace, depth));
+    }
+    if depth == Depth::Long {
+        steps.extend(undefined_behaviour::steps(workspace));
     }
     steps
 }

@@ -6,7 +6,7 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 13] = [
+const NEEDED: [(&str, &str); 14] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
@@ -22,6 +22,7 @@ const NEEDED: [(&str, &str); 13] = [
         "otf2-tools",
         "otf2-print, which shows what is in corrected traces",
     ),
+    ("valgrind", "runs tests of damaged OTF2 archives"),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
     ("chromium", "renders the pages of `downbeat report`"),
