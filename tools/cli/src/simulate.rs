@@ -15,6 +15,7 @@ use downbeat_common::{Failure, Outputs, ProgressBar, Trial, TrialOptions};
 use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
 
 use crate::cluster::ClusterFile;
+use crate::memory;
 
 #[derive(Args, Debug)]
 #[command(
@@ -46,7 +47,11 @@ pub(crate) struct SimulateOptions {
     csv: Option<PathBuf>,
 }
 
+/// Memory that a simulated rank takes at least.
+const RANK_BYTES: u64 = 3_000;
+
 pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
+    memory::require("--ranks", u64::from(options.ranks) * RANK_BYTES)?;
     let cluster = ClusterFile::find(&options.cluster)?;
     let mut sim = SimCluster {
         ranks: options.ranks,

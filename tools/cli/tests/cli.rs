@@ -235,6 +235,30 @@ fn a_saved_calibration_is_valid_on_this_machine_until_the_next_reboot() {
     refuses(&["clocks", "--calibration", name], "--calibration");
 }
 
+/// Sizes that need more memory than the process may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn sizes_beyond_the_memory_are_refused() {
+    for (arguments, option) in [
+        ("simulate --ranks 67108864", "--ranks"),
+        (
+            "trace generate --samples 4294967295 -o /nonexistent/a.dbt",
+            "--samples",
+        ),
+    ] {
+        let limited = format!(
+            "ulimit -v 4000000; exec {} {arguments}",
+            env!("CARGO_BIN_EXE_downbeat")
+        );
+        let output = Command::new("sh").args(["-c", &limited]).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let why = format!("downbeat: {option}: this takes ");
+        assert!(said.starts_with(&why), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
 #[test]
 fn an_existing_calibration_survives_a_failed_one() {
     let path = scratch("kept");
