@@ -3,6 +3,7 @@
 mod context;
 mod end;
 mod error;
+mod thread_claim;
 
 use core::cell::RefCell;
 use core::ffi::c_int;
@@ -37,7 +38,8 @@ use crate::{Comm, CommError, Payload, Words, block_on_ready};
 /// A rank that is gone or panicked is not detected: others wait for it until MPI ends the program.
 /// Messages of a rank to itself are kept here until they are received.
 ///
-/// It stays on its thread, since MPI may be initialized for one thread only. When it is dropped, its
+/// It stays on its thread, since MPI may be initialized for one thread only; with
+/// `MPI_THREAD_SERIALIZED`, only one thread can have communicators at a time. When it is dropped, its
 /// communicator is freed, for which MPI may wait until all ranks drop theirs; after `MPI_Finalize`
 /// nothing is done.
 ///

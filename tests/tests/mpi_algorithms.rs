@@ -12,7 +12,7 @@ use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
 use downbeat_sync::{
-    Algorithm, Comm, CommError, LocalClock, MpiComm, Payload, RankPlacement, SyncError,
+    Algorithm, Comm, CommError, LocalClock, MpiComm, MpiError, Payload, RankPlacement, SyncError,
     Synchronized,
 };
 use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
@@ -76,6 +76,7 @@ fn main() {
         ranks.a_source_that_only_claims_to_be_the_same_is_refused_on_all_ranks();
         ranks.different_algorithms_are_an_error_on_all_ranks();
         ranks.a_clock_that_steps_during_a_synchronization_fails_it_on_all_ranks();
+        drop(ranks);
         a_rank_may_be_a_thread_that_mpi_allows();
     });
 }
@@ -494,4 +495,12 @@ fn a_rank_may_be_a_thread_that_mpi_allows() {
         );
     };
     thread::spawn(program).join().unwrap();
+    // Two threads with a communicator each could call MPI at the same time.
+    let here = MpiComm::duplicate(&SimpleCommunicator::world()).unwrap();
+    if threading_support() == Threading::Serialized {
+        let duplicate = || MpiComm::duplicate(&SimpleCommunicator::world()).map(drop);
+        let there = thread::spawn(duplicate).join().unwrap();
+        assert_eq!(there, Err(MpiError::SecondThread));
+    }
+    drop(here);
 }

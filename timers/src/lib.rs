@@ -59,6 +59,8 @@ mod cores;
 #[cfg(feature = "std")]
 mod cost;
 mod error;
+#[cfg(feature = "std")]
+mod fork;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(feature = "std")]
@@ -85,6 +87,9 @@ pub use cores::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 pub use cost::{ReadCost, Resolution};
 pub use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
 pub use error::ClockUnavailable;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub use fork::at_fork;
 #[cfg(feature = "mpi")]
 pub use mpi::WtimeClock;
 #[cfg(feature = "std")]

@@ -3,10 +3,12 @@
 //! Timers are never freed, so that threads can keep references to them: those of a thread that
 //! ended are reused by a new one, after their statistics were added up.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use downbeat_clock_core::RegionTimer;
+use downbeat_timers::at_fork;
 
 use super::name;
 use super::profile::{Profile, RegionProfile};
@@ -41,9 +43,25 @@ struct LivingThread {
 /// a profile.
 pub(super) fn lock() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
+    static FORKS: Once = Once::new();
+    FORKS.call_once(|| at_fork(hold, release));
     let registry = REGISTRY.get_or_init(|| Mutex::new(Registry::new(setup())));
     // A panic leaves the registry consistent.
     registry.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    static HELD: RefCell<Option<MutexGuard<'static, Registry>>> = const { RefCell::new(None) };
+}
+
+/// Holds the registry during a `fork`: a child without the thread that held it would wait for ever.
+extern "C" fn hold() {
+    let held = lock();
+    let _ = HELD.try_with(|place| place.replace(Some(held)));
+}
+
+extern "C" fn release() {
+    let _ = HELD.try_with(RefCell::take);
 }
 
 impl Registry {

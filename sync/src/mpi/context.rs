@@ -10,6 +10,7 @@ use mpi::traits::{Communicator, Equivalence};
 
 use super::end::{check_running, notice_finalize};
 use super::error::MpiError;
+use super::thread_claim::ThreadClaim;
 use crate::Words;
 use crate::payload::MAX_WORDS;
 
@@ -19,6 +20,7 @@ pub(super) struct Context {
     raw: MPI_Comm,
     /// Only the thread that created the communicator may use it.
     one_thread: PhantomData<*const ()>,
+    _claim: ThreadClaim,
 }
 
 /// Messages need no tags: they are received in order.
@@ -53,6 +55,7 @@ impl Context {
     /// # Safety
     /// MPI must be running, and `comm` must be a valid communicator.
     pub(super) unsafe fn duplicate_raw(comm: MPI_Comm) -> Result<Self, MpiError> {
+        let claim = ThreadClaim::new()?;
         let mut is_inter = 0;
         // SAFETY: the caller guarantees a valid communicator, and `is_inter` can be written to.
         let code = unsafe { ffi::MPI_Comm_test_inter(comm, &raw mut is_inter) };
@@ -64,15 +67,16 @@ impl Context {
         // SAFETY: as above, with `raw`.
         let code = unsafe { ffi::MPI_Comm_dup(comm, &raw mut raw) };
         MpiError::check("MPI_Comm_dup", code)?;
-        Self::own(raw)
+        Self::own(raw, claim)
     }
 
     /// Takes ownership of a new communicator.
-    fn own(raw: MPI_Comm) -> Result<Self, MpiError> {
+    fn own(raw: MPI_Comm, claim: ThreadClaim) -> Result<Self, MpiError> {
         notice_finalize();
         let context = Self {
             raw,
             one_thread: PhantomData,
+            _claim: claim,
         };
         // SAFETY: a constant.
         let returning = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -219,7 +223,8 @@ impl Context {
             ffi::MPI_Comm_split(self.raw, color.unwrap_or(undefined()), key, &raw mut raw)
         };
         MpiError::check("MPI_Comm_split", code)?;
-        color.map(|_| Self::own(raw)).transpose()
+        let own = |_| Self::own(raw, ThreadClaim::new()?);
+        color.map(own).transpose()
     }
 
     /// Creates the group of ranks that share memory.
@@ -234,7 +239,7 @@ impl Context {
         let code =
             unsafe { ffi::MPI_Comm_split_type(self.raw, shared, key, no_info, &raw mut raw) };
         MpiError::check("MPI_Comm_split_type", code)?;
-        Self::own(raw)
+        Self::own(raw, ThreadClaim::new()?)
     }
 }
 

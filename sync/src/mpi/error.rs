@@ -17,6 +17,8 @@ pub enum MpiError {
     Finalized,
     /// MPI was initialized for the calls of another thread only.
     OtherThread,
+    /// MPI was initialized for one thread at a time, and another thread has a communicator.
+    SecondThread,
     /// The communicator is an inter-communicator, which has no single order of ranks.
     InterCommunicator,
     /// The color exceeds the maximum of MPI, 2^31 - 1.
@@ -135,6 +137,9 @@ impl fmt::Display for MpiError {
             Self::NotInitialized => f.write_str("MPI is not initialized"),
             Self::Finalized => f.write_str("MPI is already finalized"),
             Self::OtherThread => f.write_str("MPI was initialized for another thread only"),
+            Self::SecondThread => f.write_str(
+                "another thread has a communicator: MPI must be initialized with MPI_THREAD_MULTIPLE",
+            ),
             Self::InterCommunicator => f.write_str("the communicator is an inter-communicator"),
             Self::ColorTooLarge(color) => {
                 write!(f, "MPI has no color {color}: they end at {}", c_int::MAX)

@@ -437,7 +437,8 @@ fn an_archive_is_converted() {
             && lines(&raw, " send ") == lines(&added, " send ")
             && lines(&raw, " send ") > 30
     );
-    assert_eq!(added.lines().last(), raw.lines().last());
+    // The number of events, before the checksum.
+    assert_eq!(added.lines().nth_back(1), raw.lines().nth_back(1));
 
     let [archive, file] = ["corrected/traces.otf2", "a.dbt"]
         .map(|name| {
