@@ -17,7 +17,10 @@ pub enum Checksums {
     Ignore,
 }
 
-/// Reason of the errors of files whose checksum is wrong.
+/// End of the errors of files whose content contradicts itself. Such files can be read with [`Checksums::Ignore`].
+pub const DAMAGED: &str = "the file was damaged or edited after it was written";
+
+/// Reason of the errors of files whose checksum is wrong; ends with [`DAMAGED`].
 pub const WRONG_CHECKSUM: &str =
     "its checksum is wrong: the file was damaged or edited after it was written";
 
@@ -151,6 +154,7 @@ mod tests {
         let edited = text.replace("longer", "shorter");
         let why = read(edited.as_bytes(), Checksums::Verify).unwrap_err();
         assert!(matches!(why, Flaw::Line(8, why) if why == WRONG_CHECKSUM));
+        assert!(WRONG_CHECKSUM.ends_with(DAMAGED));
         assert_eq!(read(edited.as_bytes(), Checksums::Ignore).unwrap(), 3);
     }
 }

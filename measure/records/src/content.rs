@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::Read;
 
+use downbeat_files::checksum::DAMAGED;
 use downbeat_files::{ChecksumLine, Checksums, Crc32, Flaw, Lines};
 
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
@@ -412,7 +413,7 @@ fn check_against_rows(group: &MeasuredGroup) -> Result<(), String> {
         };
         if (stated - found).abs() > rounding {
             return Err(format!(
-                "the figure {name} is {stated}, but that of the rows is {found}"
+                "the figure {name} is {stated}, but that of the rows is {found}: {DAMAGED}"
             ));
         }
     }

@@ -654,7 +654,9 @@ fn figures_are_compared_with_the_rows() {
     ] {
         assert_eq!(
             read(figures).unwrap_err(),
-            format!("line 7: the figure {name}, but that of the rows is {found}")
+            format!(
+                "line 7: the figure {name}, but that of the rows is {found}: the file was damaged or edited after it was written"
+            )
         );
     }
     // Other kinds of processing may use the times of single ranks.

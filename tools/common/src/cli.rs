@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser};
 use downbeat_clock_core::Duration;
 use downbeat_files::Checksums;
-use downbeat_files::checksum::WRONG_CHECKSUM;
+use downbeat_files::checksum::DAMAGED;
 use downbeat_sync::Algorithm;
 
 use crate::Failure;
@@ -85,7 +85,7 @@ pub(crate) fn checksums(no_verify: bool) -> Checksums {
 /// Makes the message for a file that cannot be read; names the option that would accept it.
 pub fn unreadable(why: impl Display) -> String {
     let mut why = why.to_string();
-    if why.ends_with(WRONG_CHECKSUM) {
+    if why.ends_with(DAMAGED) {
         why += " (--no-verify accepts it)";
     }
     why

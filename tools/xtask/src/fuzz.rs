@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
     let (profile, seconds) = match depth {
         Depth::Long => ("release", 60),
-        _ => ("dev", 6),
+        _ => ("dev", 4),
     };
     [
         Step::new("fuzz: targets build", move || {
