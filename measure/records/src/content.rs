@@ -1,10 +1,9 @@
 //! Rules for the content of a record, common to all formats.
 
 use std::collections::HashSet;
-use std::io::Read;
 
 use downbeat_files::checksum::DAMAGED;
-use downbeat_files::{ChecksumLine, Checksums, Crc32, Flaw, Lines};
+use downbeat_files::{Checksums, Crc32};
 
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 
@@ -191,6 +190,10 @@ impl LaunchBuilder {
         self.launch.complete = true;
     }
 
+    pub(super) fn is_complete(&self) -> bool {
+        self.launch.complete
+    }
+
     /// Keeps what was added so far: it is certainly whole.
     pub(super) fn commit(&mut self) {
         for (name, value) in self.later_facts.drain(..) {
@@ -213,20 +216,6 @@ impl LaunchBuilder {
     }
 }
 
-/// Content of a record file.
-#[derive(Debug)]
-pub(super) struct LaunchContent {
-    pub(super) launch: Launch,
-    /// The rows of each group, for `Keep::Rows`.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        expect(dead_code, reason = "only the conversion to Parquet needs all rows")
-    )]
-    pub(super) rows: Vec<GroupRows>,
-    /// End of the complete part.
-    pub(super) end: RecordEnd,
-}
-
 /// End of the complete part of a record, where it can be continued.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordEnd {
@@ -245,102 +234,18 @@ impl RecordEnd {
     }
 }
 
-/// Reader of the pieces of a record: what is written at once ends with a checksum, from version 2 on.
+/// Content of a record file.
 #[derive(Debug)]
-pub(super) struct PieceReader {
-    line: ChecksumLine,
-    checksums: Checksums,
-    is_sealed: bool,
-    /// True between a piece and its checksum.
-    is_open: bool,
-    end: RecordEnd,
-}
-
-impl PieceReader {
-    /// Begins to read a record, whose version tells if it has checksums.
-    pub(super) fn new(line: ChecksumLine, is_sealed: bool, checksums: Checksums) -> Self {
-        Self {
-            line,
-            checksums,
-            is_sealed,
-            is_open: false,
-            end: RecordEnd::default(),
-        }
-    }
-
-    /// Takes the last line of a piece, and reads its checksum; returns false if the file ends before
-    /// it.
-    pub(super) fn whole_piece<R: Read>(
-        &mut self,
-        lines: &mut Lines<R>,
-        builder: &mut LaunchBuilder,
-    ) -> Result<bool, Flaw> {
-        self.piece(lines, builder)?;
-        if self.is_open {
-            if !lines.advance()? {
-                self.line.check_unfinished(lines)?;
-                return Ok(false);
-            }
-            self.take(lines, builder)?;
-        }
-        Ok(true)
-    }
-
-    /// Takes the last line of a piece.
-    pub(super) fn piece<R: Read>(
-        &mut self,
-        lines: &mut Lines<R>,
-        builder: &mut LaunchBuilder,
-    ) -> Result<(), Flaw> {
-        self.is_open = self.is_sealed && self.checksums == Checksums::Verify;
-        if !self.is_open {
-            self.commit(lines, builder);
-        }
-        if builder.launch.complete && !self.is_sealed {
-            lines.end()?;
-        }
-        Ok(())
-    }
-
-    /// Takes the current line if it is a checksum; returns false if it is not.
-    #[inline]
-    pub(super) fn take<R: Read>(
-        &mut self,
-        lines: &mut Lines<R>,
-        builder: &mut LaunchBuilder,
-    ) -> Result<bool, Flaw> {
-        if self.line.check(lines, self.checksums)? {
-            if !self.is_sealed && self.checksums == Checksums::Verify {
-                return Err(lines.flaw(0, "a record of version 1 has no checksums"));
-            }
-            self.is_open = false;
-            self.commit(lines, builder);
-            if builder.launch.complete {
-                lines.end()?;
-            }
-            return Ok(true);
-        }
-        if self.is_open {
-            return Err(lines.flaw(0, "the checksum of the lines before is missing"));
-        }
-        Ok(false)
-    }
-
-    fn commit<R: Read>(&mut self, lines: &mut Lines<R>, builder: &mut LaunchBuilder) {
-        builder.commit();
-        self.end = RecordEnd {
-            bytes: lines.offset(),
-            checksum: self.is_sealed.then(|| lines.checksum_through_line()),
-        };
-    }
-
-    /// Returns the end of the last whole piece, after all lines.
-    pub(super) fn end<R: Read>(self, lines: &Lines<R>) -> Result<RecordEnd, Flaw> {
-        if self.is_sealed && self.checksums == Checksums::Verify {
-            self.line.check_unfinished(lines)?;
-        }
-        Ok(self.end)
-    }
+pub(super) struct LaunchContent {
+    pub(super) launch: Launch,
+    /// The rows of each group, for `Keep::Rows`.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(dead_code, reason = "only the conversion to Parquet needs all rows")
+    )]
+    pub(super) rows: Vec<GroupRows>,
+    /// End of the complete part.
+    pub(super) end: RecordEnd,
 }
 
 /// Checks that every format can store this name of an operation.

@@ -2,8 +2,9 @@
 
 use std::io::{self, Read, Write};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, PieceReader, Tally};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
 use super::error::RecordFlaw;
+use super::pieces::PieceReader;
 use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_files::{ChecksumLine, Checksums, Lines, number, shown};
 

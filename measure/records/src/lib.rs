@@ -120,7 +120,10 @@ mod observation;
 mod observations;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod pieces;
 mod raw;
+#[cfg(test)]
+mod sealed_tests;
 pub mod stats;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use downbeat_clock_core::RegionTimer;
 use downbeat_timers::at_fork;
@@ -43,9 +43,10 @@ struct LivingThread {
 /// a profile.
 pub(super) fn lock() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
-    static FORKS: Once = Once::new();
-    FORKS.call_once(|| at_fork(hold, release));
-    let registry = REGISTRY.get_or_init(|| Mutex::new(Registry::new(setup())));
+    let registry = REGISTRY.get_or_init(|| {
+        at_fork(hold, release);
+        Mutex::new(Registry::new(setup()))
+    });
     // A panic leaves the registry consistent.
     registry.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -377,23 +377,19 @@ mod tests {
         report().save(&path).unwrap();
         let saved = fs::read(&path).unwrap();
         is_noticed(&saved, |damaged| {
-            from_json(damaged, Checksums::Verify).is_err()
+            ProfileReport::from_json(damaged, Checksums::Verify).is_err()
         });
         let edited = String::from_utf8(saved).unwrap();
         let edited = edited.replace("\"tick_nanos\":1", "\"tick_nanos\":2");
         assert_eq!(
-            from_json(edited.as_bytes(), Checksums::Verify).unwrap_err(),
+            ProfileReport::from_json(edited.as_bytes(), Checksums::Verify).unwrap_err(),
             WRONG_CHECKSUM
         );
-        let found = from_json(edited.as_bytes(), Checksums::Ignore).unwrap();
+        let found = ProfileReport::from_json(edited.as_bytes(), Checksums::Ignore).unwrap();
         assert_eq!(found.tick, Duration::from_nanos(2));
         let older = edited.replace("\"version\":2", "\"version\":1");
-        let why = from_json(older.as_bytes(), Checksums::Verify).unwrap_err();
+        let why = ProfileReport::from_json(older.as_bytes(), Checksums::Verify).unwrap_err();
         assert_eq!(why, "version 1 has no checksum");
-    }
-
-    fn from_json(bytes: &[u8], checksums: Checksums) -> Result<ProfileReport, String> {
-        ProfileReport::from_json(bytes, checksums)
     }
 
     #[test]
@@ -419,7 +415,8 @@ mod tests {
         let text = json(&report());
         let error = |from: &str, to: &str| {
             assert!(text.contains(from), "{from} in {text}");
-            from_json(text.replacen(from, to, 1).as_bytes(), Checksums::Verify).unwrap_err()
+            ProfileReport::from_json(text.replacen(from, to, 1).as_bytes(), Checksums::Verify)
+                .unwrap_err()
         };
         assert_eq!(
             error("\"version\":1", "\"version\":3"),
@@ -430,13 +427,13 @@ mod tests {
         assert_eq!(error("downbeat.regions", "downbeat.launch"), none);
         for text in ["", "x", "[]", "{}", "null"] {
             assert_eq!(
-                from_json(text.as_bytes(), Checksums::Verify).unwrap_err(),
+                ProfileReport::from_json(text.as_bytes(), Checksums::Verify).unwrap_err(),
                 none,
                 "{text}"
             );
         }
         assert!(
-            from_json(&text.as_bytes()[..text.len() / 2], Checksums::Verify)
+            ProfileReport::from_json(&text.as_bytes()[..text.len() / 2], Checksums::Verify)
                 .unwrap_err()
                 .starts_with("EOF")
         );
@@ -458,6 +455,8 @@ mod tests {
         assert!(error("\"bin\":6000", "\"bin\":6001").contains("no bin begins with 6001"));
         assert!(error("\"sum\":2", "\"sum\":-2").contains("invalid value"));
         assert!(error("\"clock\"", "\"clocks\"").contains("unknown field"));
-        assert!(from_json("[".repeat(100_000).as_bytes(), Checksums::Verify).is_err());
+        assert!(
+            ProfileReport::from_json("[".repeat(100_000).as_bytes(), Checksums::Verify).is_err()
+        );
     }
 }

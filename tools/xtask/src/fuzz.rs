@@ -10,14 +10,21 @@ use downbeat_launch::command::{self as shell, command};
 
 use crate::args::Depth;
 use crate::steps::{Step, side_by_side};
-use crate::workspace::{Workspace, host};
+use crate::workspace::{Workspace, host, rust_files};
 
 /// The targets, in a workspace of its own.
 const MANIFEST: &str = "tests/fuzz/Cargo.toml";
-/// Seeds of each target.
+/// One file for each target.
+const TARGETS: &str = "tests/fuzz/fuzz_targets";
+/// One folder of seeds for each target.
 const CORPUS: &str = "tests/fuzz/corpus";
+/// Folders that hold seeds of a target already.
+const MORE_SEEDS: [(&str, &str); 2] = [
+    ("cluster", "tools/cli/clusters"),
+    ("trace", "measure/trace/src/formats/golden"),
+];
 
-/// What `cargo fuzz` passes to the compiler, except for a sanitizer.
+/// Flags that `cargo fuzz` passes to the compiler, except for those of a sanitizer.
 const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -39,8 +46,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
         }),
         Step::new("fuzz: no target finds anything", move || {
             let limit = format!("-max_total_time={seconds}");
+            let programs = programs(workspace, profile)?;
             side_by_side(targets()?, |target| {
-                let mut fuzz = run(workspace, profile, &target)?;
+                let mut fuzz = run(workspace, &programs, &target)?;
                 fuzz.arg(&limit);
                 let took = Duration::from_secs(seconds) + GRACE;
                 let found = shell::finish(took, &mut fuzz)?;
@@ -62,7 +70,7 @@ pub(crate) fn long(workspace: &Workspace, target: String, runs: Option<u64>) -> 
             return Err(format!("no target `{target}`; there are {known}"));
         }
         shell::run(&mut build(workspace, "release")?)?;
-        let mut fuzz = run(workspace, "release", &target)?;
+        let mut fuzz = run(workspace, &programs(workspace, "release")?, &target)?;
         fuzz.args(runs.map(|runs| format!("-runs={runs}")));
         println!("   {}", shell::shown(&fuzz));
         // Without a time limit.
@@ -74,14 +82,18 @@ pub(crate) fn long(workspace: &Workspace, target: String, runs: Option<u64>) -> 
     })
 }
 
-/// Names of all targets: each has seeds.
+/// Names of all targets.
 fn targets() -> Result<Vec<String>, String> {
-    let failed = |why| format!("{CORPUS}: {why}");
-    let entries = fs::read_dir(CORPUS).map_err(failed)?;
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let mut names: Vec<String> = names.collect::<Result<_, _>>().map_err(failed)?;
+    let stem = |path: PathBuf| Some(path.file_stem()?.to_string_lossy().into_owned());
+    let mut names: Vec<String> = rust_files(Path::new(TARGETS))
+        .into_iter()
+        .filter_map(stem)
+        .collect();
     names.sort();
-    Ok(names)
+    match names.is_empty() {
+        true => Err(format!("{TARGETS} has no target")),
+        false => Ok(names),
+    }
 }
 
 fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
@@ -96,16 +108,20 @@ fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
     Ok(build)
 }
 
+/// Folder of the programs of all targets.
+fn programs(workspace: &Workspace, profile: &str) -> Result<PathBuf, String> {
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(workspace.built("fuzz").join(host()?).join(folder))
+}
+
 /// Command of a target, with a folder for new inputs that reach other code, and the seeds.
-fn run(workspace: &Workspace, profile: &str, target: &str) -> Result<Command, String> {
+fn run(workspace: &Workspace, programs: &Path, target: &str) -> Result<Command, String> {
     let folder = |name: &str| -> Result<PathBuf, String> {
         let folder = workspace.built("fuzz").join(name).join(target);
         let made = fs::create_dir_all(&folder);
         made.map(|()| folder).map_err(|why| why.to_string())
     };
-    let profile = if profile == "dev" { "debug" } else { profile };
-    let program = workspace.built("fuzz").join(host()?).join(profile);
-    let mut run = Command::new(program.join(target));
+    let mut run = Command::new(programs.join(target));
     run.args([
         "-malloc_limit_mb=64",
         "-timeout=10",
@@ -114,6 +130,10 @@ fn run(workspace: &Workspace, profile: &str, target: &str) -> Result<Command, St
     ]);
     let findings = folder("findings")?.join("input-");
     run.arg(format!("-artifact_prefix={}", findings.display()));
-    run.args([folder("corpus")?, Path::new(CORPUS).join(target)]);
+    run.arg(folder("corpus")?);
+    let seeds = Some(Path::new(CORPUS).join(target)).filter(|seeds| seeds.is_dir());
+    run.args(seeds);
+    let more = MORE_SEEDS.iter().filter(|(known, _)| *known == target);
+    run.args(more.map(|(_, folder)| folder));
     Ok(run)
 }

@@ -195,7 +195,7 @@ fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
 /// Checks the first line; returns true if the last one is a checksum.
 fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
     let no_trace = |lines: &Lines<R>| {
-        // Whoever writes one by hand cannot add a checksum.
+        // A trace that is written by hand has no checksum.
         let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::UNSEALED);
         lines.flaw(u64::from(lines.number() == 0), why)
     };

@@ -1,0 +1,95 @@
+//! Records with checksums, edited records, and figures that contradict their rows.
+
+use downbeat_files::Checksums;
+use downbeat_files::testing::Folder;
+
+use super::hostile::{HEAD, read_csv};
+use super::read_launch;
+
+/// A record of this version, as every later one must read it.
+const SEALED: &str = "# downbeat launch 2
+# factor ranks = 4
+# fact seed = 123
+operation,bytes,ranks,call,state,nanos
+# crc32 16cda15a
+allreduce,8,4,0,valid,375
+allreduce,8,4,2,valid,381.25
+# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125 min=375
+# crc32 166566bd
+# complete
+# crc32 518e6d25
+";
+
+#[test]
+fn a_record_with_checksums_is_read() {
+    let launch = read_csv(SEALED).unwrap();
+    assert!(launch.complete);
+    assert_eq!(launch.groups[0].nanos, [375.0, 381.25]);
+    for (from, to, why) in [
+        ("ranks = 4", "ranks = 3", "line 5: its checksum is wrong"),
+        ("381.25", "391.25", "line 9: its checksum is wrong"),
+        ("# complete\n", "", "line 10: its checksum is wrong"),
+        ("launch 2", "launch 1", "line 5: its checksum is wrong"),
+    ] {
+        let found = read_csv(&SEALED.replace(from, to)).unwrap_err();
+        assert!(found.starts_with(why), "{found}");
+    }
+    // Missing checksums.
+    let lines: Vec<&str> = SEALED.split_inclusive('\n').collect();
+    for (missing, number) in [(4, 5), (8, 9)] {
+        let mut lines = lines.clone();
+        lines.remove(missing);
+        assert_eq!(
+            read_csv(&lines.concat()).unwrap_err(),
+            format!("line {number}: the checksum of the lines before is missing")
+        );
+    }
+    let without_last = read_csv(&lines[..10].concat()).unwrap();
+    assert!(!without_last.complete && without_last.groups.len() == 1);
+    assert_eq!(
+        read_csv(&format!("{SEALED}# complete\n")).unwrap_err(),
+        "line 12: something comes after the end of the record"
+    );
+}
+
+/// Records of version 1 have no checksums.
+#[test]
+fn figures_are_compared_with_the_rows() {
+    let head = HEAD.replace("# fact seed = 1", "# factor processing = median");
+    let group = "a,8,4,0,valid,375\na,8,4,1,valid,381.25\n# end a,8,4 valid=2 late=0 long=0";
+    let read = |figures: &str| read_csv(&format!("{head}{group} {figures}\n"));
+    assert!(read("median=378.125 mean=378.125 min=375 max=381.25").is_ok());
+    for (figures, name, found) in [
+        ("mean=378.12", "mean is 378.12", "378.125"),
+        ("min=374", "min is 374", "375"),
+        ("max=391.25", "max is 391.25", "381.25"),
+    ] {
+        assert_eq!(
+            read(figures).unwrap_err(),
+            format!(
+                "line 7: the figure {name}, but that of the rows is {found}: the file was damaged or edited after it was written"
+            )
+        );
+    }
+    // Other kinds of processing may use the times of single ranks.
+    let of_root = head.replace("= median", "= extremes/root");
+    assert!(read_csv(&format!("{of_root}{group} min=374\n")).is_ok());
+    let text = format!("{head}{group} min=374\n");
+    let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+    assert!(read_launch(&path, Checksums::Ignore).is_ok());
+}
+
+#[test]
+fn edited_records_are_read_on_request() {
+    let read = |text: &str| {
+        let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+        read_launch(&path, Checksums::Ignore).map_err(|why| why.to_string())
+    };
+    let edited = SEALED.replace("381.25", "391.25").replace('\n', "\r\n");
+    assert_eq!(read(&edited).unwrap().groups[0].nanos, [375.0, 391.25]);
+    // Checksums may have been removed.
+    let lines = edited.split_inclusive('\n');
+    let bare: String = lines.filter(|line| !line.contains("crc32")).collect();
+    assert_eq!(read(&bare).unwrap(), read(&edited).unwrap());
+    assert!(read(&edited.replace("valid=2", "valid=3")).is_err());
+}
