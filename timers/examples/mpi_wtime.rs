@@ -7,20 +7,12 @@
 
 use std::error::Error;
 
-use downbeat_timers::{Clock, ClockUnavailable, Resolution, WtimeClock};
+use downbeat_timers::{Clock, Resolution, WtimeClock};
 use mpi::traits::Communicator;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    match WtimeClock::attach() {
-        Err(ClockUnavailable::MpiNotInitialized) => {}
-        other => {
-            return Err(
-                format!("MPI_Wtime must be unavailable before MPI_Init, but: {other:?}").into(),
-            );
-        }
-    }
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;
-    let clock = WtimeClock::attach()?;
+    let clock = WtimeClock::new(&universe);
     let start = clock.ticks();
     let found = Resolution::measure(&clock, 100_000).ok_or("the clock never moved")?;
     let spent = clock

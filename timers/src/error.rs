@@ -31,12 +31,6 @@ pub enum ClockUnavailable {
         /// Error number of the system.
         errno: i32,
     },
-    /// MPI is not initialized yet.
-    #[cfg(feature = "mpi")]
-    MpiNotInitialized,
-    /// MPI is already finalized.
-    #[cfg(feature = "mpi")]
-    MpiFinalized,
 }
 
 impl fmt::Display for ClockUnavailable {
@@ -58,10 +52,6 @@ impl fmt::Display for ClockUnavailable {
                 let why = std::io::Error::from_raw_os_error(*errno);
                 return write!(f, "the system refuses to read {clock}: {why}");
             }
-            #[cfg(feature = "mpi")]
-            Self::MpiNotInitialized => "MPI is not initialized",
-            #[cfg(feature = "mpi")]
-            Self::MpiFinalized => "MPI is already finalized",
         })
     }
 }

@@ -1,9 +1,9 @@
 //! `MPI_Wtime` as a clock.
 
-use downbeat_clock_core::{Clock, TickRate, Ticks};
-use mpi::environment;
+use core::marker::PhantomData;
 
-use crate::ClockUnavailable;
+use downbeat_clock_core::{Clock, TickRate, Ticks};
+use mpi::environment::{self, Universe};
 
 /// The clock `MPI_Wtime`, in nanoseconds.
 ///
@@ -15,31 +15,33 @@ use crate::ClockUnavailable;
 /// use downbeat_timers::{Clock, WtimeClock};
 ///
 /// let universe = mpi::initialize().expect("MPI was not initialized before");
-/// let clock = WtimeClock::attach()?;
+/// let clock = WtimeClock::new(&universe);
 /// let start = clock.ticks();
-/// # Ok::<(), downbeat_timers::ClockUnavailable>(())
+/// ```
+///
+/// After `MPI_Finalize` some libraries end a process that reads the clock, so that a program which might is not compiled:
+///
+/// ```compile_fail,E0505
+/// # use downbeat_timers::{Clock, WtimeClock};
+/// # let universe = mpi::initialize().expect("MPI was not initialized before");
+/// let clock = WtimeClock::new(&universe);
+/// drop(universe);
+/// clock.ticks();
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct WtimeClock {
-    _attached: (),
+pub struct WtimeClock<'mpi> {
+    running: PhantomData<&'mpi Universe>,
 }
 
-impl WtimeClock {
+impl<'mpi> WtimeClock<'mpi> {
     /// Length of a tick.
     pub const RATE: TickRate = TickRate::NANOSECOND;
 
-    /// Creates the clock if MPI is initialized. The clock must not be read after `MPI_Finalize`.
-    ///
-    /// # Errors
-    /// If MPI is not initialized, or already finalized.
-    pub fn attach() -> Result<Self, ClockUnavailable> {
-        if !environment::is_initialized() {
-            return Err(ClockUnavailable::MpiNotInitialized);
+    /// Creates the clock, which can be read while MPI runs.
+    pub fn new(_running: &'mpi Universe) -> Self {
+        Self {
+            running: PhantomData,
         }
-        if environment::is_finalized() {
-            return Err(ClockUnavailable::MpiFinalized);
-        }
-        Ok(Self { _attached: () })
     }
 
     /// Resolution stated by the library (`MPI_Wtick`), in nanoseconds.
@@ -48,7 +50,7 @@ impl WtimeClock {
     }
 }
 
-impl Clock for WtimeClock {
+impl Clock for WtimeClock<'_> {
     #[inline]
     fn ticks(&self) -> Ticks {
         // Adds 0.5 because `f64::round` is a function call on baseline x86-64. The cast saturates.

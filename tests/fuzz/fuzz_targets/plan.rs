@@ -8,6 +8,8 @@ mod alike;
 mod command;
 #[path = "../../../tools/cli/src/run/plan.rs"]
 mod plan;
+#[path = "../../../tools/cli/src/run/programs.rs"]
+mod programs;
 
 use std::fs;
 use std::path::PathBuf;

@@ -197,6 +197,14 @@ fn measure(
         &job,
         &format!("{ranks} ranks"),
     )?;
+    for of in ["program digest", "mpi digest"] {
+        let digest = report["factors"][of].as_str();
+        expect(
+            digest.is_some_and(|digest| digest.ends_with(" bytes")),
+            &job,
+            of,
+        )?;
+    }
     let groups = report["groups"].as_array().ok_or("no groups")?;
     let mut found: Vec<Key> = groups.iter().filter_map(key).collect();
     found.sort();

@@ -8,6 +8,7 @@ mod launcher;
 mod log;
 mod orphans;
 mod plan;
+mod programs;
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -32,7 +33,7 @@ use plan::LaunchPlan;
                   command contains {out} and {launch}, these are replaced. The command must write its record to \
                   DIR/launch-001.csv; its output goes to DIR/launch-001.log. With variants, DIR/VARIANT is used instead of \
                   DIR. After any interruption, the same command line continues the experiment, also with a larger -n: \
-                  DIR/plan.json lists all launches.\n\n\
+                  DIR/plan.json lists all launches. A program that was rebuilt since, or has another MPI library, is refused.\n\n\
                   Options precede the first `--`. Variants alternate: each is launched once, in random order, before any \
                   is launched again, so that drift affects all equally.\n\n\
                   Examples:\n  \
@@ -76,7 +77,10 @@ pub(crate) struct RunOptions {
 }
 
 pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
-    let variants = Variant::split(options.variant.as_deref(), &options.words)?;
+    let mut variants = Variant::split(options.variant.as_deref(), &options.words)?;
+    for variant in &mut variants {
+        variant.programs = programs::digests(&variant.command);
+    }
     if options.out.to_str().is_none() {
         return Err(Failure::option(
             "--out",

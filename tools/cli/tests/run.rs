@@ -5,7 +5,8 @@
 #[path = "run/experiment.rs"]
 mod experiment;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
@@ -216,6 +217,56 @@ fn another_experiment_is_refused_in_the_same_folder() {
         "launch-001.csv, but no plan.json",
     );
     experiment.is_complete(2);
+}
+
+#[test]
+fn a_rebuilt_program_is_another_experiment() {
+    let experiment = RunExperiment::new("rebuilt");
+    let program = experiment.out.with_extension("sh");
+    let bench = fs::read_to_string(BENCH).unwrap();
+    fs::write(
+        &program,
+        bench + "\n[ -z \"$REBUILD\" ] || echo '# rebuilt' >>\"$0\"\n",
+    )
+    .unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let run = |launches, environment: &[(&str, &str)]| {
+        let launched = ["--", program.to_str().expect("a name in UTF-8")];
+        let mut command = experiment.command(&["-n", launches], &launched);
+        let command = command.envs(environment.iter().copied());
+        RunOutput::of(&command.output().expect("the program starts"))
+    };
+
+    // Between two launches of one run.
+    let said = run("2", &[("REBUILD", "1")]).ends(1, "launch-002: ");
+    assert!(
+        said.err.contains(".sh was replaced: its checksum was "),
+        "{said:?}"
+    );
+    experiment.is_complete(1);
+    // Between two runs.
+    let said = run("2", &[]).ends(2, "holds another experiment: ");
+    assert!(
+        said.err.contains(".sh was replaced: its checksum was "),
+        "{said:?}"
+    );
+    experiment.is_complete(1);
+
+    // Plans of version 1 do not know the program.
+    let path = experiment.out.join("plan.json");
+    let mut plan: serde_json::Value = serde_json::from_str(&experiment.read("plan.json")).unwrap();
+    plan["version"] = 1.into();
+    plan["variants"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("programs")
+        .unwrap();
+    fs::write(&path, plan.to_string()).unwrap();
+    run("2", &[]).ends(0, "");
+    experiment.is_complete(2);
+    let plan: serde_json::Value = serde_json::from_str(&experiment.read("plan.json")).unwrap();
+    assert_eq!(plan["version"], 2);
+    assert!(plan["variants"][0]["programs"].is_object());
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod agree;
 pub mod bench;
 mod calibration;
 pub mod cli;
+pub mod digest;
 mod failure;
 pub mod machine;
 pub mod output;

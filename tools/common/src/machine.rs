@@ -7,6 +7,8 @@ use std::time::SystemTime;
 
 use downbeat_records::Factors;
 
+use crate::digest;
+
 /// Number of threads that can run at the same time.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
@@ -47,6 +49,7 @@ pub fn factors(factors: Factors) -> Factors {
     };
     factors
         .with("build", &build)
+        .with("program digest", &digest::of_this_program())
         .with("kernel", &line_of("/proc/sys/kernel/osrelease"))
         .with("processor", &processor())
         .with(

@@ -18,6 +18,7 @@ use downbeat_measure::{
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm};
+use mpi::environment::Universe;
 
 use crate::clock::{ClockUser, Timebase};
 use crate::factors;
@@ -72,8 +73,12 @@ fn operation_kinds(text: &str) -> Result<MpiOperationKinds, String> {
         .map_err(|why| why.to_string())
 }
 
-pub(crate) fn run(options: &MpiBenchOptions, comm: &MpiComm) -> Result<(), Failure> {
-    let ranks = JobRanks::find(comm, &options.session.place)?;
+pub(crate) fn run(
+    options: &MpiBenchOptions,
+    universe: &Universe,
+    comm: &MpiComm,
+) -> Result<(), Failure> {
+    let ranks = JobRanks::find(universe, comm, &options.session.place)?;
     let sizes = options.rank_counts(comm.size())?;
     let groups = options.groups(&sizes)?;
     let settings = options.settings.settings(options.method.rotates_root())?;

@@ -100,13 +100,12 @@ impl Timebase<SystemClock> {
     }
 }
 
-impl Timebase<WtimeClock> {
-    pub(crate) fn wtime(ranks: &JobRanks<'_>) -> Result<Self, Failure> {
-        let clock = WtimeClock::attach().map_err(Failure::run)?;
+impl<'mpi> Timebase<WtimeClock<'mpi>> {
+    pub(crate) fn wtime(ranks: &JobRanks<'mpi>) -> Result<Self, Failure> {
         // Processes may not share it; algorithms that rely on that check it.
         let local = nanosecond_model().map_err(Failure::run)?;
         Ok(Self {
-            clock,
+            clock: ranks.wtime,
             local,
             source: hash_of(&("MPI_Wtime", ranks.boot)),
         })

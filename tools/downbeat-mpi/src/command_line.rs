@@ -5,6 +5,7 @@ use std::env;
 use clap::{Parser, Subcommand};
 use downbeat_common::{Failure, agree_blocking, cli, hash_of};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
+use mpi::environment::Universe;
 
 use crate::{bench, drift, imbalance, sync, trace_correct};
 
@@ -35,7 +36,7 @@ enum MpiCommand {
 }
 
 /// Runs the command. Either all ranks fail or none.
-pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
+pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
     let arguments: MpiArguments = agree_blocking(comm, cli::parse())?;
     // A launcher can start every rank with other options.
     let options = hash_of(&env::args_os().skip(1).collect::<Vec<_>>());
@@ -45,10 +46,10 @@ pub(crate) fn run(comm: &MpiComm) -> Result<(), Failure> {
         ));
     }
     match arguments.command {
-        MpiCommand::Sync(options) => sync::run(&options, comm),
-        MpiCommand::Bench(options) => bench::run(&options, comm),
-        MpiCommand::Imbalance(options) => imbalance::run(&options, comm),
-        MpiCommand::Drift(options) => drift::run(&options, comm),
+        MpiCommand::Sync(options) => sync::run(&options, universe, comm),
+        MpiCommand::Bench(options) => bench::run(&options, universe, comm),
+        MpiCommand::Imbalance(options) => imbalance::run(&options, universe, comm),
+        MpiCommand::Drift(options) => drift::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
     }
 }

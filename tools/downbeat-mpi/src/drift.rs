@@ -18,6 +18,7 @@ use downbeat_measure::{
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
+use mpi::environment::Universe;
 
 use crate::clock::{ClockKind, ClockUser, Timebase};
 use crate::factors;
@@ -124,14 +125,18 @@ impl DriftOptions {
     }
 }
 
-pub(crate) fn run(options: &DriftOptions, comm: &MpiComm) -> Result<(), Failure> {
+pub(crate) fn run(
+    options: &DriftOptions,
+    universe: &Universe,
+    comm: &MpiComm,
+) -> Result<(), Failure> {
     if comm.size() < 2 {
         return Err(Failure::Input(
             "drift is measured between ranks, and there is only one".to_owned(),
         ));
     }
     let windows = options.windows()?;
-    let ranks = JobRanks::find(comm, &options.comparison.place)?;
+    let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
     let calibration = &options.comparison.calibration;
     let tsc = options.clock.calibrate(&ranks, calibration)?;
     options.clock.give(

@@ -3,7 +3,7 @@
 use std::env;
 
 use downbeat_common::records::Factors;
-use downbeat_common::{SkewSpec, machine};
+use downbeat_common::{SkewSpec, digest, machine};
 use downbeat_sync::Comm;
 
 use crate::clock::ClockKind;
@@ -55,7 +55,9 @@ pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
 
 /// Adds the machine of rank 0 and the configuration of MPI, for experiments that others can repeat.
 pub(crate) fn add_machine(ranks: &JobRanks<'_>, factors: Factors) -> Factors {
-    let mut factors = machine::factors(factors).with("cores of ranks", &ranks.cores.join(" "));
+    let mut factors = machine::factors(factors)
+        .with("mpi digest", &digest::of_loaded_mpi())
+        .with("cores of ranks", &ranks.cores.join(" "));
     let mut variables: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| {
             Some((

@@ -19,6 +19,7 @@ use downbeat_measure::{
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, block_on_ready};
+use mpi::environment::Universe;
 
 use crate::clock::{ClockUser, Timebase};
 use crate::factors;
@@ -97,11 +98,15 @@ fn size(text: &str) -> Result<u64, String> {
 
 const WARM_UP: u32 = 16;
 
-pub(crate) fn run(options: &ImbalanceOptions, comm: &MpiComm) -> Result<(), Failure> {
+pub(crate) fn run(
+    options: &ImbalanceOptions,
+    universe: &Universe,
+    comm: &MpiComm,
+) -> Result<(), Failure> {
     if comm.size() < 2 {
         return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
-    let ranks = JobRanks::find(comm, &options.session.place)?;
+    let ranks = JobRanks::find(universe, comm, &options.session.place)?;
     let jobs = options.jobs(comm.size())?;
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;

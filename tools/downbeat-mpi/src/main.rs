@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let world = universe.world();
     let outcome = MpiComm::duplicate(&world)
         .map_err(Failure::run)
-        .and_then(|comm| command_line::run(&comm));
+        .and_then(|comm| command_line::run(&universe, &comm));
     // All ranks fail for the same reason; rank 0 reports it.
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,7 +7,8 @@ use clap::Args;
 use downbeat_common::output::count;
 use downbeat_common::{Failure, agree_blocking, gather_texts, hash_of, machine};
 use downbeat_sync::{Comm, MpiComm, RankPlacement, block_on_ready, collective};
-use downbeat_timers::{CoreId, allowed_cores, current_core, pin_to, socket_of};
+use downbeat_timers::{CoreId, WtimeClock, allowed_cores, current_core, pin_to, socket_of};
+use mpi::environment::Universe;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlaceOptions {
@@ -25,6 +26,8 @@ pub(crate) struct PlaceOptions {
 /// Communicators of the job and of this node, and the places of all ranks.
 #[derive(Debug)]
 pub(crate) struct JobRanks<'a> {
+    /// The clock of MPI.
+    pub(crate) wtime: WtimeClock<'a>,
     pub(crate) all: &'a MpiComm,
     pub(crate) node_comm: MpiComm,
     pub(crate) place: RankPlacement,
@@ -41,7 +44,11 @@ pub(crate) struct JobRanks<'a> {
 }
 
 impl<'a> JobRanks<'a> {
-    pub(crate) fn find(all: &'a MpiComm, options: &PlaceOptions) -> Result<Self, Failure> {
+    pub(crate) fn find(
+        universe: &'a Universe,
+        all: &'a MpiComm,
+        options: &PlaceOptions,
+    ) -> Result<Self, Failure> {
         let node = match options.per_node {
             Some(ranks) => all.rank() / ranks,
             None => all.node().map_err(Failure::run)?,
@@ -70,6 +77,7 @@ impl<'a> JobRanks<'a> {
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
         let place = RankPlacement { node, socket };
         Ok(Self {
+            wtime: WtimeClock::new(universe),
             all,
             node_comm,
             place,

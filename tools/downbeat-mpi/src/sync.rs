@@ -6,6 +6,7 @@ use downbeat_common::output::{self, count};
 use downbeat_common::records::{self, CsvFile, Factors, RunRecord, SyncRunsReport, TrueErrors};
 use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking};
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
+use mpi::environment::Universe;
 
 use crate::clock::{ClockKind, ClockUser, Timebase};
 use crate::factors;
@@ -36,8 +37,12 @@ pub(crate) struct MpiSyncOptions {
     comparison: ComparisonOptions,
 }
 
-pub(crate) fn run(options: &MpiSyncOptions, comm: &MpiComm) -> Result<(), Failure> {
-    let ranks = JobRanks::find(comm, &options.comparison.place)?;
+pub(crate) fn run(
+    options: &MpiSyncOptions,
+    universe: &Universe,
+    comm: &MpiComm,
+) -> Result<(), Failure> {
+    let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
     if options.truth && !ranks.one_machine {
         let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
         return Err(Failure::option("--truth", why));

@@ -28,7 +28,7 @@ impl Traceable for SystemClock {
     }
 }
 
-impl Traceable for WtimeClock {
+impl Traceable for WtimeClock<'_> {
     fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
         compare(self, tsc, then)
     }

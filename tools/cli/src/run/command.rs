@@ -1,5 +1,6 @@
 //! Commands to launch: one, or several named variants.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use downbeat_common::Failure;
@@ -7,12 +8,15 @@ use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 
 /// A command, with a name if there are several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Variant {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     pub(super) command: Vec<String>,
+    /// Digests of the programs that the command names, and of their MPI libraries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) programs: BTreeMap<String, String>,
 }
 
 /// Name of the plan in the folder of an experiment; no variant can have it.
@@ -28,7 +32,7 @@ impl Variant {
     pub(super) fn split(first: Option<&str>, words: &[String]) -> Result<Vec<Self>, Failure> {
         let mut variants = vec![Self {
             name: first.map(str::to_owned),
-            command: Vec::new(),
+            ..Self::default()
         }];
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -54,7 +58,7 @@ impl Variant {
                     words.nth(name.words);
                     variants.push(Self {
                         name: Some(name.text),
-                        command: Vec::new(),
+                        ..Self::default()
                     });
                 }
                 _ => {
@@ -169,7 +173,7 @@ fn next_name<'a>(
 }
 
 /// Finds a program as a shell does.
-fn find(program: &str) -> Option<PathBuf> {
+pub(super) fn find(program: &str) -> Option<PathBuf> {
     let runs = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(runs);
@@ -297,6 +301,7 @@ mod tests {
             let variant = Variant {
                 name: name.map(str::to_owned),
                 command: words(text),
+                ..Variant::default()
             };
             variant.words(Path::new(out), "launch-007").join(" ")
         };

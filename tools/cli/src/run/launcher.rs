@@ -14,6 +14,7 @@ use super::command::quoted;
 use super::events::{RunEvent, RunEvents};
 use super::log::{self, say};
 use super::plan::{LaunchPlan, PlannedLaunch};
+use super::programs;
 
 /// Settings common to all launches.
 #[derive(Debug)]
@@ -130,6 +131,12 @@ impl Launcher<'_> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
         for failed in 1.. {
+            let programs = programs::digests(&variant.command);
+            if let Some(changed) = programs::changed(&variant.programs, &programs) {
+                return Err(Failure::Run(format!(
+                    "{label}: {changed}; continue with the former one, or use another --out"
+                )));
+            }
             self.await_record(&variant.folder(self.out), &launch.name)?;
             let (ended, tail) =
                 self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;

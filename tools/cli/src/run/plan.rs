@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::alike::{all_complete, files};
 use super::command::{PLAN_FILE, Variant, quoted};
+use super::programs;
 
 const SCHEMA: &str = "downbeat.run";
-const VERSION: u32 = 1;
+/// Version 1 has no digests of programs.
+const VERSION: u32 = 2;
 
 /// All launches of an experiment. The order of a plan with fewer launches is the beginning of that with more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,9 +92,9 @@ impl LaunchPlan {
             Ok(plan) => plan,
             Err(why) => return invalid(&why),
         };
-        if plan.schema != SCHEMA || plan.version != VERSION {
+        if plan.schema != SCHEMA || !(1..=VERSION).contains(&plan.version) {
             return invalid(&format!(
-                "schema {} {}, expected {SCHEMA} {VERSION}",
+                "schema {} {}, expected {SCHEMA} 1 to {VERSION}",
                 plan.schema, plan.version
             ));
         }
@@ -130,6 +132,14 @@ impl LaunchPlan {
                 self.seed
             ));
         }
+        for (planned, given) in self.variants.iter_mut().zip(variants) {
+            if let Some(changed) = programs::changed(&planned.programs, &given.programs) {
+                return Err(format!(
+                    "{changed}; if that does not matter, delete \"programs\" from {PLAN_FILE}"
+                ));
+            }
+            planned.programs.extend(given.programs.clone());
+        }
         if n < self.n {
             return Err(format!(
                 "-n is {} in the plan and {n} here, but can only grow",
@@ -140,7 +150,11 @@ impl LaunchPlan {
         let longer = Self::new(n, self.seed, self.variants.clone());
         self.order
             .extend_from_slice(&longer.order[self.order.len()..]);
-        Ok(Self { n, ..self })
+        Ok(Self {
+            version: VERSION,
+            n,
+            ..self
+        })
     }
 
     /// Writes the plan into the folder atomically, unless it is there.
@@ -288,6 +302,7 @@ mod tests {
         let variant = |name: &&str| Variant {
             name: Some((*name).to_owned()),
             command: vec!["p".into(), (*name).into()],
+            ..Variant::default()
         };
         names.iter().map(variant).collect()
     }
@@ -342,8 +357,8 @@ mod tests {
             3,
             1,
             vec![Variant {
-                name: None,
                 command: vec!["p".into()],
+                ..Variant::default()
             }],
         );
         assert_eq!(plan.order, ["launch-001", "launch-002", "launch-003"]);
@@ -359,8 +374,8 @@ mod tests {
             "the variants are a, b in the plan and b, a here"
         );
         let unnamed = [Variant {
-            name: None,
             command: vec!["p".into()],
+            ..Variant::default()
         }];
         assert_eq!(
             differs(3, None, &unnamed),
@@ -395,7 +410,7 @@ mod tests {
             ("\"n\": 2", "\"n\": 4000000000", "every launch once"),
             ("a/launch-001", "a/launch-002", "every launch once"),
             ("a/launch-001", "../launch-001", "every launch once"),
-            ("\"version\": 1", "\"version\": 2", "downbeat.run 2"),
+            ("\"version\": 2", "\"version\": 3", "downbeat.run 3"),
             ("\"seed\"", "\"sed\"", "line 5"),
             ("}", "", "line"),
         ] {
