@@ -7,8 +7,11 @@ use core::str::FromStr;
 
 use downbeat_clock_core::{ClockModel, Duration, Global, Local};
 use downbeat_common::SkewSpec;
+use downbeat_common::cli::{self, Labels};
 use downbeat_common::sizes::Sizes;
 use downbeat_common::trace::LatencyOption;
+#[cfg(feature = "mpi")]
+use downbeat_measure::{Alignment, CacheState, Datatype, OperationKind, Reduction, Root};
 use downbeat_measure::{Barrier, BuiltinKind, Preset, Processing, Stopping};
 use downbeat_records::RecordFormat;
 use downbeat_sync::{Algorithm, OffsetAlgorithm};
@@ -36,6 +39,21 @@ fuzz_target!(|data: &[u8]| {
     label::<Barrier>(text);
     label::<BuiltinKind>(text);
     label::<RecordFormat>(text);
+    #[cfg(feature = "mpi")]
+    {
+        label::<Alignment>(text);
+        label::<CacheState>(text);
+        label::<Datatype>(text);
+        label::<OperationKind>(text);
+        label::<Reduction>(text);
+        label::<Root>(text);
+    }
+    let _ = (
+        cli::positive(text),
+        cli::not_negative(text),
+        cli::share(text),
+    );
+    let _ = text.parse::<Labels>();
     let _ = text.parse::<Duration>();
     let _ = text.parse::<Sizes>();
     let _ = text.parse::<SkewSpec>();

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::OPEN_MPI;
 
 use crate::args::Depth;
 use crate::steps::{Step, side_by_side};
@@ -99,11 +100,12 @@ fn targets() -> Result<Vec<String>, String> {
 fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
     // With `--target`, build scripts are not instrumented.
     let mut build = command(&format!(
-        "cargo build --manifest-path {MANIFEST} --bins --features otf2 --profile {profile} --target {} --target-dir",
+        "cargo build --manifest-path {MANIFEST} --bins --features otf2,mpi --profile {profile} --target {} --target-dir",
         host()?
     ));
     build
         .arg(workspace.built("fuzz"))
+        .env("MPICC", format!("mpicc.{}", OPEN_MPI.suffix()))
         .env("RUSTFLAGS", INSTRUMENTATION);
     Ok(build)
 }

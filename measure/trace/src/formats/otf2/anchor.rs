@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::Otf2Error;
 use super::error::open;
-use super::record::{CHUNK_HEADER, END_OF_BUFFER, END_OF_FILE, Order};
+use super::record::{CHUNK_HEADER, END, Order, TRUNCATED};
 
 const MAGIC: &[u8] = b"OTF2\0";
 const PLAIN_FILES: u8 = 1;
@@ -17,8 +17,6 @@ const NOT_COMPRESSED: u8 = 1;
 /// Latest known format; later ones only add fields.
 const FORMAT: u8 = 3;
 const TOO_MANY: &str = "the number of definitions is larger than the definition file allows";
-/// A zero may follow.
-const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 /// Range that OTF2 allows.
 const CHUNK_SIZES: core::ops::RangeInclusive<u64> = 256 << 10..=16 << 20;
 
@@ -38,12 +36,7 @@ impl ArchiveAnchor {
         open(path)?
             .read_to_end(&mut bytes)
             .map_err(Otf2Error::io(path))?;
-        let at_fault = |why: Option<_>| {
-            Otf2Error::content(
-                path,
-                why.unwrap_or("the file is truncated, or is not part of an OTF2 archive"),
-            )
-        };
+        let at_fault = |why: Option<_>| Otf2Error::content(path, why.unwrap_or(TRUNCATED));
         let (anchor, definitions) = Self::parse(&bytes).map_err(at_fault)?;
         let size = fs::metadata(global_definitions)
             .map_err(Otf2Error::io(global_definitions))?

@@ -1,5 +1,6 @@
 //! OTF2 archives, and the traces that are read from them.
 
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::{EventId, Knots, LocationId, Matching, OffsetKnot, Trace, TraceBuilder, TraceError};
@@ -9,11 +10,12 @@ use super::Otf2Error;
 use super::anchor::ArchiveAnchor;
 use super::clock::Otf2Clock;
 use super::definitions::Otf2Definitions;
+use super::error::open;
 use super::event_file::EventFile;
 use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
 use super::reader::ArchiveReader;
-use super::record::EventRecord;
+use super::record::{END, EventRecord, TRUNCATED, order, records};
 use super::sink::{EventSink, ReadError, Sink};
 use super::stream::{HeldEvents, LocationStream};
 use super::teams::Otf2Teams;
@@ -103,7 +105,7 @@ impl Archive {
     /// When a file is missing, truncated, or not part of an OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
         let reader = ArchiveReader::open(anchor)?;
-        check_end(&globals(anchor))?;
+        check_definitions(&globals(anchor), reader.chunks)?;
         let definitions = reader.definitions()?;
         let ticks = Otf2Clock::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
@@ -120,7 +122,7 @@ impl Archive {
                 events: found.events,
             })
             .collect();
-        check_files(anchor, &locations)?;
+        check_files(anchor, reader.chunks, &locations)?;
         let ids: Vec<u64> = locations.iter().map(|location| location.id).collect();
         let (mut offsets, mut mappings) = (vec![], vec![]);
         for (locals, id) in reader.locals(&ids)?.into_iter().zip(ids) {
@@ -202,8 +204,8 @@ impl Archive {
         let teams = teams.map_err(bad)?;
         let mut loads = vec![0; teams.locations.len()];
         for (location, found) in teams.locations.iter().zip(&self.locations) {
-            loads[location.index()] = found.events;
             let most = self.most_events(found);
+            loads[location.index()] = most as u64;
             builder.reserve(*location, most, most);
         }
         // Every thread reads the files of its own processes, and stops at the first error there.
@@ -385,32 +387,48 @@ impl Archive {
 }
 
 /// Checks that all files of locations exist and end properly.
-fn check_files(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
+fn check_files(
+    anchor: &Path,
+    chunks: ArchiveAnchor,
+    locations: &[ArchiveLocation],
+) -> Result<(), Otf2Error> {
     let definitions = |location: &ArchiveLocation| local(anchor, location.id, "def");
     // Some archives have no local definitions at all; if only some are missing, references would be
     // wrong.
     let some = locations
         .iter()
         .any(|location| definitions(location).exists());
-    let mut files: Vec<PathBuf> = locations.iter().filter(|_| some).map(definitions).collect();
-    let with_events = locations.iter().filter(|location| location.events > 0);
-    files.extend(with_events.map(|location| local(anchor, location.id, "evt")));
-    files.iter().try_for_each(|file| check_end(file))
+    if some {
+        for location in locations {
+            check_definitions(&definitions(location), chunks)?;
+        }
+    }
+    let mut with_events = locations.iter().filter(|location| location.events > 0);
+    with_events.try_for_each(|location| check_end(&local(anchor, location.id, "evt")))
+}
+
+/// Checks that a file of definitions consists of whole records. In others, OTF2 takes what is left in
+/// its memory for records, and may read without end.
+fn check_definitions(path: &Path, chunks: ArchiveAnchor) -> Result<(), Otf2Error> {
+    let mut file = vec![];
+    open(path)?
+        .read_to_end(&mut file)
+        .map_err(Otf2Error::io(path))?;
+    let order = order(&file).ok_or_else(|| Otf2Error::content(path, TRUNCATED))?;
+    records(&file, order, chunks.definitions)
+        .try_for_each(|record| record.map(drop))
+        .map_err(|why| Otf2Error::content(path, why))
 }
 
 /// Checks that a file ends with the markers for the ends of the file and of the buffer.
 fn check_end(path: &Path) -> Result<(), Otf2Error> {
-    use std::io::{Read, Seek, SeekFrom};
-    let mut file = std::fs::File::open(path).map_err(Otf2Error::io(path))?;
     let mut end = [0; 2];
+    let mut file = open(path)?;
     let read = file
         .seek(SeekFrom::End(-2))
         .and_then(|_| file.read_exact(&mut end));
     match read {
-        Ok(()) if end == [2, 1] => Ok(()),
-        _ => Err(Otf2Error::content(
-            path,
-            "the file is truncated, or is not part of an OTF2 archive",
-        )),
+        Ok(()) if end == END => Ok(()),
+        _ => Err(Otf2Error::content(path, TRUNCATED)),
     }
 }

@@ -3,12 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::record::{
-    CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, Order, TIMESTAMP,
-};
-
-/// End of the last chunk.
-const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
+use super::record::{CHUNK_HEADER, END, END_OF_CHUNK, HEADER, Order, TIMESTAMP};
 
 /// Writes records of definitions or of events.
 pub(super) struct RecordWriter<W> {

@@ -8,8 +8,8 @@ use super::Otf2Error;
 use super::anchor::ArchiveAnchor;
 use super::event_file::EventFile;
 use super::files::{self, folder, globals};
-use super::offsets::{CLOCK_OFFSET, order};
-use super::record::records;
+use super::offsets::CLOCK_OFFSET;
+use super::record::{order, records};
 
 /// Returns the first difference of `other` from `one` as one line; `None` if they differ in nothing
 /// but clock offsets and times of events. All other files and records are compared byte by byte,
@@ -20,7 +20,7 @@ use super::record::records;
 pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
     let chunks = [one, other].map(|anchor| ArchiveAnchor::read(anchor, &globals(anchor)));
     let [ours, theirs] = chunks;
-    let chunks = [ours?.events, theirs?.events];
+    let chunks = [ours?, theirs?];
     let sides = [one, other].map(|anchor| names(anchor).map(|names| (anchor, names)));
     let [ours, theirs] = sides;
     let (ours, theirs) = (ours?, theirs?);
@@ -32,7 +32,7 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
         let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
         let found = match (inside, kind) {
             // Local definitions may be missing.
-            (true, Some("def")) => definitions(&one, &other)?,
+            (true, Some("def")) => definitions([&one, &other], chunks)?,
             _ if missing.is_some() => {
                 missing.map(|(_, path)| format!("{}: this file does not exist", path.display()))
             }
@@ -85,7 +85,10 @@ fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
 }
 
 /// Compares local definitions except clock offsets.
-fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
+fn definitions(
+    [one, other]: [&Path; 2],
+    [our_chunks, their_chunks]: [ArchiveAnchor; 2],
+) -> Result<Option<String>, Otf2Error> {
     let [ours, theirs] = [one, other].map(|path| {
         if path.exists() {
             read(path)
@@ -94,16 +97,17 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
         }
     });
     let (ours, theirs) = (ours?, theirs?);
-    let parse = |bytes: &[u8], path: &Path| -> Result<Vec<Vec<u8>>, Otf2Error> {
+    let parse = |bytes: &[u8], path: &Path, chunk| -> Result<Vec<Vec<u8>>, Otf2Error> {
         let Some(order) = order(bytes) else {
             return Ok(vec![]);
         };
         let records =
-            records(bytes, order).filter(|record| !matches!(record, Ok([CLOCK_OFFSET, ..])));
+            records(bytes, order, chunk).filter(|record| !matches!(record, Ok([CLOCK_OFFSET, ..])));
         let records: Result<_, String> = records.map(|record| record.map(<[u8]>::to_vec)).collect();
         records.map_err(|why| Otf2Error::content(path, why))
     };
-    let (ours, theirs) = (parse(&ours, one)?, parse(&theirs, other)?);
+    let ours = parse(&ours, one, our_chunks.definitions)?;
+    let theirs = parse(&theirs, other, their_chunks.definitions)?;
     if ours == theirs {
         return Ok(None);
     }
@@ -122,11 +126,11 @@ fn definitions(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
 /// Compares all events except their times.
 fn events(
     [one, other]: [&Path; 2],
-    [our_chunks, their_chunks]: [usize; 2],
+    [our_chunks, their_chunks]: [ArchiveAnchor; 2],
 ) -> Result<Option<String>, Otf2Error> {
     let (mut ours, mut theirs) = (
-        EventFile::open(one, our_chunks)?,
-        EventFile::open(other, their_chunks)?,
+        EventFile::open(one, our_chunks.events)?,
+        EventFile::open(other, their_chunks.events)?,
     );
     loop {
         let event = ours.events;

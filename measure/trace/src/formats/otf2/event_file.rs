@@ -11,7 +11,7 @@ use super::error::open;
 use super::events::is_in_trace;
 use super::record::{
     ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, EventRecord, HEADER, LONG,
-    Order, TIMESTAMP, data,
+    Order, TIMESTAMP, TRUNCATED, data,
 };
 
 /// Returns true for the oldest kinds of events, which consist of one number without a length field:
@@ -170,9 +170,6 @@ impl EventFile {
     }
 
     fn truncated(&self) -> Otf2Error {
-        Otf2Error::content(
-            &self.path,
-            "the file is truncated, or is not part of an OTF2 archive",
-        )
+        Otf2Error::content(&self.path, TRUNCATED)
     }
 }

@@ -7,7 +7,7 @@
 use crate::OffsetKnot;
 
 use super::chunks::RecordWriter;
-use super::record::{Order, records};
+use super::record::{Order, order, records};
 
 /// Kind of the definitions that are replaced.
 pub(super) const CLOCK_OFFSET: u8 = 6;
@@ -28,7 +28,7 @@ pub(super) fn with_offsets(
     };
     let mut to = RecordWriter::new(vec![], chunk, order);
     if let Some(file) = file {
-        for record in records(file, order) {
+        for record in records(file, order, chunk) {
             let record = record?;
             if record[0] != CLOCK_OFFSET {
                 to.add(record).map_err(|why| why.to_string())?;
@@ -40,11 +40,6 @@ pub(super) fn with_offsets(
             .map_err(|why| why.to_string())?;
     }
     to.end().map_err(|why| why.to_string())
-}
-
-/// Returns the byte order of a definition file.
-pub(super) fn order(file: &[u8]) -> Option<Order> {
-    file.get(1).and_then(|order| Order::from_byte(*order))
 }
 
 fn clock_offset(knot: OffsetKnot, order: Order) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
@@ -75,7 +70,7 @@ mod tests {
     }
 
     fn all(file: &[u8]) -> Vec<&[u8]> {
-        records(file, order(file).unwrap())
+        records(file, order(file).unwrap(), CHUNK)
             .collect::<Result<_, _>>()
             .unwrap()
     }
@@ -136,18 +131,23 @@ mod tests {
     #[test]
     fn invalid_files_are_refused() {
         let file = with_offsets(None, CHUNK, &knots(30)).unwrap();
-        for length in 0..file.len() - 1 {
-            assert!(
-                length == file.len() - 1
-                    || with_offsets(Some(&file[..length]), CHUNK, &[]).is_err(),
-                "{length}"
-            );
+        let is_refused = |file: &[u8]| with_offsets(Some(file), CHUNK, &[]).is_err();
+        for length in 0..file.len() {
+            assert!(is_refused(&file[..length]), "{length}");
         }
+        // Chunks end where they should, and all have the same byte order.
+        assert!(with_offsets(Some(&file), 2 * CHUNK, &[]).is_err());
+        let mut other = file.clone();
+        other[CHUNK + 1] = Order::Big as u8;
+        assert!(is_refused(&other));
+        assert!(is_refused(&[&file[..], &[0]].concat()));
         assert!(with_offsets(Some(b"some text"), CHUNK, &[]).is_err());
-        let large = [&file[..HEADER], &[99, 250], &[0; 250], &[2, 1]].concat();
+        // Fills a chunk, and leaves no room for the end.
+        let (header, data) = (&file[..HEADER], [0; CHUNK - HEADER - 2]);
+        let large = [header, &[99, 236], &data, header, &[2, 1]].concat();
         assert_eq!(
             with_offsets(Some(&large), CHUNK, &[]).unwrap_err(),
-            "a record of 252 bytes is larger than a chunk"
+            "a record of 238 bytes is larger than a chunk"
         );
     }
 }

@@ -18,7 +18,8 @@ impl Archive {
         };
         let mut loads = vec![(0, 0); teams.locations.len()];
         for (location, found) in teams.locations.iter().zip(&self.locations) {
-            loads[location.index()] = (teams.rank_of(*location).index() as u32, found.events);
+            let process = teams.rank_of(*location).index() as u32;
+            loads[location.index()] = (process, self.most_events(found) as u64);
         }
         loads
     }

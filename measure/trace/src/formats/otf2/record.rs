@@ -6,6 +6,8 @@ pub(super) const END_OF_CHUNK: u8 = 0;
 pub(super) const END_OF_BUFFER: u8 = 1;
 pub(super) const END_OF_FILE: u8 = 2;
 pub(super) const CHUNK_HEADER: u8 = 3;
+/// End of the last chunk.
+pub(super) const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 /// In event files: the time of all following events, in eight bytes.
 pub(super) const TIMESTAMP: u8 = 5;
 /// In event files: attributes of the next event.
@@ -85,32 +87,51 @@ pub(super) fn data(bytes: &[u8], at: usize, order: Order) -> Option<[usize; 2]> 
     (end <= bytes.len()).then_some([start, end])
 }
 
-/// Iterates over all records of a definition file.
-pub(super) fn records(file: &[u8], order: Order) -> impl Iterator<Item = Result<&[u8], String>> {
+/// Returns the byte order of a definition file.
+pub(super) fn order(file: &[u8]) -> Option<Order> {
+    file.get(1).and_then(|order| Order::from_byte(*order))
+}
+
+/// Iterates over all records of a definition file with this byte order and size of chunks.
+pub(super) fn records(
+    file: &[u8],
+    order: Order,
+    chunk: usize,
+) -> impl Iterator<Item = Result<&[u8], String>> {
     let mut at = 0;
     let mut done = false;
     core::iter::from_fn(move || {
         if done {
             return None;
         }
-        let record = next(file, &mut at, order).transpose();
+        let record = next(file, &mut at, order, chunk).transpose();
         done = !matches!(record, Some(Ok(_)));
         record
     })
 }
 
 /// Returns the next record; `None` at the end of the file.
-fn next<'a>(file: &'a [u8], at: &mut usize, order: Order) -> Result<Option<&'a [u8]>, String> {
-    let truncated = || "the file is truncated".to_owned();
+fn next<'a>(
+    file: &'a [u8],
+    at: &mut usize,
+    order: Order,
+    chunk: usize,
+) -> Result<Option<&'a [u8]>, String> {
     loop {
-        match *file.get(*at).ok_or_else(truncated)? {
-            CHUNK_HEADER => *at += HEADER,
-            END_OF_FILE => return Ok(None),
-            // The rest of the chunk is filled with zeros, which are also end-of-chunk markers.
-            END_OF_CHUNK => *at += 1,
-            END_OF_BUFFER => return Err(format!("byte {at} does not begin a record")),
+        let wrong = |at: usize| Err(format!("byte {at} does not begin a record"));
+        let begins_chunk = at.is_multiple_of(chunk);
+        match *file.get(*at).ok_or(TRUNCATED)? {
+            CHUNK_HEADER if begins_chunk && file.get(*at + 1) == Some(&(order as u8)) => {
+                *at += HEADER;
+            }
+            _ if begins_chunk => return wrong(*at),
+            END_OF_FILE if file[*at..] == END => return Ok(None),
+            // The rest of the chunk is filled with zeros.
+            END_OF_CHUNK => *at = at.next_multiple_of(chunk),
+            END_OF_FILE | END_OF_BUFFER | CHUNK_HEADER => return wrong(*at),
             _ => {
-                let [_, end] = data(file, *at, order).ok_or_else(truncated)?;
+                let end_of_chunk = at.next_multiple_of(chunk).min(file.len());
+                let [_, end] = data(&file[..end_of_chunk], *at, order).ok_or(TRUNCATED)?;
                 let record = &file[*at..end];
                 *at = end;
                 return Ok(Some(record));
@@ -118,3 +139,6 @@ fn next<'a>(file: &'a [u8], at: &mut usize, order: Order) -> Result<Option<&'a [
         }
     }
 }
+
+/// Tells of a file that ends in the middle of a record, or is another one.
+pub(super) const TRUNCATED: &str = "the file is truncated, or is not part of an OTF2 archive";
