@@ -1,7 +1,7 @@
 //! Comparison of a counter between cores.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Instant;
 
 use downbeat_clock_core::{
@@ -84,7 +84,7 @@ pub fn compare_cores<C: Clock + Sync>(
 /// Compares the readings of a clock on two cores, the second of which is the reference; see [`compare_cores`].
 ///
 /// # Errors
-/// If the cores are the same, a thread cannot be pinned, or the readings are inconsistent.
+/// If the cores are the same, a thread cannot be started or pinned, or the readings are inconsistent.
 pub fn compare_pair<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
@@ -97,16 +97,21 @@ pub fn compare_pair<C: Clock + Sync>(
     }
     let line = PingPongLine::default();
     let estimator = thread::scope(|scope| {
-        let asking = scope.spawn(|| {
+        let asking = Builder::new().spawn_scoped(scope, || {
             let estimator = pin_to(core).and_then(|()| line.ask(clock, rate, exchanges));
             line.quit();
             estimator
         });
-        let answering = scope.spawn(|| {
+        let asking = asking.map_err(|why| CoreError::NoThread(core, why.to_string()))?;
+        let answering = Builder::new().spawn_scoped(scope, || {
             pin_to(reference)
                 .map(|()| line.answer(clock, exchanges))
                 .inspect_err(|_| line.quit())
         });
+        let answering = answering.map_err(|why| {
+            line.quit();
+            CoreError::NoThread(reference, why.to_string())
+        })?;
         let (asked, answered) = (asking.join(), answering.join());
         answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

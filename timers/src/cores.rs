@@ -31,6 +31,8 @@ mod with_std {
         NotAllowed(CoreId),
         /// The system refused to pin a thread to the core.
         Refused(CoreId),
+        /// The system starts no thread for the core, for this reason.
+        NoThread(CoreId, String),
         /// A core cannot be compared with itself.
         SameCore(CoreId),
         /// The counter ran backwards on a core, or the counters of the two cores moved against each other.
@@ -52,6 +54,9 @@ mod with_std {
                 ),
                 Self::Refused(core) => {
                     write!(f, "the system refuses to pin a thread to core {core}")
+                }
+                Self::NoThread(core, why) => {
+                    write!(f, "the system starts no thread for core {core}: {why}")
                 }
                 Self::SameCore(core) => write!(f, "core {core} cannot be compared with itself"),
                 Self::Readings(why) => why.fmt(f),

@@ -304,6 +304,18 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
     jobs.all_fail(2, "", &cases)?;
     // Without the trace.
     fails_with_one_rank_in(jobs, "/", "in.dbtb", 2, "in.dbtb")?;
+    // With a stack of this size, the system starts no thread.
+    let alone = "RUST_MIN_STACK=100000000000000 exec PROGRAM trace-correct DIR/in.dbtb -o DIR/out";
+    fails_in_shells(jobs, alone, 1, "no thread can wait for signals")?;
+    let not_utf8 = "exec PROGRAM trace-correct \"$(printf '/nonexistent/\\377')\" -o DIR/out";
+    fails_in_shells(jobs, not_utf8, 2, "/nonexistent/\u{fffd}: No such file")?;
+    let not_utf8 = "exec PROGRAM sync --algorithm \"$(printf 'hca3\\377')\"";
+    fails_in_shells(
+        jobs,
+        not_utf8,
+        2,
+        "--algorithm: \"hca3\u{fffd}\" is not UTF-8",
+    )?;
     refuses_another_trace(single)
 }
 
@@ -344,7 +356,12 @@ fn fails_with_one_rank_in(
         "if [ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 1 ]; then cd {folder}; else cd DIR; fi; \
          exec PROGRAM trace-correct {input} -o out.dbtb"
     );
-    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, &command))?;
+    fails_in_shells(jobs, &command, code, says)
+}
+
+/// Runs a job of two shells with this script: it fails with one line.
+fn fails_in_shells(jobs: &Jobs, script: &str, code: i32, says: &str) -> Outcome {
+    let job = finish(LIMIT, &mut jobs.mpirun_shells(2, script))?;
     expect(
         job.code == Some(code) && job.stdout.is_empty(),
         &job,

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     downbeat_common::survive_file_size_limit();
+    downbeat_common::trace::survive_lack_of_memory();
     match downbeat_common::cli::parse().and_then(cli::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => downbeat_common::output::report_failure(failure, "downbeat"),

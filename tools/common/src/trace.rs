@@ -25,4 +25,4 @@ pub use recording::{Destination, Reading, Recording, RecordingSource};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};
-pub use unfinished::Unfinished;
+pub use unfinished::{Unfinished, survive_lack_of_memory};

@@ -26,6 +26,7 @@ use abort::{NAME, abort_on_panic};
 
 fn main() -> ExitCode {
     downbeat_common::survive_file_size_limit();
+    downbeat_common::trace::survive_lack_of_memory();
     let Some(universe) = mpi::initialize() else {
         return report_failure(Failure::run("MPI is already initialized"), NAME);
     };

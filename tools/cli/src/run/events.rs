@@ -31,7 +31,8 @@ impl RunEvents {
     /// Begins to catch signals, which then no longer end this program.
     pub(super) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::channel();
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::run)?;
+        let failed = |why| Failure::run(format!("no thread can wait for signals: {why}"));
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
         let mine = sender.clone();
         // The thread ends when the receiver is gone, or with this program.
         let forward = move || {
@@ -39,9 +40,7 @@ impl RunEvents {
                 .forever()
                 .all(|signal| mine.send(RunEvent::Signal(signal)).is_ok())
         };
-        thread::Builder::new()
-            .spawn(forward)
-            .map_err(Failure::run)?;
+        thread::Builder::new().spawn(forward).map_err(failed)?;
         Ok(Self { sender, receiver })
     }
 

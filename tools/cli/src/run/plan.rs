@@ -1,10 +1,11 @@
 //! Plan of an experiment: all launches in their order, stored before the first one, so that a run can be continued.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use downbeat_common::Failure;
+use downbeat_files::NewFile;
 use serde::{Deserialize, Serialize};
 
 use super::alike::{all_complete, files};
@@ -165,16 +166,14 @@ impl LaunchPlan {
         if Self::load(folder)?.as_ref() == Some(self) {
             return Ok(());
         }
-        let path = folder.join(PLAN_FILE);
-        let new = folder.join(format!("{PLAN_FILE}.new"));
-        let write = || {
-            let mut file = File::create(&new)?;
-            serde_json::to_writer_pretty(&mut file, self)?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(|why| Failure::option("--out", format!("{}: {why}", path.display())))
+        let mut text = serde_json::to_vec_pretty(self).map_err(Failure::run)?;
+        text.push(b'\n');
+        NewFile::create(&folder.join(PLAN_FILE))
+            .and_then(|mut file| {
+                file.write(&mut text)?;
+                file.finish()
+            })
+            .map_err(|why| Failure::option("--out", why))
     }
 
     /// Returns all launches in their order.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, Builder};
 
 use crate::{ClockOffsetError, Knots, LocationId, TimeWindow, Trace};
 use downbeat_clock_core::{Global, Timestamp};
@@ -298,7 +298,7 @@ impl Archive {
 }
 
 /// Runs `work` for these indices in this order on several threads. Returns the results sorted by
-/// index, or the error of the smallest index.
+/// index, or the error of the smallest index. This thread does what the system starts no thread for.
 fn each<T: Send>(
     order: &[usize],
     workers: usize,
@@ -320,7 +320,7 @@ fn each<T: Send>(
     };
     let mut all = thread::scope(|scope| {
         let others: Vec<_> = (1..workers.min(order.len()))
-            .map(|_| scope.spawn(some))
+            .filter_map(|_| Builder::new().spawn_scoped(scope, some).ok())
             .collect();
         let mut all = some();
         for other in others {
