@@ -24,27 +24,34 @@ pub struct MannWhitney {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RankMethod {
-    /// Counting all orders of the values.
+    /// Counting all divisions of the values.
     Exact,
-    /// Normal distribution, with corrections for ties and for continuity.
+    /// Normal distribution, with a correction for continuity; that of the test also for ties.
     Normal,
 }
 
 impl MannWhitney {
-    /// Compares two samples; exactly if both have fewer than 50 values and no value occurs twice,
-    /// as R's `wilcox.test` does by default.
+    /// Compares two samples; exactly if both have fewer than 50 values.
     ///
-    /// If all values of both samples are the same, p is 1, where R returns no number.
+    /// Equal values have the mean of their ranks, and all divisions of the values that occurred count:
+    /// R's `wilcox.test` and SciPy's `mannwhitneyu` use the normal distribution as soon as a value occurs
+    /// twice, whose p values can be below every one that so few launches could give.
     #[must_use]
     pub fn new(first: &Sample<'_>, second: &Sample<'_>) -> Self {
         let ranks = RankedSamples::new(first, second);
         if !ranks.countable() {
             return Self::normal(&ranks);
         }
-        // An integer, as there are no ties.
-        let pairs = ranks.u as usize;
-        let sums = RankSums::count(ranks.first, ranks.second);
-        let p = PValues::from_tails(sums.at_most(pairs), sums.at_least(pairs));
+        // Whole numbers: the pairs without ties, and half pairs.
+        let p = if ranks.ties == 0.0 {
+            let sums = RankSums::count(ranks.first, ranks.second);
+            let pairs = ranks.u as usize;
+            PValues::from_tails(sums.at_most(pairs), sums.at_least(pairs))
+        } else {
+            let sums = RankSums::count_tied(ranks.first, &ranks.groups);
+            let half_pairs = (2.0 * ranks.u) as usize;
+            PValues::from_tails(sums.at_most(half_pairs), sums.at_least(half_pairs))
+        };
         Self {
             u: ranks.u,
             method: RankMethod::Exact,
@@ -52,20 +59,17 @@ impl MannWhitney {
         }
     }
 
-    /// Compares two samples by the normal distribution even if the exact test is possible: for
-    /// tables in which some rows have ties, so that all rows use the same method.
-    #[must_use]
-    pub fn approximate(first: &Sample<'_>, second: &Sample<'_>) -> Self {
-        Self::normal(&RankedSamples::new(first, second))
-    }
-
+    /// Compares by the normal distribution, with p values that are not below the least that any division
+    /// of these values has.
     fn normal(ranks: &RankedSamples) -> Self {
         let deviation = ranks.deviation();
         let p = if deviation > 0.0 {
             let above_mean = ranks.u - 0.5 * ranks.pairs();
             // The continuity correction is half a step towards the mean.
             let less = normal_above(-(above_mean + 0.5) / deviation);
-            PValues::from_tails(less, normal_above((above_mean - 0.5) / deviation))
+            let greater = normal_above((above_mean - 0.5) / deviation);
+            let [least_less, least_greater] = ranks.least_tails();
+            PValues::from_tails(less.max(least_less), greater.max(least_greater))
         } else {
             PValues::NO_EVIDENCE
         };
@@ -85,12 +89,14 @@ pub(super) struct RankedSamples {
     u: f64,
     /// Sum of `t^3 - t` over all values that occur `t` times.
     ties: f64,
+    /// Number of times that each value occurs, in ascending order of the values.
+    groups: Vec<usize>,
 }
 
 impl RankedSamples {
     pub(super) fn new(first: &Sample<'_>, second: &Sample<'_>) -> Self {
         let (mut rest, mut others) = (first.values(), second.values());
-        let (mut u, mut ties) = (0.0, 0.0);
+        let (mut u, mut ties, mut groups) = (0.0, 0.0, Vec::new());
         let next = |rest: &[f64], others: &[f64]| match (rest.first(), others.first()) {
             (Some(value), Some(other)) => Some(value.min(*other)),
             (value, other) => value.or(other).copied(),
@@ -101,6 +107,7 @@ impl RankedSamples {
             let below = second.len() - others.len();
             u += here as f64 * (below as f64 + 0.5 * there as f64);
             ties += cube_less_one(here + there);
+            groups.push(here + there);
             (rest, others) = (&rest[here..], &others[there..]);
         }
         Self {
@@ -108,12 +115,33 @@ impl RankedSamples {
             second: second.len(),
             u,
             ties,
+            groups,
         }
     }
 
-    /// Returns true if the exact test is possible.
-    pub(super) fn countable(&self) -> bool {
-        self.first < COUNTABLE && self.second < COUNTABLE && self.ties == 0.0
+    /// Returns true if the divisions can be counted.
+    fn countable(&self) -> bool {
+        self.first < COUNTABLE && self.second < COUNTABLE
+    }
+
+    /// Probability of the divisions with the smallest and with the largest statistic.
+    fn least_tails(&self) -> [f64; 2] {
+        let divisions = log_choose(self.first + self.second, self.first);
+        let least = |groups: &mut dyn Iterator<Item = &usize>| {
+            let mut rest = self.first;
+            for &group in groups {
+                if group > rest {
+                    // All divisions that take the rest of this group have the same statistic.
+                    return (log_choose(group, rest) - divisions).exp();
+                }
+                rest -= group;
+            }
+            1.0
+        };
+        [
+            least(&mut self.groups.iter()),
+            least(&mut self.groups.iter().rev()),
+        ]
     }
 
     fn pairs(&self) -> f64 {
@@ -126,6 +154,14 @@ impl RankedSamples {
     }
 }
 
+/// Logarithm of the number of choices of `some` of `all`.
+fn log_choose(all: usize, some: usize) -> f64 {
+    let some = some.min(all - some);
+    (0..some)
+        .map(|i| ((all - i) as f64 / (some - i) as f64).ln())
+        .sum()
+}
+
 /// Standard deviation of the rank sum, for samples of these sizes and this sum of `t^3 - t` over
 /// their ties.
 pub(super) fn deviation(first: usize, second: usize, ties: f64) -> f64 {
@@ -136,7 +172,7 @@ pub(super) fn deviation(first: usize, second: usize, ties: f64) -> f64 {
 }
 
 /// Term of a value that occurs this often in the sum over ties.
-pub(super) fn cube_less_one(times: usize) -> f64 {
+fn cube_less_one(times: usize) -> f64 {
     let times = times as f64;
     times * (times * times - 1.0)
 }
@@ -160,6 +196,11 @@ mod tests {
         }
     }
 
+    fn approximate(first: &Sample<'_>, second: &Sample<'_>) -> MannWhitney {
+        MannWhitney::normal(&RankedSamples::new(first, second))
+    }
+
+    /// Where values occur twice, R has only the normal distribution.
     #[test]
     fn p_values_are_those_of_r() {
         for pair in golden::PAIRS {
@@ -167,21 +208,15 @@ mod tests {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
             let found = MannWhitney::new(&x, &y);
             let (u, exact, p) = pair.wilcoxon;
-            assert_eq!(
-                (found.u, found.method == RankMethod::Exact),
-                (u, exact),
-                "{}",
-                pair.name
-            );
-            assert_close(found.p, &p, pair.name);
-            let approximate = MannWhitney::approximate(&x, &y);
-            assert_eq!(
-                (approximate.u, approximate.method),
-                (u, RankMethod::Normal),
-                "{}",
-                pair.name
-            );
-            assert_close(approximate.p, &pair.approximate, pair.name);
+            assert_eq!(found.u, u, "{}", pair.name);
+            if exact || found.method == RankMethod::Normal {
+                assert_close(found.p, &p, pair.name);
+            }
+            let normal = approximate(&x, &y).p;
+            let least = RankedSamples::new(&x, &y).least_tails();
+            if normal.less > least[0] && normal.greater > least[1] {
+                assert_close(normal, &pair.approximate, pair.name);
+            }
         }
     }
 
@@ -193,26 +228,24 @@ mod tests {
                 .map(|i| f64::from(i * 37 % 101) + by)
                 .collect::<Vec<_>>()
         };
-        let test = |(mut x, mut y): (Vec<f64>, Vec<f64>),
-                    exact: Option<[f64; 3]>,
-                    normal: [f64; 3]| {
+        let test = |(mut x, mut y): (Vec<f64>, Vec<f64>), exact: [f64; 3], normal: [f64; 3]| {
             let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
-            let (found, approximate) = (MannWhitney::new(&x, &y), MannWhitney::approximate(&x, &y));
-            assert_eq!(found.method == RankMethod::Exact, exact.is_some());
-            assert_close(found.p, &exact.unwrap_or(normal), "SciPy");
-            assert_close(approximate.p, &normal, "SciPy");
+            let found = MannWhitney::new(&x, &y);
+            assert_eq!(found.method, RankMethod::Exact);
+            assert_close(found.p, &exact, "SciPy");
+            assert_close(approximate(&x, &y).p, &normal, "SciPy");
         };
         test(
             (
                 vec![1.25, 7.5, 3.0, 12.0],
                 vec![2.5, 9.0, 10.0, 15.5, 20.0, 3.75],
             ),
-            Some([0.35238095238095235, 0.17619047619047618, 0.8714285714285714]),
+            [0.35238095238095235, 0.17619047619047618, 0.8714285714285714],
             [0.3373556517763615, 0.16867782588818075, 0.879522665649215],
         );
         test(
             (steps(40, 0.0), steps(45, 12.5)),
-            Some([0.1270754014089124, 0.0635377007044562, 0.9375596203716149]),
+            [0.1270754014089124, 0.0635377007044562, 0.9375596203716149],
             [0.12661627356189578, 0.06330813678094789, 0.9377782327474374],
         );
         test(
@@ -220,8 +253,31 @@ mod tests {
                 vec![1.0, 2.0, 2.0, 3.0, 5.0],
                 vec![2.0, 3.0, 3.0, 8.0, 9.0, 9.0],
             ),
-            None,
+            [0.12121212121212122, 0.06060606060606061, 0.9653679653679653],
             [0.1130499788563229, 0.05652498942816145, 0.9617245753150733],
+        );
+    }
+
+    /// Few launches by a coarse clock, all of the first below all of the second.
+    #[test]
+    fn no_p_value_is_below_the_least_of_so_few_values() {
+        for (launches, least) in [(3, 0.1), (4, 2.0 / 70.0), (5, 2.0 / 252.0)] {
+            let (mut x, mut y) = (vec![80.0; launches], vec![90.0; launches]);
+            let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+            assert_close(
+                MannWhitney::new(&x, &y).p,
+                &[least, least / 2.0, 1.0],
+                "steps",
+            );
+        }
+        // One of 120 values is another one: in half of the divisions it is in the first sample.
+        let (mut x, mut y) = ([vec![1.0; 59], vec![2.0]].concat(), vec![1.0; 60]);
+        let (x, y) = (Sample::new(&mut x).unwrap(), Sample::new(&mut y).unwrap());
+        let found = MannWhitney::new(&x, &y);
+        assert_eq!(found.method, RankMethod::Normal);
+        assert!(
+            (found.p.greater - 0.5).abs() < 1e-12 && found.p.two_sided > 0.999,
+            "{found:?}"
         );
     }
 
@@ -238,10 +294,10 @@ mod tests {
     fn zeros_of_both_signs_are_tied() {
         let (mut x, mut y) = ([-0.0, 1.0], [0.0, 2.0]);
         let found = MannWhitney::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
-        assert_eq!((found.u, found.method), (1.5, RankMethod::Normal));
+        assert_eq!((found.u, found.p.less), (1.5, 0.5));
     }
 
-    /// The three probabilities by definition, from all divisions of the values, without ties.
+    /// The three probabilities by definition, from all divisions of the values.
     fn enumerated(x: &[f64], y: &[f64]) -> [f64; 3] {
         let all = [x, y].concat();
         let larger = |chosen: u32| {
@@ -249,9 +305,10 @@ mod tests {
                 |picked| (0..all.len()).filter(move |place| (chosen >> place & 1 == 1) == picked);
             positions(true)
                 .map(|place| {
-                    positions(false)
-                        .filter(|other| all[*other] < all[place])
-                        .count()
+                    let half_pairs = |other: usize| {
+                        usize::from(all[other] < all[place]) + usize::from(all[other] <= all[place])
+                    };
+                    positions(false).map(half_pairs).sum::<usize>()
                 })
                 .sum::<usize>()
         };
@@ -269,17 +326,18 @@ mod tests {
         [(2.0 * less.min(greater)).min(1.0), less, greater]
     }
 
-    /// Different values, divided into two samples.
-    fn without_ties() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
-        (
-            prop::collection::hash_set(-1_000_i32..1_000, 2..10),
-            0.0..1.0,
-        )
-            .prop_map(|(values, share)| {
-                let values: Vec<f64> = values.into_iter().map(f64::from).collect();
-                let (x, y) = values.split_at(1 + (share * (values.len() - 1) as f64) as usize);
-                (x.to_vec(), y.to_vec())
-            })
+    /// Values, divided into two samples; some of them equal, or none.
+    fn divided() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
+        let values = prop_oneof![
+            prop::collection::vec(-3_i32..3, 2..10),
+            prop::collection::hash_set(-1_000_i32..1_000, 2..10)
+                .prop_map(|values| values.into_iter().collect()),
+        ];
+        (values, 0.0..1.0).prop_map(|(values, share)| {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let (x, y) = values.split_at(1 + (share * (values.len() - 1) as f64) as usize);
+            (x.to_vec(), y.to_vec())
+        })
     }
 
     fn whole_numbers() -> impl Strategy<Value = Vec<f64>> {
@@ -288,13 +346,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exact_p_values_are_those_of_all_divisions((mut x, mut y) in without_ties()) {
+        fn exact_p_values_are_those_of_all_divisions((mut x, mut y) in divided()) {
             let expected = enumerated(&x, &y);
             let found = MannWhitney::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
             prop_assert_eq!(found.method, RankMethod::Exact);
             for (found, expected) in sides(found.p).into_iter().zip(expected) {
                 prop_assert!((found - expected).abs() < 1e-14);
             }
+            let ranks = RankedSamples::new(&Sample::new(&mut x).unwrap(), &Sample::new(&mut y).unwrap());
+            let [less, greater] = ranks.least_tails();
+            prop_assert!(found.p.less >= less * (1.0 - 1e-12) && found.p.greater >= greater * (1.0 - 1e-12));
         }
 
         #[test]

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(40 * 60);
 /// Tests that Miri runs: packages, and parts of the names of their unit tests.
 const INTERPRETED: [(&str, &str); 4] = [
     ("downbeat-clock-core", "latch published encoding"),
-    ("downbeat-regions", "registry tests:: region::"),
+    ("downbeat-regions", "registry region::"),
     ("downbeat-sync", "thread::"),
     (
         "downbeat-trace",
