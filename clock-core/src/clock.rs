@@ -29,6 +29,12 @@ pub trait Clock {
         ReadOrdering::Unordered
     }
 
+    /// The step by which the counter advances, in ticks: the most by which a reading can be behind the time, besides the
+    /// rounding to whole ticks. Bounds of errors are wider by it.
+    fn grain(&self) -> u64 {
+        1
+    }
+
     /// Opens an interval: nothing that follows starts before this reading, nothing before it ends after.
     #[inline(always)]
     fn open(&self) -> Ticks {
@@ -49,6 +55,9 @@ impl<C: Clock> Clock for &C {
     }
     fn ordering(&self) -> ReadOrdering {
         (**self).ordering()
+    }
+    fn grain(&self) -> u64 {
+        (**self).grain()
     }
     #[inline(always)]
     fn open(&self) -> Ticks {

@@ -2,7 +2,7 @@
 //!
 //! The reference first sends a message that it is ready, so that no timestamp of the client is from
 //! a time when the reference was still busy with other clients: such a session would seem to have
-//! begun long ago, with a long first round trip.
+//! begun long ago, with a long first round trip. That message holds the largest error of its readings.
 //!
 //! Then the client leads: each of its messages has the number of exchanges that follow, and the
 //! mode in which to send the answer; the reference answers until none remain. So the reference
@@ -126,7 +126,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
         base: &ClockModel<Counter, C>,
         comm: &M,
     ) -> Result<OffsetSample<C>, SyncError> {
-        comm.recv::<()>(self.reference).await?;
+        let of_reference: Duration = comm.recv(self.reference).await?;
         self.started = base.apply(clock.ticks());
         let session = OffsetSession {
             clock,
@@ -135,12 +135,12 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             reference: self.reference,
         };
         let exchanges = u64::from(self.algorithm.exchanges().get());
-        // The bound of the estimators that have none. The reference is taken to read the same kind of clock.
-        let reading_error = resolution(base) + resolution(base) + ROUNDING;
+        let reading_error = resolution(clock, base) + of_reference + ROUNDING;
+        // The bound of the estimators that have none.
         let mut interval = OffsetInterval::new(self.max_drift, reading_error);
         match self.algorithm {
             OffsetAlgorithm::Skampi { early_exit, .. } => {
-                let mut estimator = SkampiOffset::<C, R>::new();
+                let mut estimator = SkampiOffset::<C, R>::with_reading_error(reading_error);
                 let (quickest, mut exchange_count) = (&mut self.quickest, 0);
                 let take = |exchange: Exchange<C, R>| {
                     estimator.push(exchange)?;
@@ -241,7 +241,7 @@ pub async fn answer<K: Clock, D: Domain, M: Comm>(
     comm: &M,
     client: u32,
 ) -> Result<(), CommError> {
-    comm.send(client, ()).await?;
+    comm.send(client, resolution(clock, base)).await?;
     loop {
         let request: OffsetRequest = comm.recv(client).await?;
         let now = base.apply(clock.ticks());

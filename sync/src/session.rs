@@ -11,9 +11,9 @@ use crate::{Comm, CommError, Payload, SyncError, Words};
 /// Error of the difference of two timestamps that were rounded to nanoseconds, before and after it is taken.
 pub(crate) const ROUNDING: Duration = Duration::from_nanos(2);
 
-/// Returns the length of a tick, by which a reading can be late.
-pub(crate) fn resolution<C: Domain>(base: &ClockModel<Counter, C>) -> Duration {
-    base.rate().duration(1)
+/// Returns the largest error of a reading: the step of the counter.
+pub(crate) fn resolution<C: Domain>(clock: &impl Clock, base: &ClockModel<Counter, C>) -> Duration {
+    base.rate().duration(clock.grain())
 }
 
 /// Client's side of a measurement.

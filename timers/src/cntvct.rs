@@ -3,6 +3,7 @@
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
 
 use crate::ClockUnavailable;
+use crate::resolution::grain_of;
 
 /// The virtual count of the generic timer, CNTVCT_EL0: equal on all cores, with a rate stated by the firmware.
 ///
@@ -11,6 +12,7 @@ use crate::ClockUnavailable;
 pub struct CntvctClock {
     rate: TickRate,
     counter: CntvctAccess,
+    grain: u64,
 }
 
 impl CntvctClock {
@@ -21,7 +23,15 @@ impl CntvctClock {
     pub fn detect() -> Result<Self, ClockUnavailable> {
         let (counter, hz) = detect()?;
         let rate = TickRate::from_hz(hz).map_err(|_| ClockUnavailable::NoFrequency)?;
-        Ok(Self { rate, counter })
+        let clock = Self {
+            rate,
+            counter,
+            grain: 1,
+        };
+        Ok(Self {
+            grain: grain_of(&clock),
+            ..clock
+        })
     }
 
     /// Rate stated by the firmware.
@@ -38,6 +48,10 @@ impl Clock for CntvctClock {
 
     fn ordering(&self) -> ReadOrdering {
         ReadOrdering::Ordered
+    }
+
+    fn grain(&self) -> u64 {
+        self.grain
     }
 
     #[inline(always)]

@@ -47,9 +47,6 @@ const MIN_EXCHANGES: u64 = 50;
 
 /// Compares the readings of a clock on several cores by cache-line ping-pongs.
 ///
-/// `grain` is the unit that the clock counts in ([`Resolution::grain`](crate::Resolution::grain)): the largest difference
-/// between a reading and the true time.
-///
 /// Starts two threads for each pair and pins them; the calling thread is not moved. Makes up to `exchanges` exchanges per
 /// pair and stops after 100 ms; a thousand exchanges take some tenths of a millisecond.
 ///
@@ -58,7 +55,6 @@ const MIN_EXCHANGES: u64 = 50;
 pub fn compare_cores<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
-    grain: Duration,
     cores: &[CoreId],
     exchanges: u32,
 ) -> Result<Vec<CoreOffset>, CoreError> {
@@ -70,13 +66,7 @@ pub fn compare_cores<C: Clock + Sync>(
     (0..references)
         .flat_map(|reference| (reference + 1..cores.len()).map(move |core| (core, reference)))
         .map(|(core, reference)| {
-            compare_pair(
-                clock,
-                rate,
-                grain,
-                [cores[core], cores[reference]],
-                exchanges,
-            )
+            compare_pair(clock, rate, [cores[core], cores[reference]], exchanges)
         })
         .collect()
 }
@@ -88,7 +78,6 @@ pub fn compare_cores<C: Clock + Sync>(
 pub fn compare_pair<C: Clock + Sync>(
     clock: &C,
     rate: TickRate,
-    grain: Duration,
     [core, reference]: [CoreId; 2],
     exchanges: u32,
 ) -> Result<CoreOffset, CoreError> {
@@ -117,8 +106,9 @@ pub fn compare_pair<C: Clock + Sync>(
         asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     let sample = estimator.estimate().map_err(CoreError::Readings)?;
-    // Each limit of the interval is the difference of two readings, each up to a grain late and rounded to a nanosecond.
-    let half_width = sample.half_width.unwrap_or(Duration::MAX) + grain + Duration::from_nanos(1);
+    // Each limit of the interval is the difference of two readings, each up to a step late and rounded to a nanosecond.
+    let step = rate.duration(clock.grain()) + Duration::from_nanos(1);
+    let half_width = sample.half_width.unwrap_or(Duration::MAX) + step;
     Ok(CoreOffset {
         core,
         reference,
@@ -228,8 +218,6 @@ mod tests {
 
     use crate::{SystemClock, SystemClockId, allowed_cores, current_core};
 
-    const GRAIN: Duration = Duration::from_nanos(1);
-
     /// A clock that is ahead on one core.
     struct AheadOn(CoreId, u64);
 
@@ -257,8 +245,7 @@ mod tests {
         let [reference, core] = two_cores();
         for ahead in [0, 1_000_000_000] {
             let clock = AheadOn(core, ahead);
-            let found =
-                compare_pair(&clock, SystemClock::RATE, GRAIN, [core, reference], 500).unwrap();
+            let found = compare_pair(&clock, SystemClock::RATE, [core, reference], 500).unwrap();
             let error = found.offset - Duration::from_nanos(ahead as i64);
             assert!(error.abs() <= found.half_width, "{found:?}");
             // The uncertainty of an exchange between two cores is below a second, even on busy cores.
@@ -279,7 +266,7 @@ mod tests {
     #[test]
     fn a_clock_that_runs_backwards_ends_the_comparison() {
         let clock = Backwards(AtomicU64::new(1 << 40));
-        let found = compare_pair(&clock, TickRate::NANOSECOND, GRAIN, two_cores(), 10);
+        let found = compare_pair(&clock, TickRate::NANOSECOND, two_cores(), 10);
         assert!(matches!(
             found,
             Err(CoreError::Readings(FitError::SteppedBack { .. }))
@@ -290,7 +277,7 @@ mod tests {
     fn the_cores_of_the_system_clock_agree() {
         let cores = two_cores();
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
-        let found = compare_cores(&raw, SystemClock::RATE, GRAIN, &cores, 500).unwrap();
+        let found = compare_cores(&raw, SystemClock::RATE, &cores, 500).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].may_be_zero(), "{found:?}");
     }
@@ -300,7 +287,7 @@ mod tests {
         let [core, _] = two_cores();
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
         let error = |core, reference, exchanges| {
-            compare_pair(&raw, SystemClock::RATE, GRAIN, [core, reference], exchanges).unwrap_err()
+            compare_pair(&raw, SystemClock::RATE, [core, reference], exchanges).unwrap_err()
         };
         let missing = CoreId(u32::MAX);
         assert_eq!(error(core, core, 10), CoreError::SameCore(core));
@@ -314,7 +301,7 @@ mod tests {
             CoreError::Readings(FitError::NoExchanges)
         );
         assert_eq!(
-            compare_cores(&raw, SystemClock::RATE, GRAIN, &[core], 10),
+            compare_cores(&raw, SystemClock::RATE, &[core], 10),
             Ok(vec![])
         );
     }

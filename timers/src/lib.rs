@@ -63,8 +63,11 @@ mod error;
 mod fork;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod resolution;
 #[cfg(feature = "std")]
 mod saved;
+#[cfg(test)]
+mod scripted;
 #[cfg(feature = "std")]
 mod skew;
 #[cfg(feature = "std")]
@@ -84,7 +87,7 @@ pub use cores::CoreId;
 #[cfg(feature = "std")]
 pub use cores::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 #[cfg(feature = "std")]
-pub use cost::{ReadCost, Resolution};
+pub use cost::ReadCost;
 pub use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
 pub use error::ClockUnavailable;
 #[cfg(feature = "std")]
@@ -92,6 +95,7 @@ pub use error::ClockUnavailable;
 pub use fork::at_fork;
 #[cfg(feature = "mpi")]
 pub use mpi::WtimeClock;
+pub use resolution::Resolution;
 #[cfg(feature = "std")]
 pub use saved::{Machine, SavedCalibration};
 #[cfg(feature = "std")]

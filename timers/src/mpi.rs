@@ -5,6 +5,8 @@ use core::marker::PhantomData;
 use downbeat_clock_core::{Clock, TickRate, Ticks};
 use mpi::environment::{self, Universe};
 
+use crate::resolution::grain_of;
+
 /// The clock `MPI_Wtime`, in nanoseconds.
 ///
 /// The standard defines neither the origin nor that processes agree on it: under Open MPI 4.1 it is each process's first
@@ -30,6 +32,7 @@ use mpi::environment::{self, Universe};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WtimeClock<'mpi> {
+    grain: u64,
     running: PhantomData<&'mpi Universe>,
 }
 
@@ -39,8 +42,13 @@ impl<'mpi> WtimeClock<'mpi> {
 
     /// Creates the clock, which can be read while MPI runs.
     pub fn new(_running: &'mpi Universe) -> Self {
-        Self {
+        let clock = Self {
+            grain: 1,
             running: PhantomData,
+        };
+        Self {
+            grain: grain_of(&clock),
+            ..clock
         }
     }
 
@@ -55,5 +63,9 @@ impl Clock for WtimeClock<'_> {
     fn ticks(&self) -> Ticks {
         // Adds 0.5 because `f64::round` is a function call on baseline x86-64. The cast saturates.
         Ticks((environment::time() * 1e9 + 0.5) as u64)
+    }
+
+    fn grain(&self) -> u64 {
+        self.grain
     }
 }

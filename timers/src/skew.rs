@@ -208,6 +208,12 @@ impl<C: Clock> Clock for SkewedClock<C> {
         self.clock.ordering()
     }
 
+    fn grain(&self) -> u64 {
+        // The errors change it by less than the nanosecond of the rounding.
+        let grain = self.truth.rate().duration(self.clock.grain());
+        grain.as_nanos() as u64 + 1
+    }
+
     #[inline]
     fn open(&self) -> Ticks {
         self.ticks_at(self.truth.apply(self.clock.open()))

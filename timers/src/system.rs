@@ -5,6 +5,7 @@ use core::fmt;
 use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
 
 use crate::ClockUnavailable;
+use crate::resolution::grain_of;
 
 /// A system clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +93,7 @@ impl fmt::Display for SystemClockId {
 pub struct SystemClock {
     id: SystemClockId,
     raw: libc::clockid_t,
+    grain: u64,
 }
 
 impl SystemClock {
@@ -110,7 +112,11 @@ impl SystemClock {
             clock: id.name(),
             errno,
         })?;
-        Ok(Self { id, raw })
+        let clock = Self { id, raw, grain: 1 };
+        Ok(Self {
+            grain: grain_of(&clock),
+            ..clock
+        })
     }
 
     /// The clock that is read.
@@ -135,6 +141,10 @@ impl Clock for SystemClock {
     /// Clocks that are read without a system call, as under Linux on x86 and aarch64, read the hardware counter in order.
     fn ordering(&self) -> ReadOrdering {
         ReadOrdering::Ordered
+    }
+
+    fn grain(&self) -> u64 {
+        self.grain
     }
 }
 

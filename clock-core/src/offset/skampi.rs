@@ -3,13 +3,14 @@
 use core::marker::PhantomData;
 
 use super::{Exchange, OffsetSample, span};
-use crate::{Domain, FitError, Timestamp};
+use crate::{Domain, Duration, FitError, Timestamp};
 
 /// The offset as the middle of the interval that is consistent with all exchanges.
 ///
 /// The reference answered after `sent` and before `received`, so the offset lies between `sent - answered` and
 /// `received - answered`. The intersection of these intervals is *certain* to contain the offset as long as the clocks do
-/// not drift during the session. The estimate holds at the middle of the session.
+/// not drift during the session, and readings are off by no more than declared. The estimate holds at the middle of the
+/// session.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Exchange, Global, Local, SkampiOffset, Timestamp};
@@ -34,6 +35,7 @@ use crate::{Domain, FitError, Timestamp};
 /// session.
 #[derive(Clone, Copy, Debug)]
 pub struct SkampiOffset<C: Domain, R: Domain> {
+    reading_error: Duration,
     session: Option<SkampiInterval<C>>,
     reference: PhantomData<R>,
 }
@@ -49,9 +51,15 @@ struct SkampiInterval<C: Domain> {
 }
 
 impl<C: Domain, R: Domain> SkampiOffset<C, R> {
-    /// Creates an estimator without exchanges.
+    /// Creates an estimator without exchanges, for readings that are exact.
     pub const fn new() -> Self {
+        Self::with_reading_error(Duration::ZERO)
+    }
+
+    /// Creates an estimator without exchanges, for clocks whose readings are off by up to this together.
+    pub const fn with_reading_error(reading_error: Duration) -> Self {
         Self {
+            reading_error,
             session: None,
             reference: PhantomData,
         }
@@ -64,7 +72,8 @@ impl<C: Domain, R: Domain> SkampiOffset<C, R> {
     pub fn push(&mut self, exchange: Exchange<C, R>) -> Result<(), FitError> {
         let exchange = exchange.checked()?;
         let (sent, answered, received) = exchange.wide();
-        let (low, high) = (sent - answered, received - answered);
+        let error = i128::from(self.reading_error.as_nanos());
+        let (low, high) = (sent - answered - error, received - answered + error);
         self.session = Some(match self.session {
             None => SkampiInterval {
                 low,

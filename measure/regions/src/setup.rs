@@ -96,6 +96,15 @@ impl Clock for RegionClock {
             self.slow_ticks()
         }
     }
+
+    fn grain(&self) -> u64 {
+        match self {
+            Self::UnorderedTsc(clock) => clock.grain(),
+            Self::OrderedTsc(clock) => clock.grain(),
+            Self::System(clock) => clock.grain(),
+            Self::Missing => 1,
+        }
+    }
 }
 
 impl RegionClock {

@@ -11,7 +11,7 @@ use downbeat_clock_core::{
 
 use super::local_clock::{Attempt, LocalClock};
 use crate::pair::answer;
-use crate::session::{OffsetSession, ROUNDING, SendMode};
+use crate::session::{OffsetSession, ROUNDING, SendMode, resolution};
 use crate::{Comm, CommError, Payload, SyncError, Words};
 
 /// Exchanges of every rank with its parent: enough that one of them is quick.
@@ -30,8 +30,6 @@ pub(super) fn messages(ranks: u32) -> u64 {
 #[derive(Clone, Copy, Debug)]
 struct ClosedClock {
     bound: ErrorBound<Global>,
-    /// Largest error of a reading.
-    resolution: Duration,
     /// Error that the offsets explain.
     explained: Duration,
 }
@@ -72,7 +70,6 @@ pub(super) async fn close<K: Clock, M: Comm>(
                         half_width,
                         ..bound
                     },
-                    resolution: me.resolution,
                     explained: explained(),
                 };
                 comm.send(client, mine).await?;
@@ -115,8 +112,8 @@ async fn compare<K: Clock, M: Comm>(
     reference: u32,
 ) -> Result<ErrorBound<Global>, SyncError> {
     let parent: ClosedClock = comm.recv(reference).await?;
-    comm.recv::<()>(reference).await?;
-    let reading_error = me.resolution + parent.resolution + ROUNDING;
+    let of_parent: Duration = comm.recv(reference).await?;
+    let reading_error = resolution(me.clock, model) + of_parent + ROUNDING;
     // The drift of the parent is a share of its own rate, which is `1 + drift` of this one at most.
     let drifts = drift + parent.bound.drift * (1.0 + drift);
     let mut interval = OffsetInterval::<Global, Global>::new(drifts, reading_error);
@@ -149,20 +146,19 @@ async fn compare<K: Clock, M: Comm>(
 }
 
 impl Payload for ClosedClock {
-    const WORDS: usize = 5;
+    const WORDS: usize = 4;
 
     fn put(self, words: &mut Words) {
-        words[..5].copy_from_slice(&[
+        words[..4].copy_from_slice(&[
             self.bound.at.as_nanos() as u64,
             self.bound.half_width.as_nanos() as u64,
             self.bound.drift.to_bits(),
-            self.resolution.as_nanos() as u64,
             self.explained.as_nanos() as u64,
         ]);
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let [at, half_width, drift, resolution, explained, ..] = *words;
+        let [at, half_width, drift, explained, ..] = *words;
         let span = |word| Duration::from_nanos(word as i64);
         Some(Self {
             bound: ErrorBound {
@@ -170,7 +166,6 @@ impl Payload for ClosedClock {
                 half_width: span(half_width),
                 drift: f64::from_bits(drift),
             },
-            resolution: span(resolution),
             explained: span(explained),
         })
     }

@@ -7,7 +7,6 @@ use downbeat_clock_core::{
 use crate::SyncError;
 use crate::line::LearnedModel;
 use crate::quality::{MAX_DRIFT, Quality};
-use crate::session::resolution;
 
 /// A rank's clock before a synchronization: the counter that it reads, and the time that it shows.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +18,6 @@ pub struct LocalClock<'a, K> {
     pub(super) source: u64,
     pub(super) placement: RankPlacement,
     pub(super) max_drift: f64,
-    pub(super) resolution: Duration,
 }
 
 /// The node and the socket of a rank.
@@ -65,7 +63,6 @@ impl<'a, K: Clock> LocalClock<'a, K> {
             source: 0,
             placement: RankPlacement::default(),
             max_drift: MAX_DRIFT,
-            resolution: resolution(&base),
         }
     }
 
@@ -89,12 +86,6 @@ impl<'a, K: Clock> LocalClock<'a, K> {
     #[must_use]
     pub fn max_drift(self, max_drift: f64) -> Self {
         Self { max_drift, ..self }
-    }
-
-    /// Declares by how much a reading of the clock can be late. The default is one tick.
-    #[must_use]
-    pub fn resolution(self, resolution: Duration) -> Self {
-        Self { resolution, ..self }
     }
 
     /// Returns the counter that the rank reads.

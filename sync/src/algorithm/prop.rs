@@ -42,8 +42,7 @@ impl ClockPropSync {
         let sample = client.attempt(me.clock, &model, comm).await?;
         let sample = sample.map_err(|why| why.against(root_quality.rank));
         Ok(sample.and_then(|sample| {
-            // Adds a nanosecond for the rounding of timestamps.
-            let certain = sample.half_width.unwrap_or(Duration::ZERO) + Duration::from_nanos(1);
+            let certain = sample.half_width.unwrap_or(Duration::ZERO);
             if source != me.source || sample.offset.abs() > certain {
                 return Err(SyncError::OtherSource {
                     offset: sample.offset,

@@ -63,4 +63,8 @@ impl Clock for SimClock {
     fn ordering(&self) -> ReadOrdering {
         ReadOrdering::Fenced
     }
+
+    fn grain(&self) -> u64 {
+        self.world.engine.borrow().clock_step()
+    }
 }

@@ -415,6 +415,11 @@ impl Engine {
         self.ticks_at(rank, now)
     }
 
+    /// Returns the step of all clocks in ticks.
+    pub(super) fn clock_step(&self) -> u64 {
+        self.clocks.granularity
+    }
+
     pub(super) fn ticks_at(&mut self, rank: u32, at: i64) -> Ticks {
         let node = self.ranks[rank as usize].placement.node;
         self.node_clocks[node as usize].ticks_at(at, &self.clocks)

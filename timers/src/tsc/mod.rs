@@ -8,6 +8,7 @@ use downbeat_clock_core::{Clock, ReadOrdering, Ticks};
 pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts};
 use read::TscAccess;
 
+use crate::resolution::grain_of;
 use crate::{ClockUnavailable, CoreId};
 
 /// The time stamp counter: the clock of an x86 processor with the lowest cost and the highest resolution.
@@ -31,6 +32,7 @@ use crate::{ClockUnavailable, CoreId};
 #[derive(Clone, Copy, Debug)]
 pub struct TscClock {
     counter: TscAccess,
+    grain: u64,
 }
 
 impl TscClock {
@@ -48,7 +50,8 @@ impl TscClock {
         // SAFETY: the processor has both instructions, and according to the kernel they do not trap. Without `std` the
         // kernel is not queried: the process is assumed not to have disabled the counter for itself.
         let counter = unsafe { TscAccess::assume() };
-        Ok(Self { counter })
+        let grain = grain_of(&UnorderedTsc { counter, grain: 1 });
+        Ok(Self { counter, grain })
     }
 
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
@@ -60,6 +63,7 @@ impl TscClock {
     pub fn unordered(self) -> UnorderedTsc {
         UnorderedTsc {
             counter: self.counter,
+            grain: self.grain,
         }
     }
 
@@ -84,6 +88,10 @@ impl Clock for TscClock {
         ReadOrdering::Ordered
     }
 
+    fn grain(&self) -> u64 {
+        self.grain
+    }
+
     #[inline(always)]
     fn open(&self) -> Ticks {
         Ticks(self.counter.open())
@@ -99,12 +107,17 @@ impl Clock for TscClock {
 #[derive(Clone, Copy, Debug)]
 pub struct UnorderedTsc {
     counter: TscAccess,
+    grain: u64,
 }
 
 impl Clock for UnorderedTsc {
     #[inline(always)]
     fn ticks(&self) -> Ticks {
         Ticks(self.counter.unordered())
+    }
+
+    fn grain(&self) -> u64 {
+        self.grain
     }
 }
 

@@ -145,10 +145,7 @@ fn the_clocks_as_json_are_one_document_with_a_schema() {
                 found["read_cost_p99_ns"].as_f64() >= found["read_cost_median_ns"].as_f64(),
                 "{source}"
             );
-            assert!(
-                found["resolution_ns"].as_f64() >= found["grain_ns"].as_f64(),
-                "{source}"
-            );
+            assert!(found["grain_ns"].as_f64().unwrap() > 0.0, "{source}");
         }
     }
     let names: Vec<&Value> = sources.iter().map(|source| &source["name"]).collect();

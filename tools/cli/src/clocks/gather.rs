@@ -38,6 +38,10 @@ impl<C: Clock> Clock for Opening<C> {
     fn ticks(&self) -> Ticks {
         self.0.open()
     }
+
+    fn grain(&self) -> u64 {
+        self.0.grain()
+    }
 }
 
 /// Reads a clock as at the end of an interval.
@@ -46,6 +50,10 @@ struct Closing<C>(C);
 impl<C: Clock> Clock for Closing<C> {
     fn ticks(&self) -> Ticks {
         self.0.close()
+    }
+
+    fn grain(&self) -> u64 {
+        self.0.grain()
     }
 }
 
@@ -300,9 +308,7 @@ impl<Y: Clock> Examiner<'_, Y> {
         if self.cores.len() < 2 {
             return CoreAgreement::OneCore;
         }
-        let grain = Resolution::measure(clock, READINGS)
-            .map_or(Duration::ZERO, |found| rate.duration(found.grain));
-        let offsets = match compare_cores(clock, rate, grain, self.cores, EXCHANGES) {
+        let offsets = match compare_cores(clock, rate, self.cores, EXCHANGES) {
             Ok(offsets) => offsets,
             Err(why) => {
                 return CoreAgreement::Unknown {

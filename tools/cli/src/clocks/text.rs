@@ -33,8 +33,8 @@ pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
             let _ = writeln!(text, "{}: not available: {why}", source.name);
         }
     }
-    text += "\nread, 99 %: median and 99th percentile of the read cost. step: smallest step between consecutive readings.\n\
-             grain: greatest common divisor of all steps. cores: upper limit of the difference between two cores.\n\n";
+    text += "\nread, 99 %: median and 99th percentile of the read cost. step: smallest difference between consecutive readings.\n\
+             grain: step of the counter. cores: upper limit of the difference between two cores.\n\n";
     text += &tsc(&report.tsc);
     let _ = writeln!(
         text,
