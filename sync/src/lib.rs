@@ -96,6 +96,7 @@ mod scramble;
 mod session;
 mod sim;
 mod split;
+mod stable_hash;
 mod thread;
 mod thread_cluster;
 
@@ -118,6 +119,7 @@ pub use sim::{
     Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
     SimComm, Simulated, VirtualTime,
 };
+pub use stable_hash::StableHasher;
 pub use thread::ThreadComm;
 pub use thread_cluster::ThreadCluster;
 

@@ -2,9 +2,8 @@
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::{c_int, c_void};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use downbeat_sync::CommError;
+use downbeat_sync::{CommError, StableHasher};
 
 use super::calls::{CallArguments, MpiCall};
 use super::constants::in_place;
@@ -72,19 +71,17 @@ impl MpiOperation {
         bytes: u64,
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
-        let mut hasher = DefaultHasher::new();
         // Cache sizes of machines may differ.
-        (
+        let arguments = StableHasher::hash_of(&(
             kind.name(),
             bytes,
             OperationSettings {
                 cache_bytes: 0,
                 ..*settings
             },
-        )
-            .hash(&mut hasher);
+        ));
         let prepared = Self::prepare_alone(kind, group, bytes, settings);
-        match group.agree(hasher.finish(), prepared.is_err())? {
+        match group.agree(arguments, prepared.is_err())? {
             GroupAgreement { same: false, .. } => Err(OperationError::RanksDiffer),
             GroupAgreement {
                 failed: Some(rank), ..

@@ -1,7 +1,5 @@
 //! Agreement of the ranks of a program: all continue, or all fail for the same reason.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use downbeat_sync::{Comm, CommError, MAX_WORDS, block_on_ready, collective};
 
 use crate::Failure;
@@ -42,13 +40,6 @@ pub async fn agree<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T
 /// As [`agree`].
 pub fn agree_blocking<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T, Failure> {
     block_on_ready_failure(agree(comm, result))
-}
-
-/// Returns a hash that is the same in all processes of one program.
-pub fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Runs work of ranks that never suspend, such as those of MPI.

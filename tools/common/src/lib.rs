@@ -20,7 +20,7 @@ mod skew;
 pub mod trace;
 mod trial;
 
-pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts, hash_of};
+pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts};
 pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use failure::Failure;
 pub use machine::{cores, now, random_seed, survive_file_size_limit};

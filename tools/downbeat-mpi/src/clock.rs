@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking, hash_of};
-use downbeat_sync::{Comm, LocalClock, block_on_ready, collective};
+use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking};
+use downbeat_sync::{Comm, LocalClock, StableHasher, block_on_ready, collective};
 use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock};
 
 use crate::ranks::JobRanks;
@@ -95,7 +95,7 @@ impl Timebase<SystemClock> {
         Ok(Self {
             clock,
             local,
-            source: hash_of(&(id.name(), ranks.boot, namespace)),
+            source: StableHasher::hash_of(&(id.name(), ranks.boot, namespace)),
         })
     }
 }
@@ -107,7 +107,7 @@ impl<'mpi> Timebase<WtimeClock<'mpi>> {
         Ok(Self {
             clock: ranks.wtime,
             local,
-            source: hash_of(&("MPI_Wtime", ranks.boot)),
+            source: StableHasher::hash_of(&("MPI_Wtime", ranks.boot)),
         })
     }
 }
@@ -118,7 +118,7 @@ impl Timebase<TscClock> {
         Ok(Self {
             clock: tsc.clock,
             local,
-            source: hash_of(&("TSC", ranks.boot)),
+            source: StableHasher::hash_of(&("TSC", ranks.boot)),
         })
     }
 }
@@ -154,7 +154,7 @@ impl<K: Clock + Copy> Timebase<K> {
         Ok(Timebase {
             clock,
             local,
-            source: hash_of(&(self.source, clock_index)),
+            source: StableHasher::hash_of(&(self.source, clock_index)),
         })
     }
 }

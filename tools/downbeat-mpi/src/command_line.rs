@@ -3,8 +3,8 @@
 use std::env;
 
 use clap::{Parser, Subcommand};
-use downbeat_common::{Failure, agree_blocking, cli, hash_of};
-use downbeat_sync::{MpiComm, block_on_ready, collective};
+use downbeat_common::{Failure, agree_blocking, cli};
+use downbeat_sync::{MpiComm, StableHasher, block_on_ready, collective};
 use mpi::environment::Universe;
 
 use crate::{bench, drift, imbalance, sync, trace_correct};
@@ -39,7 +39,7 @@ enum MpiCommand {
 pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
     let arguments: MpiArguments = agree_blocking(comm, cli::parse())?;
     // A launcher can start every rank with other options.
-    let options = hash_of(&env::args_os().skip(1).collect::<Vec<_>>());
+    let options = StableHasher::hash_of(&env::args_os().skip(1).collect::<Vec<_>>());
     if !block_on_ready(collective::all_equal(comm, options)).map_err(Failure::run)? {
         return Err(Failure::Input(
             "the ranks were given different options".to_owned(),

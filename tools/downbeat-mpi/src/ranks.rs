@@ -5,8 +5,8 @@ use std::fs;
 
 use clap::Args;
 use downbeat_common::output::count;
-use downbeat_common::{Failure, agree_blocking, gather_texts, hash_of, machine};
-use downbeat_sync::{Comm, MpiComm, RankPlacement, block_on_ready, collective};
+use downbeat_common::{Failure, agree_blocking, gather_texts, machine};
+use downbeat_sync::{Comm, MpiComm, RankPlacement, StableHasher, block_on_ready, collective};
 use downbeat_timers::{CoreId, WtimeClock, allowed_cores, current_core, pin_to, socket_of};
 use mpi::environment::Universe;
 
@@ -147,5 +147,6 @@ fn ranges(cores: &[CoreId]) -> String {
 
 /// Returns a hash of the boot identifier, which processes under one kernel share; 0 if the system does not report one.
 fn boot_hash() -> u64 {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |boot| hash_of(&boot))
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_or(0, |boot| StableHasher::hash_of(&boot))
 }

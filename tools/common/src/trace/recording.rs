@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use super::archive_report::ArchiveReport;
 use super::files;
 use crate::cli::unreadable;
-use crate::{Failure, agree, cores, hash_of};
+use crate::{Failure, agree, cores};
 use digest::digest;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::Checksums;
-use downbeat_sync::{Comm, collective};
+use downbeat_sync::{Comm, StableHasher, collective};
 #[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::{Archive, Origin};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
@@ -149,7 +149,7 @@ impl Recording {
         let digest = digest(path, loaded.is_binary());
         let digest = digest.ok().filter(|_| loaded.loads() == loads);
         let digest = agree(comm, digest.ok_or_else(|| changed(path))).await?;
-        let all_equal = collective::all_equal(comm, hash_of(&(loads, digest)));
+        let all_equal = collective::all_equal(comm, StableHasher::hash_of(&(loads, digest)));
         if !all_equal.await.map_err(Failure::run)? {
             return Err(changed(path));
         }

@@ -1,10 +1,11 @@
 //! Digest of a trace, by which ranks notice that they read different ones.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash as _, Hasher as _};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
+
+use downbeat_sync::StableHasher;
 
 use crate::trace::files;
 
@@ -18,7 +19,7 @@ const ENDS: u64 = 1 << 20;
 /// # Errors
 /// If a file cannot be read.
 pub(super) fn digest(path: &Path, is_binary: bool) -> io::Result<u64> {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = StableHasher::default();
     let mut all = files::all_of(path);
     all.sort();
     for path in all {
@@ -39,7 +40,7 @@ pub(super) fn digest(path: &Path, is_binary: bool) -> io::Result<u64> {
     Ok(hasher.finish())
 }
 
-fn add(hasher: &mut DefaultHasher, mut from: impl Read) -> io::Result<()> {
+fn add(hasher: &mut StableHasher, mut from: impl Read) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match from.read(&mut buffer)? {
