@@ -103,6 +103,13 @@ pub struct Launch {
     pub complete: bool,
 }
 
+impl Launch {
+    /// The facts that no two launches share, the time of the start and the seed; `None` if the record lacks one of them.
+    pub fn identity(&self) -> Option<[&str; 2]> {
+        Some([self.facts.get("started")?, self.facts.get("seed")?])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::{c_int, c_void};
+use core::mem::ManuallyDrop;
 
 use downbeat_sync::{CommError, StableHasher};
 
@@ -43,7 +44,9 @@ pub struct MpiOperation {
     /// Buffers that this rank passes if it is not the root, and if it is.
     usual: BufferPointers,
     as_root: BufferPointers,
-    pub(super) memory: OperationBuffers,
+    pub(super) memory: ManuallyDrop<OperationBuffers>,
+    /// True after a call that failed: its request may still use the memory, which is never freed then.
+    has_failed: bool,
     pub(super) layout: BufferLayout,
     pub(super) settings: OperationSettings,
     /// Group whose communicator the operation uses.
@@ -146,7 +149,8 @@ impl MpiOperation {
             },
             usual: nowhere,
             as_root: nowhere,
-            memory,
+            memory: ManuallyDrop::new(memory),
+            has_failed: false,
             layout,
             settings: *settings,
             group: group.clone(),
@@ -240,8 +244,18 @@ impl MpiOperation {
         // SAFETY: MPI is running, and this thread may call it, as the communicator is valid and stays on its thread.
         // The buffers are as large as the operation's entry requires; the pointers were updated after any other use of
         // the buffers, which this call borrows. All ranks have the same counts if they prepared the same operation.
-        unsafe { (self.call)(&self.arguments) }?;
-        Ok(())
+        let called = unsafe { (self.call)(&self.arguments) };
+        self.has_failed |= called.is_err();
+        Ok(called?)
+    }
+}
+
+impl Drop for MpiOperation {
+    fn drop(&mut self) {
+        if !self.has_failed {
+            // SAFETY: no call uses the memory any more, nor does anything after this.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
     }
 }
 

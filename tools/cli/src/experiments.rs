@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod reproducibility;
 pub(crate) mod samplesize;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -101,9 +102,38 @@ impl From<AverageOption> for Average {
     }
 }
 
-/// Reads the launches of a folder; at least one.
-pub(crate) fn read(folder: &Path, verify: VerifyOptions) -> Result<Experiment, Failure> {
-    read_experiment(folder, verify.checksums()).map_err(|why| Failure::Input(unreadable(why)))
+/// Launches that a command has read: a copy of one of them is no further evidence.
+#[derive(Debug, Default)]
+pub(crate) struct SeenLaunches(HashMap<[String; 2], PathBuf>);
+
+impl SeenLaunches {
+    /// Reads the launches of a folder; at least one.
+    ///
+    /// # Errors
+    /// If they cannot be read, or one of them was read before.
+    pub(crate) fn read(
+        &mut self,
+        folder: &Path,
+        verify: VerifyOptions,
+    ) -> Result<Experiment, Failure> {
+        let found = read_experiment(folder, verify.checksums());
+        let found = found.map_err(|why| Failure::Input(unreadable(why)))?;
+        for (name, launch) in &found.launches {
+            let Some(identity) = launch.identity() else {
+                continue;
+            };
+            let path = folder.join(name);
+            let [started, seed] = identity;
+            if let Some(first) = self.0.insert(identity.map(str::to_owned), path.clone()) {
+                return Err(Failure::Input(format!(
+                    "{}: the same launch as {}: started {started}, seed {seed}",
+                    path.display(),
+                    first.display()
+                )));
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Reads and analyses the launches of a folder, without keeping them.
@@ -111,9 +141,10 @@ fn analyse(
     folder: &Path,
     settings: &AnalysisSettings,
     verify: VerifyOptions,
+    seen: &mut SeenLaunches,
 ) -> Result<Analysis, Failure> {
     let name = folder.display();
-    let analysis = Analysis::new(&read(folder, verify)?.launches, settings);
+    let analysis = Analysis::new(&seen.read(folder, verify)?.launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
         return Err(Failure::Input(format!("{name}: no group is complete")));

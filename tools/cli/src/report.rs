@@ -16,7 +16,7 @@ use downbeat_common::{Failure, Outputs};
 use downbeat_records::analysis::{Analysis, AnalysisSettings};
 use downbeat_records::launch_files;
 
-use crate::experiments::{self, AnalysisOptions, AverageOption};
+use crate::experiments::{self, AnalysisOptions, AverageOption, SeenLaunches};
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::page::Page;
 use measured::{Experiments, MeasuredExperiment};
@@ -68,8 +68,9 @@ fn read(
     verify: VerifyOptions,
 ) -> Result<Vec<MeasuredExperiment>, Failure> {
     let names = measured::short_names(folders);
+    let mut seen = SeenLaunches::default();
     let read = |(folder, name): (&PathBuf, String)| {
-        let launches = experiments::read(folder, verify)?.launches;
+        let launches = seen.read(folder, verify)?.launches;
         let failed =
             |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
         let analysis = Analysis::new(&launches, settings).map_err(|why| failed(&why))?;

@@ -355,6 +355,37 @@ fn experiments_are_compared_by_their_medians() {
     assert!(stdout_of(&["compare", &a, &a]).contains("No recorded factor differs"));
 }
 
+/// A copy is no further evidence; records without times of their start cannot be told from each other.
+#[test]
+fn the_same_launch_does_not_count_twice() {
+    let scratch = AnalysisFolder::new("twice");
+    let record = |started| {
+        let record = launch("A", &[("bcast", 8, &[1.0, 2.0])]);
+        record.replace(
+            "# fact seed",
+            &format!("# fact started = {started}\n# fact seed"),
+        )
+    };
+    scratch.write("a/1.csv", &record("12:00"));
+    scratch.write("a/2.csv", &record("12:01"));
+    scratch.write("b/1.csv", &record("12:02"));
+    scratch.write("b/copy.csv", &record("12:01"));
+    let [a, b] = ["a", "b"].map(|folder| scratch.path(folder));
+    for arguments in [
+        &["compare", &a, &b][..],
+        &["compare", &a, &a],
+        &["reproducibility", &a, &b],
+        &["report", &a, &b, "-o", "-"],
+    ] {
+        refuses(arguments, &[": the same launch as "]);
+    }
+    refuses(
+        &["compare", &a, &b],
+        &["b/copy: ", "a/2: started 12:01, seed 1"],
+    );
+    assert!(stdout_of(&["analyze", &a, &b]).contains("bcast"));
+}
+
 #[test]
 fn groups_of_one_experiment_are_named_and_no_common_group_is_refused() {
     let scratch = AnalysisFolder::new("common");

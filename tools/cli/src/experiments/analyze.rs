@@ -15,8 +15,8 @@ use downbeat_records::stats::{Interval, MedianInterval, Sample, StatsError, Vari
 use serde::Serialize;
 
 use super::{
-    AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, analyse, experiments_in, key_cells,
-    percentage,
+    AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
+    key_cells, percentage,
 };
 use super::{or_dash, outliers_line};
 
@@ -49,7 +49,8 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     };
     let mut found = Vec::new();
     for folder in experiments_in(&options.folders)? {
-        let analysis = analyse(&folder, &settings, options.analysis.verify)?;
+        let mut seen = SeenLaunches::default();
+        let analysis = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
         found.push((folder, analysis));
     }
     if options.json {

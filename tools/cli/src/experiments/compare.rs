@@ -12,7 +12,7 @@ use downbeat_common::output::{self, Table, percent, probability, time, time_with
 use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::stars;
 
-use super::{AnalysisOptions, AverageOption, analyse, key_cells, percentage};
+use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage};
 use super::{or_dash, outliers_line, plural};
 use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
@@ -48,10 +48,9 @@ pub(crate) struct CompareOptions {
 
 pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
-    let analyses = [
-        analyse(&options.first, &settings, options.analysis.verify)?,
-        analyse(&options.second, &settings, options.analysis.verify)?,
-    ];
+    let mut seen = SeenLaunches::default();
+    let mut analyse = |folder| analyse(folder, &settings, options.analysis.verify, &mut seen);
+    let analyses = [analyse(&options.first)?, analyse(&options.second)?];
     let [first, second] = &analyses;
     let comparison =
         ExperimentComparison::new(first, second, options.of.into(), settings.confidence);

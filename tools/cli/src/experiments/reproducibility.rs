@@ -12,7 +12,8 @@ use downbeat_records::stats::Sample;
 use serde::Serialize;
 
 use super::{
-    AnalysisOptions, AverageOption, JsonKey, JsonMethod, analyse, experiments_in, key_cells,
+    AnalysisOptions, AverageOption, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
+    key_cells,
 };
 use super::{or_dash, outliers_line, plural};
 
@@ -48,11 +49,11 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
             "{only}: only one trial; at least two are needed"
         )));
     }
-    let mut trials = Vec::new();
+    let (mut trials, mut seen) = (Vec::new(), SeenLaunches::default());
     for folder in folders {
         trials.push((
             folder.display().to_string(),
-            analyse(&folder, &settings, options.analysis.verify)?,
+            analyse(&folder, &settings, options.analysis.verify, &mut seen)?,
         ));
     }
     let average = Average::from(options.of);

@@ -16,7 +16,7 @@ use downbeat_records::analysis::{ObservationsNeeded, Outliers};
 use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
 use serde::Serialize;
 
-use super::{JsonKey, OutliersOption, key_cells, or_dash, percentage, read};
+use super::{JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentage};
 
 #[derive(Args, Debug)]
 #[command(
@@ -73,7 +73,8 @@ impl SampleSizeOptions {
 type NeededByGroup<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
 
 pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
-    let (experiment, check) = (read(&options.folder, options.verify)?, options.check());
+    let experiment = SeenLaunches::default().read(&options.folder, options.verify)?;
+    let check = options.check();
     let found = test_launches(options, &experiment, &check)?;
     if found.is_empty() {
         let folder = options.folder.display();

@@ -27,22 +27,27 @@ impl MadeExperiment {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).expect("a test may write here");
         for launch in 0..self.launches {
-            let text = self.launch(launch);
+            // Experiments with the same times are other ones.
+            let seed = folder.as_os_str().as_encoded_bytes().iter();
+            let seed = seed.fold(launch as u32, |seed, byte| {
+                seed * 31 % 1_000_003 + u32::from(*byte)
+            });
+            let text = self.launch(launch, seed);
             fs::write(folder.join(format!("launch-{:03}.csv", launch + 1)), text)
                 .expect("a test may write here");
         }
     }
 
-    fn launch(&self, launch: usize) -> String {
+    fn launch(&self, launch: usize, seed: u32) -> String {
         let mut random =
             fastrand::Rng::with_seed(launch as u64 + 1_000 * self.library.len() as u64);
         let mut text = format!(
             "# downbeat launch 1\n# factor program = downbeat-mpi 0.1.0\n# factor mpi = {}\n# factor ranks = 4\n\
-             # factor scheme = round-time\n# factor pinning = cores 0-3\n# fact seed = {}\n# fact host = node1\n\
+             # factor scheme = round-time\n# factor pinning = cores 0-3\n# fact seed = {seed}\n# fact host = node1\n\
              # fact started = 2026-01-01T12:{launch:02}:00Z\noperation,bytes,ranks,call,state,nanos\n",
             self.library,
-            random.u32(..)
         );
+        random.u32(..);
         for (operation, sizes) in OPERATIONS {
             for bytes in sizes {
                 self.group(&mut text, &mut random, launch, operation, *bytes);
