@@ -35,13 +35,15 @@ pub trait Clock {
         1
     }
 
-    /// Opens an interval: nothing that follows starts before this reading, nothing before it ends after.
+    /// Opens an interval. A clock with fences keeps everything that follows behind this reading, and everything before it
+    /// before; others read it as ordered as [`ticks`](Self::ticks), so that an [unordered](ReadOrdering::Unordered) one lets
+    /// instructions move into and out of the interval.
     #[inline(always)]
     fn open(&self) -> Ticks {
         self.ticks()
     }
 
-    /// Closes an interval: everything before it is done, nothing that follows has started.
+    /// Closes an interval, with the same order as [`open`](Self::open).
     #[inline(always)]
     fn close(&self) -> Ticks {
         self.ticks()

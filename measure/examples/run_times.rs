@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .filter_map(|(a, b)| run_time(&[*a, *b]));
     let mut nanos: Vec<f64> = calls.map(|span| span.as_nanos() as f64).collect();
     let sample = Sample::new(&mut nanos)?;
-    let kept = sample.without_outliers();
+    let kept = sample.without_outliers(0.0);
     println!(
         "{} calls of a barrier, {} outliers set aside",
         sample.len(),

@@ -141,6 +141,8 @@ pub enum MeasureError {
     },
     /// The scheme or the analysis needs one clock for all ranks.
     NeedsGlobalClock,
+    /// The readings of the clock are unordered: calls can begin before the reading at their start, or end after the other.
+    UnorderedClock,
     /// The method is contradictory.
     Method(MethodError),
     /// The root is not one of the ranks.
@@ -174,6 +176,9 @@ impl fmt::Display for MeasureError {
                 write!(f, "the clock was set back before offset {index}")
             }
             Self::NeedsGlobalClock => f.write_str("this needs one clock for all ranks"),
+            Self::UnorderedClock => f.write_str(
+                "the readings of this clock are unordered, so that calls can move out of the interval that they time",
+            ),
             Self::Method(why) => why.fmt(f),
             Self::NoSuchRoot { root, ranks } => {
                 write!(f, "rank {root} cannot be root among {ranks} ranks")

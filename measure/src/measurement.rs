@@ -1,6 +1,6 @@
 //! Measurement of one operation by one method, from the warm-up to the reported figures.
 
-use downbeat_clock_core::{Clock, Duration, Global, Local, Timestamp};
+use downbeat_clock_core::{Clock, Duration, Global, Local, ReadOrdering, Timestamp};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 use crate::context::{CallSpan, ClockBasis, MeasureContext};
@@ -68,7 +68,7 @@ impl Method {
     /// Measures an operation. All ranks call this, with equal methods; rank 0 gets the result.
     ///
     /// # Errors
-    /// If the method needs a global clock and there is none, if the operation fails, or if the observations cannot be
+    /// If the method needs a global clock and there is none, if the clock is unordered, if the operation fails, or if the observations cannot be
     /// processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
     pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         &self,
@@ -77,6 +77,9 @@ impl Method {
     ) -> Result<Option<Measurement>, MeasureError> {
         if self.needs_global_time() {
             context.global()?;
+        }
+        if context.clock.ordering() == ReadOrdering::Unordered {
+            return Err(MeasureError::UnorderedClock);
         }
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
         scheme.warm_up(context, operation, self.warm_up).await?;

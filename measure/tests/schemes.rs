@@ -1,7 +1,7 @@
 //! Measurements of simulated ranks, whose true times are known.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
 use downbeat_measure::{
     Barrier, BarrierOperation, ClockBasis, Coordinator, EachCall, Imbalance, MeasureContext,
     MeasureError, Measurement, MessageCoordinator, Method, Operation, Processing, RoundTime,
@@ -379,6 +379,39 @@ fn schemes_with_agreed_starts_need_a_global_clock() {
             ]
         );
     }
+}
+
+/// A clock whose readings can be taken earlier or later than where they stand in the program.
+struct Unordered(SimClock);
+
+impl Clock for Unordered {
+    fn ticks(&self) -> Ticks {
+        self.0.ticks()
+    }
+}
+
+#[test]
+fn an_unordered_clock_is_refused() {
+    let program = async |comm: &SimComm| {
+        let clock = Unordered(comm.clock());
+        let context = MeasureContext {
+            comm,
+            coordinator: &MessageCoordinator(comm),
+            clock: &clock,
+            clock_basis: global(),
+        };
+        let mut operation = TestOperation {
+            subject: TestCall::Work(|_| 5),
+            comm,
+        };
+        method(ROUND_TIME, 5)
+            .measure(&context, &mut operation)
+            .await
+    };
+    assert_eq!(
+        cluster(1).run(program).unwrap(),
+        [Err(MeasureError::UnorderedClock)]
+    );
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn run_times(random: &mut Rng, nanos: f64) -> Vec<Vec<f64>> {
 
 /// Medians and means of the launches of an experiment, without outliers.
 fn averages(launches: &[Sample<'_>]) -> [Vec<f64>; 2] {
-    let kept: Vec<Sample<'_>> = launches.iter().map(Sample::without_outliers).collect();
+    let kept: Vec<Sample<'_>> = launches
+        .iter()
+        .map(|launch| launch.without_outliers(0.0))
+        .collect();
     [
         kept.iter().map(Sample::median).collect(),
         kept.iter().map(Sample::mean).collect(),
@@ -107,7 +110,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         .iter_mut()
         .map(|calls| Sample::new(calls))
         .collect::<Result<Vec<_>, _>>()?;
-    let kept: Vec<Sample<'_>> = launches.iter().map(Sample::without_outliers).collect();
+    let kept: Vec<Sample<'_>> = launches
+        .iter()
+        .map(|launch| launch.without_outliers(0.0))
+        .collect();
     let parts = VarianceParts::new(&kept)?;
     let share = 100.0 * parts.between_share().unwrap_or_default();
     println!(

@@ -4,6 +4,9 @@ use core::fmt;
 
 use crate::ObservationState;
 
+/// Name of the fact that states the step of the clock, in nanoseconds.
+pub const CLOCK_STEP: &str = "clock_step_ns";
+
 /// Names and values, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors(Vec<(String, String)>);
@@ -107,6 +110,17 @@ impl Launch {
     /// The facts that no two launches share, the time of the start and the seed; `None` if the record lacks one of them.
     pub fn identity(&self) -> Option<[&str; 2]> {
         Some([self.facts.get("started")?, self.facts.get("seed")?])
+    }
+
+    /// Step of the clock that measured, in nanoseconds; 0 if the record does not state it.
+    pub fn clock_step(&self) -> f64 {
+        let stated = self
+            .facts
+            .get(CLOCK_STEP)
+            .and_then(|step| step.parse().ok());
+        stated
+            .filter(|step| (0.0..1e18).contains(step))
+            .unwrap_or(0.0)
     }
 }
 

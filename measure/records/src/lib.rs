@@ -134,6 +134,6 @@ pub use experiment::{
 };
 pub use format::RecordFormat;
 pub use journal::Journal;
-pub use launch::{Factors, GroupKey, Launch, MeasuredGroup};
+pub use launch::{CLOCK_STEP, Factors, GroupKey, Launch, MeasuredGroup};
 pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Basis, CallTimes, ObservationState, Observations};

@@ -2,7 +2,7 @@
 
 use core::cell::{Cell, RefCell};
 
-use downbeat_clock_core::{Clock, ClockModel, TickRate, Ticks, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, ReadOrdering, TickRate, Ticks, Timestamp};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 
 use super::Preset;
@@ -33,6 +33,10 @@ impl Clock for RecordingRank {
     fn ticks(&self) -> Ticks {
         self.pass(self.reading);
         Ticks(self.nanos.get() as u64)
+    }
+
+    fn ordering(&self) -> ReadOrdering {
+        ReadOrdering::Fenced
     }
 }
 

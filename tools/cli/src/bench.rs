@@ -14,7 +14,7 @@ use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
 use downbeat_measure::{
     BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, Measurement, MessageCoordinator,
 };
-use downbeat_records::GroupKey;
+use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
     ClockUnavailable, Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock,
@@ -185,7 +185,8 @@ impl ThreadBench<'_> {
         clock_index: impl Fn(u32) -> u32 + Sync,
         read: &BenchCounter,
     ) -> Result<BenchResults, Failure> {
-        let plan = self.plan(read)?;
+        let step = clocks.iter().map(Clock::grain).max().unwrap_or(1) as f64;
+        let plan = self.plan(read, step * base.rate().nanos_per_tick())?;
         let method = self.options.method.method(0)?;
         let first_failure = OnceLock::new();
         let found = threads::pinned(self.ranks()).run(|all| {
@@ -246,7 +247,7 @@ impl ThreadBench<'_> {
         self.sizes.iter().map(part).collect()
     }
 
-    fn plan(&self, read: &BenchCounter) -> Result<BenchPlan, Failure> {
+    fn plan(&self, read: &BenchCounter, step_nanos: f64) -> Result<BenchPlan, Failure> {
         let Self {
             options, groups, ..
         } = self;
@@ -276,6 +277,7 @@ impl ThreadBench<'_> {
                 .with("tsc_uncertainty_ppm", &(read.uncertainty * 1e6)),
             Some(why) => Factors::default().with("no tsc", why),
         };
+        let facts = facts.with(CLOCK_STEP, &step_nanos);
         let note = read
             .tsc_unavailable
             .as_ref()
@@ -350,7 +352,7 @@ impl BenchRank<'_> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use downbeat_clock_core::Ticks;
+    use downbeat_clock_core::{ReadOrdering, Ticks};
     use std::sync::atomic::Ordering::Relaxed;
     use std::sync::atomic::{AtomicI64, AtomicU64};
     use std::time::Instant;
@@ -375,6 +377,10 @@ mod tests {
                 self.last.store(now, Relaxed);
             }
             Ticks(self.last.load(Relaxed))
+        }
+
+        fn ordering(&self) -> ReadOrdering {
+            ReadOrdering::Fenced
         }
     }
 

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_common::Failure;
 use downbeat_common::cli::{VerifyOptions, share, unreadable};
+use downbeat_common::output::{percent, time};
 use downbeat_common::records::serialize_factors;
 use downbeat_files::FileError;
-use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Outliers};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
 use downbeat_records::stats::Confidence;
 use downbeat_records::{Experiment, RecordError, launch_files, read_experiment};
 use downbeat_records::{Factors, GroupKey};
@@ -261,6 +262,32 @@ fn key_cells(key: &GroupKey) -> [String; 3] {
         key.bytes.to_string(),
         key.ranks.to_string(),
     ]
+}
+
+/// Notes on groups of which the filter sets aside many observations: these may be no outliers.
+fn many_outliers(analysis: &Analysis) -> impl Iterator<Item = String> {
+    const MANY: f64 = 0.05;
+    let is_many = |group: &&GroupAnalysis| group.outliers() as f64 > MANY * group.valid() as f64;
+    analysis.groups.iter().filter(is_many).map(|group| {
+        let above = group.outliers_above();
+        let ends = match group.outliers() - above {
+            0 => "all of them long".to_owned(),
+            below if above == 0 => format!("all {below} of them short"),
+            below => format!("{below} of them short and {above} long"),
+        };
+        let with = group.of_all().map_or_else(String::new, |[median, mean]| {
+            format!(
+                ": with them, the median is {} and the mean {}",
+                time(median),
+                time(mean)
+            )
+        });
+        format!(
+            "{}: {} of the observations are set aside as outliers, {ends}{with}",
+            group.key,
+            percent(group.outliers() as f64 / group.valid() as f64)
+        )
+    })
 }
 
 /// Returns the line below a table that names the treatment of outliers.

@@ -355,6 +355,28 @@ fn experiments_are_compared_by_their_medians() {
     assert!(stdout_of(&["compare", &a, &a]).contains("No recorded factor differs"));
 }
 
+/// Most observations by a clock in steps of 10 ns are equal.
+#[test]
+fn observations_of_the_next_step_of_the_clock_are_no_outliers() {
+    let scratch = AnalysisFolder::new("steps");
+    let nanos = [vec![80.0; 80], vec![90.0; 20]].concat();
+    let record = launch("A", &[("bcast", 8, &nanos)]);
+    let stated = record.replace("# fact seed", "# fact clock_step_ns = 10\n# fact seed");
+    for i in 1..4 {
+        scratch.write(&format!("unknown/{i}.csv"), &record);
+        scratch.write(&format!("stated/{i}.csv"), &stated);
+    }
+    let unknown = stdout_of(&["analyze", &scratch.path("unknown")]);
+    let note = "Note: bcast, 8 bytes, 2 ranks: 20.0 % of the observations are set aside as outliers, \
+                all of them long: with them, the median is 80.0 ns and the mean 82.0 ns\n";
+    assert!(unknown.contains(note), "{unknown}");
+    let stated = stdout_of(&["analyze", &scratch.path("stated")]);
+    assert!(
+        !stated.contains("set aside") && stated.contains("82.0 ns"),
+        "{stated}"
+    );
+}
+
 /// A copy is no further evidence; records without times of their start cannot be told from each other.
 #[test]
 fn the_same_launch_does_not_count_twice() {

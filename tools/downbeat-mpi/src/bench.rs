@@ -16,7 +16,7 @@ use downbeat_measure::{
     ClockBasis, MeasureContext, Measurement, Method, MpiGroup, MpiOperation, OperationKind,
     OperationSettings, Root,
 };
-use downbeat_records::GroupKey;
+use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, MpiComm};
 use mpi::environment::Universe;
 
@@ -194,7 +194,8 @@ impl ClockUser for MpiBenchSession<'_> {
             groups: self.groups.clone(),
             seed: options.session.seed,
             factors: self.factors(&method)?,
-            facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+            facts: factors::add_tsc(self.tsc.as_ref(), Factors::default())
+                .with(CLOCK_STEP, &base.step_nanos()),
             headline: headline(&ranks.description(), &method),
         };
         let me = base.local_clock(ranks);

@@ -124,6 +124,11 @@ impl Timebase<TscClock> {
 }
 
 impl<K: Clock> Timebase<K> {
+    /// Step of the clock in nanoseconds.
+    pub(crate) fn step_nanos(&self) -> f64 {
+        self.clock.grain() as f64 * self.local.rate().nanos_per_tick()
+    }
+
     /// Returns the parameters with which this rank synchronizes.
     pub(crate) fn local_clock(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, K> {
         LocalClock::new(&self.clock, self.local)

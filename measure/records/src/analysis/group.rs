@@ -1,6 +1,6 @@
 //! Analysis of one group over all launches.
 
-use super::settings::{AnalysisSettings, is_time};
+use super::settings::{AnalysisSettings, KeptObservations, is_time};
 use crate::RecordError;
 use crate::stats::{Sample, StatsError, VarianceParts};
 use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
@@ -59,6 +59,10 @@ pub struct LaunchAverages {
     pub valid: usize,
     /// Number of valid observations that are outliers.
     pub outliers: usize,
+    /// Number of these that are larger than all others.
+    pub outliers_above: usize,
+    /// Median and mean of all valid observations, with outliers.
+    pub of_all: Option<[f64; 2]>,
     /// Median without outliers; `None` if there are no observations.
     pub median: Option<f64>,
     /// Mean without outliers.
@@ -96,18 +100,21 @@ impl GroupAnalysis {
     ) -> Result<Self, RecordError> {
         // A copy of the observations of one group at a time: it is sorted, and the original keeps
         // its order.
-        let mut observations: Vec<(&String, &MeasuredGroup, Vec<f64>)> = Vec::new();
+        let mut observations: Vec<(&String, f64, &MeasuredGroup, Vec<f64>)> = Vec::new();
         let mut missing = Vec::new();
-        for ((name, _), group) in launches.iter().zip(groups) {
+        for ((name, launch), group) in launches.iter().zip(groups) {
             match group {
-                Some(group) => observations.push((name, *group, group.nanos.clone())),
+                Some(group) => {
+                    observations.push((name, launch.clock_step(), *group, group.nanos.clone()));
+                }
                 None => missing.push(name.clone()),
             }
         }
         let (mut launch_averages, mut samples) = (Vec::new(), Vec::new());
-        for (name, group, nanos) in &mut observations {
-            let kept = settings.outliers.kept(name, key, nanos)?;
-            let found = averages_of(name, group, kept.as_ref());
+        for (name, step, group, nanos) in &mut observations {
+            let found = settings.outliers.kept(name, key, nanos, *step)?;
+            let kept = found.map(|found| found.kept);
+            let found = averages_of(name, group, found.as_ref());
             if found.reported.is_some_and(|nanos| !is_time(nanos)) {
                 return Err(RecordError::InvalidTime {
                     launch: (*name).clone(),
@@ -165,18 +172,52 @@ impl GroupAnalysis {
         self.launches.iter().map(|launch| launch.outliers).sum()
     }
 
+    /// Number of outliers in all launches that are larger than the other observations.
+    pub fn outliers_above(&self) -> usize {
+        self.launches
+            .iter()
+            .map(|launch| launch.outliers_above)
+            .sum()
+    }
+
+    /// Median of the launches' medians and mean of their means, with outliers; `None` if there are no observations.
+    pub fn of_all(&self) -> Option<[f64; 2]> {
+        let each = |which: usize| {
+            sorted(
+                self.launches
+                    .iter()
+                    .filter_map(|launch| Some(launch.of_all?[which])),
+            )
+        };
+        let (medians, means) = (each(0), each(1));
+        let [medians, means] = [&medians, &means].map(|sorted| Sample { sorted });
+        (medians.len() > 0).then(|| [medians.median(), means.mean()])
+    }
+
     /// Number of observations of all launches in this state.
     pub fn count(&self, state: ObservationState) -> u64 {
         self.launches.iter().map(|launch| launch.count(state)).sum()
     }
 }
 
-fn averages_of(launch: &str, group: &MeasuredGroup, kept: Option<&Sample<'_>>) -> LaunchAverages {
+fn averages_of(
+    launch: &str,
+    group: &MeasuredGroup,
+    found: Option<&KeptObservations<'_>>,
+) -> LaunchAverages {
+    let kept = found.map(|found| &found.kept);
+    let above = |found: &KeptObservations<'_>| {
+        let most = found.kept.values().last().copied().unwrap_or(f64::INFINITY);
+        let all = found.all.values();
+        all.len() - all.partition_point(|value| *value <= most)
+    };
     LaunchAverages {
         launch: launch.to_owned(),
         counts: group.counts.clone(),
         valid: group.nanos.len(),
         outliers: group.nanos.len() - kept.map_or(0, Sample::len),
+        outliers_above: found.map_or(0, above),
+        of_all: found.map(|found| [found.all.median(), found.all.mean()]),
         median: kept.map(Sample::median),
         mean: kept.map(Sample::mean),
         reported: group.figures.first().map(|(_, nanos)| *nanos),
@@ -242,6 +283,10 @@ mod tests {
             ),
             (9, 1, 3, 9)
         );
+        // With the outlier: medians of 14, 21 and 30, and means of 30.4, 21 and 30.
+        let of_all = found.of_all().unwrap();
+        assert_eq!((found.outliers_above(), of_all[0]), (1, 21.0));
+        assert!((of_all[1] - 81.4 / 3.0).abs() < 1e-12, "{of_all:?}");
         let medians = found.averages(Average::Median).unwrap();
         assert_eq!(
             (medians.values(), medians.median()),

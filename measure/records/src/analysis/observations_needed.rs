@@ -17,7 +17,7 @@ pub struct ObservationsNeeded {
 }
 
 impl ObservationsNeeded {
-    /// Tries the sizes on the observations of one group of a launch.
+    /// Tries the sizes on the observations of one group of a launch, by a clock with this [step](crate::Launch::clock_step).
     ///
     /// # Errors
     /// If an observation is not a number, or longer than 292 years; the error contains the name of
@@ -27,10 +27,11 @@ impl ObservationsNeeded {
         group: &MeasuredGroup,
         check: &SampleSizeCheck,
         outliers: Outliers,
+        step: f64,
     ) -> Result<Self, RecordError> {
         let mut nanos = group.nanos.clone();
-        let (observations, smallest) = match outliers.kept(launch, &group.key, &mut nanos)? {
-            Some(kept) => (kept.len(), check.smallest(&kept)),
+        let (observations, smallest) = match outliers.kept(launch, &group.key, &mut nanos, step)? {
+            Some(found) => (found.kept.len(), check.smallest(&found.kept)),
             None => (
                 0,
                 Err(StatsError::TooFew {
@@ -64,13 +65,15 @@ mod tests {
             seed: 1,
         };
         let found =
-            ObservationsNeeded::new("a", &group(8, &nanos), &check, Outliers::Tukey).unwrap();
+            ObservationsNeeded::new("a", &group(8, &nanos), &check, Outliers::Tukey, 0.0).unwrap();
         assert_eq!(found.observations, 490);
         assert_eq!(found.smallest.unwrap().unwrap().size(), 10);
-        let all = ObservationsNeeded::new("a", &group(8, &nanos), &check, Outliers::Keep).unwrap();
+        let all =
+            ObservationsNeeded::new("a", &group(8, &nanos), &check, Outliers::Keep, 0.0).unwrap();
         assert_eq!((all.observations, all.smallest), (500, Ok(None)));
 
-        let none = ObservationsNeeded::new("a", &group(8, &[]), &check, Outliers::Keep).unwrap();
+        let none =
+            ObservationsNeeded::new("a", &group(8, &[]), &check, Outliers::Keep, 0.0).unwrap();
         assert_eq!(
             (none.observations, none.smallest),
             (
@@ -81,11 +84,16 @@ mod tests {
                 })
             )
         );
-        let same =
-            ObservationsNeeded::new("a", &group(8, &[5.0; 9]), &check, Outliers::Keep).unwrap();
+        let same = ObservationsNeeded::new("a", &group(8, &[5.0; 9]), &check, Outliers::Keep, 0.0)
+            .unwrap();
         assert_eq!(same.smallest, Err(StatsError::NoSpread));
-        let infinite =
-            ObservationsNeeded::new("a", &group(8, &[f64::INFINITY]), &check, Outliers::Keep);
+        let infinite = ObservationsNeeded::new(
+            "a",
+            &group(8, &[f64::INFINITY]),
+            &check,
+            Outliers::Keep,
+            0.0,
+        );
         assert!(matches!(infinite, Err(RecordError::InvalidTime { launch, .. }) if launch == "a"));
     }
 }

@@ -49,13 +49,15 @@ impl Outliers {
         }
     }
 
-    /// Sorts the observations of a group in place and applies the filter; `None` if there are none.
+    /// Sorts the observations of a group in place and applies the filter, for a clock with this step in nanoseconds; `None`
+    /// if there are no observations.
     pub(super) fn kept<'a>(
         self,
         launch: &str,
         key: &GroupKey,
         nanos: &'a mut [f64],
-    ) -> Result<Option<Sample<'a>>, RecordError> {
+        step: f64,
+    ) -> Result<Option<KeptObservations<'a>>, RecordError> {
         let no_time = || RecordError::InvalidTime {
             launch: launch.to_owned(),
             key: key.clone(),
@@ -67,10 +69,20 @@ impl Outliers {
         let ends = [all.values()[0], all.values()[all.len() - 1]];
         match self {
             _ if !ends.into_iter().all(is_time) => Err(no_time()),
-            Self::Keep => Ok(Some(all)),
-            Self::Tukey => Ok(Some(all.without_outliers())),
+            Self::Keep => Ok(Some(KeptObservations { kept: all, all })),
+            Self::Tukey => Ok(Some(KeptObservations {
+                kept: all.without_outliers(step),
+                all,
+            })),
         }
     }
+}
+
+/// Observations of a group in one launch, those of them that are no outliers, and all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptObservations<'a> {
+    pub(super) kept: Sample<'a>,
+    pub(super) all: Sample<'a>,
 }
 
 /// True for a number of nanoseconds that a clock can show, so that no sum or square overflows.

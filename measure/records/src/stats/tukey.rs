@@ -4,13 +4,14 @@
 use super::Sample;
 
 impl<'a> Sample<'a> {
-    /// The values within `[Q1 - 1.5 IQR, Q3 + 1.5 IQR]`, ends included.
+    /// The values within `[Q1 - 1.5 IQR, Q3 + 1.5 IQR]`, ends included, or within `step` of the quartiles if that is
+    /// further: where most values are equal, those by a coarse clock that shows one step more are none the less no outliers.
     ///
     /// Never empty: the quartiles lie between values that are kept.
     #[must_use]
-    pub fn without_outliers(&self) -> Sample<'a> {
+    pub fn without_outliers(&self, step: f64) -> Sample<'a> {
         let (first, third) = (self.quantile(0.25), self.quantile(0.75));
-        let reach = 1.5 * (third - first);
+        let reach = (1.5 * (third - first)).max(step);
         let begin = self.sorted.partition_point(|value| *value < first - reach);
         let end = self.sorted.partition_point(|value| *value <= third + reach);
         Sample {
@@ -28,17 +29,35 @@ mod tests {
     fn the_fence_includes_its_ends() {
         // Quartiles 2 and 4, so the fence reaches from -1 to 7.
         let mut data = [-1.0, 2.0, 3.0, 4.0, 7.0];
-        assert_eq!(Sample::new(&mut data).unwrap().without_outliers().len(), 5);
+        assert_eq!(
+            Sample::new(&mut data).unwrap().without_outliers(0.0).len(),
+            5
+        );
         let mut data = [-1.1, 2.0, 3.0, 4.0, 7.0];
         assert_eq!(
-            Sample::new(&mut data).unwrap().without_outliers().values(),
+            Sample::new(&mut data)
+                .unwrap()
+                .without_outliers(0.0)
+                .values(),
             [2.0, 3.0, 4.0, 7.0]
         );
         let mut data = [-1.0, 2.0, 3.0, 4.0, 7.1];
         assert_eq!(
-            Sample::new(&mut data).unwrap().without_outliers().values(),
+            Sample::new(&mut data)
+                .unwrap()
+                .without_outliers(0.0)
+                .values(),
             [-1.0, 2.0, 3.0, 4.0]
         );
+    }
+
+    /// A clock in steps of 10 ns shows 80 or 90 ns.
+    #[test]
+    fn the_next_step_of_the_clock_is_no_outlier() {
+        let mut data = [vec![80.0; 800], vec![90.0; 200], vec![500.0]].concat();
+        let sample = Sample::new(&mut data).unwrap();
+        assert_eq!(sample.without_outliers(0.0).len(), 800);
+        assert_eq!(sample.without_outliers(10.0).len(), 1_000);
     }
 
     proptest! {
@@ -49,7 +68,7 @@ mod tests {
             let (low, high) = (first - 1.5 * (third - first), third + 1.5 * (third - first));
             let expected: Vec<f64> = sample.values().iter().copied().filter(|v| (low..=high).contains(v)).collect();
             prop_assert!(!expected.is_empty());
-            prop_assert_eq!(sample.without_outliers().values(), &expected[..]);
+            prop_assert_eq!(sample.without_outliers(0.0).values(), &expected[..]);
         }
 
         #[test]

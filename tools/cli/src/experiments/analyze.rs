@@ -18,7 +18,7 @@ use super::{
     AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells, percentage,
 };
-use super::{or_dash, outliers_line};
+use super::{many_outliers, or_dash, outliers_line};
 
 #[derive(Args, Debug)]
 #[command(
@@ -235,6 +235,7 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
             group.key
         ));
     }
+    remarks.extend(many_outliers(analysis));
     remarks.extend(uncertain(analysis));
     remarks
 }
@@ -326,8 +327,11 @@ struct AnalyzeLaunchReport<'a> {
     late: u64,
     long: u64,
     outliers: usize,
+    outliers_above: usize,
     median_ns: Option<f64>,
     mean_ns: Option<f64>,
+    median_with_outliers_ns: Option<f64>,
+    mean_with_outliers_ns: Option<f64>,
     reported_ns: Option<f64>,
 }
 
@@ -406,8 +410,11 @@ fn launch_report(launch: &LaunchAverages) -> AnalyzeLaunchReport<'_> {
         late: launch.count(ObservationState::Late),
         long: launch.count(ObservationState::Long),
         outliers: launch.outliers,
+        outliers_above: launch.outliers_above,
         median_ns: launch.median,
         mean_ns: launch.mean,
+        median_with_outliers_ns: launch.of_all.map(|[median, _]| median),
+        mean_with_outliers_ns: launch.of_all.map(|[_, mean]| mean),
         reported_ns: launch.reported,
     }
 }

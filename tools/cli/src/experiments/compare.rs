@@ -13,7 +13,7 @@ use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::stars;
 
 use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage};
-use super::{or_dash, outliers_line, plural};
+use super::{many_outliers, or_dash, outliers_line, plural};
 use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
@@ -219,6 +219,9 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
                 analysis.incomplete.join(", ")
             ));
         }
+    }
+    for (letter, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
+        remarks.extend(many_outliers(analysis).map(|note| format!("{letter}: {note}")));
     }
     let wanted = compared.settings.confidence.share();
     let least = found

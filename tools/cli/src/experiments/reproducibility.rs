@@ -15,7 +15,7 @@ use super::{
     AnalysisOptions, AverageOption, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells,
 };
-use super::{or_dash, outliers_line, plural};
+use super::{many_outliers, or_dash, outliers_line, plural};
 
 #[derive(Args, Debug)]
 #[command(
@@ -170,6 +170,9 @@ fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<Stri
             "{name}: incomplete launches: {}",
             trial.incomplete.join(", ")
         ));
+    }
+    for (name, trial) in trials {
+        remarks.extend(many_outliers(trial).map(|note| format!("{name}: {note}")));
     }
     for group in found.iter().filter(|group| !group.missing.is_empty()) {
         remarks.push(format!(

@@ -98,7 +98,7 @@ fn test_launches<'a>(
     for (name, launch) in &experiment.launches {
         for group in &launch.groups {
             progress.say(&format!("{name}: {}", group.key));
-            let needed = ObservationsNeeded::new(name, group, check, outliers);
+            let needed = ObservationsNeeded::new(name, group, check, outliers, launch.clock_step());
             let needed =
                 needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
             found

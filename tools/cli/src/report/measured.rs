@@ -111,6 +111,12 @@ impl MeasuredExperiment {
         self.analysis.group(key)
     }
 
+    /// Largest step of the clocks of all launches, in nanoseconds.
+    pub(crate) fn clock_step(&self) -> f64 {
+        let steps = self.launches.iter().map(|(_, launch)| launch.clock_step());
+        steps.fold(0.0, f64::max)
+    }
+
     /// Returns the observations of a group for every launch, in their order; empty if the launch did not measure it.
     pub(crate) fn observations(&self, key: &GroupKey) -> Vec<&[f64]> {
         let group = |launch: &'_ Launch| launch.groups.iter().position(|group| group.key == *key);
@@ -122,11 +128,11 @@ impl MeasuredExperiment {
     }
 }
 
-/// Returns the observations of one launch without outliers, sorted.
-pub(crate) fn without_outliers(nanos: &[f64]) -> Vec<f64> {
+/// Returns the observations of one launch without outliers, sorted, for a clock with this step in nanoseconds.
+pub(crate) fn without_outliers(nanos: &[f64], step: f64) -> Vec<f64> {
     let mut nanos = nanos.to_vec();
     Sample::new(&mut nanos)
-        .map(|all| all.without_outliers().values().to_vec())
+        .map(|all| all.without_outliers(step).values().to_vec())
         .unwrap_or_default()
 }
 

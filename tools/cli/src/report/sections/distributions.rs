@@ -4,7 +4,9 @@ use downbeat_records::GroupKey;
 use downbeat_records::stats::Sample;
 
 use crate::report::histogram::{self, PooledSample};
-use crate::report::measured::{Experiments, MeasuredOperation, shown_sizes, without_outliers};
+use crate::report::measured::{
+    Experiments, MeasuredExperiment, MeasuredOperation, shown_sizes, without_outliers,
+};
 use crate::report::smooth;
 use crate::report::violin::{self, Violin};
 use downbeat_common::page::Page;
@@ -75,12 +77,14 @@ fn steps(launches: &[Vec<f64>]) -> f64 {
 
 /// For each experiment and each of its launches, the observations without outliers, sorted.
 fn all_without_outliers(experiments: &Experiments, key: &GroupKey) -> Vec<Vec<Vec<f64>>> {
-    let filter = |launches: Vec<&[f64]>| launches.into_iter().map(without_outliers).collect();
-    experiments
-        .all
-        .iter()
-        .map(|measured| filter(measured.observations(key)))
-        .collect()
+    let filter = |measured: &MeasuredExperiment| {
+        let step = measured.clock_step();
+        let launches = measured.observations(key).into_iter();
+        launches
+            .map(|nanos| without_outliers(nanos, step))
+            .collect()
+    };
+    experiments.all.iter().map(filter).collect()
 }
 
 fn violins(

@@ -1,6 +1,8 @@
 //! Observations in order of measurement.
 
-use crate::report::measured::{Experiments, MeasuredOperation, shown_sizes, without_outliers};
+use crate::report::measured::{
+    Experiments, MeasuredExperiment, MeasuredOperation, shown_sizes, without_outliers,
+};
 use crate::report::run_order::{self, OrderSpan};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
@@ -44,7 +46,8 @@ fn pictures(
         .iter()
         .map(|measured| measured.observations(&key))
         .collect();
-    let span = span(&all);
+    let steps = experiments.all.iter().map(MeasuredExperiment::clock_step);
+    let span = span(&all, steps.fold(0.0, f64::max));
     let picture = |(series, (launches, name)): (usize, (&Vec<&[f64]>, String))| {
         let suffix = if all.len() > 1 {
             format!(": {name}")
@@ -68,13 +71,13 @@ fn pictures(
 }
 
 /// Returns the range of the observations of all experiments.
-fn span(all: &[Vec<&[f64]>]) -> OrderSpan {
+fn span(all: &[Vec<&[f64]>], step: f64) -> OrderSpan {
     let launches = || all.iter().flatten();
     let each = || launches().copied().flatten().copied();
     OrderSpan {
         least: each().fold(f64::INFINITY, f64::min),
         usual: launches()
-            .filter_map(|nanos| without_outliers(nanos).last().copied())
+            .filter_map(|nanos| without_outliers(nanos, step).last().copied())
             .fold(f64::NEG_INFINITY, f64::max),
         greatest: each().fold(f64::NEG_INFINITY, f64::max),
     }
