@@ -120,8 +120,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "\n{share:.0} % of the variance of {} calls, outliers set aside, is between their {LAUNCHES} launches",
         parts.observations
     );
-    if let Some(needed) = parts.launches_needed(0.002, Confidence::USUAL, CALLS) {
-        println!("{needed} launches are needed to know the mean to 0.2 %, with 95 % confidence");
+    let mut medians: Vec<f64> = kept.iter().map(Sample::median).collect();
+    let needed = Sample::new(&mut medians)?.launches_needed(0.002, Confidence::USUAL);
+    if let Some(needed) = needed {
+        println!(
+            "at most {needed} launches are needed to know the median to 0.2 %, with 95 % confidence"
+        );
     }
     let check = SampleSizeCheck {
         sizes: vec![10, 30, 100, 300, 1_000],

@@ -1,5 +1,6 @@
 //! Statistics of samples: tests, intervals, densities and plans of experiments.
 
+mod chi_squared;
 mod comparison;
 mod density;
 mod error;
@@ -9,6 +10,7 @@ mod histogram;
 mod hodges_lehmann;
 mod holm;
 mod interval;
+mod launches_needed;
 mod mann_whitney;
 mod median_interval;
 mod normal;

@@ -41,9 +41,6 @@ pub struct GroupAnalysis {
     pub missing: Vec<String>,
     /// Parts of the variance of the observations, without outliers.
     pub variance: Result<VarianceParts, StatsError>,
-    /// Number of launches that the mean needs for the wanted precision. `None` if unknown, or more
-    /// than 2^32.
-    pub launches_needed: Option<u64>,
     /// Averages of the launches of each kind, sorted.
     averages: [Vec<f64>; Average::ALL.len()],
 }
@@ -125,17 +122,9 @@ impl GroupAnalysis {
             samples.extend(kept);
         }
         let variance = VarianceParts::new(&samples);
-        let needed = |parts: &VarianceParts| {
-            parts.launches_needed(
-                settings.interval,
-                settings.confidence,
-                parts.typical_observations.round() as usize,
-            )
-        };
         Ok(Self {
             key: key.clone(),
             missing,
-            launches_needed: variance.as_ref().ok().and_then(needed),
             variance,
             averages: Average::ALL.map(|which| {
                 sorted(
@@ -152,6 +141,13 @@ impl GroupAnalysis {
     pub fn averages(&self, which: Average) -> Option<Sample<'_>> {
         let sorted = &self.averages[which as usize];
         (!sorted.is_empty()).then_some(Sample { sorted })
+    }
+
+    /// Upper limit of the number of launches that this average needs for the wanted precision; see
+    /// [`Sample::launches_needed`].
+    pub fn launches_needed(&self, which: Average, settings: &AnalysisSettings) -> Option<u64> {
+        self.averages(which)?
+            .launches_needed(settings.interval, settings.confidence)
     }
 
     /// Largest average relative to the smallest, minus one; `None` if there are none, or they are
@@ -330,15 +326,17 @@ mod tests {
         .groups[0];
         let parts = found.variance.unwrap();
         assert_eq!((parts.within(), parts.between()), (1.0, 12.5 / 3.0));
-        let usual = AnalysisSettings::default();
-        assert_eq!(
-            found.launches_needed,
-            parts.launches_needed(usual.interval, usual.confidence, 3)
-        );
-        assert!(found.launches_needed.is_some_and(|needed| needed > 1_000));
+        let needed = |found: &GroupAnalysis| {
+            found.launches_needed(Average::Median, &AnalysisSettings::default())
+        };
+        assert_eq!(needed(found), None);
+        let six: Vec<Vec<f64>> = (0..6).map(|i| vec![100.0 + f64::from(i)]).collect();
+        let six: Vec<&[f64]> = six.iter().map(Vec::as_slice).collect();
+        let medians = analyse(&experiment(&six), Outliers::Tukey);
+        assert!(needed(&medians.groups[0]).is_some_and(|needed| (60..90).contains(&needed)));
         let one = &analyse(&experiment(&[&[1.0, 2.0, 3.0]]), Outliers::Tukey).groups[0];
         assert_eq!(
-            (one.variance, one.launches_needed),
+            (one.variance, needed(one)),
             (Err(StatsError::TooFewLaunches(1)), None)
         );
     }

@@ -51,12 +51,15 @@ impl Comparison {
     }
 
     /// Returns true if the t-test is doubtful: at this level, the means of one experiment are not
-    /// normal, or cannot be tested.
+    /// normal, or they are too few for a test that would show it.
     pub fn means_are_doubtful(&self, level: f64) -> bool {
-        !self
-            .normality
-            .iter()
-            .all(|tested| tested.is_ok_and(|tested| tested.is_normal(level)))
+        const TESTABLE: usize = 10;
+        let too_few = self.launches.iter().any(|launches| *launches < TESTABLE);
+        too_few
+            || !self
+                .normality
+                .iter()
+                .all(|tested| tested.is_ok_and(|tested| tested.is_normal(level)))
     }
 
     /// The shift relative to the second median; `None` if that is zero.
@@ -98,6 +101,9 @@ mod tests {
     use super::*;
 
     const FAST: [f64; 8] = [10.0, 11.0, 10.5, 12.0, 10.25, 11.5, 11.25, 10.75];
+    const TEN: [f64; 10] = [
+        10.0, 11.0, 10.5, 12.0, 10.25, 11.5, 11.25, 10.75, 11.1, 10.6,
+    ];
 
     /// Compares medians, with means twice as large.
     fn compare(first: &[f64], second: &[f64]) -> Comparison {
@@ -148,10 +154,14 @@ mod tests {
 
     #[test]
     fn a_t_test_is_doubtful_unless_both_means_look_normal() {
-        let skewed = [10.0, 10.1, 10.2, 10.3, 10.15, 10.05, 10.25, 90.0];
-        assert!(!compare(&FAST, &FAST).means_are_doubtful(0.05));
-        assert!(compare(&FAST, &skewed).means_are_doubtful(0.05));
-        assert!(compare(&skewed, &FAST).means_are_doubtful(0.05));
+        let skewed = [
+            10.0, 10.1, 10.2, 10.3, 10.15, 10.05, 10.25, 10.2, 10.1, 90.0,
+        ];
+        assert!(!compare(&TEN, &TEN).means_are_doubtful(0.05));
+        assert!(compare(&TEN, &skewed).means_are_doubtful(0.05));
+        assert!(compare(&skewed, &TEN).means_are_doubtful(0.05));
+        // The test could not show that eight are not normal.
+        assert!(compare(&TEN, &FAST).means_are_doubtful(0.05));
         let too_few = compare(&FAST, &FAST[..2]);
         assert_eq!(
             too_few.normality[1],

@@ -1,7 +1,6 @@
 //! Parts of the variance: between launches and within launches.
 
-use super::normal::normal_quantile;
-use super::{Confidence, Sample, StatsError};
+use super::{Sample, StatsError};
 
 /// Parts of the variance of observations in the one-way model with random effects: an observation
 /// is the sum of a mean, an effect of its launch, and an effect of its own.
@@ -77,43 +76,13 @@ impl VarianceParts {
         let whole = self.between() + self.within();
         (whole > 0.0).then(|| self.between() / whole)
     }
-
-    /// Number of launches with this number of observations each, until the confidence interval of
-    /// the mean reaches `share` of the mean in either direction; at least two.
-    ///
-    /// Uses Student's distribution of the means of launches, which are independent, and takes the
-    /// variance of this experiment for that of the next one. `None` if the mean is zero, the share
-    /// is not positive, there are no observations, or 2^32 launches are not enough.
-    pub fn launches_needed(
-        &self,
-        share: f64,
-        confidence: Confidence,
-        observations: usize,
-    ) -> Option<u64> {
-        let reach = share * self.mean.abs();
-        if !(reach > 0.0 && observations > 0) {
-            return None;
-        }
-        let deviation = (self.between() + self.within() / observations as f64).sqrt();
-        // Student's distribution needs a few more than the normal one, which has a formula.
-        let normal = (normal_quantile(confidence.tail()) * deviation / reach).powi(2);
-        if normal.is_nan() || normal > f64::from(u32::MAX) {
-            return None;
-        }
-        let first = (normal as u64).max(2);
-        let enough = |launches: &u64| {
-            let launches = *launches as f64;
-            confidence.critical_t(launches - 1.0) * deviation <= reach * launches.sqrt()
-        };
-        (first..=1 << 32).find(enough)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::golden;
+    use super::super::launches_needed::launches_for;
+    use super::super::{Confidence, golden};
     use super::*;
-    use crate::stats::student::student_beyond;
     use proptest::prelude::*;
 
     fn parts_of(groups: &mut [Vec<f64>]) -> Result<VarianceParts, StatsError> {
@@ -142,10 +111,12 @@ mod tests {
                 (found.within_mean_square / within - 1.0).abs() < 1e-10,
                 "{found:?}"
             );
+            // With ten observations each, by the variance of these launches.
+            let deviation = (found.between() + found.within() / 10.0).sqrt();
+            let reach = 0.01 * found.mean.abs();
             assert_eq!(
-                found.launches_needed(0.01, Confidence::USUAL, 10),
-                Some(*needed),
-                "{found:?}"
+                launches_for(deviation, reach, Confidence::USUAL),
+                Some(*needed)
             );
         }
     }
@@ -171,13 +142,7 @@ mod tests {
         let alike = parts_of(&mut [vec![1.0, 5.0], vec![2.0, 4.0]]).unwrap();
         assert_eq!((alike.between(), alike.between_share()), (0.0, Some(0.0)));
         let same = parts_of(&mut [vec![7.0, 7.0], vec![7.0]]).unwrap();
-        assert_eq!(
-            (
-                same.between_share(),
-                same.launches_needed(0.01, Confidence::USUAL, 1)
-            ),
-            (None, Some(2))
-        );
+        assert_eq!(same.between_share(), None);
     }
 
     #[test]
@@ -193,22 +158,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn impossible_plans_are_none() {
-        let needed = |groups: &mut [Vec<f64>], share, observations| {
-            parts_of(groups)
-                .unwrap()
-                .launches_needed(share, Confidence::USUAL, observations)
-        };
-        let groups = || [vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]];
-        assert!(needed(&mut groups(), 0.5, 1).is_some());
-        assert_eq!(needed(&mut groups(), 0.0, 1), None);
-        assert_eq!(needed(&mut groups(), f64::NAN, 1), None);
-        assert_eq!(needed(&mut groups(), 0.5, 0), None);
-        assert_eq!(needed(&mut groups(), 1e-6, 1), None);
-        assert_eq!(needed(&mut [vec![-1.0, 0.0], vec![0.0, 1.0]], 0.5, 1), None);
-    }
-
     proptest! {
         #[test]
         fn squares_add_up_to_those_around_the_mean_of_all(
@@ -220,20 +169,6 @@ mod tests {
             let within = found.within_mean_square * (found.observations - found.launches) as f64;
             let whole = Sample::new(&mut all).unwrap().variance().unwrap() * (found.observations - 1) as f64;
             prop_assert!(((between + within) / whole - 1.0).abs() < 1e-12);
-        }
-
-        #[test]
-        fn one_launch_less_is_not_enough(
-            mut groups in prop::collection::vec(prop::collection::vec(300.0..400.0, 2..9), 2..9), share in 0.005..0.2,
-        ) {
-            let found = parts_of(&mut groups).unwrap();
-            let needed = found.launches_needed(share, Confidence::USUAL, 5).unwrap();
-            let deviation = (found.between() + found.within() / 5.0).sqrt();
-            let reach = |launches: u64| {
-                student_beyond(0.025, (launches - 1) as f64) * deviation / (launches as f64).sqrt()
-            };
-            prop_assert!(reach(needed) <= share * found.mean * (1.0 + 1e-12));
-            prop_assert!(needed == 2 || reach(needed - 1) > share * found.mean * (1.0 - 1e-12));
         }
     }
 }

@@ -74,7 +74,7 @@ fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> String 
         "Median: median of the launches' medians, with its {confidence} interval by the sign test. Mean: mean of their means.\n\
          Spread: relative difference between the largest and the smallest of these medians.\n\
          Between: share of the observations' variance between launches; the rest is within launches.\n\
-         Needed: number of such launches for a mean within +-{} at {confidence} confidence.\n",
+         Needed: upper limit of the number of launches for an interval of +-{} of the median; from 6 launches on.\n",
         percentage(settings.interval)
     );
     text
@@ -158,7 +158,11 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
                 .map(percent),
         ),
         or_dash(share.map(percent)),
-        or_dash(group.launches_needed.map(|needed| needed.to_string())),
+        or_dash(
+            group
+                .launches_needed(Average::Median, &analysis.settings)
+                .map(|needed| format!("<= {needed}")),
+        ),
         median(Average::Reported).unwrap_or_default(),
     ]
 }
@@ -295,7 +299,7 @@ struct AnalyzeGroupReport<'a> {
     variance_within_ns2: Option<f64>,
     /// Share of the variance that is between launches.
     between_share: Option<f64>,
-    launches_needed: Option<u64>,
+    launches_needed_at_most: Option<u64>,
     launches: Vec<AnalyzeLaunchReport<'a>>,
     /// Launches that did not measure the group.
     missing: &'a [String],
@@ -374,7 +378,7 @@ fn group_report<'a>(
         variance_between_ns2: parts.map(VarianceParts::between),
         variance_within_ns2: parts.map(VarianceParts::within),
         between_share: parts.and_then(VarianceParts::between_share),
-        launches_needed: group.launches_needed,
+        launches_needed_at_most: group.launches_needed(Average::Median, settings),
         launches: group.launches.iter().map(launch_report).collect(),
         missing: &group.missing,
     }

@@ -147,6 +147,8 @@ fn row(experiments: &Experiments, group: &GroupAnalysis) -> [String; 11] {
             .map_or("–".to_owned(), units::percent),
         units::count(group.valid() as u64),
         units::count(group.outliers() as u64),
-        group.launches_needed.map_or("–".to_owned(), units::count),
+        group
+            .launches_needed(experiments.average, &experiments.settings)
+            .map_or("–".to_owned(), units::count),
     ]
 }
