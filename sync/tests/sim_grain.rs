@@ -13,7 +13,7 @@ use downbeat_sync::{
 };
 use simulated::{cluster, synchronize};
 
-const SESSIONS: u64 = 300;
+const SESSIONS: u64 = 650;
 
 /// Messages of 0.6 to about 1 us.
 fn network() -> Network {
