@@ -265,7 +265,7 @@ fn key_cells(key: &GroupKey) -> [String; 3] {
 }
 
 /// Notes on groups of which the filter sets aside many observations: these may be no outliers.
-fn many_outliers(analysis: &Analysis) -> impl Iterator<Item = String> {
+pub(crate) fn many_outliers(analysis: &Analysis) -> impl Iterator<Item = String> {
     const MANY: f64 = 0.05;
     let is_many = |group: &&GroupAnalysis| group.outliers() as f64 > MANY * group.valid() as f64;
     analysis.groups.iter().filter(is_many).map(|group| {

@@ -2,7 +2,7 @@
 
 use downbeat_records::analysis::{Average, GroupAnalysis};
 
-use crate::experiments::percentage;
+use crate::experiments::{many_outliers, percentage};
 use crate::report::lines::{self, AverageLine, AveragePoint};
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::units;
@@ -42,10 +42,11 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
         page.folded(&format!("As a table{suffix}"), |page| {
             page.table(&table(experiments, measured));
             page.note(&format!(
-                "Apart: relative difference between the slowest and the fastest launch. Wanted: number of such launches for \
-                 a mean within ±{} at that confidence.",
+                "Apart: relative difference between the slowest and the fastest launch. Wanted: upper limit of the number of \
+                 launches for an interval of ±{} of the average at that confidence; from 6 launches on.",
                 percentage(experiments.settings.interval)
             ));
+            many_outliers(&measured.analysis).for_each(|note| page.note(&format!("{note}.")));
         });
     }
 }
