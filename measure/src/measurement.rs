@@ -35,6 +35,8 @@ pub struct Measurement {
     pub figures: Vec<Figure>,
     /// Durations that the scheme determined by itself, with names.
     pub details: Vec<(&'static str, Duration)>,
+    /// First figures of earlier measurements that the caller discarded and replaced by this one, in nanoseconds.
+    pub discarded: Vec<f64>,
     /// Reason why the measurement ended.
     pub stop_reason: StopReason,
     /// Time that the observations took, without warm-up and without gathering them.
@@ -124,6 +126,7 @@ impl Method {
             observations,
             figures,
             details: scheme.details(),
+            discarded: Vec::new(),
             stop_reason: progress.stop_reason().unwrap_or(StopReason::Most),
             elapsed,
         }))

@@ -203,6 +203,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Adds a fact of this launch, which is written with the next group.
+    pub fn add_fact(&mut self, name: &str, value: &str) {
+        self.later_facts = core::mem::take(&mut self.later_facts).with(name, &value);
+    }
+
     /// Marks the record as complete. Does nothing if it is complete already.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ impl NearnessOptions {
     }
 
     /// Repeats a measurement until the round trips are short enough before and after it. Adds the longest round trip and the
-    /// time waited to its figures. All ranks call this.
+    /// time waited to its figures, and the figures of those that it replaces. All ranks call this.
     ///
     /// # Errors
     /// When the measurement fails, or when the round trips stay too long for longer than the patience.
@@ -50,27 +50,42 @@ impl NearnessOptions {
             return measure();
         };
         let began = Instant::now();
-        let mut shortest = Duration::MAX;
-        loop {
-            let (before, waited) = round_trip(comm, began)?;
-            shortest = shortest.min(before);
-            if before <= within {
-                let measured = measure()?;
-                let (after, _) = round_trip(comm, began)?;
-                if after <= within {
-                    let details = [("distance", before.max(after)), ("waited", waited)];
-                    return Ok(measured.map(|mut measured| {
-                        measured.details.extend(details);
-                        measured
-                    }));
-                }
+        repeat(within, self.patience, || round_trip(comm, began), measure)
+    }
+}
+
+/// Repeats a measurement until the distance of the ranks is short enough before and after it; `distance` also returns the time
+/// waited. The others are counted: a measurement that is repeated until one suits would be worth less than it seems.
+fn repeat(
+    within: Duration,
+    patience: Duration,
+    mut distance: impl FnMut() -> Result<(Duration, Duration), Failure>,
+    mut measure: impl FnMut() -> Result<Option<Measurement>, Failure>,
+) -> Result<Option<Measurement>, Failure> {
+    let mut shortest = Duration::MAX;
+    let mut discarded = Vec::new();
+    loop {
+        let (before, waited) = distance()?;
+        shortest = shortest.min(before);
+        if before <= within {
+            let measured = measure()?;
+            let (after, _) = distance()?;
+            if after <= within {
+                let details = [("distance", before.max(after)), ("waited", waited)];
+                return Ok(measured.map(|mut measured| {
+                    measured.details.extend(details);
+                    measured.discarded = discarded;
+                    measured
+                }));
             }
-            if waited > self.patience {
-                let why = format!(
-                    "round trips from rank 0 took at least {shortest}, not {within}, for {waited}"
-                );
-                return Err(Failure::Run(format!("--within: {why}")));
-            }
+            let figure = measured.and_then(|measured| Some(measured.figures.first()?.nanos));
+            discarded.extend(figure);
+        }
+        if waited > patience {
+            let why = format!(
+                "round trips from rank 0 took at least {shortest}, not {within}, for {waited}"
+            );
+            return Err(Failure::Run(format!("--within: {why}")));
         }
     }
 }
@@ -114,4 +129,58 @@ async fn longest_round_trip<M: Comm>(comm: &M) -> Result<u64, CommError> {
 
 fn nanos_since(instant: Instant) -> u64 {
     u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_measure::{Figure, StopReason};
+    use downbeat_records::{CallTimes, Observations};
+
+    fn measurement(nanos: f64) -> Measurement {
+        let figure = Figure {
+            name: "median",
+            nanos,
+        };
+        Measurement {
+            observations: Observations::new(1, vec![], CallTimes::Means(vec![])).unwrap(),
+            figures: vec![figure],
+            details: vec![],
+            discarded: vec![],
+            stop_reason: StopReason::Count,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn measurements_that_are_repeated_are_counted() {
+        let micros = Duration::from_micros;
+        // Too far before the first, and after the second and the third.
+        let mut distances = [9, 1, 9, 2, 8, 1, 2].into_iter();
+        let mut nanos = [480.0, 2_100.0, 470.0].into_iter();
+        let found = repeat(
+            micros(3),
+            micros(100),
+            || Ok((micros(distances.next().unwrap()), micros(5))),
+            || Ok(Some(measurement(nanos.next().unwrap()))),
+        );
+        let found = found.unwrap().unwrap();
+        assert_eq!(
+            (found.figures[0].nanos, found.discarded),
+            (470.0, vec![480.0, 2_100.0])
+        );
+        assert_eq!(
+            found.details,
+            [("distance", micros(2)), ("waited", micros(5))]
+        );
+
+        let late = repeat(
+            micros(3),
+            micros(100),
+            || Ok((micros(9), micros(101))),
+            || Ok(None),
+        );
+        let why = "--within: round trips from rank 0 took at least 9.000 us, not 3.000 us, for 101.000 us";
+        assert!(matches!(late, Err(Failure::Run(text)) if text == why));
+    }
 }

@@ -76,6 +76,14 @@ struct GroupSummary {
     /// Figures; the first is the main result.
     #[serde(serialize_with = "as_object")]
     figures_ns: Vec<(String, f64)>,
+    /// First figures of measurements that were discarded in favour of this one.
+    discarded_ns: Vec<f64>,
+}
+
+/// Writes times in nanoseconds on one line.
+fn nanos_list(nanos: &[f64]) -> String {
+    let all: Vec<String> = nanos.iter().map(f64::to_string).collect();
+    format!("{} ns", all.join(" "))
 }
 
 fn as_object<S: serde::Serializer>(
@@ -185,7 +193,7 @@ impl OutputOptions {
                 if groups == 1 { "was" } else { "were" }
             ),
         };
-        output::print(&format!("{text}{resumed}"))
+        output::print(&format!("{text}{resumed}{}", results.discarded()))
     }
 }
 
@@ -238,6 +246,12 @@ impl BenchResults {
     pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
         let group = recorded_group(key, measured);
         if let Some(journal) = &mut self.journal {
+            if !measured.discarded.is_empty() {
+                journal.add_fact(
+                    &format!("discarded of {key}"),
+                    &nanos_list(&measured.discarded),
+                );
+            }
             journal
                 .append(&group, &measured.observations)
                 .map_err(Failure::run)?;
@@ -253,6 +267,7 @@ impl BenchResults {
             ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
+            discarded_ns: measured.discarded.clone(),
             figures_ns: group.figures,
         });
         Ok(())
@@ -263,6 +278,22 @@ impl BenchResults {
         self.journal
             .as_mut()
             .map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))
+    }
+
+    /// Returns a line for each group of which measurements were discarded.
+    fn discarded(&self) -> String {
+        let discarded = |one: &&GroupSummary| !one.discarded_ns.is_empty();
+        let line = |one: &GroupSummary| {
+            format!(
+                "\n{}, {} bytes, {} ranks: {} discarded because of --within: {}\n",
+                one.operation,
+                one.bytes,
+                one.ranks,
+                count(one.discarded_ns.len(), "measurement"),
+                nanos_list(&one.discarded_ns)
+            )
+        };
+        self.groups.iter().filter(discarded).map(line).collect()
     }
 
     /// Returns a table with a row for each group and the figures of the processing.
