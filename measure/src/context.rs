@@ -5,6 +5,7 @@ use downbeat_sync::{Comm, CommError, collective};
 
 use crate::barrier::Barrier;
 use crate::error::MeasureError;
+use crate::global_clock::GlobalClock;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 
@@ -18,17 +19,38 @@ pub struct MeasureContext<'a, M, T, K> {
     /// Clock that this rank reads.
     pub clock: &'a K,
     /// Time that the clock shows.
-    pub clock_basis: ClockBasis,
+    pub clock_basis: ClockBasis<'a, M, K>,
 }
 
 /// Time that the clock of a rank shows.
-#[derive(Clone, Copy, Debug)]
-pub enum ClockBasis {
+#[derive(Debug)]
+pub enum ClockBasis<'a, M, K> {
     /// Local time of the rank.
     Local(ClockModel<Counter, Local>),
-    /// Global time of all ranks.
+    /// Global time of all ranks, which is checked during measurements, but never synchronized again.
     Global(ClockModel<Counter, Global>),
+    /// Global time of all ranks of the communicator, which is synchronized when that is necessary.
+    Synchronized(&'a GlobalClock<'a, M, K>),
 }
+
+impl<'a, M, K> ClockBasis<'a, M, K> {
+    /// Returns global time if there is a clock for it, and local time otherwise.
+    pub fn new(
+        global: Option<&'a GlobalClock<'a, M, K>>,
+        local: ClockModel<Counter, Local>,
+    ) -> Self {
+        global.map_or(Self::Local(local), Self::Synchronized)
+    }
+}
+
+// Derived implementations would need copies of the communicator and of the counter.
+impl<M, K> Clone for ClockBasis<'_, M, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M, K> Copy for ClockBasis<'_, M, K> {}
 
 /// Interval from entering an operation to leaving it on one rank, in ticks of its counter. Ticks are converted after all
 /// timed calls.
@@ -121,11 +143,18 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         Timestamp::from_nanos(self.nanos(self.clock.ticks()))
     }
 
+    /// Returns true if the clock must be synchronized, and can be.
+    pub(crate) fn is_clock_due(&self) -> bool {
+        matches!(self.clock_basis, ClockBasis::Synchronized(global) if global.is_due())
+    }
+
     pub(crate) fn global(&self) -> Result<ClockModel<Counter, Global>, MeasureError> {
-        match self.clock_basis {
-            ClockBasis::Global(model) => Ok(model),
-            ClockBasis::Local(_) => Err(MeasureError::NeedsGlobalClock),
-        }
+        let model = match self.clock_basis {
+            ClockBasis::Global(model) => Some(model),
+            ClockBasis::Synchronized(global) => global.model(),
+            ClockBasis::Local(_) => None,
+        };
+        model.ok_or(MeasureError::NeedsGlobalClock)
     }
 
     /// Converts ticks to nanoseconds by the clock of this rank.
@@ -133,6 +162,7 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         match &self.clock_basis {
             ClockBasis::Local(model) => model.apply(ticks).as_nanos(),
             ClockBasis::Global(model) => model.apply(ticks).as_nanos(),
+            ClockBasis::Synchronized(global) => global.nanos(ticks),
         }
     }
 

@@ -3,8 +3,9 @@
 use core::fmt;
 
 use downbeat_clock_core::Duration;
+use downbeat_records::ObservationState;
 use downbeat_records::stats::StatsError;
-use downbeat_sync::CommError;
+use downbeat_sync::{Algorithm, CommError, SyncError};
 
 /// A method, or a part of one, that is unknown or contradictory: an unknown name, a label that cannot be parsed, or a
 /// parameter outside its range.
@@ -132,6 +133,8 @@ pub enum MeasureError {
     Operation(CommError),
     /// Another rank failed.
     OtherRank(u32),
+    /// The global clock could not be synchronized.
+    Synchronization(Algorithm, SyncError),
     /// The clock did not advance during a wait. Only this rank knows.
     ClockStopped,
     /// The clock showed no more at this offset than at the one before: it was set back.
@@ -158,6 +161,8 @@ pub enum MeasureError {
         late: usize,
         /// Number of observations that took too long.
         long: usize,
+        /// Number of observations whose clocks had drifted too far.
+        drifted: usize,
     },
     /// A time is infinite or not a number.
     NotFinite,
@@ -171,6 +176,7 @@ impl fmt::Display for MeasureError {
             Self::Comm(why) => why.fmt(f),
             Self::Operation(why) => write!(f, "the operation failed: {why}"),
             Self::OtherRank(rank) => write!(f, "rank {rank} failed"),
+            Self::Synchronization(algorithm, why) => write!(f, "{algorithm}: {why}"),
             Self::ClockStopped => f.write_str("the clock stands still"),
             Self::ClockSetBack { index } => {
                 write!(f, "the clock was set back before offset {index}")
@@ -183,13 +189,25 @@ impl fmt::Display for MeasureError {
             Self::NoSuchRoot { root, ranks } => {
                 write!(f, "rank {root} cannot be root among {ranks} ranks")
             }
-            Self::NothingValid { late: 0, long: 0 } => f.write_str("there are no observations"),
-            Self::NothingValid { late, long } => {
-                let all = late + long;
+            Self::NothingValid {
+                late: 0,
+                long: 0,
+                drifted: 0,
+            } => f.write_str("there are no observations"),
+            Self::NothingValid {
+                late,
+                long,
+                drifted,
+            } => {
+                let all = late + long + drifted;
                 write!(
                     f,
                     "none of {all} observations is valid: {late} began late, {long} took too long"
-                )
+                )?;
+                match drifted {
+                    0 => Ok(()),
+                    _ => write!(f, ", and the clocks had drifted in {drifted}"),
+                }
             }
             Self::NotFinite => f.write_str("a time is not a finite number"),
             Self::OneRank => f.write_str("imbalance is between ranks, and there is only one"),
@@ -200,6 +218,21 @@ impl fmt::Display for MeasureError {
 impl core::error::Error for MeasureError {}
 
 impl MeasureError {
+    /// Error for observations in these states, none of which is valid.
+    pub(crate) fn nothing(states: &[ObservationState]) -> Self {
+        let [late, long, drifted] = [
+            ObservationState::Late,
+            ObservationState::Long,
+            ObservationState::Drifted,
+        ]
+        .map(|state| states.iter().filter(|found| **found == state).count());
+        Self::NothingValid {
+            late,
+            long,
+            drifted,
+        }
+    }
+
     /// Returns true if the other ranks do not know of the failure, and may be waiting for this one.
     pub fn is_local(&self) -> bool {
         matches!(
@@ -224,7 +257,7 @@ impl From<MethodError> for MeasureError {
 impl From<StatsError> for MeasureError {
     fn from(why: StatsError) -> Self {
         match why {
-            StatsError::Empty => Self::NothingValid { late: 0, long: 0 },
+            StatsError::Empty => Self::nothing(&[]),
             // Other variants, also future ones, are about values that cannot be ordered.
             _ => Self::NotFinite,
         }
@@ -237,12 +270,23 @@ mod tests {
 
     #[test]
     fn messages_give_the_reason() {
-        let nothing = |late, long| MeasureError::NothingValid { late, long }.to_string();
+        let nothing = |late, long, drifted| {
+            let states = [
+                vec![ObservationState::Late; late],
+                vec![ObservationState::Long; long],
+                vec![ObservationState::Drifted; drifted],
+            ];
+            MeasureError::nothing(&states.concat()).to_string()
+        };
         assert_eq!(
-            nothing(300, 200),
+            nothing(300, 200, 0),
             "none of 500 observations is valid: 300 began late, 200 took too long"
         );
-        assert_eq!(nothing(0, 0), "there are no observations");
+        assert_eq!(
+            nothing(1, 0, 2),
+            "none of 3 observations is valid: 1 began late, 0 took too long, and the clocks had drifted in 2"
+        );
+        assert_eq!(nothing(0, 0, 0), "there are no observations");
         assert_eq!(
             MeasureError::NoSuchRoot { root: 4, ranks: 4 }.to_string(),
             "rank 4 cannot be root among 4 ranks"

@@ -71,9 +71,7 @@ impl Imbalance {
             return Err(MeasureError::OneRank);
         }
         if observations.count(ObservationState::Valid) == 0 {
-            let [late, long] = [ObservationState::Late, ObservationState::Long]
-                .map(|state| observations.count(state));
-            return Err(MeasureError::NothingValid { late, long });
+            return Err(MeasureError::nothing(observations.states()));
         }
         let mut left_last = vec![0; ranks];
         for call in observations.valid() {
@@ -101,7 +99,7 @@ impl Imbalance {
             observations.states().to_vec(),
             CallTimes::Global(leaving.collect()),
         );
-        let leaving = leaving.ok_or(MeasureError::NothingValid { late: 0, long: 0 })?;
+        let leaving = leaving.ok_or_else(|| MeasureError::nothing(&[]))?;
         Ok(Self {
             leaving,
             left_last,
@@ -244,10 +242,17 @@ mod tests {
             vec![ObservationState::Late; 5],
             CallTimes::Global(stamps(&CALLS)),
         );
-        assert_eq!(wrong, Err(MeasureError::NothingValid { late: 5, long: 0 }));
+        assert_eq!(
+            wrong,
+            Err(MeasureError::NothingValid {
+                late: 5,
+                long: 0,
+                drifted: 0
+            })
+        );
         assert_eq!(
             compute(3, vec![], CallTimes::Global(vec![])),
-            Err(MeasureError::NothingValid { late: 0, long: 0 })
+            Err(MeasureError::nothing(&[]))
         );
     }
 }

@@ -3,12 +3,14 @@
 use downbeat_clock_core::{Clock, Duration, Global, Local, ReadOrdering, Timestamp};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
+use crate::clock_check::{ClockCheck, ClockWatch};
 use crate::context::{CallSpan, ClockBasis, MeasureContext};
 use crate::error::{MeasureError, MethodError};
 use crate::operation::{Coordinator, Operation};
+use crate::plan::{ClockChecks, Plan, Step};
 use crate::processing::{Figure, Processing};
 use crate::scheme::{PreparedScheme, Scheme};
-use crate::stopping::{StopReason, Stopping, StoppingProgress};
+use crate::stopping::{StopReason, Stopping};
 use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
 
 /// Method by which an operation is measured.
@@ -37,6 +39,8 @@ pub struct Measurement {
     pub details: Vec<(&'static str, Duration)>,
     /// First figures of earlier measurements that the caller discarded and replaced by this one, in nanoseconds.
     pub discarded: Vec<f64>,
+    /// Checks of the global clock; `None` if no clock can drift, because all ranks read one or measure locally.
+    pub clock_checks: Option<ClockChecks>,
     /// Reason why the measurement ended.
     pub stop_reason: StopReason,
     /// Time that the observations took, without warm-up and without gathering them.
@@ -70,66 +74,91 @@ impl Method {
     /// Measures an operation. All ranks call this, with equal methods; rank 0 gets the result.
     ///
     /// # Errors
-    /// If the method needs a global clock and there is none, if the clock is unordered, if the operation fails, or if the observations cannot be
-    /// processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
+    /// If the method needs a global clock and there is none, if that cannot be synchronized, if the clock is unordered, if the
+    /// operation fails, or if the observations cannot be processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
     pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
     ) -> Result<Option<Measurement>, MeasureError> {
-        if self.needs_global_time() {
-            context.global()?;
-        }
         if context.clock.ordering() == ReadOrdering::Unordered {
             return Err(MeasureError::UnorderedClock);
         }
-        let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
-        scheme.warm_up(context, operation, self.warm_up).await?;
-        let mut progress = StoppingProgress::new(self.stopping);
-        let mut gathered: Option<Observations> = None;
-        let (mut run_times, mut number, mut elapsed) = (Vec::new(), 0, Duration::ZERO);
-        loop {
-            // Only rank 0 has all observations.
-            let more = progress.next(&run_times, number, elapsed);
-            let more = collective::broadcast(context.comm, u64::from(more)).await? as u32;
-            if more == 0 {
-                break;
-            }
-            let began = context.now();
-            let remaining_time = self.stopping.slice().map(|slice| slice - elapsed);
-            let spans = scheme
-                .run(context, operation, number, more, remaining_time)
-                .await?;
-            // The time for gathering the observations does not count.
-            elapsed += context.now() - began;
-            number += spans.len() as u32;
-            let Some(batch) = gather(context, &spans, scheme.calls_together()).await? else {
-                continue;
-            };
-            scheme.adapt(&batch);
-            run_times.extend(batch.run_times());
-            match &mut gathered {
-                Some(gathered) => gathered.append(batch),
-                None => gathered = Some(batch),
+        let mut synchronized = None;
+        if let ClockBasis::Synchronized(global) = context.clock_basis {
+            let due = u64::from(global.is_due());
+            if collective::broadcast(context.comm, due).await? != 0 {
+                synchronized = Some(global.synchronize().await?);
             }
         }
-        let processed = gathered
-            .map(|gathered| {
-                Ok((
-                    self.processing.apply(&gathered, self.root as usize)?,
-                    gathered,
-                ))
+        if self.needs_global_time() {
+            context.global()?;
+        }
+        let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
+        scheme.warm_up(context, operation, self.warm_up).await?;
+        let mut watch = ClockWatch::new(context);
+        // Only rank 0 has all observations.
+        let mut plan = (context.comm.rank() == 0).then(|| {
+            let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
+            Plan::new(self.stopping, watch.is_some(), renewable, synchronized)
+        });
+        let mut number = 0;
+        loop {
+            let step = plan
+                .as_mut()
+                .map_or(Step::End, |plan| plan.next(context.is_clock_due()));
+            match Step::decode(collective::broadcast(context.comm, step.encode()).await?) {
+                Step::End => break,
+                Step::Check => {
+                    let check = match &mut watch {
+                        Some(watch) => watch.check(context).await?,
+                        None => ClockCheck::default(),
+                    };
+                    if let Some(plan) = &mut plan {
+                        plan.checked(check);
+                    }
+                }
+                Step::Synchronize => {
+                    if let ClockBasis::Synchronized(global) = context.clock_basis {
+                        let took = global.synchronize().await?;
+                        if let Some(plan) = &mut plan {
+                            plan.synchronized(took);
+                        }
+                    }
+                    watch = ClockWatch::new(context);
+                }
+                Step::Observe(more) => {
+                    let began = context.now();
+                    // It is enough that rank 0 notices that the time is over.
+                    let time = plan.as_ref().and_then(Plan::time);
+                    let spans = scheme.run(context, operation, number, more, time).await?;
+                    // The time for gathering the observations does not count.
+                    let took = context.now() - began;
+                    number += spans.len() as u32;
+                    let batch = gather(context, &spans, scheme.calls_together()).await?;
+                    if let (Some(plan), Some(batch)) = (&mut plan, batch) {
+                        scheme.adapt(&batch);
+                        plan.observed(batch, took);
+                    }
+                }
+            }
+        }
+        let measured = plan.map(|plan| {
+            if let (ClockBasis::Synchronized(global), true) =
+                (context.clock_basis, plan.wants_renewal())
+            {
+                global.expire();
+            }
+            let measured = plan.finish(scheme.details());
+            let figures = self
+                .processing
+                .apply(&measured.observations, self.root as usize)?;
+            Ok(Measurement {
+                figures,
+                ..measured
             })
-            .transpose();
-        let processed = context.agree(processed).await?;
-        Ok(processed.map(|(figures, observations)| Measurement {
-            observations,
-            figures,
-            details: scheme.details(),
-            discarded: Vec::new(),
-            stop_reason: progress.stop_reason().unwrap_or(StopReason::Most),
-            elapsed,
-        }))
+        });
+        context.agree(measured.transpose()).await
     }
 }
 
@@ -189,7 +218,7 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
         }
     }
     let states = all.chunks(ranks).map(call_state).collect();
-    let stamps = match (calls, &context.clock_basis) {
+    let stamps = match (calls, context.clock_basis) {
         (Some(calls), _) => CallTimes::Means(
             all.iter()
                 .map(|span| (span[1] as i64 - span[0] as i64) as f64 / f64::from(calls))
@@ -198,7 +227,7 @@ async fn gather<M: Comm, T: Coordinator, K: Clock>(
         (None, ClockBasis::Local(_)) => {
             CallTimes::Local(all.iter().map(observation::<Local>).collect())
         }
-        (None, ClockBasis::Global(_)) => {
+        (None, ClockBasis::Global(_) | ClockBasis::Synchronized(_)) => {
             CallTimes::Global(all.iter().map(observation::<Global>).collect())
         }
     };

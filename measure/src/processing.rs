@@ -135,9 +135,7 @@ impl Processing {
             });
         }
         if observations.count(ObservationState::Valid) == 0 {
-            let [late, long] = [ObservationState::Late, ObservationState::Long]
-                .map(|state| observations.count(state));
-            return Err(MeasureError::NothingValid { late, long });
+            return Err(MeasureError::nothing(observations.states()));
         }
         if any_not_finite(observations) {
             return Err(MeasureError::NotFinite);
@@ -253,7 +251,11 @@ mod tests {
                 .unwrap_err();
             assert_eq!(
                 error,
-                MeasureError::NothingValid { late: 4, long: 1 },
+                MeasureError::NothingValid {
+                    late: 4,
+                    long: 1,
+                    drifted: 0
+                },
                 "{label}"
             );
             let error = label
@@ -261,11 +263,7 @@ mod tests {
                 .unwrap()
                 .apply(&global(&calls[..0]), 0)
                 .unwrap_err();
-            assert_eq!(
-                error,
-                MeasureError::NothingValid { late: 0, long: 0 },
-                "{label}"
-            );
+            assert_eq!(error, MeasureError::nothing(&[]), "{label}");
         }
     }
 

@@ -108,13 +108,15 @@ impl Coordinator for SkewedCoordinator<'_> {
     }
 }
 
+type SimBasis = ClockBasis<'static, SimComm, SimClock>;
+
 /// Returns a global clock without errors.
-fn global() -> ClockBasis {
+fn global<K>() -> ClockBasis<'static, SimComm, K> {
     let shown: ClockModel<Counter, Global> = SimClock::nominal_model().unwrap().renamed();
     ClockBasis::Global(shown)
 }
 
-fn local() -> ClockBasis {
+fn local() -> SimBasis {
     ClockBasis::Local(SimClock::nominal_model().unwrap())
 }
 
@@ -140,7 +142,7 @@ const ROUND_TIME: Scheme = Scheme::RoundTime(RoundTime {
 fn all_results(
     ranks: u32,
     method: &Method,
-    time: ClockBasis,
+    time: SimBasis,
     imbalance: i64,
     subject: TestCall,
 ) -> Vec<Result<Option<Measurement>, MeasureError>> {
@@ -163,7 +165,7 @@ fn all_results(
 fn measure(
     ranks: u32,
     method: &Method,
-    time: ClockBasis,
+    time: SimBasis,
     imbalance: i64,
     subject: TestCall,
 ) -> Measurement {

@@ -14,7 +14,7 @@
 //! - [`OffsetClient`] measures the offset of this rank's clock to another's, which [`answer`]s, by
 //!   any [`OffsetAlgorithm`].
 //! - An [`Algorithm`] synchronizes the clocks of all ranks and bounds their errors; an [`AccuracyCheck`] measures how far
-//!   apart they are afterwards.
+//!   apart they are afterwards, and a [`TreeOffset`] does so for all ranks in logarithmic time.
 //! - [`collective`] has the collective operations that this needs: reductions, broadcasts and
 //!   barriers.
 //!
@@ -99,6 +99,7 @@ mod split;
 mod stable_hash;
 mod thread;
 mod thread_cluster;
+mod tree_check;
 
 pub use algorithm::{
     Algorithm, ClockPropSync, ClosingCost, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy,
@@ -122,6 +123,7 @@ pub use sim::{
 pub use stable_hash::StableHasher;
 pub use thread::ThreadComm;
 pub use thread_cluster::ThreadCluster;
+pub use tree_check::TreeOffset;
 
 /// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.
 #[doc(hidden)]

@@ -308,21 +308,12 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         rows.next()
             .is_some_and(|i| state(i) == ObservationState::Valid)
     });
-    if !counts
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .eq(ObservationState::ALL.map(ObservationState::name))
-    {
-        return Err(format!(
+    let counts = read_counts(&counts).ok_or_else(|| {
+        format!(
             "the counts are not those of {}",
             ObservationState::ALL.map(ObservationState::name).join(", ")
-        ));
-    }
-    let counts = ObservationState::ALL
-        .into_iter()
-        .zip(counts)
-        .map(|(state, (_, count))| (state, count))
-        .collect();
+        )
+    })?;
     let key = GroupKey {
         operation,
         bytes,
@@ -338,6 +329,20 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         &tally,
         None,
     )
+}
+
+/// Returns the counts of all states, which are given in their order. Older records do not count all states.
+fn read_counts(given: &[(String, u64)]) -> Option<Vec<(ObservationState, u64)>> {
+    let mut given = given.iter().peekable();
+    let mut counts = Vec::new();
+    for state in ObservationState::ALL {
+        match given.next_if(|(name, _)| name == state.name()) {
+            Some((_, count)) => counts.push((state, *count)),
+            None if state.is_always_counted() => return None,
+            None => counts.push((state, 0)),
+        }
+    }
+    given.next().is_none().then_some(counts)
 }
 
 fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
@@ -423,7 +428,7 @@ mod tests {
         );
         assert_eq!(
             group("late", "lost"),
-            "line 2: the counts are not those of valid, late, long"
+            "line 2: the counts are not those of valid, late, long, drifted"
         );
         assert!(group("375.0", "1e999").starts_with("line 2: column "));
         assert!(group("375.0", "NaN").starts_with("line 2: column "));

@@ -13,11 +13,21 @@ pub enum ObservationState {
     Late,
     /// The call took longer than its time window, so that the next one could not start in time.
     Long,
+    /// The global clocks had drifted apart by too large a share of the run-time.
+    Drifted,
 }
 
 impl ObservationState {
     /// All states.
-    pub const ALL: [Self; 3] = [Self::Valid, Self::Late, Self::Long];
+    pub const ALL: [Self; 4] = [Self::Valid, Self::Late, Self::Long, Self::Drifted];
+
+    /// All states but the valid one.
+    pub const INVALID: [Self; 3] = [Self::Late, Self::Long, Self::Drifted];
+
+    /// Returns true if records of all versions count this state.
+    pub(crate) const fn is_always_counted(self) -> bool {
+        !matches!(self, Self::Drifted)
+    }
 
     /// Name of the state in records.
     pub const fn name(self) -> &'static str {
@@ -25,6 +35,7 @@ impl ObservationState {
             Self::Valid => "valid",
             Self::Late => "late",
             Self::Long => "long",
+            Self::Drifted => "drifted",
         }
     }
 }
@@ -106,6 +117,34 @@ impl Observations {
             _ => return,
         }
         self.states.append(&mut more.states);
+    }
+
+    /// Returns observations of one rank without any calls.
+    pub fn none() -> Self {
+        Self {
+            ranks: 1,
+            states: Vec::new(),
+            call_times: CallTimes::Means(Vec::new()),
+        }
+    }
+
+    /// Takes calls whose clocks had drifted for valid ones; returns true if there are any.
+    pub fn accept_drifted(&mut self) -> bool {
+        let mut any = false;
+        for state in &mut self.states {
+            if *state == ObservationState::Drifted {
+                (*state, any) = (ObservationState::Valid, true);
+            }
+        }
+        any
+    }
+
+    /// Marks the valid calls from this one on as drifted.
+    pub fn mark_drifted(&mut self, from: usize) {
+        let states = self.states.iter_mut().skip(from);
+        for state in states.filter(|state| **state == ObservationState::Valid) {
+            *state = ObservationState::Drifted;
+        }
     }
 
     /// Number of ranks.

@@ -63,7 +63,7 @@ fn finite() -> impl Strategy<Value = f64> {
 }
 
 fn observations() -> impl Strategy<Value = Observations> {
-    let state = prop_oneof![4 => Just(ObservationState::Valid), 1 => Just(ObservationState::Late), 1 => Just(ObservationState::Long)];
+    let state = prop_oneof![4 => Just(ObservationState::Valid), 1 => Just(ObservationState::Late), 1 => Just(ObservationState::Long), 1 => Just(ObservationState::Drifted)];
     let call = (state, finite(), any::<i32>(), any::<u16>());
     (proptest::collection::vec(call, 0..12), any::<bool>()).prop_map(|(calls, global)| {
         let states = calls.iter().map(|(state, ..)| *state).collect();

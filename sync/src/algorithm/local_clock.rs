@@ -9,7 +9,7 @@ use crate::line::LearnedModel;
 use crate::quality::{MAX_DRIFT, Quality};
 
 /// A rank's clock before a synchronization: the counter that it reads, and the time that it shows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct LocalClock<'a, K> {
     pub(super) clock: &'a K,
     pub(super) base: ClockModel<Counter, Local>,
@@ -19,6 +19,15 @@ pub struct LocalClock<'a, K> {
     pub(super) placement: RankPlacement,
     pub(super) max_drift: f64,
 }
+
+// Derived implementations would need a copy of the counter.
+impl<K> Clone for LocalClock<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for LocalClock<'_, K> {}
 
 /// The node and the socket of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +82,11 @@ impl<'a, K: Clock> LocalClock<'a, K> {
     #[must_use]
     pub fn source(self, source: u64) -> Self {
         Self { source, ..self }
+    }
+
+    /// Returns the identity of the time source.
+    pub fn time_source(&self) -> u64 {
+        self.source
     }
 
     /// Sets the node and socket of the rank. A [`Hierarchy`](super::Hierarchy) uses them.

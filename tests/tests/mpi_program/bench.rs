@@ -233,7 +233,7 @@ fn plausible(group: &Value, reps: Option<u64>) -> Outcome {
     let count = |state: &str| group[state].as_u64().ok_or(format!("no count of {state}"));
     let (valid, all) = (
         count("valid")?,
-        count("valid")? + count("late")? + count("long")?,
+        count("valid")? + count("late")? + count("long")? + count("drifted")?,
     );
     if valid == 0 || reps.is_some_and(|reps| all != reps) {
         return Err(format!("{valid} valid of {all} observations"));

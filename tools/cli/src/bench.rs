@@ -5,14 +5,15 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    BenchPlan, BenchResults, GlobalClockOptions, GlobalTime, MethodOptions, NearnessOptions,
-    OutputOptions, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
+    BenchPlan, BenchResults, GlobalClockOptions, MethodOptions, NearnessOptions, OutputOptions,
+    agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, Measurement, MessageCoordinator,
+    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, Measurement,
+    MessageCoordinator,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
@@ -198,17 +199,24 @@ impl ThreadBench<'_> {
                     node: index,
                     socket: 0,
                 });
-            let mut global = GlobalTime::new(all, me, &self.options.sync, &method)?;
+            let comms = self.subcommunicators(all)?;
+            let mut parts = Vec::new();
+            for (size, comm) in &comms {
+                if let Some(comm) = comm {
+                    let (size, global) = (*size, self.options.sync.clock(comm, me, &method)?);
+                    parts.push(BenchPart { size, comm, global });
+                }
+            }
             let rank = BenchRank {
                 session: self,
                 all,
-                parts: self.subcommunicators(all)?,
+                me,
+                parts,
                 first_failure: &first_failure,
             };
             measure_all(all, &self.options.output, plan.clone(), |key| {
-                self.options
-                    .near
-                    .while_near(all, || rank.measure(key, clock, global.time()?))
+                let near = &self.options.near;
+                near.while_near(all, || rank.measure(key))
             })
         });
         let found = found.map_err(Failure::run)?;
@@ -300,37 +308,37 @@ impl ThreadBench<'_> {
     }
 }
 
+/// Ranks that measure some groups.
+struct BenchPart<'a, K> {
+    size: u32,
+    comm: &'a ThreadComm,
+    global: Option<GlobalClock<'a, ThreadComm, K>>,
+}
+
 /// State of a thread that measures.
-struct BenchRank<'a> {
+struct BenchRank<'a, K> {
     session: &'a ThreadBench<'a>,
     all: &'a ThreadComm,
-    parts: Vec<(u32, Option<ThreadComm>)>,
+    me: LocalClock<'a, K>,
+    /// Parts of which this rank is a member.
+    parts: Vec<BenchPart<'a, K>>,
     /// Message of the first rank that failed alone, while others waited for it.
     first_failure: &'a OnceLock<String>,
 }
 
-impl BenchRank<'_> {
+impl<K: Clock> BenchRank<'_, K> {
     /// Measures one group. Ranks that do not take part only receive the outcome.
-    fn measure(
-        &self,
-        key: &GroupKey,
-        clock: &impl Clock,
-        time: ClockBasis,
-    ) -> Result<Option<Measurement>, Failure> {
+    fn measure(&self, key: &GroupKey) -> Result<Option<Measurement>, Failure> {
         let method = self.session.options.method.method(key.bytes)?;
-        let part = self
-            .parts
-            .iter()
-            .find(|(size, _)| *size == key.ranks)
-            .and_then(|(_, part)| part.as_ref());
         let mut measured = Ok(None);
-        if let Some(comm) = part {
+        if let Some(part) = self.parts.iter().find(|part| part.size == key.ranks) {
             let kind = key.operation.parse().map_err(Failure::run)?;
+            let comm = part.comm;
             let context = MeasureContext {
                 comm,
                 coordinator: &MessageCoordinator(comm),
-                clock,
-                clock_basis: time,
+                clock: self.me.clock(),
+                clock_basis: ClockBasis::new(part.global.as_ref(), self.me.base()),
             };
             let mut operation = BuiltinOperation { kind, comm };
             measured = method.measure_blocking(&context, &mut operation);

@@ -149,7 +149,7 @@ fn every_scheme_takes_the_processing_that_fits_it() {
         for group in groups {
             let count = |state: &str| group[state].as_u64().expect("a number");
             assert_eq!(
-                count("valid") + count("late") + count("long"),
+                count("valid") + count("late") + count("long") + count("drifted"),
                 10,
                 "{group}"
             );

@@ -1,17 +1,18 @@
 //! Measurements of operations: shared options, the loop over all groups, and the output.
 
-mod global_time;
+mod global_clock;
 mod method;
 mod nearness;
+mod notes;
 mod output;
 
 use std::fmt::Display;
 
-use downbeat_measure::{MeasureError, Measurement, Method};
+use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
 use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
-pub use global_time::{GlobalClockOptions, GlobalTime};
+pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
@@ -129,6 +130,10 @@ pub fn agree_on_measured<M: Comm>(
     let measured = match measured {
         // The rank that failed by itself reports the failure.
         Err(MeasureError::OtherRank(_)) => Ok(None),
+        // This has nothing to do with the group.
+        Err(why @ MeasureError::Synchronization(..)) => {
+            Err(Failure::Run(format!("rank {}: {why}", comm.rank())))
+        }
         Err(why) => Err(Failure::Run(format!("rank {}: {key}: {why}", comm.rank()))),
         Ok(measured) => Ok(measured),
     };
@@ -141,10 +146,9 @@ fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
         .figures
         .iter()
         .map(|figure| (figure.name.to_owned(), figure.nanos));
-    let details = measured
-        .details
-        .iter()
-        .map(|(name, time)| ((*name).to_owned(), time.as_nanos() as f64));
+    let of_clock = measured.clock_checks.iter().flat_map(ClockChecks::figures);
+    let details = measured.details.iter().copied().chain(of_clock);
+    let details = details.map(|(name, time)| (name.to_owned(), time.as_nanos() as f64));
     MeasuredGroup {
         key: key.clone(),
         // The journal computes them from the observations.

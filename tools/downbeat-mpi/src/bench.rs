@@ -5,19 +5,18 @@ use std::fmt::Display;
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
-    BenchPlan, GlobalTime, MethodOptions, NearnessOptions, check_ranks, headline, measure_all,
-    rank_counts,
+    BenchPlan, MethodOptions, NearnessOptions, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::{
-    ClockBasis, MeasureContext, Measurement, Method, MpiGroup, MpiOperation, OperationKind,
-    OperationSettings, Root,
+    ClockBasis, GlobalClock, MeasureContext, Measurement, Method, MpiGroup, MpiOperation,
+    OperationKind, OperationSettings, Root,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey};
-use downbeat_sync::{Comm, MpiComm};
+use downbeat_sync::{Comm, LocalClock, MpiComm};
 use mpi::environment::Universe;
 
 use crate::clock::{ClockUser, Timebase};
@@ -103,7 +102,7 @@ pub(crate) fn run(
             settings,
             tsc,
             groups,
-            parts,
+            ranks_by_size: parts,
         },
     )
 }
@@ -183,7 +182,14 @@ struct MpiBenchSession<'a> {
     tsc: Option<CalibratedTsc>,
     groups: Vec<GroupKey>,
     /// A communicator for every number of ranks, `None` if this rank does not take part.
-    parts: Vec<(u32, Option<MpiGroup>)>,
+    ranks_by_size: Vec<(u32, Option<MpiGroup>)>,
+}
+
+/// Ranks that measure some groups.
+struct BenchPart<'a, K> {
+    size: u32,
+    group: &'a MpiGroup,
+    global: Option<GlobalClock<'a, MpiComm, K>>,
 }
 
 impl ClockUser for MpiBenchSession<'_> {
@@ -199,12 +205,22 @@ impl ClockUser for MpiBenchSession<'_> {
             headline: headline(&ranks.description(), &method),
         };
         let me = base.local_clock(ranks);
-        let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &method)?;
+        let mut parts = Vec::new();
+        for (size, group) in &self.ranks_by_size {
+            if let Some(group) = group {
+                let global = options.session.sync.clock(group.comm(), me, &method)?;
+                parts.push(BenchPart {
+                    size: *size,
+                    group,
+                    global,
+                });
+            }
+        }
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
-            options.near.while_near(ranks.all, || {
-                let time = global.time()?;
-                self.measure(key, &base.clock, time)
-            })
+            let part = parts.iter().find(|part| part.size == key.ranks);
+            options
+                .near
+                .while_near(ranks.all, || self.measure(key, &me, part))
         })?;
         ranks.on_first(|| options.session.output.show(&results))
     }
@@ -212,35 +228,30 @@ impl ClockUser for MpiBenchSession<'_> {
 
 impl MpiBenchSession<'_> {
     /// Measures one group. Ranks that do not take part only learn if it failed.
-    fn measure(
+    fn measure<K: Clock>(
         &self,
         key: &GroupKey,
-        clock: &impl Clock,
-        time: ClockBasis,
+        me: &LocalClock<'_, K>,
+        part: Option<&BenchPart<'_, K>>,
     ) -> Result<Option<Measurement>, Failure> {
         let Self {
             options,
             ranks,
             settings,
-            parts,
             ..
         } = self;
         let method = options.method(key.bytes, settings)?;
-        let part = parts
-            .iter()
-            .find(|(size, _)| *size == key.ranks)
-            .and_then(|(_, part)| part.as_ref());
         let operation = agree_blocking(
             ranks.all,
-            part.map(|part| self.prepare(key, part)).transpose(),
+            part.map(|part| self.prepare(key, part.group)).transpose(),
         )?;
         let mut measured = Ok(None);
         if let (Some(part), Some(mut operation)) = (part, operation) {
             let context = MeasureContext {
-                comm: part.comm(),
-                coordinator: part,
-                clock,
-                clock_basis: time,
+                comm: part.group.comm(),
+                coordinator: part.group,
+                clock: me.clock(),
+                clock_basis: ClockBasis::new(part.global.as_ref(), me.base()),
             };
             measured = method.measure_blocking(&context, &mut operation);
         }

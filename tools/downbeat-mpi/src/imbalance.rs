@@ -7,7 +7,7 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{BenchPlan, BenchResults, GlobalTime, check_ranks, measure_all};
+use downbeat_common::bench::{BenchPlan, BenchResults, check_ranks, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
@@ -229,18 +229,15 @@ impl ClockUser for ImbalanceSession<'_> {
             headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
         let me = base.local_clock(ranks);
-        let mut global = GlobalTime::new(ranks.all, me, &options.session.sync, &rounds)?;
+        let global = options.session.sync.clock(self.group.comm(), me, &rounds)?;
         let mut summary = ImbalanceResults::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             let job = self.jobs.iter().find(|job| job.key == *key);
             let job = job.ok_or_else(|| Failure::run(format!("{key}: unknown group")))?;
             let method = options.method(job);
             // Methods without a global clock measure with local clocks, as they do elsewhere.
-            let time = if method.needs_global_time() {
-                global.time()?
-            } else {
-                ClockBasis::Local(base.local)
-            };
+            let needed = global.as_ref().filter(|_| method.needs_global_time());
+            let time = ClockBasis::new(needed, base.local);
             let mut measured = self.measure(job, &method, &base.clock, time)?;
             // With more ranks than cores, all rounds may be late: that is a result, too. But a record needs all its groups,
             // and can be resumed.
@@ -264,12 +261,12 @@ impl ClockUser for ImbalanceSession<'_> {
 
 impl ImbalanceSession<'_> {
     /// Measures one group. The ranks have not agreed on the inner result yet.
-    fn measure(
+    fn measure<K: Clock>(
         &self,
         job: &ImbalanceJob,
         method: &Method,
-        clock: &impl Clock,
-        time: ClockBasis,
+        clock: &K,
+        time: ClockBasis<'_, MpiComm, K>,
     ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
         let Self {
             options,

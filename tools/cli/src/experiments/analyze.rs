@@ -179,8 +179,7 @@ fn launches(group: &GroupAnalysis) -> String {
 
 /// Number of invalid observations, for each reason.
 fn invalid(group: &GroupAnalysis) -> String {
-    let causes = [ObservationState::Late, ObservationState::Long]
-        .map(|state| (group.count(state), state.name()));
+    let causes = ObservationState::INVALID.map(|state| (group.count(state), state.name()));
     let causes = causes
         .iter()
         .filter(|(count, _)| *count > 0)
@@ -291,6 +290,7 @@ struct AnalyzeGroupReport<'a> {
     valid: usize,
     late: u64,
     long: u64,
+    drifted: u64,
     outliers: usize,
     medians: Option<AnalyzeAverages>,
     means: Option<AnalyzeAverages>,
@@ -330,6 +330,7 @@ struct AnalyzeLaunchReport<'a> {
     valid: usize,
     late: u64,
     long: u64,
+    drifted: u64,
     outliers: usize,
     outliers_above: usize,
     median_ns: Option<f64>,
@@ -371,6 +372,7 @@ fn group_report<'a>(
         valid: group.valid(),
         late: group.count(ObservationState::Late),
         long: group.count(ObservationState::Long),
+        drifted: group.count(ObservationState::Drifted),
         outliers: group.outliers(),
         medians: averages(group, Average::Median, settings),
         means: averages(group, Average::Mean, settings),
@@ -413,6 +415,7 @@ fn launch_report(launch: &LaunchAverages) -> AnalyzeLaunchReport<'_> {
         valid: launch.valid,
         late: launch.count(ObservationState::Late),
         long: launch.count(ObservationState::Long),
+        drifted: launch.count(ObservationState::Drifted),
         outliers: launch.outliers,
         outliers_above: launch.outliers_above,
         median_ns: launch.median,

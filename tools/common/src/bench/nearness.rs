@@ -147,6 +147,7 @@ mod tests {
             figures: vec![figure],
             details: vec![],
             discarded: vec![],
+            clock_checks: None,
             stop_reason: StopReason::Count,
             elapsed: Duration::ZERO,
         }

@@ -9,6 +9,7 @@ use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
+use super::notes::notes;
 use super::{BenchPlan, recorded_group};
 use crate::Failure;
 use crate::machine::now;
@@ -61,13 +62,14 @@ pub struct BenchResults {
 
 /// Summary of one group.
 #[derive(Debug, Serialize)]
-struct GroupSummary {
-    operation: String,
-    bytes: u64,
-    ranks: u32,
+pub(super) struct GroupSummary {
+    pub(super) operation: String,
+    pub(super) bytes: u64,
+    pub(super) ranks: u32,
     valid: usize,
     late: usize,
     long: usize,
+    drifted: usize,
     ended: String,
     elapsed_s: f64,
     /// Number of figures of the processing; the others that follow help to find errors.
@@ -77,7 +79,23 @@ struct GroupSummary {
     #[serde(serialize_with = "as_object")]
     figures_ns: Vec<(String, f64)>,
     /// First figures of measurements that were discarded in favour of this one.
-    discarded_ns: Vec<f64>,
+    pub(super) discarded_ns: Vec<f64>,
+    /// Number of synchronizations of the global clock, if it can drift.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    synchronizations: Option<u32>,
+}
+
+impl GroupSummary {
+    /// Returns a figure by its name.
+    pub(super) fn figure(&self, name: &str) -> Option<f64> {
+        let found = self.figures_ns.iter().find(|(known, _)| known == name);
+        found.map(|(_, nanos)| *nanos)
+    }
+
+    /// Returns the main result.
+    pub(super) fn reported(&self) -> Option<f64> {
+        self.figures_ns.first().map(|(_, nanos)| *nanos)
+    }
 }
 
 /// Writes times in nanoseconds on one line.
@@ -193,7 +211,7 @@ impl OutputOptions {
                 if groups == 1 { "was" } else { "were" }
             ),
         };
-        output::print(&format!("{text}{resumed}{}", results.discarded()))
+        output::print(&format!("{text}{resumed}{}", notes(&results.groups)))
     }
 }
 
@@ -264,10 +282,12 @@ impl BenchResults {
             valid: count(ObservationState::Valid),
             late: count(ObservationState::Late),
             long: count(ObservationState::Long),
+            drifted: count(ObservationState::Drifted),
             ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
             discarded_ns: measured.discarded.clone(),
+            synchronizations: measured.clock_checks.map(|checks| checks.synchronizations),
             figures_ns: group.figures,
         });
         Ok(())
@@ -278,22 +298,6 @@ impl BenchResults {
         self.journal
             .as_mut()
             .map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))
-    }
-
-    /// Returns a line for each group of which measurements were discarded.
-    fn discarded(&self) -> String {
-        let discarded = |one: &&GroupSummary| !one.discarded_ns.is_empty();
-        let line = |one: &GroupSummary| {
-            format!(
-                "\n{}, {} bytes, {} ranks: {} discarded because of --within: {}\n",
-                one.operation,
-                one.bytes,
-                one.ranks,
-                count(one.discarded_ns.len(), "measurement"),
-                nanos_list(&one.discarded_ns)
-            )
-        };
-        self.groups.iter().filter(discarded).map(line).collect()
     }
 
     /// Returns a table with a row for each group and the figures of the processing.
@@ -315,11 +319,8 @@ impl BenchResults {
                 .chain(names.iter().copied()),
         );
         for one in groups {
-            let figure = |name: &&str| {
-                let figure = one.figures_ns.iter().find(|(other, _)| other == name);
-                figure.map_or_else(String::new, |(_, nanos)| output::time(*nanos))
-            };
-            let all = one.valid + one.late + one.long;
+            let figure = |name: &&str| one.figure(name).map_or_else(String::new, output::time);
+            let all = one.valid + one.late + one.long + one.drifted;
             let valid = if one.valid == all {
                 all.to_string()
             } else {

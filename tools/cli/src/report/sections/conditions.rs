@@ -79,7 +79,7 @@ fn factors(experiments: &Experiments) -> HtmlTable {
 
 fn launches(measured: &MeasuredExperiment) -> HtmlTable {
     let headings = [
-        "launch", "number", "groups", "valid", "late", "long", "outliers", "complete",
+        "launch", "number", "groups", "valid", "late", "long", "drifted", "outliers", "complete",
     ];
     let mut table = HtmlTable::of_numbers("Observations of all groups", headings);
     for (i, (name, launch)) in measured.launches.iter().enumerate() {
@@ -104,6 +104,7 @@ fn launches(measured: &MeasuredExperiment) -> HtmlTable {
             units::count(groups().map(|averages| averages.valid as u64).sum()),
             count(ObservationState::Late),
             count(ObservationState::Long),
+            count(ObservationState::Drifted),
             units::count(groups().map(|averages| averages.outliers as u64).sum()),
             if launch.complete { "yes" } else { "no" }.to_owned(),
         ]);

@@ -257,7 +257,12 @@ fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
     let invalid: u64 = analysis
         .groups
         .iter()
-        .map(|group| group.count(ObservationState::Late) + group.count(ObservationState::Long))
+        .map(|group| {
+            ObservationState::INVALID
+                .map(|state| group.count(state))
+                .iter()
+                .sum::<u64>()
+        })
         .sum();
     let outliers: u64 = analysis
         .groups

@@ -23,8 +23,8 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
 
 fn table(measured: &MeasuredExperiment, operation: &MeasuredOperation) -> HtmlTable {
     let headings = [
-        "launch", "bytes", "valid", "late", "long", "outliers", "median", "mean", "minimum",
-        "maximum", "reported",
+        "launch", "bytes", "valid", "late", "long", "drifted", "outliers", "median", "mean",
+        "minimum", "maximum", "reported",
     ];
     let mut table = HtmlTable::of_numbers(
         &format!("{}: {}", measured.name, operation.title()),
@@ -52,7 +52,7 @@ fn table(measured: &MeasuredExperiment, operation: &MeasuredOperation) -> HtmlTa
     table
 }
 
-fn row(bytes: u64, averages: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
+fn row(bytes: u64, averages: &LaunchAverages, nanos: &[f64]) -> [String; 12] {
     let count = |state: ObservationState| {
         averages
             .counts
@@ -68,6 +68,7 @@ fn row(bytes: u64, averages: &LaunchAverages, nanos: &[f64]) -> [String; 11] {
         units::count(averages.valid as u64),
         units::count(count(ObservationState::Late)),
         units::count(count(ObservationState::Long)),
+        units::count(count(ObservationState::Drifted)),
         units::count(averages.outliers as u64),
         number(averages.median),
         number(averages.mean),

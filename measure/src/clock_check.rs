@@ -1,0 +1,71 @@
+//! Check of the global clock during a measurement: the clocks of the ranks drift apart since their synchronization.
+
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_sync::{Comm, TreeOffset, collective};
+
+use crate::context::{ClockBasis, MeasureContext};
+use crate::error::MeasureError;
+use crate::operation::Coordinator;
+
+/// Largest figures of all ranks, of one check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClockCheck {
+    /// Drift of a clock beyond the random error of the check.
+    pub(crate) proven: Duration,
+    /// Drift of a clock, and the random error of the check.
+    pub(crate) possible: Duration,
+    /// Largest possible offset, the unknown difference of both directions of messages included.
+    pub(crate) offset: Duration,
+}
+
+/// Checks of a clock, which remember the first offset.
+#[derive(Debug)]
+pub(crate) struct ClockWatch {
+    first: Option<TreeOffset>,
+}
+
+impl ClockWatch {
+    /// Returns the watch of the clock of a measurement, or `None` if no clock can drift: it is local, or all ranks read one.
+    pub(crate) fn new<M: Comm, T: Coordinator, K: Clock>(
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Option<Self> {
+        let first = match &context.clock_basis {
+            ClockBasis::Local(_) => return None,
+            // Its synchronization is unknown.
+            ClockBasis::Global(_) => None,
+            ClockBasis::Synchronized(global) => Some(global.offset()?),
+        };
+        Some(Self { first })
+    }
+
+    /// Checks the clocks of all ranks, which all call this.
+    pub(crate) async fn check<M: Comm, T: Coordinator, K: Clock>(
+        &mut self,
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Result<ClockCheck, MeasureError> {
+        let found = TreeOffset::measure(context.clock, &context.global()?, context.comm).await?;
+        let first = *self.first.get_or_insert(found);
+        let drift = (found.offset - first.offset).abs();
+        let noise = if found == first {
+            found.noise
+        } else {
+            // Messages that took longer may have been delayed in one direction.
+            found.noise + first.noise + (found.half_width - first.half_width).abs()
+        };
+        let own = ClockCheck {
+            proven: (drift - noise).max(Duration::ZERO),
+            possible: drift + noise,
+            offset: found.most(),
+        };
+        let words = [own.proven, own.possible, own.offset].map(|span| span.as_nanos() as u64);
+        let most = |a: [u64; 3], b: [u64; 3]| core::array::from_fn(|i| a[i].max(b[i]));
+        let [proven, possible, offset] = collective::all_reduce(context.comm, words, most)
+            .await?
+            .map(|word| Duration::from_nanos(word as i64));
+        Ok(ClockCheck {
+            proven,
+            possible,
+            offset,
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Global clock of the ranks while operations are measured.
+
+use clap::Args;
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_measure::{GlobalClock, Method};
+use downbeat_records::Factors;
+use downbeat_sync::{Algorithm, Comm, LocalClock};
+
+use crate::Failure;
+use crate::cli::not_negative;
+
+/// Options for the global clock.
+#[derive(Args, Clone, Debug)]
+pub struct GlobalClockOptions {
+    /// Synchronization algorithm, used if the scheme needs a global clock: a LABEL of the command sync [default:
+    /// h2hca(hca3/1000/skampi/100,prop)]
+    #[arg(long, value_name = "LABEL")]
+    sync: Option<Algorithm>,
+    /// Synchronize again when the global clock is older than this; also if it drifts by 2 % of a run-time
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = not_negative, allow_hyphen_values = true)]
+    resync: Duration,
+}
+
+const DEFAULT: &str = "h2hca(hca3/1000/skampi/100,prop)";
+
+impl GlobalClockOptions {
+    /// Returns the synchronization algorithm; `None` if no global clock is needed or wanted.
+    ///
+    /// # Errors
+    /// Never: the default is a valid label.
+    pub fn algorithm(&self, method: &Method) -> Result<Option<Algorithm>, Failure> {
+        match self.sync {
+            None if method.needs_global_time() => DEFAULT.parse().map(Some).map_err(Failure::run),
+            given => Ok(given),
+        }
+    }
+
+    /// Returns the clock of the ranks of a communicator, before any synchronization; `None` if no global clock is needed or
+    /// wanted.
+    ///
+    /// # Errors
+    /// As [`algorithm`](Self::algorithm).
+    pub fn clock<'a, M: Comm, K: Clock>(
+        &self,
+        comm: &'a M,
+        me: LocalClock<'a, K>,
+        method: &Method,
+    ) -> Result<Option<GlobalClock<'a, M, K>>, Failure> {
+        let clock = |algorithm| GlobalClock::new(comm, me, algorithm, self.resync);
+        Ok(self.algorithm(method)?.map(clock))
+    }
+
+    /// Adds the factors on which the results depend.
+    ///
+    /// # Errors
+    /// As [`algorithm`](Self::algorithm).
+    pub fn factors(&self, factors: Factors, method: &Method) -> Result<Factors, Failure> {
+        Ok(match self.algorithm(method)? {
+            Some(algorithm) => factors
+                .with("sync", &algorithm)
+                .with("resync", &self.resync),
+            None => factors,
+        })
+    }
+}
