@@ -195,8 +195,9 @@ fn no_valid_observation() -> Result<(), Failure> {
 fn full_standard_output() -> Result<(), Failure> {
     test("bench-full-output", |jobs| {
         for json in ["", "--json"] {
-            let script =
-                format!("exec PROGRAM bench --clock monotonic --reps 3 {json} > /dev/full");
+            let script = format!(
+                "exec PROGRAM bench --clock monotonic --scheme ms1 --reps 3 {json} > /dev/full"
+            );
             let mut mpirun = jobs.mpirun_shells(2, &script);
             let job = finish(LIMIT, &mut mpirun)?;
             expect(job.code == Some(1), &job, "exit code 1 for a full output")?;
