@@ -7,7 +7,7 @@ use crate::clock_check::{ClockCheck, ClockWatch};
 use crate::context::{CallSpan, ClockBasis, MeasureContext};
 use crate::error::{MeasureError, MethodError};
 use crate::operation::{Coordinator, Operation};
-use crate::plan::{ClockChecks, Plan, Step};
+use crate::plan::{ClockChecks, Finished, Plan, Step};
 use crate::processing::{Figure, Processing};
 use crate::scheme::{PreparedScheme, Scheme};
 use crate::stopping::{StopReason, Stopping};
@@ -149,13 +149,20 @@ impl Method {
             {
                 global.expire();
             }
-            let measured = plan.finish(scheme.details());
-            let figures = self
-                .processing
-                .apply(&measured.observations, self.root as usize)?;
+            let Finished {
+                observations,
+                clock_checks,
+                stop_reason,
+                elapsed,
+            } = plan.finish();
             Ok(Measurement {
-                figures,
-                ..measured
+                figures: self.processing.apply(&observations, self.root as usize)?,
+                observations,
+                details: scheme.details(),
+                discarded: Vec::new(),
+                clock_checks,
+                stop_reason,
+                elapsed,
             })
         });
         context.agree(measured.transpose()).await

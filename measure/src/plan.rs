@@ -9,7 +9,6 @@ use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
 use crate::clock_check::ClockCheck;
-use crate::measurement::Measurement;
 use crate::stopping::{StopReason, Stopping, StoppingProgress};
 
 /// Next step of all ranks.
@@ -79,6 +78,16 @@ impl ClockChecks {
             (Self::DRIFT, self.drift),
         ]
     }
+}
+
+/// Observations of a measurement that ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) observations: Observations,
+    pub(crate) clock_checks: Option<ClockChecks>,
+    pub(crate) stop_reason: StopReason,
+    /// Time that the observations took.
+    pub(crate) elapsed: Duration,
 }
 
 /// Plan of a measurement.
@@ -330,9 +339,9 @@ impl Plan {
         self.clock.as_ref().is_some_and(renew)
     }
 
-    /// Ends the measurement, which has no figures yet. If all observations were marked because of drift, that is accepted and
+    /// Ends the measurement. If all observations were marked because of drift, that is accepted and
     /// stated: too few were wanted to find better ones.
-    pub(crate) fn finish(mut self, details: Vec<(&'static str, Duration)>) -> Measurement {
+    pub(crate) fn finish(mut self) -> Finished {
         let mut observations = self.gathered.take().unwrap_or_else(Observations::none);
         if let Some(clock) = &mut self.clock
             && self.run_times.is_empty()
@@ -340,11 +349,8 @@ impl Plan {
         {
             clock.checks.drift = clock.checks.drift.max(clock.marked);
         }
-        Measurement {
+        Finished {
             observations,
-            figures: Vec::new(),
-            details,
-            discarded: Vec::new(),
             clock_checks: self.clock.map(|clock| clock.checks),
             stop_reason: self.progress.stop_reason().unwrap_or(StopReason::Most),
             elapsed: self.elapsed,
@@ -404,10 +410,10 @@ mod tests {
         }
 
         /// Returns the measurement, and the number of synchronizations.
-        fn run(mut self) -> (Measurement, u32) {
+        fn run(mut self) -> (Finished, u32) {
             loop {
                 match self.plan.next(false) {
-                    Step::End => return (self.plan.finish(vec![]), self.synchronizations),
+                    Step::End => return (self.plan.finish(), self.synchronizations),
                     Step::Check => {
                         let check = (self.drift)(self.age);
                         self.plan.checked(check);
@@ -431,19 +437,15 @@ mod tests {
         }
     }
 
-    fn run(
-        rule: &str,
-        renewable: bool,
-        drift: impl Fn(Duration) -> ClockCheck,
-    ) -> (Measurement, u32) {
+    fn run(rule: &str, renewable: bool, drift: impl Fn(Duration) -> ClockCheck) -> (Finished, u32) {
         Simulated::new(rule, renewable, drift).run()
     }
 
-    fn count(found: &Measurement, state: ObservationState) -> usize {
+    fn count(found: &Finished, state: ObservationState) -> usize {
         found.observations.count(state)
     }
 
-    fn drift(found: &Measurement) -> i64 {
+    fn drift(found: &Finished) -> i64 {
         found.clock_checks.unwrap().drift.as_nanos()
     }
 

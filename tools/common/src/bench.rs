@@ -5,6 +5,7 @@ mod method;
 mod nearness;
 mod notes;
 mod output;
+mod summary;
 
 use std::fmt::Display;
 

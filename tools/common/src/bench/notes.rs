@@ -2,7 +2,7 @@
 
 use downbeat_measure::ClockChecks;
 
-use super::output::GroupSummary;
+use super::summary::GroupSummary;
 use crate::output::{self, count, percent};
 
 /// Slack, as a multiple of a broadcast, above which it is worth a note.

@@ -10,6 +10,7 @@ use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::notes::notes;
+use super::summary::{GroupSummary, nanos_list};
 use super::{BenchPlan, recorded_group};
 use crate::Failure;
 use crate::machine::now;
@@ -58,57 +59,6 @@ pub struct BenchResults {
     /// Number of groups that an earlier process of this launch measured.
     resumed: usize,
     groups: Vec<GroupSummary>,
-}
-
-/// Summary of one group.
-#[derive(Debug, Serialize)]
-pub(super) struct GroupSummary {
-    pub(super) operation: String,
-    pub(super) bytes: u64,
-    pub(super) ranks: u32,
-    valid: usize,
-    late: usize,
-    long: usize,
-    drifted: usize,
-    ended: String,
-    elapsed_s: f64,
-    /// Number of figures of the processing; the others that follow help to find errors.
-    #[serde(skip)]
-    processed: usize,
-    /// Figures; the first is the main result.
-    #[serde(serialize_with = "as_object")]
-    figures_ns: Vec<(String, f64)>,
-    /// First figures of measurements that were discarded in favour of this one.
-    pub(super) discarded_ns: Vec<f64>,
-    /// Number of synchronizations of the global clock, if it can drift.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    synchronizations: Option<u32>,
-}
-
-impl GroupSummary {
-    /// Returns a figure by its name.
-    pub(super) fn figure(&self, name: &str) -> Option<f64> {
-        let found = self.figures_ns.iter().find(|(known, _)| known == name);
-        found.map(|(_, nanos)| *nanos)
-    }
-
-    /// Returns the main result.
-    pub(super) fn reported(&self) -> Option<f64> {
-        self.figures_ns.first().map(|(_, nanos)| *nanos)
-    }
-}
-
-/// Writes times in nanoseconds on one line.
-fn nanos_list(nanos: &[f64]) -> String {
-    let all: Vec<String> = nanos.iter().map(f64::to_string).collect();
-    format!("{} ns", all.join(" "))
-}
-
-fn as_object<S: serde::Serializer>(
-    figures: &[(String, f64)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(figures.iter().map(|(name, nanos)| (name, nanos)))
 }
 
 /// Header of a JSON document of a launch.
