@@ -96,7 +96,9 @@ impl Method {
         }
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
         scheme.warm_up(context, operation, self.warm_up).await?;
-        let mut watch = ClockWatch::new(context);
+        // Means of series do not depend on the global clock.
+        let new_watch = || ClockWatch::new(context).filter(|_| self.basis() != Basis::Means);
+        let mut watch = new_watch();
         // Only rank 0 has all observations.
         let mut plan = (context.comm.rank() == 0).then(|| {
             let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
@@ -125,7 +127,7 @@ impl Method {
                             plan.synchronized(took);
                         }
                     }
-                    watch = ClockWatch::new(context);
+                    watch = new_watch();
                 }
                 Step::Observe(more) => {
                     let began = context.now();

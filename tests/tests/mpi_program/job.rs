@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use downbeat_launch::command::{FinishedCommand, finish};
-use downbeat_launch::mpi::{MPICH, MpiLibrary};
+use downbeat_launch::mpi::{MpiLibrary, preload};
 use downbeat_launch::{Outcome, environment, process};
 use serde_json::Value;
 
@@ -36,6 +36,8 @@ impl fmt::Debug for Failure {
 pub(crate) struct Jobs {
     program: PathBuf,
     pub(crate) library: MpiLibrary,
+    /// Library that the ranks preload to yield their core while they wait.
+    yielding: Option<PathBuf>,
     /// Folder that the jobs may write to: `DIR` in their arguments.
     pub(crate) folder: PathBuf,
 }
@@ -90,6 +92,7 @@ impl Jobs {
         Ok(Self {
             program,
             library,
+            yielding: env::var_os(environment::YIELD).map(PathBuf::from),
             folder,
         })
     }
@@ -99,20 +102,13 @@ impl Jobs {
         &self.program
     }
 
-    /// Returns the numbers of ranks of a case.
-    ///
-    /// MPICH's ranks keep their cores while they wait, and take long where they share cores: unless in a long run, each case
-    /// has a third of the numbers, and each number is that of some case.
+    /// Returns the numbers of ranks of a case: unless in a long run a third of them, so that each number is that of some case.
     pub(crate) fn ranks_of_case(
         &self,
         case: usize,
         all: &'static [u32],
     ) -> impl Iterator<Item = u32> {
-        let (first, step) = if self.library == MPICH && !is_long() {
-            (case % 3, 3)
-        } else {
-            (0, 1)
-        };
+        let (first, step) = if is_long() { (0, 1) } else { (case % 3, 3) };
         all.iter().copied().skip(first).step_by(step)
     }
 
@@ -127,6 +123,7 @@ impl Jobs {
     }
 
     fn with_parts(&self, mut mpirun: Command, parts: Parts<'_>) -> Command {
+        self.let_yield(&mut mpirun);
         for (i, (ranks, arguments)) in parts.iter().enumerate() {
             mpirun
                 .args((i > 0).then_some(":"))
@@ -137,9 +134,16 @@ impl Jobs {
         mpirun
     }
 
+    fn let_yield(&self, mpirun: &mut Command) {
+        if let Some(library) = &self.yielding {
+            preload(mpirun, library);
+        }
+    }
+
     /// Returns `mpirun` of shells that each run this script; `PROGRAM` is the MPI program.
     pub(crate) fn mpirun_shells(&self, ranks: u32, script: &str) -> Command {
         let mut mpirun = self.library.oversubscribed_mpirun();
+        self.let_yield(&mut mpirun);
         let script = self.expand(&script.replace("PROGRAM", &self.program.to_string_lossy()));
         mpirun.args(["-np", &ranks.to_string(), "sh", "-c", &script]);
         mpirun

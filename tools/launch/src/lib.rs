@@ -20,6 +20,8 @@ pub mod environment {
     pub const MPI_PROGRAM: &str = "DOWNBEAT_MPI_PROGRAM";
     /// Path of `downbeat`, built with the feature `otf2`.
     pub const PROGRAM: &str = "DOWNBEAT_PROGRAM";
+    /// Path of the library that lets ranks yield their core while they wait, if the MPI library cannot do so itself.
+    pub const YIELD: &str = "DOWNBEAT_YIELD";
     /// Set for all numbers of ranks of every test, and for more random trials.
     pub const LONG: &str = "DOWNBEAT_LONG";
 }

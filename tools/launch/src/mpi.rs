@@ -1,5 +1,6 @@
 //! MPI libraries and their launchers.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::command::command;
@@ -11,8 +12,10 @@ pub struct MpiLibrary {
     suffix: &'static str,
     /// Options for shared memory only.
     transport: &'static str,
-    /// Options for more ranks than cores; ranks that wait yield their core.
+    /// Options for more ranks than cores.
     oversubscribed: &'static str,
+    /// True if ranks that wait can yield their core.
+    yields: bool,
     /// Options that end ranks at once, without a second of grace.
     no_grace: &'static str,
     environment: &'static [(&'static str, &'static str)],
@@ -24,6 +27,7 @@ pub const OPEN_MPI: MpiLibrary = MpiLibrary {
     suffix: "openmpi",
     transport: "--mca btl self,vader",
     oversubscribed: "--oversubscribe --mca mpi_yield_when_idle 1",
+    yields: true,
     no_grace: "--mca odls_base_sigkill_timeout 0",
     // To run as root takes two confirmations.
     environment: &[
@@ -38,6 +42,7 @@ pub const MPICH: MpiLibrary = MpiLibrary {
     suffix: "mpich",
     transport: "",
     oversubscribed: "",
+    yields: false,
     no_grace: "",
     environment: &[],
 };
@@ -58,6 +63,11 @@ impl MpiLibrary {
     /// Returns the suffix of the names of its programs: `mpicc.SUFFIX`, `mpirun.SUFFIX`.
     pub fn suffix(self) -> &'static str {
         self.suffix
+    }
+
+    /// Returns true if ranks that wait can yield their core; others need a library that does so, see [`preload`].
+    pub fn yields(self) -> bool {
+        self.yields
     }
 
     /// Returns the environment that its launcher requires.
@@ -85,4 +95,9 @@ impl MpiLibrary {
         mpirun.args(self.oversubscribed.split_whitespace());
         mpirun
     }
+}
+
+/// Lets the ranks of MPICH preload a library.
+pub fn preload(mpirun: &mut Command, library: &Path) {
+    mpirun.args(["-genv", "LD_PRELOAD"]).arg(library);
 }

@@ -13,6 +13,9 @@ use crate::workspace::{Package, Target, Workspace};
 /// The binary that `mpirun` starts.
 pub(crate) const MPI_PROGRAM: &str = "downbeat-mpi";
 
+/// The shared library that lets waiting ranks yield their core.
+const YIELD_WHEN_IDLE: &str = "yield_when_idle";
+
 /// Returns the packages that can use MPI.
 pub(crate) fn with_mpi(workspace: &Workspace) -> impl Iterator<Item = &Package> {
     workspace
@@ -67,7 +70,9 @@ pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Pro
     let mut build = if library == OPEN_MPI {
         everything(workspace, Depth::Normal, words)
     } else {
-        for_all(library, workspace, words)
+        let mut build = for_all(library, workspace, words);
+        build.args(["-p", "downbeat-yield-when-idle", "--lib"]);
+        build
     };
     for package in with_mpi(workspace) {
         let targets = package
@@ -84,6 +89,16 @@ pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Pro
         }
     }
     Programs::build(&mut build)
+}
+
+/// Returns the library that ranks must preload to yield their core while they wait; `None` if they can do so themselves.
+pub(crate) fn yielding(
+    library: MpiLibrary,
+    programs: &Programs,
+) -> Result<Option<PathBuf>, String> {
+    (!library.yields())
+        .then(|| programs.shared_library(YIELD_WHEN_IDLE))
+        .transpose()
 }
 
 /// Builds the MPI program as its users do.

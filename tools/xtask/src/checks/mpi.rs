@@ -1,27 +1,22 @@
 //! Tests, examples and benchmarks that need MPI.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
-use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI, preload};
 
 use crate::args::Depth;
 use crate::checks::mpi_program::MPI_PROGRAM_TESTS;
-use crate::mpi_builds::{build_one, programs, with_mpi};
+use crate::mpi_builds::{build_one, programs, with_mpi, yielding};
+use crate::programs::Programs;
 use crate::steps::{Step, all_passed};
 use crate::workspace::{Target, Workspace};
 
 /// Even, odd, a power of two and not: algorithms have remainders.
 const TEST_RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
 const LONG_TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
-
-/// Programs of very many calls. MPICH's ranks keep their cores while they wait: where ranks share cores, each call takes
-/// milliseconds.
-const MANY_CALLS: [&str; 2] = ["mpi_operations", "mpi_wrong_results"];
-const MANY_CALLS_MPICH_RANKS: [u32; 4] = [1, 2, 3, 5];
 
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
 
@@ -50,11 +45,8 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
                 Step::new(
                     format!("{}: {} {}", library.name(), kind, target.name),
                     move || {
-                        run(
-                            &programs(library, workspace)?.executable(&target.name)?,
-                            library,
-                            ranks(library, target, depth),
-                        )
+                        let programs = programs(library, workspace)?;
+                        run(&programs, target, library, ranks(target, depth))
                     },
                 )
             })
@@ -63,13 +55,11 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
 }
 
 /// Returns the numbers of ranks that a program runs with.
-fn ranks(library: MpiLibrary, program: &Target, depth: Depth) -> &'static [u32] {
+fn ranks(program: &Target, depth: Depth) -> &'static [u32] {
     if program.kind == "example" {
         &EXAMPLE_RANKS
     } else if depth == Depth::Long {
         &LONG_TEST_RANKS
-    } else if library == MPICH && MANY_CALLS.contains(&program.name.as_str()) {
-        &MANY_CALLS_MPICH_RANKS
     } else {
         &TEST_RANKS
     }
@@ -116,15 +106,17 @@ pub(crate) fn bench<'a>(
 }
 
 /// Runs the program under each of these numbers of ranks, also after a failure.
-fn run(program: &Path, library: MpiLibrary, ranks: &[u32]) -> Outcome {
+fn run(programs: &Programs, target: &Target, library: MpiLibrary, ranks: &[u32]) -> Outcome {
+    let program = Command::new(programs.executable(&target.name)?);
+    let yielding = yielding(library, programs)?;
     all_passed(ranks.iter().filter_map(|&ranks| {
-        run_once(
-            &Command::new(program),
-            library.oversubscribed_mpirun(),
-            ranks,
-        )
-        .err()
-        .map(|why| format!("{ranks} ranks: {why}"))
+        let mut mpirun = library.oversubscribed_mpirun();
+        if let Some(yielding) = &yielding {
+            preload(&mut mpirun, yielding);
+        }
+        run_once(&program, mpirun, ranks)
+            .err()
+            .map(|why| format!("{ranks} ranks: {why}"))
     }))
 }
 

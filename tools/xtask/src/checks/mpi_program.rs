@@ -8,7 +8,7 @@ use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 use crate::args::Depth;
-use crate::mpi_builds::{MPI_PROGRAM, programs};
+use crate::mpi_builds::{MPI_PROGRAM, programs, yielding};
 use crate::steps::{Step, side_by_side};
 use crate::workspace::Workspace;
 
@@ -63,6 +63,9 @@ fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
                 .env(environment::LIBRARY, library.suffix())
                 .env(environment::MPI_PROGRAM, programs.executable(MPI_PROGRAM)?)
                 .env(environment::PROGRAM, &downbeat);
+            if let Some(library) = yielding(library, &programs)? {
+                tests.env(environment::YIELD, library);
+            }
             if depth == Depth::Long {
                 tests.env(environment::LONG, "1");
             }
