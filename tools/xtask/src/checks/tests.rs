@@ -1,19 +1,23 @@
 //! Tests that `cargo test` runs; a failed program stops no other.
 
-use downbeat_launch::command::command;
+use std::process::Command;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
 
 use crate::args::Depth;
 use crate::mpi_builds::everything;
-use crate::steps::Step;
+use crate::programs::Programs;
+use crate::steps::{Step, side_by_side};
 use crate::workspace::{Target, Workspace};
 
 const TESTS: &str = "unit, property and integration tests";
 const EXAMPLES: &str = "examples in the documentation";
 
 /// Tests with all features; the long run repeats them without MPI, as most users build.
-pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
-    let of_depth = |words: &str| everything(workspace, depth, words);
-    let tests = |words: &str| {
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
+    let of_depth = move |words: &str| everything(workspace, depth, words);
+    let tests = move |words: &str| {
         let mut tests = of_depth(words);
         if depth == Depth::Quick {
             tests.arg("--tests");
@@ -27,7 +31,7 @@ pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
     let mut steps = vec![
         // Apart from their run: to build takes as long, and each has a time limit.
         Step::command("all tests build", tests("cargo test --no-run")),
-        Step::command(TESTS, tests("cargo test --no-fail-fast")),
+        Step::new(TESTS, move || run(&mut tests("cargo test --no-run"))),
         Step::command(EXAMPLES, of_depth("cargo test --no-fail-fast --doc")),
     ];
     if depth == Depth::Long {
@@ -53,6 +57,20 @@ pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
         ]);
     }
     steps
+}
+
+/// Builds programs with tests and runs them side by side: cargo would run one after the other, of which each waits for its
+/// slowest test.
+fn run(build: &mut Command) -> Outcome {
+    let tests = Programs::build(build)?.tests();
+    if tests.is_empty() {
+        return Err("cargo reports no test".to_owned());
+    }
+    side_by_side(tests, |mut test| {
+        shell::show_and_read(shell::LIMIT, &mut test)
+            .map(drop)
+            .map_err(|why| format!("{}: {why}", shell::shown(&test)))
+    })
 }
 
 /// Returns the arguments that select these targets one by one: a pattern would include those that need a library that may be
