@@ -91,6 +91,7 @@ mod preset;
 mod processing;
 mod scheme;
 mod stopping;
+mod thinning;
 
 #[cfg(any(test, feature = "mpi"))]
 pub use aligned::{Alignment, BufferError};

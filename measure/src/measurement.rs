@@ -11,6 +11,7 @@ use crate::plan::{ClockChecks, Finished, Plan, Step};
 use crate::processing::{Figure, Processing};
 use crate::scheme::{PreparedScheme, Scheme};
 use crate::stopping::{StopReason, Stopping};
+use downbeat_records::stats::{BatchMeans, StatsError};
 use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
 
 /// Method by which an operation is measured.
@@ -35,6 +36,11 @@ pub struct Measurement {
     pub observations: Observations,
     /// Figures that the processing computed; the first is the one to report.
     pub figures: Vec<Figure>,
+    /// Number of independent observations whose mean would be as precise as that of the valid ones; see
+    /// [`BatchMeans`](downbeat_records::stats::BatchMeans).
+    pub effective: Result<f64, StatsError>,
+    /// Reason why there is no interval of the mean, if the processing or the stopping rule needs one.
+    pub no_interval: Option<StatsError>,
     /// Durations that the scheme determined by itself, with names.
     pub details: Vec<(&'static str, Duration)>,
     /// First figures of earlier measurements that the caller discarded and replaced by this one, in nanoseconds.
@@ -43,6 +49,8 @@ pub struct Measurement {
     pub clock_checks: Option<ClockChecks>,
     /// Reason why the measurement ended.
     pub stop_reason: StopReason,
+    /// Number of observations that were made; of very many in a time slice, evenly spaced ones were kept.
+    pub made: u32,
     /// Time that the observations took, without warm-up and without gathering them.
     pub elapsed: Duration,
 }
@@ -129,18 +137,21 @@ impl Method {
                     }
                     watch = new_watch();
                 }
-                Step::Observe(more) => {
+                Step::Observe(more, thinning) => {
                     let began = context.now();
                     // It is enough that rank 0 notices that the time is over.
                     let time = plan.as_ref().and_then(Plan::time);
-                    let spans = scheme.run(context, operation, number, more, time).await?;
+                    let mut spans = scheme.run(context, operation, number, more, time).await?;
                     // The time for gathering the observations does not count.
                     let took = context.now() - began;
-                    number += spans.len() as u32;
-                    let batch = gather(context, &spans, scheme.calls_together()).await?;
-                    if let (Some(plan), Some(batch)) = (&mut plan, batch) {
-                        scheme.adapt(&batch);
-                        plan.observed(batch, took);
+                    let made = spans.len() as u32;
+                    let mut calls = number..;
+                    spans.retain(|_| calls.next().is_some_and(|call| thinning.keeps(call)));
+                    number += made;
+                    let kept = gather(context, &spans, scheme.calls_together()).await?;
+                    if let (Some(plan), Some(kept)) = (&mut plan, kept) {
+                        scheme.adapt(&kept);
+                        plan.observed(kept, made, took);
                     }
                 }
             }
@@ -153,17 +164,29 @@ impl Method {
             }
             let Finished {
                 observations,
+                made,
                 clock_checks,
                 stop_reason,
                 elapsed,
             } = plan.finish();
+            let root = self.root as usize;
+            let mut means = BatchMeans::default();
+            means.extend(observations.run_times());
+            let effective = means.effective();
+            let of_rule = || effective.err().filter(|_| self.stopping.needs_error());
             Ok(Measurement {
-                figures: self.processing.apply(&observations, self.root as usize)?,
+                figures: self.processing.apply(&observations, root)?,
+                effective,
+                no_interval: self
+                    .processing
+                    .no_interval(&observations, root)
+                    .or_else(of_rule),
                 observations,
                 details: scheme.details(),
                 discarded: Vec::new(),
                 clock_checks,
                 stop_reason,
+                made,
                 elapsed,
             })
         });

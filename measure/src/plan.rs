@@ -5,19 +5,20 @@
 //! all of its observations are invalid; the clock is synchronized again before that, if it can be.
 
 use downbeat_clock_core::Duration;
-use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
+use downbeat_records::{ObservationState, Observations};
 
 use crate::clock_check::ClockCheck;
 use crate::stopping::{StopReason, Stopping, StoppingProgress};
+use crate::thinning::Thinning;
 
 /// Next step of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The measurement ends.
     End,
-    /// Make a number of observations.
-    Observe(u32),
+    /// Make a number of observations, of which some are kept.
+    Observe(u32, Thinning),
     /// Check the clock.
     Check,
     /// Synchronize the clock, and check it.
@@ -29,7 +30,9 @@ impl Step {
     pub(crate) fn encode(self) -> [u64; 2] {
         match self {
             Self::End => [0, 0],
-            Self::Observe(number) => [1, number.into()],
+            Self::Observe(number, thinning) => {
+                [1, u64::from(thinning.level()) << 32 | u64::from(number)]
+            }
             Self::Check => [2, 0],
             Self::Synchronize => [3, 0],
         }
@@ -39,7 +42,7 @@ impl Step {
     pub(crate) fn decode([kind, number]: [u64; 2]) -> Self {
         match kind {
             0 => Self::End,
-            1 => Self::Observe(number as u32),
+            1 => Self::Observe(number as u32, Thinning::at((number >> 32) as u32)),
             2 => Self::Check,
             _ => Self::Synchronize,
         }
@@ -84,6 +87,8 @@ impl ClockChecks {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) observations: Observations,
+    /// Number of observations that were made.
+    pub(crate) made: u32,
     pub(crate) clock_checks: Option<ClockChecks>,
     pub(crate) stop_reason: StopReason,
     /// Time that the observations took.
@@ -95,10 +100,12 @@ pub(crate) struct Finished {
 pub(crate) struct Plan {
     progress: StoppingProgress,
     stopping: Stopping,
+    /// Observations that were kept.
     gathered: Option<Observations>,
-    /// Run-times of valid observations so far.
+    thinning: Thinning,
+    /// Run-times of the valid ones.
     run_times: Vec<f64>,
-    /// Number of observations, valid or not.
+    /// Number of observations that were made, valid or not, kept or not.
     observations: u32,
     elapsed: Duration,
     /// Number of observations that the rule asked for, and that are missing.
@@ -180,6 +187,7 @@ impl Plan {
             progress: StoppingProgress::new(stopping),
             stopping,
             gathered: None,
+            thinning: Thinning::default(),
             run_times: Vec::new(),
             observations: 0,
             elapsed: Duration::ZERO,
@@ -224,7 +232,7 @@ impl Plan {
         match self.pending {
             0 if self.observations > first => Step::Check,
             0 => Step::End,
-            pending => Step::Observe(pending.min(self.fitting())),
+            pending => Step::Observe(pending.min(self.fitting()), self.thinning),
         }
     }
 
@@ -257,16 +265,31 @@ impl Plan {
         u32::try_from(fit).unwrap_or(u32::MAX)
     }
 
-    /// Adds observations, which took this time.
-    pub(crate) fn observed(&mut self, batch: Observations, took: Duration) {
-        let number = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-        self.observations = self.observations.saturating_add(number);
-        self.pending = self.pending.saturating_sub(number);
+    /// Adds what was kept of a number of observations, which took this time.
+    pub(crate) fn observed(&mut self, kept: Observations, made: u32, took: Duration) {
+        self.observations = self.observations.saturating_add(made);
+        self.pending = self.pending.saturating_sub(made);
         self.elapsed += took;
-        self.run_times.extend(batch.run_times());
-        match &mut self.gathered {
-            Some(gathered) => gathered.append(batch),
-            None => self.gathered = Some(batch),
+        self.run_times.extend(kept.run_times());
+        let gathered = match &mut self.gathered {
+            Some(gathered) => {
+                gathered.append(kept);
+                gathered
+            }
+            none => none.insert(kept),
+        };
+        let Some(most) = self.stopping.keep() else {
+            return;
+        };
+        if gathered.len() <= most as usize {
+            return;
+        }
+        self.thinning.limit(gathered, most as usize);
+        self.run_times = gathered.run_times();
+        if let Some(clock) = &mut self.clock {
+            let before = &gathered.states()[..self.thinning.kept_of(clock.first)];
+            let is_valid = |state: &&ObservationState| **state == ObservationState::Valid;
+            clock.first_run_time = before.iter().filter(is_valid).count();
         }
     }
 
@@ -309,7 +332,7 @@ impl Plan {
                 clock.inevitable = check.possible;
             } else if check.proven > permitted {
                 if let Some(gathered) = &mut self.gathered {
-                    gathered.mark_drifted(clock.first as usize);
+                    gathered.mark_drifted(self.thinning.kept_of(clock.first));
                 }
                 clock.marked = clock.marked.max(check.possible);
                 self.run_times.truncate(clock.first_run_time);
@@ -351,6 +374,7 @@ impl Plan {
         }
         Finished {
             observations,
+            made: self.observations,
             clock_checks: self.clock.map(|clock| clock.checks),
             stop_reason: self.progress.stop_reason().unwrap_or(StopReason::Most),
             elapsed: self.elapsed,
@@ -388,7 +412,7 @@ fn permitted(run_times: &[f64]) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_records::{CallTimes, ObservationState};
+    use downbeat_records::CallTimes;
 
     /// A measurement whose observations take 1 ms each, with clocks whose drift is a function of their age.
     struct Simulated<D> {
@@ -423,14 +447,16 @@ mod tests {
                         self.synchronizations += 1;
                         self.plan.synchronized(Duration::from_micros(10));
                     }
-                    Step::Observe(number) => {
-                        let count = number as usize;
+                    Step::Observe(number, thinning) => {
+                        let first = self.plan.observations;
+                        let kept = (first..first + number).filter(|call| thinning.keeps(*call));
+                        let count = kept.count();
                         let states = vec![ObservationState::Valid; count];
                         let means = CallTimes::Means(vec![1_000.0; count]);
                         let batch = Observations::new(1, states, means).unwrap();
                         let took = Duration::from_millis(number.into());
                         self.age += took;
-                        self.plan.observed(batch, took);
+                        self.plan.observed(batch, number, took);
                     }
                 }
             }
@@ -523,12 +549,32 @@ mod tests {
         assert_eq!(plan.next(true), Step::Check);
         plan.checked(ClockCheck::default());
         // It is observed before the next one, even if it is due at once.
-        assert_eq!(plan.next(true), Step::Observe(8));
+        assert_eq!(plan.next(true), Step::Observe(8, Thinning::default()));
+    }
+
+    #[test]
+    fn a_filled_time_slice_is_thinned() {
+        let (found, _) = run("fill/20s/1000", true, linear(100.0));
+        let (kept, made) = (found.observations.len(), found.made);
+        assert!((500..=1_000).contains(&kept), "{kept}");
+        assert!((20_000..20_100).contains(&made), "{made}");
+        assert_eq!(found.stop_reason, StopReason::TimeSlice);
+        let drifted = count(&found, ObservationState::Drifted);
+        assert!(drifted < kept / 10, "{drifted} of {kept}");
+        // Once clocks cannot be synchronized again, everything after the first moments is drifted.
+        let (found, _) = run("fill/20s/1000", false, linear(100.0));
+        let valid = count(&found, ObservationState::Valid);
+        assert!((1..20).contains(&valid), "{valid}");
     }
 
     #[test]
     fn steps_are_transferred() {
-        for step in [Step::End, Step::Observe(7), Step::Check, Step::Synchronize] {
+        for step in [
+            Step::End,
+            Step::Observe(7, Thinning::at(3)),
+            Step::Check,
+            Step::Synchronize,
+        ] {
             assert_eq!(Step::decode(step.encode()), step);
         }
     }

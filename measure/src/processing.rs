@@ -15,8 +15,9 @@ mod skampi;
 mod test_data;
 
 use crate::error::{MeasureError, MethodError};
-use downbeat_records::stats::Confidence;
+use downbeat_records::stats::{Confidence, StatsError};
 use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
+use figure::batch_means;
 pub use figure::{Figure, PerRank};
 
 /// Processing of observations into figures. Only valid observations count.
@@ -42,6 +43,10 @@ pub use figure::{Figure, PerRank};
 /// A call that was timed by itself is a series of one, so PS7 and PS8 accept it, though the programs that they come from
 /// do not time single calls. PS1, PS2 and PS5 need single calls, and do not accept series. All but `median` and PS4 use
 /// only the duration of a call on each rank, even with a global clock: that is how they were published.
+///
+/// Intervals of means are by [`BatchMeans`](downbeat_records::stats::BatchMeans), which allows for calls that depend on each
+/// other. The suites take them for independent, and print intervals that may be ten times too narrow. Where there is no reliable
+/// interval, there is none.
 ///
 /// # Labels
 /// The names above, or `ps1` to `ps8`, optionally followed by `/` and the confidence of an interval (`extremes/0.99`,
@@ -153,6 +158,18 @@ impl Processing {
             Self::NbcBench { per_rank } => nbc_bench::figures(observations, per_rank),
             Self::RootBest => root_best::figures(observations, root),
         }
+    }
+
+    /// Returns the reason why there is no interval of the mean in the [figures](Self::apply), if there is one otherwise.
+    pub fn no_interval(&self, observations: &Observations, root: usize) -> Option<StatsError> {
+        let times = match *self {
+            Self::Extremes { root_only, .. } => {
+                extremes::times(observations, root_only.then_some(root))
+            }
+            Self::Global { .. } => global::times(observations, root)?,
+            _ => return None,
+        };
+        batch_means(&times).standard_error().err()
     }
 }
 

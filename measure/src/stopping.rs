@@ -3,7 +3,6 @@
 mod decay;
 mod label;
 mod near_least;
-mod precision;
 mod progress;
 mod time_slice;
 
@@ -17,16 +16,26 @@ pub use progress::StoppingProgress;
 use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
-/// Rule that decides when there are enough observations. Every rule limits the number of all observations, valid or not,
-/// so that each measurement ends.
+/// Rule that decides when there are enough observations. Every rule limits the time or the number of all observations, valid
+/// or not, so that each measurement ends.
+///
+/// Calls depend on those shortly before them, so that many in a short time show less than they seem to. `fill` spends all of its
+/// time, and thins what would take too much memory. `rse` and `interval` estimate the error of the mean by [`BatchMeans`]; they
+/// go on while there are too few observations for that. With `/iid`, as in the suites that they come from, they take run-times
+/// for independent, and end too early if they are not.
+///
+/// [`BatchMeans`]: downbeat_records::stats::BatchMeans
 ///
 /// # Labels
 /// | rule | label | example |
 /// |---|---|---|
 /// | a count | `count/MOST` | `count/1000` |
 /// | a time slice | `time/SLICE/MOST` | `time/500ms/100000` |
-/// | SKaMPI's relative standard error | `rse/BOUND/LEAST/MOST` | `rse/0.025/8/1000` |
-/// | MPIBlib's interval of the mean | `interval/CONFIDENCE/BOUND/LEAST/MOST` | `interval/0.95/0.025/5/1000` |
+/// | a time slice that is filled | `fill/SLICE/KEEP` | `fill/500ms/20000` |
+/// | relative standard error of the mean | `rse/BOUND/LEAST/MOST` | `rse/0.025/8/1000` |
+/// | the same of SKaMPI | `rse/BOUND/LEAST/MOST/iid` | `rse/0.025/8/1000/iid` |
+/// | interval of the mean | `interval/CONFIDENCE/BOUND/LEAST/MOST` | `interval/0.95/0.025/5/1000` |
+/// | the same of MPIBlib | `interval/CONFIDENCE/BOUND/LEAST/MOST/iid` | `interval/0.95/0.025/5/1000/iid` |
 /// | mpicroscope's decay | `decay/linear/BATCH/MOST`, `decay/exponential/BATCH/MOST` | `decay/linear/100/10000` |
 /// | mpptest's run-times near the minimum | `near/BOUND/TIMES/LEAST/MOST` | `near/0.05/3/4/30` |
 ///
@@ -34,7 +43,7 @@ use downbeat_records::stats::Confidence;
 /// use downbeat_clock_core::Duration;
 /// use downbeat_measure::{StopReason, StoppingProgress, Stopping};
 ///
-/// let rule: Stopping = "rse/0.1/4/100".parse()?;
+/// let rule: Stopping = "rse/0.1/4/100/iid".parse()?;
 /// let mut progress = StoppingProgress::new(rule);
 /// assert_eq!(progress.next(&[], 0, Duration::ZERO), 4);
 /// // The mean is 10 and its standard error 0.74, which is within a tenth of the mean.
@@ -56,7 +65,15 @@ pub enum Stopping {
         /// Greatest number of observations.
         most: u32,
     },
-    /// SKaMPI: until the standard error of the mean run-time is at most a share of the mean.
+    /// A time slice that is filled, whatever the number of observations. Of more than `keep`, evenly spaced ones are kept, at
+    /// least about half as many.
+    Fill {
+        /// Time since the start of the first observation.
+        slice: Duration,
+        /// Greatest number of observations that are kept.
+        keep: u32,
+    },
+    /// Until the standard error of the mean run-time is at most a share of the mean, as in SKaMPI.
     RelativeError {
         /// Share of the mean or, for mpptest, of the minimum.
         bound: f64,
@@ -64,8 +81,10 @@ pub enum Stopping {
         least: u32,
         /// Greatest number of observations.
         most: u32,
+        /// True to take run-times for independent, as SKaMPI does.
+        independent: bool,
     },
-    /// MPIBlib: until the half-width of the confidence interval of the mean run-time is at most a share of the mean.
+    /// Until the half-width of the confidence interval of the mean run-time is at most a share of the mean, as in MPIBlib.
     Interval {
         /// Confidence of the interval.
         confidence: Confidence,
@@ -75,6 +94,8 @@ pub enum Stopping {
         least: u32,
         /// Greatest number of observations.
         most: u32,
+        /// True to take run-times for independent, as MPIBlib does.
+        independent: bool,
     },
     /// mpicroscope: until none of `most` observations remain; every batch without a new minimum run-time reduces the number
     /// of remaining observations.
@@ -160,11 +181,14 @@ impl Stopping {
         at_least(MOST, self.most(), 1)?;
         match self {
             Self::Count { .. } => {}
-            Self::TimeSlice { slice, .. } if slice <= Duration::ZERO => {
+            Self::TimeSlice { slice, .. } | Self::Fill { slice, .. } if slice <= Duration::ZERO => {
                 return Err(MethodError::Slice(slice));
             }
             Self::TimeSlice { .. } => {}
-            Self::RelativeError { bound, least, most }
+            Self::Fill { keep, .. } => at_least(KEEP, keep, 1)?,
+            Self::RelativeError {
+                bound, least, most, ..
+            }
             | Self::Interval {
                 bound, least, most, ..
             } => {
@@ -193,16 +217,34 @@ impl Stopping {
 
     /// Returns the time slice, if the rule is one.
     pub const fn slice(&self) -> Option<Duration> {
-        if let Self::TimeSlice { slice, .. } = self {
-            Some(*slice)
-        } else {
-            None
+        match self {
+            Self::TimeSlice { slice, .. } | Self::Fill { slice, .. } => Some(*slice),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the rule estimates the error of the mean of observations that may depend on each other.
+    pub const fn needs_error(&self) -> bool {
+        match self {
+            Self::RelativeError { independent, .. } | Self::Interval { independent, .. } => {
+                !*independent
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the greatest number of observations that are kept, if not all are.
+    pub const fn keep(&self) -> Option<u32> {
+        match self {
+            Self::Fill { keep, .. } => Some(*keep),
+            _ => None,
         }
     }
 
     /// Returns the greatest number of observations.
     pub fn most(&self) -> u32 {
         match *self {
+            Self::Fill { .. } => u32::MAX,
             Self::Count { most }
             | Self::TimeSlice { most, .. }
             | Self::RelativeError { most, .. }
@@ -216,6 +258,7 @@ impl Stopping {
 // Names of parameters in the forms of labels and in errors.
 const LEAST: &str = "LEAST";
 const MOST: &str = "MOST";
+const KEEP: &str = "KEEP";
 const BATCH: &str = "BATCH";
 const TIMES: &str = "TIMES";
 
@@ -240,6 +283,7 @@ mod tests {
                 bound,
                 least: 2,
                 most: 9,
+                independent: true,
             };
             assert_eq!(error(rule), MethodError::Bound(bound));
         }
@@ -247,7 +291,8 @@ mod tests {
             Stopping::RelativeError {
                 bound: f64::NAN,
                 least: 2,
-                most: 9
+                most: 9,
+                independent: false,
             }
             .checked()
             .is_err()
@@ -257,6 +302,7 @@ mod tests {
             bound: 0.1,
             least,
             most,
+            independent: false,
         };
         assert_eq!(error(interval(1, 9)), too_few(LEAST, 1, 2));
         assert_eq!(

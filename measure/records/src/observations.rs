@@ -119,6 +119,18 @@ impl Observations {
         self.states.append(&mut more.states);
     }
 
+    /// Keeps the calls whose position satisfies a condition.
+    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let ranks = self.ranks;
+        retain(&mut self.states, &keep);
+        let of_call = |place: usize| keep(place / ranks);
+        match &mut self.call_times {
+            CallTimes::Global(all) => retain(all, of_call),
+            CallTimes::Local(all) => retain(all, of_call),
+            CallTimes::Means(all) => retain(all, of_call),
+        }
+    }
+
     /// Returns observations of one rank without any calls.
     pub fn none() -> Self {
         Self {
@@ -217,6 +229,12 @@ impl Observations {
     }
 }
 
+/// Keeps the values whose position satisfies a condition.
+fn retain<T>(values: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+    let mut positions = 0..;
+    values.retain(|_| positions.next().is_some_and(&keep));
+}
+
 fn nanos(span: Duration) -> f64 {
     span.as_nanos() as f64
 }
@@ -280,6 +298,23 @@ mod tests {
         .unwrap();
         assert_eq!(means.run_times(), [2.5, 4.0]);
         assert_eq!(means.time(2, 1), 3.0);
+    }
+
+    #[test]
+    fn all_ranks_of_a_call_are_kept() {
+        let states = [
+            ObservationState::Valid,
+            ObservationState::Late,
+            ObservationState::Long,
+        ];
+        let means = CallTimes::Means(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let mut found = Observations::new(2, states.to_vec(), means).unwrap();
+        found.retain(|call| call != 1);
+        let kept = CallTimes::Means(vec![1.0, 2.0, 5.0, 6.0]);
+        assert_eq!(
+            found,
+            Observations::new(2, vec![states[0], states[2]], kept).unwrap()
+        );
     }
 
     #[test]

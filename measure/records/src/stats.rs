@@ -1,5 +1,6 @@
 //! Statistics of samples: tests, intervals, densities and plans of experiments.
 
+mod batch_means;
 mod chi_squared;
 mod comparison;
 mod density;
@@ -27,6 +28,7 @@ mod t_test;
 mod tukey;
 mod variance_parts;
 
+pub use batch_means::BatchMeans;
 pub use comparison::{Comparison, ExperimentAverages};
 pub use density::Density;
 pub use error::StatsError;

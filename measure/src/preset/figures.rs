@@ -114,13 +114,8 @@ fn mpibench_leaves_out_times_above_twice_the_99th_percentile() {
 
 #[test]
 fn mpiblib_averages_the_slowest_rank_of_each_call() {
-    let expected = [
-        ("mean", 20.0),
-        ("min", 20.0),
-        ("max", 20.0),
-        ("mean-low", 20.0),
-        ("mean-high", 20.0),
-    ];
+    // Five calls are too few for an interval that allows for their dependence, which is not MPIBlib's.
+    let expected = [("mean", 20.0), ("min", 20.0), ("max", 20.0)];
     expect(
         Preset::MpiBlib,
         8,

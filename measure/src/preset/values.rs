@@ -33,6 +33,7 @@ impl Preset {
                     bound: 0.03,
                     least: 8,
                     most: 32,
+                    independent: true,
                 },
                 Processing::Skampi,
             ),
@@ -94,6 +95,7 @@ const MPI_BLIB_INTERVAL: Stopping = Stopping::Interval {
     bound: 0.025,
     least: 5,
     most: 100,
+    independent: true,
 };
 
 const REPRO_MPI_SLICE: Stopping = Stopping::TimeSlice {

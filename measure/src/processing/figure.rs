@@ -1,7 +1,7 @@
 //! Figures, and what several processings compute.
 
 use downbeat_records::Observations;
-use downbeat_records::stats::{Confidence, Sample};
+use downbeat_records::stats::{BatchMeans, Confidence, Sample};
 
 use crate::error::MeasureError;
 
@@ -73,12 +73,20 @@ pub(super) fn mean_and_extremes(sample: &Sample<'_>) -> Vec<Figure> {
     ]
 }
 
-/// Returns the limits of the mean's confidence interval; nothing for a single value.
+/// Returns the batch means of times in the order of the calls.
+pub(super) fn batch_means(times: &[f64]) -> BatchMeans {
+    let mut means = BatchMeans::default();
+    means.extend(times.iter().copied());
+    means
+}
+
+/// Returns the limits of the mean's confidence interval, by batch means; nothing if these give no reliable one. The times are in
+/// the order of the calls.
 pub(super) fn interval_of_mean(
-    sample: &Sample<'_>,
+    times: &[f64],
     confidence: Confidence,
-) -> impl Iterator<Item = Figure> {
-    let interval = sample.mean_interval(confidence);
+) -> impl Iterator<Item = Figure> + use<> {
+    let interval = batch_means(times).interval(confidence).ok();
     interval.into_iter().flat_map(|at| {
         [
             Figure::new("mean-low", at.low),

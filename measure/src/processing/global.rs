@@ -10,21 +10,24 @@ pub(super) fn figures(
     root: usize,
     confidence: Confidence,
 ) -> Result<Vec<Figure>, MeasureError> {
+    let mut times = times(observations, root).ok_or(MethodError::NeedsGlobalClock)?;
+    // Before they are sorted.
+    let interval = interval_of_mean(&times, confidence);
+    let mean = Figure::new("mean", Sample::new(&mut times)?.mean());
+    Ok([mean].into_iter().chain(interval).collect())
+}
+
+/// Returns the times of all calls, in their order; `None` unless they are by a global clock.
+pub(super) fn times(observations: &Observations, root: usize) -> Option<Vec<f64>> {
     let CallTimes::Global(stamps) = observations.call_times() else {
-        return Err(MethodError::NeedsGlobalClock.into());
+        return None;
     };
     let call_time = |call: usize| {
         let ranks = &stamps[call * observations.ranks()..(call + 1) * observations.ranks()];
         let last = ranks.iter().map(|rank| rank.end).max()?;
         Some((last - ranks[root].start).as_nanos() as f64)
     };
-    let mut times: Vec<f64> = observations.valid().filter_map(call_time).collect();
-    let sample = Sample::new(&mut times)?;
-    let mean = Figure::new("mean", sample.mean());
-    Ok([mean]
-        .into_iter()
-        .chain(interval_of_mean(&sample, confidence))
-        .collect())
+    Some(observations.valid().filter_map(call_time).collect())
 }
 
 #[cfg(test)]
@@ -33,24 +36,25 @@ mod tests {
 
     #[test]
     fn the_clock_runs_from_the_roots_start() {
-        // From rank 0: 50, 30, 40, 30, of mean 37.5 and variance 275/3.
-        let reach = 3.182_446_305_283_708 * (275.0_f64 / 12.0).sqrt();
+        // From rank 0: 50, 30, 40, 30, of mean 37.5, eight times; Student's distribution has 31 degrees of freedom.
+        let reach = 2.039_513_446_396_408 * (8.0 * 275.0_f64 / 31.0 / 32.0).sqrt();
         let by_hand = [
             ("mean", 37.5),
             ("mean-low", 37.5 - reach),
             ("mean-high", 37.5 + reach),
         ];
-        expect("global", &global(&five_calls()), 0, &by_hand);
+        let calls = global(&five_calls().repeat(8));
+        expect("global", &calls, 0, &by_hand);
         // From rank 1.
         let times: [f64; 4] = [45.0, 29.0, 45.0, 35.0];
         let squares: f64 = times.iter().map(|time| (time - 38.5).powi(2)).sum();
-        let reach = 5.840_909_309_733_355 * (squares / 12.0).sqrt();
+        let reach = 2.744_041_919_294_269 * (8.0 * squares / 31.0 / 32.0).sqrt();
         let by_hand = [
             ("mean", 38.5),
             ("mean-low", 38.5 - reach),
             ("mean-high", 38.5 + reach),
         ];
-        expect("global/0.99", &global(&five_calls()), 1, &by_hand);
+        expect("global/0.99", &calls, 1, &by_hand);
         expect("global", &global(&five_calls()[..1]), 1, &[("mean", 45.0)]);
     }
 }

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
 
-use super::{BATCH, Decay, LEAST, MOST, Stopping, TIMES};
+use super::{BATCH, Decay, KEEP, LEAST, MOST, Stopping, TIMES};
 use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
@@ -14,14 +14,22 @@ impl fmt::Display for Stopping {
         match self {
             Self::Count { most } => write!(f, "count/{most}"),
             Self::TimeSlice { slice, most } => write!(f, "time/{}/{most}", ExactDuration(*slice)),
-            Self::RelativeError { bound, least, most } => write!(f, "rse/{bound}/{least}/{most}"),
+            Self::Fill { slice, keep } => write!(f, "fill/{}/{keep}", ExactDuration(*slice)),
+            Self::RelativeError {
+                bound,
+                least,
+                most,
+                independent,
+            } => write!(f, "rse/{bound}/{least}/{most}{}", suffix(*independent)),
             Self::Interval {
                 confidence,
                 bound,
                 least,
                 most,
+                independent,
             } => {
-                write!(f, "interval/{}/{bound}/{least}/{most}", confidence.share())
+                let (share, suffix) = (confidence.share(), suffix(*independent));
+                write!(f, "interval/{share}/{bound}/{least}/{most}{suffix}")
             }
             Self::Decay { decay, batch, most } => write!(f, "decay/{decay}/{batch}/{most}"),
             Self::NearLeast {
@@ -31,6 +39,21 @@ impl fmt::Display for Stopping {
                 most,
             } => write!(f, "near/{bound}/{times}/{least}/{most}"),
         }
+    }
+}
+
+/// End of the label of a rule that takes run-times for independent and identically distributed.
+const INDEPENDENT: &str = "/iid";
+
+fn suffix(independent: bool) -> &'static str {
+    if independent { INDEPENDENT } else { "" }
+}
+
+/// Splits the end of the label off; returns true if there is one.
+fn independence(label: &str) -> (&str, bool) {
+    match label.strip_suffix(INDEPENDENT) {
+        Some(rest) => (rest, true),
+        None => (label, false),
     }
 }
 
@@ -68,24 +91,38 @@ impl FromStr for Stopping {
                     most: count(MOST, most)?,
                 }
             }
+            "fill" => {
+                let [slice, keep] = parts(rest, "fill/SLICE/KEEP")?;
+                Self::Fill {
+                    slice: parsed("SLICE", slice)?,
+                    keep: count(KEEP, keep)?,
+                }
+            }
             "rse" => {
-                let [bound, least, most] = parts(rest, "rse/BOUND/LEAST/MOST")?;
+                let (rest, independent) = independence(rest);
+                let [bound, least, most] =
+                    parts(rest, "rse/BOUND/LEAST/MOST or rse/BOUND/LEAST/MOST/iid")?;
                 let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
                 Self::RelativeError {
                     bound: parsed("BOUND", bound)?,
                     least,
                     most,
+                    independent,
                 }
             }
             "interval" => {
-                let [share, bound, least, most] =
-                    parts(rest, "interval/CONFIDENCE/BOUND/LEAST/MOST")?;
+                let (rest, independent) = independence(rest);
+                let [share, bound, least, most] = parts(
+                    rest,
+                    "interval/CONFIDENCE/BOUND/LEAST/MOST or interval/CONFIDENCE/BOUND/LEAST/MOST/iid",
+                )?;
                 let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
                 Self::Interval {
                     confidence: confidence(share)?,
                     bound: parsed("BOUND", bound)?,
                     least,
                     most,
+                    independent,
                 }
             }
             "decay" => {
@@ -117,7 +154,7 @@ impl FromStr for Stopping {
                 return Err(MethodError::UnknownName {
                     kind: "stopping rule",
                     name: name.to_owned(),
-                    known: "count, time, rse, interval, decay and near".to_owned(),
+                    known: "count, time, fill, rse, interval, decay and near".to_owned(),
                 });
             }
         };
@@ -182,33 +219,52 @@ mod tests {
         let share = (1..1_000_u32).prop_map(|share| f64::from(share) / 1_000.0);
         let decay = prop::sample::select(vec![Decay::Linear, Decay::Exponential]);
         let counts = (2_u32.., 2_u32..).prop_map(|(a, b)| (a.min(b), a.max(b)));
-        (0..6, 1_i64.., share.clone(), share, decay, counts).prop_map(
-            |(which, nanos, bound, share, decay, (least, most))| match which {
-                0 => Stopping::Count { most },
-                1 => Stopping::TimeSlice {
-                    slice: Duration::from_nanos(nanos),
-                    most,
-                },
-                2 => Stopping::RelativeError { bound, least, most },
-                3 => Stopping::Interval {
-                    confidence: Confidence::new(share).unwrap(),
-                    bound,
-                    least,
-                    most,
-                },
-                4 => Stopping::Decay {
-                    decay,
-                    batch: least,
-                    most,
-                },
-                _ => Stopping::NearLeast {
-                    bound,
-                    times: least,
-                    least,
-                    most,
-                },
-            },
+        (
+            0..7,
+            1_i64..,
+            share.clone(),
+            share,
+            decay,
+            counts,
+            any::<bool>(),
         )
+            .prop_map(
+                |(which, nanos, bound, share, decay, (least, most), independent)| match which {
+                    0 => Stopping::Count { most },
+                    1 => Stopping::TimeSlice {
+                        slice: Duration::from_nanos(nanos),
+                        most,
+                    },
+                    2 => Stopping::RelativeError {
+                        bound,
+                        least,
+                        most,
+                        independent,
+                    },
+                    3 => Stopping::Interval {
+                        confidence: Confidence::new(share).unwrap(),
+                        bound,
+                        least,
+                        most,
+                        independent,
+                    },
+                    4 => Stopping::Fill {
+                        slice: Duration::from_nanos(nanos),
+                        keep: most,
+                    },
+                    5 => Stopping::Decay {
+                        decay,
+                        batch: least,
+                        most,
+                    },
+                    _ => Stopping::NearLeast {
+                        bound,
+                        times: least,
+                        least,
+                        most,
+                    },
+                },
+            )
     }
 
     proptest! {
@@ -218,7 +274,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(name in "count|time|rse|interval|decay|near|.*", parameters: String) {
+        fn no_text_panics(name in "count|time|fill|rse|interval|decay|near|.*", parameters: String) {
             let _ = format!("{name}{parameters}").parse::<Stopping>();
             let _ = format!("{name}/{parameters}/{parameters}/{parameters}").parse::<Stopping>();
         }
@@ -231,9 +287,12 @@ mod tests {
             "time/1s/100000",
             "time/1500us/7",
             "time/90s/7",
+            "fill/500ms/20000",
             "time/1ns/7",
             "rse/0.025/8/1000",
+            "rse/0.025/8/1000/iid",
             "interval/0.95/0.025/5/1000",
+            "interval/0.95/0.025/5/1000/iid",
             "decay/linear/100/10000",
             "decay/exponential/1/1",
             "near/0.05/3/4/30",
@@ -249,7 +308,7 @@ mod tests {
     #[test]
     fn messages_name_the_invalid_parameter() {
         let message = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
-        let rules = "; there are count, time, rse, interval, decay and near";
+        let rules = "; there are count, time, fill, rse, interval, decay and near";
         assert_eq!(
             message(""),
             format!("there is no stopping rule \"\"{rules}")

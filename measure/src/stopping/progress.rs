@@ -1,10 +1,10 @@
 //! Progress of a measurement towards its stopping rule.
 
 use downbeat_clock_core::Duration;
+use downbeat_records::stats::BatchMeans;
 
 use super::decay::RemainingObservations;
 use super::near_least::NearLeast;
-use super::precision::Precision;
 use super::{StopReason, Stopping, time_slice};
 
 /// Progress of a measurement towards its stopping rule. Rank 0 updates it between two batches of observations.
@@ -13,7 +13,7 @@ pub struct StoppingProgress {
     rule: Stopping,
     /// Number of run-times that were already processed.
     processed: usize,
-    precision: Precision,
+    means: BatchMeans,
     remaining: RemainingObservations,
     near_least: NearLeast,
     ended: Option<StopReason>,
@@ -24,11 +24,11 @@ impl StoppingProgress {
     #[must_use]
     pub fn new(rule: Stopping) -> Self {
         let remaining = RemainingObservations::new(rule.most());
-        let (precision, near_least) = Default::default();
+        let (means, near_least) = Default::default();
         Self {
             rule,
             processed: 0,
-            precision,
+            means,
             remaining,
             near_least,
             ended: None,
@@ -76,25 +76,38 @@ impl StoppingProgress {
     ) -> Result<u32, StopReason> {
         match self.rule {
             Stopping::Count { .. } => Ok(u32::MAX),
-            Stopping::TimeSlice { slice, .. } => {
+            Stopping::TimeSlice { slice, .. } | Stopping::Fill { slice, .. } => {
                 match time_slice::next(slice, elapsed, observations) {
                     0 => Err(StopReason::TimeSlice),
                     next => Ok(next),
                 }
             }
-            Stopping::RelativeError { bound, least, .. } => {
-                self.precision.add(new);
-                let error = self.precision.relative_error();
+            Stopping::RelativeError {
+                bound,
+                least,
+                independent,
+                ..
+            } => {
+                self.means.extend(new.iter().copied());
+                let error = match independent {
+                    true => self.means.independent_error(),
+                    false => self.means.standard_error().ok(),
+                };
                 self.until_precise(error, bound, least, least)
             }
             Stopping::Interval {
                 confidence,
                 bound,
                 least,
+                independent,
                 ..
             } => {
-                self.precision.add(new);
-                let reach = self.precision.relative_reach(confidence);
+                self.means.extend(new.iter().copied());
+                let reach = match independent {
+                    true => self.means.independent_interval(confidence),
+                    false => self.means.interval(confidence).ok(),
+                };
+                let reach = reach.map(|interval| interval.half_width());
                 self.until_precise(reach, bound, least, 1)
             }
             Stopping::Decay { decay, batch, .. } => {
@@ -115,20 +128,21 @@ impl StoppingProgress {
         }
     }
 
-    /// Returns the least number first, and batches of this size afterwards. Batches grow with the number of observations, as
+    /// Takes the error of the mean; returns the least number first, and batches of this size afterwards. Batches grow with the number of observations, as
     /// the ranks must agree after every batch.
     fn until_precise(
         &self,
-        share: Option<f64>,
+        error: Option<f64>,
         bound: f64,
         least: u32,
         batch: u32,
     ) -> Result<u32, StopReason> {
-        let valid = u32::try_from(self.precision.count()).unwrap_or(u32::MAX);
+        let valid = u32::try_from(self.means.count()).unwrap_or(u32::MAX);
         if valid < least {
             return Ok(least - valid);
         }
-        if share.is_some_and(|share| share <= bound) {
+        let mean = self.means.mean().abs();
+        if mean > 0.0 && error.is_some_and(|error| error <= bound * mean) {
             return Err(StopReason::Precise);
         }
         Ok(batch.max(valid / MIN_BATCH_FRACTION))
@@ -191,6 +205,7 @@ mod tests {
     #[test]
     fn a_time_slice_is_filled_and_barely_exceeded() {
         let (batches, ended) = run("time/100us/1000000", 0, |_| 1.0);
+        assert_eq!(run("fill/100us/9", 0, |_| 1.0), (batches.clone(), ended));
         // 10,000 of 10 ns; only the last batch may end after the slice.
         assert_eq!(
             (batches.iter().sum::<u32>(), ended),
@@ -208,24 +223,24 @@ mod tests {
         // n run-times of 9 and 11 in turn have the mean 10 and the standard error 1 / sqrt(n - 1).
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
         assert_eq!(
-            run("rse/0.025/8/33", 0, alternating),
+            run("rse/0.025/8/33/iid", 0, alternating),
             (vec![8, 8, 8], StopReason::Precise)
         );
         assert_eq!(
-            run("rse/0.02/8/33", 0, alternating),
+            run("rse/0.02/8/33/iid", 0, alternating),
             (vec![8; 4], StopReason::Precise)
         );
         assert_eq!(
-            run("rse/0.01/8/33", 0, alternating),
+            run("rse/0.01/8/33/iid", 0, alternating),
             (vec![8, 8, 8, 8, 1], StopReason::Most)
         );
         // Equal run-times are precise at once; zeros have no relative error.
         assert_eq!(
-            run("rse/0.1/2/10", 0, |_| 5.0),
+            run("rse/0.1/2/10/iid", 0, |_| 5.0),
             (vec![2], StopReason::Precise)
         );
         assert_eq!(
-            run("rse/0.1/5/10", 0, |_| 0.0),
+            run("rse/0.1/5/10/iid", 0, |_| 0.0),
             (vec![5, 5], StopReason::Most)
         );
     }
@@ -234,7 +249,7 @@ mod tests {
     fn an_interval_is_checked_after_every_call() {
         let alternating = |call| if call % 2 == 0 { 9.0 } else { 11.0 };
         // By R, as `qt(0.975, n - 1) * sd(x) / sqrt(n) / mean(x)`: 0.0512 for 18 of them, and 0.0497 for 19.
-        let (batches, ended) = run("interval/0.95/0.05/5/1000", 0, alternating);
+        let (batches, ended) = run("interval/0.95/0.05/5/1000/iid", 0, alternating);
         assert_eq!((batches[0], ended), (5, StopReason::Precise));
         assert!(batches[1..].iter().all(|batch| *batch == 1));
         assert_eq!(batches.iter().sum::<u32>(), 19);
@@ -289,12 +304,12 @@ mod tests {
     fn invalid_observations_count_only_for_the_limit() {
         let alternating = |call: u32| if call % 4 < 2 { 9.0 } else { 11.0 };
         // Every other observation is invalid: 8 valid ones take 15.
-        let (batches, ended) = run("rse/0.1/8/1000", 2, |call| alternating(call / 2 * 2));
+        let (batches, ended) = run("rse/0.1/8/1000/iid", 2, |call| alternating(call / 2 * 2));
         assert_eq!((batches[0], ended), (8, StopReason::Precise));
         for rule in [
             "near/0.1/3/4/50",
-            "rse/0.1/8/50",
-            "interval/0.9/0.1/8/50",
+            "rse/0.1/8/50/iid",
+            "interval/0.9/0.1/8/50/iid",
             "count/50",
             "time/1h/50",
         ] {
@@ -321,11 +336,12 @@ mod tests {
             bound: f64::NAN,
             least: 0,
             most: 5,
+            independent: false,
         });
         assert_eq!(progress.next(&[], 0, Duration::ZERO), 1);
         assert_eq!(progress.next(&[f64::NAN; 5], 5, Duration::ZERO), 0);
         // Fewer run-times than before: none of them are new.
-        let mut progress = StoppingProgress::new("rse/0.1/2/10".parse().unwrap());
+        let mut progress = StoppingProgress::new("rse/0.1/2/10/iid".parse().unwrap());
         progress.next(&[1.0, 2.0, 3.0], 3, Duration::ZERO);
         assert!(progress.next(&[1.0], 3, Duration::ZERO) > 0);
     }
@@ -333,7 +349,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_rule_ends(
-            rule in prop::sample::select(vec!["count/", "time/3us/", "rse/0.05/4/", "interval/0.95/0.01/4/",
+            rule in prop::sample::select(vec!["count/", "time/3us/", "fill/3us/",  "rse/0.05/4/", "interval/0.95/0.01/4/",
                 "decay/linear/3/", "decay/exponential/3/", "near/0.05/3/4/"]),
             most in 4_u32..500,
             invalid_every in 0_u32..4,
@@ -341,7 +357,8 @@ mod tests {
         ) {
             let time = |call: u32| times[call as usize % times.len()];
             let (batches, _) = run(&format!("{rule}{most}"), invalid_every, time);
-            prop_assert!(batches.iter().sum::<u32>() <= most);
+            let limit = if rule == "fill/3us/" { 600 } else { most };
+            prop_assert!(batches.iter().sum::<u32>() <= limit);
         }
     }
 }

@@ -14,11 +14,14 @@ pub(super) fn next(slice: Duration, elapsed: Duration, observations: u32) -> u32
     let fit = (remaining / 2).checked_div(each).unwrap_or(i64::MAX);
     u32::try_from(fit)
         .unwrap_or(u32::MAX)
-        .clamp(1, observations.max(FIRST))
+        .clamp(1, observations.clamp(FIRST, LONGEST))
 }
 
 /// Size of the first batch.
 const FIRST: u32 = 8;
+
+/// Size of the longest batch, which each rank stores as a whole.
+const LONGEST: u32 = 100_000;
 
 #[cfg(test)]
 mod tests {
@@ -63,6 +66,6 @@ mod tests {
         assert_eq!(next(longest, longest, 5), 0);
         assert_eq!(next(longest, Duration::from_nanos(i64::MIN), 5), 8);
         assert_eq!(next(longest, Duration::from_nanos(i64::MAX - 1), 1), 1);
-        assert_eq!(next(longest, Duration::ZERO, u32::MAX), u32::MAX);
+        assert_eq!(next(longest, Duration::ZERO, u32::MAX), LONGEST);
     }
 }

@@ -28,6 +28,15 @@ pub enum StatsError {
     NoSpread,
     /// Values are so far apart, about 1e154, that squares of their differences overflow.
     TooWide,
+    /// Values depend on the ones before them over so many values that the error of their mean cannot be estimated.
+    Dependent {
+        /// Number of adjacent values of each batch.
+        length: u64,
+        /// Autocorrelation of the means of batches.
+        correlation: f64,
+    },
+    /// A few values decide about the mean, so that its error cannot be estimated.
+    FewDecide,
     /// There are fewer than two launches: this number.
     TooFewLaunches(usize),
     /// No launch has two observations, so that the variance within launches is unknown.
@@ -52,6 +61,14 @@ impl fmt::Display for StatsError {
             }
             Self::NoSpread => f.write_str("all values are the same"),
             Self::TooWide => f.write_str("the values are too far apart to be squared"),
+            Self::Dependent {
+                length,
+                correlation,
+            } => write!(
+                f,
+                "the means of {length} values in a row still depend on each other, with an autocorrelation of {correlation:.2}"
+            ),
+            Self::FewDecide => f.write_str("a few extreme values decide about the mean"),
             Self::TooFewLaunches(count) => write!(
                 f,
                 "two launches are needed to compare them, and there are {count}"

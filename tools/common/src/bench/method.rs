@@ -40,14 +40,16 @@ pub struct MethodOptions {
     /// Number of observations, valid or not
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "time_slice"])]
     reps: Option<u32>,
-    /// Duration of a measurement, which makes as many observations as fit into it [default: 500ms]
+    /// Duration of a measurement, which makes as many observations as fit into it; of more than 20000, evenly spaced ones are
+    /// kept [default: 500ms]
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true, conflicts_with = "stop")]
     time_slice: Option<Duration>,
-    /// Maximum number of observations within that duration, valid or not [default: 10000]
+    /// Number of observations, valid or not, that ends a measurement before that duration; all are kept
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "reps"])]
     max_reps: Option<u32>,
-    /// Stopping rule: count/MOST, time/SLICE/MOST, rse/BOUND/LEAST/MOST (relative standard error),
-    /// interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
+    /// Stopping rule: count/MOST, time/SLICE/MOST, fill/SLICE/KEEP (of more, evenly spaced ones are kept),
+    /// rse/BOUND/LEAST/MOST (relative standard error), interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean; both allow for calls
+    /// that depend on each other, or with /iid at the end take them for independent), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
     /// minimum), near/BOUND/TIMES/LEAST/MOST (values near the minimum)
     #[arg(long, value_name = "RULE", conflicts_with_all = ["reps", "time_slice", "max_reps"])]
     stop: Option<Stopping>,
@@ -73,7 +75,7 @@ fn slack(text: &str) -> Result<f64, String> {
 const CALLS: u32 = 1_000;
 const WARM_UP: u32 = 16;
 const TIME_SLICE: Duration = Duration::from_millis(500);
-const MOST: u32 = 10_000;
+const KEEP: u32 = 20_000;
 
 impl MethodOptions {
     /// Returns the method for messages of this size.
@@ -84,9 +86,9 @@ impl MethodOptions {
         let default = Method {
             warm_up: WARM_UP,
             scheme: Scheme::RoundTime(RoundTime::default()),
-            stopping: Stopping::TimeSlice {
+            stopping: Stopping::Fill {
                 slice: TIME_SLICE,
-                most: MOST,
+                keep: KEEP,
             },
             processing: Processing::default(),
             root: 0,
@@ -226,15 +228,15 @@ impl MethodOptions {
     }
 
     fn stopping(&self) -> Option<Stopping> {
-        let most = self.max_reps.unwrap_or(MOST);
-        match (self.stop, self.reps, self.time_slice) {
+        let slice = self.time_slice.unwrap_or(TIME_SLICE);
+        match (self.stop, self.reps, self.max_reps) {
             (Some(rule), ..) => Some(rule),
-            (None, Some(reps), _) => Some(Stopping::Count { most: reps }),
-            (None, None, Some(slice)) => Some(Stopping::TimeSlice { slice, most }),
-            (None, None, None) => self.max_reps.map(|most| Stopping::TimeSlice {
-                slice: TIME_SLICE,
-                most,
-            }),
+            (None, Some(most), _) => Some(Stopping::Count { most }),
+            (None, None, Some(most)) => Some(Stopping::TimeSlice { slice, most }),
+            (None, None, None) => {
+                let keep = KEEP;
+                self.time_slice.map(|slice| Stopping::Fill { slice, keep })
+            }
         }
     }
 }

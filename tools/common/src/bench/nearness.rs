@@ -145,6 +145,9 @@ mod tests {
         Measurement {
             observations: Observations::new(1, vec![], CallTimes::Means(vec![])).unwrap(),
             figures: vec![figure],
+            effective: Ok(0.0),
+            no_interval: None,
+            made: 0,
             details: vec![],
             discarded: vec![],
             clock_checks: None,

@@ -10,12 +10,20 @@ const MUCH_SLACK: f64 = 4.0;
 
 /// Returns all notes, each a line.
 pub(super) fn notes(groups: &[GroupSummary]) -> String {
-    let worst = [drift(groups), slack(groups)].into_iter().flatten();
-    let lines: Vec<String> = worst.chain(groups.iter().filter_map(discarded)).collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!("\n{}\n", lines.join("\n")),
+    let worst = [
+        drift(groups),
+        slack(groups),
+        dependence(groups),
+        thinning(groups),
+    ];
+    let each = groups
+        .iter()
+        .flat_map(|group| [no_interval(group), discarded(group)]);
+    let lines: Vec<String> = worst.into_iter().chain(each).flatten().collect();
+    if lines.is_empty() {
+        return String::new();
     }
+    format!("\n{}\n", lines.join("\n"))
 }
 
 /// Names a group.
@@ -66,6 +74,35 @@ fn slack(groups: &[GroupSummary]) -> Option<String> {
         "Ranks needed a slack of more than {MUCH_SLACK} broadcasts to start in time in {times}; the most, {factor:.0}, in {}.",
         named(group)
     ))
+}
+
+/// Observations that depend on those before them.
+fn dependence(groups: &[GroupSummary]) -> Option<String> {
+    /// Observations per independent one above which it is worth a note.
+    const MANY: f64 = 10.0;
+    let each = |group: &GroupSummary| Some(group.valid as f64 / group.effective?);
+    let (group, each, times) = worst(groups, each, MANY)?;
+    Some(format!(
+        "Observations depend on those before them: more than {MANY} count as one in {times}; the most, {each:.0}, in {}.",
+        named(group)
+    ))
+}
+
+/// Observations that were not kept.
+fn thinning(groups: &[GroupSummary]) -> Option<String> {
+    let each = |group: &GroupSummary| Some(f64::from(group.made) / group.all() as f64);
+    let (group, _, times) = worst(groups, each, 1.0)?;
+    Some(format!(
+        "Evenly spaced observations were kept in {times}; the most, {}, were made in {}.",
+        group.made,
+        named(group)
+    ))
+}
+
+/// Observations whose mean has no interval.
+fn no_interval(group: &GroupSummary) -> Option<String> {
+    let why = group.no_interval.as_ref()?;
+    Some(format!("{}: no interval of the mean: {why}.", named(group)))
 }
 
 /// Returns the group of which a figure is greatest, that figure, and the groups in which it is above a limit.

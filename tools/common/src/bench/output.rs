@@ -214,6 +214,9 @@ impl BenchResults {
     pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
         let group = recorded_group(key, measured);
         if let Some(journal) = &mut self.journal {
+            if measured.made as usize > measured.observations.len() {
+                journal.add_fact(&format!("calls of {key}"), &measured.made.to_string());
+            }
             if !measured.discarded.is_empty() {
                 journal.add_fact(
                     &format!("discarded of {key}"),
@@ -233,6 +236,9 @@ impl BenchResults {
             late: count(ObservationState::Late),
             long: count(ObservationState::Long),
             drifted: count(ObservationState::Drifted),
+            made: measured.made,
+            effective: measured.effective.ok(),
+            no_interval: measured.no_interval.map(|why| why.to_string()),
             ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
@@ -270,7 +276,7 @@ impl BenchResults {
         );
         for one in groups {
             let figure = |name: &&str| one.figure(name).map_or_else(String::new, output::time);
-            let all = one.valid + one.late + one.long + one.drifted;
+            let all = one.all();
             let valid = if one.valid == all {
                 all.to_string()
             } else {

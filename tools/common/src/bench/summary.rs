@@ -12,6 +12,13 @@ pub(super) struct GroupSummary {
     pub(super) late: usize,
     pub(super) long: usize,
     pub(super) drifted: usize,
+    /// Number of observations that were made; of very many in a time slice, evenly spaced ones are kept.
+    pub(super) made: u32,
+    /// Number of independent observations whose mean would be as precise; `None` if it cannot be estimated.
+    pub(super) effective: Option<f64>,
+    /// Reason why an interval of the mean is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) no_interval: Option<String>,
     pub(super) ended: String,
     pub(super) elapsed_s: f64,
     /// Number of figures of the processing; the others that follow help to find errors.
@@ -28,6 +35,11 @@ pub(super) struct GroupSummary {
 }
 
 impl GroupSummary {
+    /// Returns the number of observations that were kept, valid or not.
+    pub(super) fn all(&self) -> usize {
+        self.valid + self.late + self.long + self.drifted
+    }
+
     /// Returns a figure by its name.
     pub(super) fn figure(&self, name: &str) -> Option<f64> {
         let found = self.figures_ns.iter().find(|(known, _)| known == name);
