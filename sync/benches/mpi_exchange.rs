@@ -29,12 +29,12 @@ use mpi::traits::{AsRaw, Equivalence};
 /// asymmetry of the latency varies by some nanoseconds within a tenth of a second, so a line that
 /// was learned in less cannot predict ten seconds.
 const LABELS: [&str; 2] = ["hca3/1000/skampi/100", "hca3/10000/skampi/100"];
-/// Algorithm whose time is measured: the same messages, but so few that most turns are not
-/// disturbed.
-const SHORT: &str = "hca3/10/skampi/100";
-const EXCHANGES: usize = 10 * 100;
-/// Number of turns of each of the two.
-const TURNS: usize = 1_000;
+/// Algorithms whose time is measured: one whose messages are so few that most turns are not
+/// disturbed, and the one of the peers' figures; each with its exchanges and turns.
+const TIMED: [(&str, usize, usize); 2] = [
+    ("hca3/10/skampi/100", 10 * 100, 1_000),
+    (LABELS[0], 1_000 * 100, 50),
+];
 /// Number of measurements of the error.
 const RUNS: usize = 10;
 
@@ -54,10 +54,25 @@ fn main() -> ExitCode {
         world.as_raw(),
     );
 
-    let (ratio, by_algorithm, by_hand) = bench.cost();
+    let costs = TIMED.map(|(label, exchanges, turns)| bench.cost(label, exchanges, turns));
     let [quick, patient] = LABELS.map(|label| bench.errors(label));
     let bounds = [
-        (format!("`{SHORT}` / ping-pong by hand, time"), ratio, 1.10),
+        (
+            format!(
+                "`{}` / ping-pong by hand of as many messages, time",
+                TIMED[0].0
+            ),
+            costs[0].ratio,
+            1.10,
+        ),
+        (
+            format!(
+                "`{}` / ping-pong by hand of as many messages, time",
+                TIMED[1].0
+            ),
+            costs[1].ratio,
+            1.10,
+        ),
         (
             format!("`{}`, median error right after, ns", LABELS[0]),
             quick.now,
@@ -76,12 +91,17 @@ fn main() -> ExitCode {
         .collect();
     if bench.comm.rank() == 0 {
         println!("| rank 0 of 2 | us | ns per exchange |\n|---|---|---|");
-        for (name, nanos) in [(SHORT, by_algorithm), ("ping-pong by hand", by_hand)] {
-            println!(
-                "| {name} | {:.1} | {:.0} |",
-                nanos / 1e3,
-                nanos / EXCHANGES as f64
-            );
+        for ((label, exchanges, _), cost) in TIMED.iter().zip(&costs) {
+            for (name, nanos) in [
+                (*label, cost.by_algorithm),
+                ("as many by hand", cost.by_hand),
+            ] {
+                println!(
+                    "| {name} | {:.1} | {:.0} |",
+                    nanos / 1e3,
+                    nanos / *exchanges as f64
+                );
+            }
         }
         println!("\n| bound | found | must not exceed |\n|---|---|---|");
         for (name, found, most) in &bounds {
@@ -136,18 +156,18 @@ impl MpiBench {
         }
     }
 
-    /// Returns the medians of the ratios, and of the times, in nanoseconds.
-    fn cost(&self) -> (f64, f64, f64) {
-        let algorithm: Algorithm = SHORT.parse().expect("a label");
+    /// Compares an algorithm with a ping-pong of as many exchanges.
+    fn cost(&self, label: &str, exchanges: usize, turns: usize) -> MedianCost {
+        let algorithm: Algorithm = label.parse().expect("a label");
         let mut times = [vec![], vec![]];
-        for _ in 0..TURNS {
+        for _ in 0..turns {
             times[0].push(self.time(|| {
                 let me = LocalClock::new(&self.tsc, self.local);
                 // Ignores failures: on a busy machine, points that span so little time give no
                 // line.
                 let _ = black_box(algorithm.synchronize_blocking(&me, &self.comm));
             }));
-            times[1].push(self.time(|| self.by_hand()));
+            times[1].push(self.time(|| self.by_hand(exchanges)));
         }
         let ratio = median(
             times[0]
@@ -156,11 +176,11 @@ impl MpiBench {
                 .map(|(algorithm, hand)| algorithm / hand),
         );
         let [by_algorithm, by_hand] = times.map(|times| median(times.into_iter()));
-        (
-            value_of_rank_0(&self.comm, FloatPayload(ratio)).0,
+        MedianCost {
+            ratio: value_of_rank_0(&self.comm, FloatPayload(ratio)).0,
             by_algorithm,
             by_hand,
-        )
+        }
     }
 
     /// Returns the time of the work in nanoseconds, on rank 0.
@@ -173,11 +193,11 @@ impl MpiBench {
     }
 
     /// Sends the messages of the algorithm, with the same number of words and of clock readings.
-    fn by_hand(&self) {
+    fn by_hand(&self, exchanges: usize) {
         let client = self.comm.rank() == 1;
         // The ranks agree on the algorithm.
         self.agree_by_hand::<2>();
-        for exchange in 0..EXCHANGES as u64 {
+        for exchange in 0..exchanges as u64 {
             // Before every measurement the reference sends a message that it is ready.
             if exchange.is_multiple_of(100) {
                 if client {
@@ -297,6 +317,14 @@ impl MpiBench {
             session,
         }
     }
+}
+
+/// Times of an algorithm and of a ping-pong by hand, in nanoseconds: medians.
+struct MedianCost {
+    /// Ratio of the times of one turn.
+    ratio: f64,
+    by_algorithm: f64,
+    by_hand: f64,
 }
 
 /// Error of rank 1 relative to rank 0, in nanoseconds: medians.

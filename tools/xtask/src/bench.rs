@@ -32,6 +32,9 @@ const MPI_RATIOS: [(&str, &str, u32); 3] = [
     ("downbeat-regions", "regions_mpi", 16),
 ];
 
+/// The calibration of the measuring instrument, which fails if a limit is exceeded.
+const INSTRUMENT: &str = "cargo run --release -p downbeat-measure --example instrument -- full";
+
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = RATIOS
         .iter()
@@ -42,6 +45,10 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
             .iter()
             .map(|(package, name, ranks)| mpi::bench(workspace, package, name, *ranks, gate)),
     );
+    steps.push(Step::command(
+        "table: downbeat-measure instrument",
+        command(INSTRUMENT),
+    ));
     steps.push(crowded::step(workspace, gate));
     steps.push(reproducibility::step(workspace, gate));
     if criterion {
