@@ -5,7 +5,7 @@ use core::fmt;
 /// One bin of a decimal histogram: the numbers with the same number of digits and the same first digit.
 ///
 /// There is one bin for each of 0 to 9, then nine for every power of ten: 10-19, ..., 90-99, 100-199, ..., up to the bin
-/// of the largest `u64`. These are the bins of the 2007 paper on multi-resolution timers.
+/// of the largest `u64`. These are the bins of White 2007.
 ///
 /// ```
 /// use downbeat_clock_core::DecimalBin;

@@ -11,7 +11,7 @@ pub use statistics::{Misuse, MisuseCounts, RegionEvent, RegionStatistics};
 
 use crate::{Clock, DecimalBin};
 
-/// A timer of one region in one thread: keeps all statistics of the 2007 paper in constant memory.
+/// A timer of one region in one thread: keeps all statistics of White 2007 in constant memory.
 ///
 /// An event is one run through the region. The timer counts events from 1 and keeps their total length, the longest, the
 /// second longest and the shortest with their numbers, and the number of events in each [`DecimalBin`]. Lengths are exact,

@@ -220,12 +220,8 @@ impl core::error::Error for MeasureError {}
 impl MeasureError {
     /// Error for observations in these states, none of which is valid.
     pub(crate) fn nothing(states: &[ObservationState]) -> Self {
-        let [late, long, drifted] = [
-            ObservationState::Late,
-            ObservationState::Long,
-            ObservationState::Drifted,
-        ]
-        .map(|state| states.iter().filter(|found| **found == state).count());
+        let count = |state| states.iter().filter(|found| **found == state).count();
+        let [late, long, drifted] = ObservationState::INVALID.map(count);
         Self::NothingValid {
             late,
             long,

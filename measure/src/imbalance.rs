@@ -31,7 +31,7 @@ impl<M: Comm, T: Coordinator> Operation for BarrierOperation<'_, M, T> {
 /// Imbalance of an operation that the ranks enter together: for each call the time from the first rank that leaves to the
 /// last, by a global clock.
 ///
-/// Figure 8 of the paper on hierarchical clock synchronization shows it for barriers. It includes the error of the global
+/// Figure 8 of Hunold 2018 shows it for barriers. It includes the error of the global
 /// clock: imbalances below that error are meaningless.
 ///
 /// ```

@@ -36,8 +36,7 @@ pub struct Measurement {
     pub observations: Observations,
     /// Figures that the processing computed; the first is the one to report.
     pub figures: Vec<Figure>,
-    /// Number of independent observations whose mean would be as precise as that of the valid ones; see
-    /// [`BatchMeans`](downbeat_records::stats::BatchMeans).
+    /// Number of independent observations whose mean would be as precise as that of the valid ones; see [`BatchMeans`].
     pub effective: Result<f64, StatsError>,
     /// Reason why there is no interval of the mean, if the processing or the stopping rule needs one.
     pub no_interval: Option<StatsError>,

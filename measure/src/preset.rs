@@ -39,8 +39,8 @@ use crate::names::look_up;
 /// A changing root is the number of the call in its series, modulo the number of ranks: see [`rotates_root`].
 ///
 /// # Sources and differences
-/// Except for the last preset, barriers and reported figures are from section 2 of Hunold and Carpen-Amarie,
-/// "Reproducible MPI Benchmarking Is Still Not As Easy As You Think" (2016), which also names the versions. The rest:
+/// Except for the last preset, barriers and reported figures are from section 2 of Hunold 2016,
+/// which also names the versions. The rest:
 /// * **OSU**: the sources of 7.5. Old versions warm up with 200 calls. OSU has the barrier after a call, this preset
 ///   before it: the same sequence, except for one or two barriers at its ends. OSU has no barriers when the barrier itself
 ///   is measured; this preset has them.

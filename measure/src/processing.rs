@@ -1,5 +1,4 @@
-//! Processing of the observations of all ranks into the figures that a benchmark prints: section 2 and table 4 of the
-//! paper on reproducible MPI benchmarking.
+//! Processing of the observations of all ranks into the figures that a benchmark prints: section 2 and table 4 of Hunold 2016.
 
 mod extremes;
 mod figure;

@@ -1,4 +1,4 @@
-//! Accuracy check (algorithm 6 of the 2018 paper): measures how far apart global clocks are.
+//! Accuracy check (algorithm 6 of Hunold 2018): measures how far apart global clocks are.
 
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, FitError, Global, OffsetSample, Timestamp,

@@ -1,4 +1,4 @@
-//! Clock model between two ranks: a line through several offsets (algorithm 2 of the 2018 paper).
+//! Clock model between two ranks: a line through several offsets (algorithm 2 of Hunold 2018).
 
 use core::num::NonZeroU32;
 

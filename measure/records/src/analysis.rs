@@ -1,4 +1,4 @@
-//! Analysis of experiments: algorithm 3 of the 2016 paper, comparisons and reproducibility.
+//! Analysis of experiments: algorithm 3 of Hunold 2016, comparisons and reproducibility.
 //!
 //! An experiment consists of launches. In every launch, each group, an operation with messages of one size on a number of
 //! ranks, is reduced to a median and a mean, after outliers are removed. These averages of launches are the input of

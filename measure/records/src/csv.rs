@@ -388,23 +388,13 @@ pub(super) type CsvSummary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
 /// Parses counts of all states, in their order, and figures. Older records do not count all states.
 pub(super) fn read_summary(text: &str) -> Result<CsvSummary, String> {
     let mut parts = text.split(' ').peekable();
-    let mut counts = vec![];
-    for state in ObservationState::ALL {
-        let name = state.name();
-        let count = parts.next_if(|part| {
-            let rest = part.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with('='))
-        });
-        let count = match count {
-            None if state.is_always_counted() => None,
-            None => Some(0),
-            Some(part) => part[name.len() + 1..].parse().ok(),
-        };
-        counts.push((
-            state,
-            count.ok_or_else(|| format!("the count of state {name} is missing"))?,
-        ));
-    }
+    let counts = ObservationState::counts(|name| {
+        let count = |part: &str| Some(part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
+        let found = count(parts.peek()?)?;
+        parts.next();
+        Some(found)
+    });
+    let counts = counts.map_err(|name| format!("the count of state {name} is missing"))?;
     let figure = |part: &str| {
         let (name, nanos) = part.split_once('=')?;
         Some((name.to_owned(), number::finite(nanos.as_bytes())?))

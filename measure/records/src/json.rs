@@ -334,15 +334,11 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
 /// Returns the counts of all states, which are given in their order. Older records do not count all states.
 fn read_counts(given: &[(String, u64)]) -> Option<Vec<(ObservationState, u64)>> {
     let mut given = given.iter().peekable();
-    let mut counts = Vec::new();
-    for state in ObservationState::ALL {
-        match given.next_if(|(name, _)| name == state.name()) {
-            Some((_, count)) => counts.push((state, *count)),
-            None if state.is_always_counted() => return None,
-            None => counts.push((state, 0)),
-        }
-    }
-    given.next().is_none().then_some(counts)
+    let counts = ObservationState::counts(|state| {
+        let (_, count) = given.next_if(|(name, _)| name == state)?;
+        Some(Some(*count))
+    });
+    counts.ok().filter(|_| given.next().is_none())
 }
 
 fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {

@@ -24,8 +24,8 @@
 //!
 //! # Several ranks
 //! With the feature `ranks`, the function `gather` merges the profiles of all ranks into one [`ProfileReport`] on rank 0,
-//! in a logarithmic number of rounds. Its [text](ProfileReport::text) has the layout of the 2007 paper on multi-resolution
-//! timers: it lists the ranks with the longest and shortest events, and groups ranks by the fullest bin of their
+//! in a logarithmic number of rounds. Its [text](ProfileReport::text) has the layout of White 2007: it
+//! lists the ranks with the longest and shortest events, and groups ranks by the fullest bin of their
 //! [histograms](HistogramGroup). A [`ReportDiff`] compares two runs.
 //!
 #![cfg_attr(feature = "ranks", doc = "```")]

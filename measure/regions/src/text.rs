@@ -1,4 +1,4 @@
-//! Reports as text, in the layout of the figures of the 2007 paper.
+//! Reports as text, in the layout of the figures of White 2007.
 
 mod detail;
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl FromStr for Processing {
     }
 }
 
-/// Names of all processings, with their numbers in the paper.
+/// Names of all processings, with their numbers in Hunold 2016.
 const KNOWN: &str = "median, skampi (or ps1), extremes (ps2), osu (ps3), global (ps4), mpibench (ps5), nbcbench (ps6), \
                      rank-averages (ps7) and root-best (ps8)";
 

@@ -5,7 +5,7 @@ use crate::error::MeasureError;
 use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-/// Section 2 of the paper: "they determine the 99th percentile of the sample, denoted as t99, and then define tthresh =
+/// Section 2 of Hunold 2016: "they determine the 99th percentile of the sample, denoted as t99, and then define tthresh =
 /// t99 * a for some constant a >= 1"; greater times are outliers. The sample consists of all calls on all ranks. The paper
 /// does not define the percentile: it is R's type 7, as everywhere in this crate.
 pub(super) fn figures(

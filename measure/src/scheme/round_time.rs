@@ -1,4 +1,4 @@
-//! Round-Time (algorithm 5 of the 2018 paper): each round has a common start, which is announced shortly before.
+//! Round-Time (algorithm 5 of Hunold 2018): each round has a common start, which is announced shortly before.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};

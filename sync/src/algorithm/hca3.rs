@@ -1,4 +1,4 @@
-//! HCA3 (algorithm 1 of the 2018 paper): down a tree, each rank learns from one that knows global
+//! HCA3 (algorithm 1 of Hunold 2018): down a tree, each rank learns from one that knows global
 //! time already.
 
 use downbeat_clock_core::{BinomialTree, Clock, PairRole};

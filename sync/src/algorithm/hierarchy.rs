@@ -1,4 +1,4 @@
-//! HlHCA (algorithm 4 of the 2018 paper): one algorithm between nodes, and others within them.
+//! HlHCA (algorithm 4 of Hunold 2018): one algorithm between nodes, and others within them.
 
 use downbeat_clock_core::Clock;
 

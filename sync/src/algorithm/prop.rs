@@ -1,4 +1,4 @@
-//! ClockPropSync (algorithm 3 of the 2018 paper): ranks that read the same time source adopt the
+//! ClockPropSync (algorithm 3 of Hunold 2018): ranks that read the same time source adopt the
 //! model of rank 0.
 
 use core::num::NonZeroU32;

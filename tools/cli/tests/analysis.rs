@@ -474,8 +474,9 @@ fn trials_are_compared_by_the_ratio_of_their_means() {
         "1 to 2",
         "12.0 ns",
         "15.0 ns",
-        "1.1250",
         "25.0 %",
+        "11.1 %",
+        "5.8 % to 69.8 %",
     ];
     assert_eq!(row(&shown, "allreduce"), expected, "{shown}");
     refuses(&["reproducibility", &one], &["at least two"]);

@@ -3,14 +3,17 @@
 pub(crate) const HELP: &str = "\
 Checks and benchmarks of Downbeat.
 
-Usage: cargo xtask test [--quick | --long] [--only TEXT]
+Usage: cargo xtask setup
+       cargo xtask test [--quick | --long] [--only TEXT]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
        cargo xtask fuzz TARGET [--runs NUMBER]
 
-  test         every check that the project promises: format, lints, documentation, tests,
-               examples, no_std, loom, fuzz targets for some seconds, and MPI programs under
-               Open MPI and MPICH. Installs missing Debian packages if it may (root or
-               passwordless sudo).
+  setup        installs the Debian packages and the parts of the Rust toolchain that the
+               checks need, if it may (root or passwordless sudo), or says what to install
+
+  test         setup, then every check that the project promises: format, lints, documentation,
+               tests, examples, no_std, loom, fuzz targets for some seconds, and MPI programs
+               under Open MPI and MPICH
     --quick      only the checks that need no system packages
     --long       also what takes long: every set of features, tests without MPI, benchmarks,
                  more ranks, Miri, sanitizers, valgrind, a minute of each fuzz target
@@ -35,6 +38,7 @@ Example: cargo xtask test --quick
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
+    Setup,
     Test {
         depth: Depth,
         only: String,
@@ -76,6 +80,8 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
     }
     match words.as_slice() {
         [] => Err("nothing to do".into()),
+        ["setup"] => Ok(Task::Setup),
+        ["setup", other, ..] => Err(format!("`setup` has no option `{other}`")),
         ["test", options @ ..] => {
             let depth = match switches("test", options, ["--quick", "--long"])? {
                 [true, true] => return Err("`--quick` cannot be used with `--long`".into()),
@@ -142,6 +148,7 @@ mod tests {
                 only: String::new(),
             })
         };
+        assert_eq!(parsed("setup"), Ok(Task::Setup));
         assert_eq!(parsed("test"), test(Depth::Normal, ""));
         assert_eq!(parsed("test --long"), test(Depth::Long, ""));
         assert_eq!(

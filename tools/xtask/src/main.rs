@@ -21,7 +21,7 @@ mod workspace;
 use std::env;
 use std::process::ExitCode;
 
-use args::Task;
+use args::{Depth, Task};
 
 fn main() -> ExitCode {
     let task = match args::parse(env::args().skip(1)) {
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Task::Test { depth, only } => steps::run(&only, |workspace| checks::all(workspace, depth)),
+        Task::Setup => steps::run("", |_| checks::setup(Depth::Normal)),
         Task::Bench {
             gate,
             criterion,

@@ -1,4 +1,4 @@
-//! Comparison of two experiments, group by group: section 5.2 of the 2016 paper.
+//! Comparison of two experiments, group by group: section 5.2 of Hunold 2016.
 
 use super::experiment::Analysis;
 use super::factors::{FactorDifference, factor_differences};

@@ -1,4 +1,4 @@
-//! Number of observations that a launch needs until means are normal: figure 2 of the 2016 paper.
+//! Number of observations that a launch needs until means are normal: figure 2 of Hunold 2016.
 
 use super::settings::Outliers;
 use crate::RecordError;

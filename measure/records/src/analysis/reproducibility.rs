@@ -1,8 +1,9 @@
-//! Reproducibility of a whole experiment: figure 12 of the 2016 paper.
+//! Reproducibility of a whole experiment: figure 12 of Hunold 2016.
 
 use super::experiment::Analysis;
 use super::group::Average;
 use crate::GroupKey;
+use crate::stats::{Confidence, Interval, Sample};
 
 /// Differences between repetitions of an experiment, called trials, in one group.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +75,21 @@ impl Reproducibility {
         }
     }
 
-    /// Figure of merit: the largest mean relative to the smallest, minus one. `None` with fewer
-    /// than two trials, or without ratios.
+    /// Standard deviation of the means relative to their mean, and its confidence interval if the means are normal. `None` with
+    /// fewer than two trials.
+    pub fn deviation(&self, confidence: Confidence) -> Option<(f64, Option<Interval>)> {
+        let mut means: Vec<f64> = self.trials.iter().map(|trial| trial.mean).collect();
+        let means = Sample::new(&mut means).ok()?;
+        let relative = |nanos: f64| nanos / means.mean();
+        let interval = means.deviation_interval(confidence).map(|found| Interval {
+            low: relative(found.low),
+            high: relative(found.high),
+        });
+        Some((means.coefficient_of_variation()?, interval))
+    }
+
+    /// The largest mean relative to the smallest, minus one, which grows with the number of trials. `None` with fewer than two
+    /// trials, or without ratios.
     pub fn spread(&self) -> Option<f64> {
         if self.trials.len() < 2 {
             return None;
@@ -127,6 +141,16 @@ mod tests {
         ];
         assert_eq!(shown, expected);
         assert_eq!(found[0].spread(), Some(15.0 / 11.0 - 1.0));
+        // By SciPy: the standard deviation of 12, 15 and 11 relative to their mean, divided by the roots of chi2.ppf(_, 2) / 2.
+        let (deviation, interval) = found[0].deviation(Confidence::USUAL).unwrap();
+        let interval = interval.unwrap();
+        for (found, expected) in [
+            (deviation, 0.164_342_052_6),
+            (interval.low, 0.085_566_048_2),
+            (interval.high, 1.032_846_200_0),
+        ] {
+            assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+        }
         // The mean of 9, 10 and 13 differs from their median.
         let means = Reproducibility::for_trials(&trials(&all), Average::Mean);
         assert_eq!(means[0].trials[0].mean, (32.0 / 3.0 + 14.0) / 2.0);

@@ -2,11 +2,14 @@
 
 use core::f64::consts::PI;
 
-/// The value that this share of the distribution is below, for a share of at most one half.
+/// The value that this share of the distribution is below.
 pub(super) fn chi_squared_below(share: f64, freedom: u32) -> f64 {
     let log_gamma = log_gamma_of_half(freedom + 2);
-    // The median is below the mean, which is the number of degrees of freedom.
+    // The mean is the number of degrees of freedom.
     let (mut low, mut high) = (0.0, f64::from(freedom));
+    while share_below(high, freedom, log_gamma) < share {
+        high *= 2.0;
+    }
     loop {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
@@ -21,7 +24,7 @@ pub(super) fn chi_squared_below(share: f64, freedom: u32) -> f64 {
 }
 
 /// Share of the distribution below `x`: the regularized incomplete gamma function of `freedom / 2` and `x / 2`, by its series,
-/// which converges fast up to the mean. `log_gamma` is that of `freedom / 2 + 1`.
+/// which converges fast up to the mean, and in some dozen terms more in the usual tails. `log_gamma` is that of `freedom / 2 + 1`.
 fn share_below(x: f64, freedom: u32, log_gamma: f64) -> f64 {
     let (a, x) = (0.5 * f64::from(freedom), 0.5 * x);
     let (mut term, mut sum, mut next) = (1.0, 1.0, a + 1.0);
@@ -97,6 +100,20 @@ mod tests {
                     "{freedom}: {found} is not {expected}"
                 );
             }
+        }
+    }
+
+    /// By `chi2.ppf` of SciPy.
+    #[test]
+    fn upper_quantiles_are_those_of_scipy() {
+        for (share, freedom, expected) in [
+            (0.975, 1, 5.023886187314888),
+            (0.975, 9, 19.02276779864163),
+            (0.995, 29, 52.335617785933614),
+            (0.95, 200, 233.99426889232492),
+        ] {
+            let found = chi_squared_below(share, freedom);
+            assert!((found / expected - 1.0).abs() < 1e-10, "{freedom}: {found}");
         }
     }
 

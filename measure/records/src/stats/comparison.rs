@@ -14,7 +14,7 @@ pub struct ExperimentAverages<'a> {
     pub means: Sample<'a>,
 }
 
-/// Comparison of two experiments with the same operation and size, as in the 2016 paper.
+/// Comparison of two experiments with the same operation and size, as in Hunold 2016.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// Number of launches of each experiment.

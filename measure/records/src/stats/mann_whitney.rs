@@ -7,7 +7,7 @@ use super::{PValues, Sample};
 
 /// Result of the test of Wilcoxon, Mann and Whitney.
 ///
-/// It assumes nothing about the distributions. Therefore the 2016 paper uses it to compare medians
+/// It assumes nothing about the distributions. Therefore Hunold 2016 uses it to compare medians
 /// of launches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {

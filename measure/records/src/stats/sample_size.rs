@@ -23,7 +23,7 @@ pub struct SampleSizeCheck {
 }
 
 impl SampleSizeCheck {
-    /// Settings of the paper: 500 means of each of 10, 20, ... 500 observations.
+    /// Settings of Hunold 2016: 500 means of each of 10, 20, ... 500 observations.
     #[must_use]
     pub fn as_published(seed: u64) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl MeansOfSize {
         self.size
     }
 
-    /// The means; [`Sample::normal_points`] of them is the Q-Q plot of the paper.
+    /// The means; [`Sample::normal_points`] of them is the Q-Q plot of Hunold 2016.
     pub fn means(&self) -> Sample<'_> {
         Sample {
             sorted: &self.means,

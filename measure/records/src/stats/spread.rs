@@ -1,5 +1,6 @@
 //! Variance of a sample, and confidence intervals of its mean.
 
+use super::chi_squared::chi_squared_below;
 use super::{Confidence, Interval, Sample};
 
 /// These functions need at least two values, and return `None` for one.
@@ -25,6 +26,21 @@ impl Sample<'_> {
     /// Standard deviation.
     pub fn standard_deviation(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
+    }
+
+    /// Confidence interval of the standard deviation, by the chi-squared distribution: valid if values are normal. `None` also for
+    /// equal values.
+    pub fn deviation_interval(&self, confidence: Confidence) -> Option<Interval> {
+        let deviation = self
+            .standard_deviation()
+            .filter(|deviation| *deviation > 0.0)?;
+        let freedom = u32::try_from(self.len() - 1).ok()?;
+        let limit =
+            |share| deviation * (f64::from(freedom) / chi_squared_below(share, freedom)).sqrt();
+        Some(Interval {
+            low: limit(1.0 - confidence.tail()),
+            high: limit(confidence.tail()),
+        })
     }
 
     /// Standard error of the mean of independent values.

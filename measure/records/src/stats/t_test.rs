@@ -5,7 +5,7 @@ use super::{PValues, Sample, StatsError};
 
 /// Result of Welch's t-test of two samples, which need not have the same variance.
 ///
-/// The second test of the 2016 paper, for means of launches. It is valid if these are normal: see
+/// The second test of Hunold 2016, for means of launches. It is valid if these are normal: see
 /// [`ShapiroWilk`](super::ShapiroWilk).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WelchTest {

@@ -5,7 +5,7 @@ use super::{Sample, StatsError};
 /// Parts of the variance of observations in the one-way model with random effects: an observation
 /// is the sum of a mean, an effect of its launch, and an effect of its own.
 ///
-/// Figure 3 of the 2016 paper: means of launches differ more than their observations explain.
+/// Figure 3 of Hunold 2016: means of launches differ more than their observations explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VarianceParts {
     /// Number of launches.

@@ -1,4 +1,4 @@
-//! Golden tests: the figures of the 2007 paper.
+//! Golden tests: the figures of White 2007.
 
 use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
 

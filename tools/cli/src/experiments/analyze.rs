@@ -1,4 +1,4 @@
-//! `downbeat analyze`: averages over the launches of an experiment, by algorithm 3 of the 2016 paper.
+//! `downbeat analyze`: averages over the launches of an experiment, by algorithm 3 of Hunold 2016.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

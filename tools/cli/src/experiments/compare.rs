@@ -1,4 +1,4 @@
-//! `downbeat compare`: tests whether two experiments differ, and by how much, by section 5.2 of the 2016 paper.
+//! `downbeat compare`: tests whether two experiments differ, and by how much, by section 5.2 of Hunold 2016.
 
 mod compared;
 mod document;

@@ -1,4 +1,4 @@
-//! `downbeat reproducibility`: spread between repetitions of an experiment, as in figure 12 of the 2016 paper.
+//! `downbeat reproducibility`: spread between repetitions of an experiment, as in figure 12 of Hunold 2016.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use downbeat_common::Failure;
 use downbeat_common::output::{self, Table, percent, time};
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility, TrialMean};
-use downbeat_records::stats::Sample;
+use downbeat_records::stats::Interval;
 use serde::Serialize;
 
 use super::{
     AnalysisOptions, AverageOption, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells,
 };
-use super::{many_outliers, or_dash, outliers_line, plural};
+use super::{many_outliers, or_dash, outliers_line, percentage, plural};
 
 #[derive(Args, Debug)]
 #[command(
@@ -86,11 +86,12 @@ fn render(
         "launches",
         "smallest",
         "largest",
-        "median ratio",
         "spread",
+        "deviation",
+        "its interval",
     ]);
     for group in found {
-        table.row(row(group));
+        table.row(row(group, settings));
     }
     text += &table.render();
     text.push('\n');
@@ -101,9 +102,11 @@ fn render(
     text += &outliers_line(settings);
     let _ = write!(
         text,
-        "Smallest, largest: means of the launches' {} of a trial. Ratio: mean of a trial divided by the smallest.\n\
-         Spread: the largest ratio minus 1.\n",
-        plural(average)
+        "Smallest, largest: means of the launches' {} of a trial. Spread: largest / smallest - 1, which grows with the number \
+         of trials.\n\
+         Deviation: standard deviation of the trials relative to their mean, with its {} interval if they are normal.\n",
+        plural(average),
+        percentage(settings.confidence.share())
     );
     text
 }
@@ -118,7 +121,7 @@ fn names(trials: &[(String, Analysis)]) -> String {
     }
 }
 
-fn row(group: &Reproducibility) -> [String; 9] {
+fn row(group: &Reproducibility, settings: &AnalysisSettings) -> [String; 10] {
     let [operation, bytes, ranks] = key_cells(&group.key);
     let trials = &group.trials;
     let launches = |pick: fn(usize, usize) -> usize| {
@@ -132,11 +135,10 @@ fn row(group: &Reproducibility) -> [String; 9] {
         or_dash(trials.iter().map(|trial| trial.mean).reduce(pick).map(time))
     };
     let (fewest, most) = (launches(usize::min), launches(usize::max));
-    let mut ratios: Vec<f64> = trials.iter().filter_map(|trial| trial.ratio).collect();
-    let median = Sample::new(&mut ratios)
-        .ok()
-        .filter(|ratios| ratios.len() > 1)
-        .map(|ratios| ratios.median());
+    let deviation = group.deviation(settings.confidence);
+    let interval = deviation.and_then(|(_, interval)| interval);
+    let interval =
+        interval.map(|Interval { low, high }| format!("{} to {}", percent(low), percent(high)));
     [
         operation,
         bytes,
@@ -149,8 +151,9 @@ fn row(group: &Reproducibility) -> [String; 9] {
         },
         mean(f64::min),
         mean(f64::max),
-        or_dash(median.map(|ratio| format!("{ratio:.4}"))),
         or_dash(group.spread().map(percent)),
+        or_dash(deviation.map(|(deviation, _)| percent(deviation))),
+        or_dash(interval),
     ]
 }
 
@@ -222,6 +225,9 @@ struct ReproducibilityGroupReport<'a> {
     key: JsonKey<'a>,
     /// Largest ratio minus 1.
     spread: Option<f64>,
+    /// Standard deviation of the trials relative to their mean, and the limits of its interval.
+    deviation: Option<f64>,
+    deviation_interval: Option<[f64; 2]>,
     trials: Vec<ReproducibilityMeanReport<'a>>,
     missing: &'a [String],
 }
@@ -252,9 +258,15 @@ fn report<'a>(
         mean_ns: trial.mean,
         ratio: trial.ratio,
     };
+    let confidence = options.analysis.settings().confidence;
     let group = |group: &'a Reproducibility| ReproducibilityGroupReport {
         key: (&group.key).into(),
         spread: group.spread(),
+        deviation: group.deviation(confidence).map(|(deviation, _)| deviation),
+        deviation_interval: group
+            .deviation(confidence)
+            .and_then(|(_, interval)| interval)
+            .map(|interval| [interval.low, interval.high]),
         trials: group.trials.iter().map(mean).collect(),
         missing: &group.missing,
     };

@@ -1,5 +1,5 @@
 //! `downbeat samplesize`: number of observations per launch from which means are normally distributed, as in figure 2 of
-//! the 2016 paper.
+//! Hunold 2016.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +22,8 @@ use super::{JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentag
 #[command(
     after_help = "Random samples of increasing size are drawn from the observations of each launch. The first size whose \
                   means pass a normality test is the number of observations that a mean, its interval and a t-test need; \
-                  textbooks say 30.\n\n\
+                  textbooks say 30. Random samples do not show that calls depend on those before them: `bench --json` states how \
+                  many observations count as independent.\n\n\
                   Example:\n  downbeat run -n 3 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat samplesize results"
 )]

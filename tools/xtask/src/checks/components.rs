@@ -4,7 +4,7 @@ use crate::steps::Step;
 use downbeat_launch::command::{self as shell, command};
 
 pub(crate) fn step<'a>() -> Step<'a> {
-    Step::new("rustfmt and clippy are installed", || {
+    Step::new("setup: rustfmt and clippy", || {
         let present = || {
             let fmt = shell::run(&mut command("cargo fmt --version"));
             fmt.and_then(|()| shell::run(&mut command("cargo clippy --version")))

@@ -22,13 +22,15 @@ use crate::fuzz;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
+/// Returns the steps that install what the others need.
+pub(crate) fn setup<'a>(depth: Depth) -> Vec<Step<'a>> {
+    let packages = (depth > Depth::Quick).then(packages::step);
+    packages.into_iter().chain([components::step()]).collect()
+}
+
 /// Returns the steps, cheap and common failures first.
 pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    let mut steps = Vec::new();
-    if depth > Depth::Quick {
-        steps.push(packages::step());
-    }
-    steps.push(components::step());
+    let mut steps = setup(depth);
     steps.extend(format::steps());
     steps.push(architecture::step());
     steps.push(doc_comments::step(workspace));

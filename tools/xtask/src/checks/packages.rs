@@ -34,7 +34,7 @@ const INSTALL: &str =
     "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
 
 pub(crate) fn step<'a>() -> Step<'a> {
-    Step::new("system packages", || {
+    Step::new("setup: system packages", || {
         let missing = missing()?;
         for (package, reason) in &missing {
             println!("   missing: {package} ({reason})");

@@ -16,7 +16,11 @@ const EXAMPLES: &str = "examples in the documentation";
 
 /// Tests with all features; the long run repeats them without MPI, as most users build.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    let of_depth = move |words: &str| everything(workspace, depth, words);
+    let of_depth = move |words: &str| {
+        let mut cargo = everything(workspace, depth, words);
+        cargo.envs(browser(depth));
+        cargo
+    };
     let tests = move |words: &str| {
         let mut tests = of_depth(words);
         if depth == Depth::Quick {
@@ -31,16 +35,19 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = vec![
         // Apart from their run: to build takes as long, and each has a time limit.
         Step::command("all tests build", tests("cargo test --no-run")),
-        Step::new(TESTS, move || run(&mut tests("cargo test --no-run"))),
+        Step::new(TESTS, move || run(&mut tests("cargo test --no-run"), depth)),
         Step::command(EXAMPLES, of_depth("cargo test --no-fail-fast --doc")),
     ];
     if depth == Depth::Long {
         let without_mpi = |name: &str, words: &str| {
             let mut test = command(words);
+            test.envs(browser(depth));
             test.args(workspace.features_without_mpi(true));
             Step::command(format!("{name} without MPI"), test)
         };
         let whole = "cargo test --workspace --no-fail-fast";
+        let mut default_features = command(&format!("{whole} --tests"));
+        default_features.envs(browser(depth));
         // Without cargo bench's `--bench`, a benchmark runs each of its parts once.
         let mut benchmarks = command(whole);
         benchmarks.args(named(workspace, "bench", |bench| {
@@ -49,24 +56,27 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         steps.extend([
             without_mpi(TESTS, &format!("{whole} --tests")),
             without_mpi(EXAMPLES, &format!("{whole} --doc")),
-            Step::command(
-                format!("{TESTS} with default features"),
-                command(&format!("{whole} --tests")),
-            ),
+            Step::command(format!("{TESTS} with default features"), default_features),
             Step::command("benchmarks run", benchmarks),
         ]);
     }
     steps
 }
 
+/// Returns the variable that makes tests fail if they find no browser, where it was installed.
+fn browser(depth: Depth) -> Option<(&'static str, &'static str)> {
+    (depth > Depth::Quick).then_some(("DOWNBEAT_BROWSER", "required"))
+}
+
 /// Builds programs with tests and runs them side by side: cargo would run one after the other, of which each waits for its
 /// slowest test.
-fn run(build: &mut Command) -> Outcome {
+fn run(build: &mut Command, depth: Depth) -> Outcome {
     let tests = Programs::build(build)?.tests();
     if tests.is_empty() {
         return Err("cargo reports no test".to_owned());
     }
     side_by_side(tests, |mut test| {
+        test.envs(browser(depth));
         shell::show_and_read(shell::LIMIT, &mut test)
             .map(drop)
             .map_err(|why| format!("{}: {why}", shell::shown(&test)))
