@@ -313,8 +313,14 @@ impl Plan {
         };
         let mut check = check;
         if clock.next == NextCheck::After {
-            let segment = self.run_times.get(clock.first_run_time..).unwrap_or(&[]);
-            let permitted = permitted(segment).max(clock.inevitable);
+            let kept = self.gathered.as_ref().map_or(0, Observations::len);
+            let before = match kept > self.thinning.kept_of(clock.first) {
+                true => clock.first_run_time,
+                // None of the segment was kept: earlier ones show how long calls take.
+                false => 0,
+            };
+            let run_times = self.run_times.get(before..).unwrap_or(&[]);
+            let permitted = permitted(run_times).max(clock.inevitable);
             let tries = clock.undecided.take().map_or(1, |(best, tries)| {
                 if best.possible < check.possible {
                     check = best;
@@ -327,7 +333,7 @@ impl Plan {
             }
             clock.checks.after = check.offset;
             let is_short = self.elapsed - clock.began <= clock.shortest + clock.shortest;
-            if check.proven > permitted && clock.is_fresh && is_short && !segment.is_empty() {
+            if check.proven > permitted && clock.is_fresh && is_short && !run_times.is_empty() {
                 // Even the shortest segments drift: others would be no better.
                 clock.inevitable = check.possible;
             } else if check.proven > permitted {
@@ -565,6 +571,13 @@ mod tests {
         let (found, _) = run("fill/20s/1000", false, linear(100.0));
         let valid = count(&found, ObservationState::Valid);
         assert!((1..20).contains(&valid), "{valid}");
+    }
+
+    #[test]
+    fn segments_of_which_nothing_is_kept_may_drift_as_far() {
+        let synchronizations = |rule| run(rule, true, linear(100.0)).1;
+        let of_all = synchronizations("fill/20s/100000");
+        assert_eq!(synchronizations("fill/20s/10"), of_all);
     }
 
     #[test]

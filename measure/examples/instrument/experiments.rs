@@ -8,7 +8,7 @@ use downbeat_records::stats::{Confidence, MannWhitney, Sample};
 use fastrand::Rng;
 
 use crate::noise::{MODELS, Noise, normal};
-use crate::simulated::{Conditions, Launch, QUICK, method, wandering};
+use crate::simulated::{Conditions, Launch, QUICK, method, stated_is_above_true, wandering};
 use crate::{Checks, share};
 
 const LEVEL: f64 = 0.05;
@@ -32,8 +32,8 @@ pub(crate) fn table(is_full: bool, checks: &mut Checks) -> Result<(), Box<dyn Er
         100.0 * BETWEEN
     );
     for noise in [&MODELS[0], &MODELS[3], &MODELS[5], &MODELS[6]] {
-        let equal = medians(noise, 1.0, calls, experiments * LAUNCHES, 3)?;
-        let apart = medians(noise, SHIFT, calls, experiments * LAUNCHES, 4)?;
+        let equal = medians(noise, 1.0, calls, experiments * LAUNCHES, 3, checks)?;
+        let apart = medians(noise, SHIFT, calls, experiments * LAUNCHES, 4, checks)?;
         let mut all = equal.clone();
         let centre = Sample::new(&mut all)?.median();
 
@@ -79,6 +79,7 @@ fn medians(
     calls: u32,
     launches: usize,
     seed: u64,
+    checks: &mut Checks,
 ) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut random = Rng::with_seed(seed);
     let method = method(Scheme::RoundTime(RoundTime::default()), calls);
@@ -90,7 +91,9 @@ fn medians(
             algorithm: QUICK,
             seed: random.u64(..),
         };
-        let figures = Launch::new(&method, &conditions)?.measured.figures;
+        let launch = Launch::new(&method, &conditions)?;
+        stated_is_above_true(&launch, noise.name, checks);
+        let figures = launch.measured.figures;
         Ok(figures.first().ok_or("no figures")?.nanos)
     };
     (0..launches).map(median).collect()

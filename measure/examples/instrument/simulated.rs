@@ -417,7 +417,7 @@ fn long_group(checks: &mut Checks) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn stated_is_above_true(launch: &Launch, case: &str, checks: &mut Checks) {
+pub(crate) fn stated_is_above_true(launch: &Launch, case: &str, checks: &mut Checks) {
     if let Some(stated) = launch.measured.clock_checks {
         let (error, stated) = (launch.clock_error, stated.offset);
         checks.require(error <= stated, || {

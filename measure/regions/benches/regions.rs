@@ -186,12 +186,17 @@ fn floors<'a>(ordered: bool) -> [SpanContestant<'a>; 2] {
     }
 }
 
-fn ordered() -> Vec<String> {
+/// Sets the clock of all regions.
+fn configure(clock: ClockChoice) {
     let settings = RegionSettings {
-        clock: ClockChoice::OrderedTsc,
+        clock,
         ..RegionSettings::default()
     };
     downbeat_regions::configure(settings).expect("there was no region yet");
+}
+
+fn ordered() -> Vec<String> {
+    configure(ClockChoice::OrderedTsc);
     let tsc = TscClock::detect().expect("it was found before");
     let timer = RegionTimer::new(tsc, scale(&tsc));
     let mut contestants: Vec<_> = floors(true).into_iter().collect();
@@ -218,6 +223,7 @@ fn ordered() -> Vec<String> {
 }
 
 fn unordered() -> Vec<String> {
+    configure(ClockChoice::Cheapest);
     let tsc = TscClock::detect().expect("these ratios are about the time stamp counter");
     let timer = RegionTimer::new(tsc.unordered(), scale(&tsc));
     let high = RefCell::new(

@@ -120,7 +120,7 @@
 //! * The first use of a region in a thread takes a lock and allocates memory. The first region of the program calibrates
 //!   the clock, unless [`configure`] was called: avoid this in timed code.
 //! * Destructors of thread-local values may run after a thread scope has ended: only a join waits for regions in them.
-//! * The default clock, the unordered counter, may be read some nanoseconds early: see [`ClockChoice`].
+//! * An unordered clock costs half as much, and may be read some nanoseconds early: see [`ClockChoice::Cheapest`].
 
 mod diff;
 mod error;

@@ -10,9 +10,12 @@ use super::error::RegionError;
 /// Clock that times the regions of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockChoice {
-    /// The time stamp counter without ordering, if it is usable, or else the system clock. The
-    /// cheapest: an end may be read some nanoseconds early.
+    /// The time stamp counter with ordering, if it is usable, or else the system clock.
     #[default]
+    Ordered,
+    /// The time stamp counter without ordering, if it is usable, or else the system clock. A read may move across
+    /// neighbouring instructions, so that the end of a region may be some nanoseconds early, and lengths of a few instructions
+    /// mean little.
     Cheapest,
     /// The time stamp counter with ordering: it is read when all earlier instructions are done.
     OrderedTsc,
@@ -31,7 +34,7 @@ pub struct RegionSettings {
     pub subtract_own: bool,
 }
 
-/// The cheapest clock, ticks of a nanosecond, and nothing subtracted.
+/// An ordered clock, ticks of a nanosecond, and nothing subtracted.
 impl Default for RegionSettings {
     fn default() -> Self {
         Self {
@@ -172,11 +175,14 @@ impl Setup {
                 let tsc = TscClock::detect().map_err(RegionError::Tsc)?;
                 (RegionClock::OrderedTsc(tsc), calibrated(&tsc)?)
             }
-            ClockChoice::Cheapest => match TscClock::detect() {
-                Ok(tsc) => (
-                    RegionClock::UnorderedTsc(tsc.unordered()),
-                    calibrated(&tsc)?,
-                ),
+            ClockChoice::Ordered | ClockChoice::Cheapest => match TscClock::detect() {
+                Ok(tsc) => {
+                    let clock = match settings.clock {
+                        ClockChoice::Cheapest => RegionClock::UnorderedTsc(tsc.unordered()),
+                        _ => RegionClock::OrderedTsc(tsc),
+                    };
+                    (clock, calibrated(&tsc)?)
+                }
                 Err(_) => (RegionClock::System(steady()?), SystemClock::RATE),
             },
             ClockChoice::System => (RegionClock::System(steady()?), SystemClock::RATE),
@@ -260,6 +266,7 @@ mod tests {
     #[test]
     fn every_clock_times_regions() {
         for clock in [
+            ClockChoice::Ordered,
             ClockChoice::Cheapest,
             ClockChoice::OrderedTsc,
             ClockChoice::System,

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use downbeat_regions::{ClockChoice, Profile, RegionSettings, TextOptions};
+use downbeat_regions::{Profile, RegionSettings, TextOptions};
 use downbeat_sync::Comm;
 use downbeat_timers::Duration;
 
@@ -15,9 +15,8 @@ pub(crate) type StencilFailure = Box<dyn Error + Send + Sync>;
 pub(crate) fn configure() -> Result<(), StencilFailure> {
     let tick = Duration::from_micros(1);
     Ok(downbeat_regions::configure(RegionSettings {
-        clock: ClockChoice::Cheapest,
         tick,
-        subtract_own: false,
+        ..RegionSettings::default()
     })?)
 }
 
