@@ -233,16 +233,16 @@ mod tests {
         }
     }
 
-    /// The first two cores; these tests need two.
-    fn two_cores() -> [CoreId; 2] {
-        allowed_cores()[..2]
-            .try_into()
-            .expect("this test needs two cores")
+    /// Returns the first two cores; with a single one there is nothing to compare.
+    fn two_cores() -> Option<[CoreId; 2]> {
+        allowed_cores().get(..2)?.try_into().ok()
     }
 
     #[test]
     fn the_offset_of_a_core_is_within_the_error_limit() {
-        let [reference, core] = two_cores();
+        let Some([reference, core]) = two_cores() else {
+            return;
+        };
         for ahead in [0, 1_000_000_000] {
             let clock = AheadOn(core, ahead);
             let found = compare_pair(&clock, SystemClock::RATE, [core, reference], 500).unwrap();
@@ -265,8 +265,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_runs_backwards_ends_the_comparison() {
+        let Some(cores) = two_cores() else { return };
         let clock = Backwards(AtomicU64::new(1 << 40));
-        let found = compare_pair(&clock, TickRate::NANOSECOND, two_cores(), 10);
+        let found = compare_pair(&clock, TickRate::NANOSECOND, cores, 10);
         assert!(matches!(
             found,
             Err(CoreError::Readings(FitError::SteppedBack { .. }))
@@ -275,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_cores_of_the_system_clock_agree() {
-        let cores = two_cores();
+        let Some(cores) = two_cores() else { return };
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
         let found = compare_cores(&raw, SystemClock::RATE, &cores, 500).unwrap();
         assert_eq!(found.len(), 1);
@@ -284,7 +285,9 @@ mod tests {
 
     #[test]
     fn invalid_comparisons_are_rejected_and_no_thread_waits_forever() {
-        let [core, _] = two_cores();
+        let Some([core, other]) = two_cores() else {
+            return;
+        };
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).unwrap();
         let error = |core, reference, exchanges| {
             compare_pair(&raw, SystemClock::RATE, [core, reference], exchanges).unwrap_err()
@@ -297,7 +300,7 @@ mod tests {
             assert_eq!(error(missing, core, 10), CoreError::NotAllowed(missing));
         }
         assert_eq!(
-            error(core, two_cores()[1], 0),
+            error(core, other, 0),
             CoreError::Readings(FitError::NoExchanges)
         );
         assert_eq!(

@@ -160,8 +160,8 @@ mod tests {
     #[test]
     fn an_ordered_reading_sent_to_another_core_is_not_ahead_of_its_next_reading() {
         let Some(tsc) = detected() else { return };
-        let [first, second] = allowed_cores()[..2] else {
-            panic!("this test needs two cores")
+        let [first, second, ..] = allowed_cores()[..] else {
+            return;
         };
         let (send, receive) = mpsc::channel();
         let sender = std::thread::spawn(move || {
