@@ -256,6 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn run_times_that_follow_each_other_count_less() {
+        // Each run-time twenty times, between 9 and 11.
+        let run_time = |call: u32| {
+            let random = fastrand::Rng::with_seed((call / 20).into()).f64();
+            9.0 + 2.0 * random
+        };
+        let made = |rule: &str| {
+            let (batches, ended) = run(rule, 0, run_time);
+            assert_eq!(ended, StopReason::Precise, "{rule}");
+            batches.iter().sum::<u32>()
+        };
+        for rule in ["rse/0.003/50/100000", "interval/0.95/0.006/50/100000"] {
+            let (dependent, independent) = (made(rule), made(&format!("{rule}/iid")));
+            assert!(
+                dependent > 8 * independent,
+                "{rule}: {dependent}, {independent}"
+            );
+        }
+        // Too few to see if they depend on each other.
+        assert_eq!(run("rse/0.5/2/29", 0, run_time).1, StopReason::Most);
+    }
+
+    #[test]
     fn a_decay_ends_early_only_without_new_minima() {
         assert_eq!(
             run("decay/linear/10/100", 0, |_| 5.0),
