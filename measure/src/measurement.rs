@@ -169,9 +169,7 @@ impl Method {
                 elapsed,
             } = plan.finish();
             let root = self.root as usize;
-            let mut means = BatchMeans::default();
-            means.extend(observations.run_times());
-            let effective = means.effective();
+            let effective = BatchMeans::from_iter(observations.run_times()).effective();
             let of_rule = || effective.err().filter(|_| self.stopping.needs_error());
             Ok(Measurement {
                 figures: self.processing.apply(&observations, root)?,

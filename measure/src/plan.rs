@@ -307,11 +307,10 @@ impl Plan {
     }
 
     /// Judges the segment by the check at its end, and marks its observations if the clocks drifted too far.
-    pub(crate) fn checked(&mut self, check: ClockCheck) {
+    pub(crate) fn checked(&mut self, mut check: ClockCheck) {
         let Some(clock) = &mut self.clock else {
             return;
         };
-        let mut check = check;
         if clock.next == NextCheck::After {
             let kept = self.gathered.as_ref().map_or(0, Observations::len);
             let before = match kept > self.thinning.kept_of(clock.first) {

@@ -14,9 +14,8 @@ mod skampi;
 mod test_data;
 
 use crate::error::{MeasureError, MethodError};
-use downbeat_records::stats::{Confidence, StatsError};
+use downbeat_records::stats::{BatchMeans, Confidence, StatsError};
 use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
-use figure::batch_means;
 pub use figure::{Figure, PerRank};
 
 /// Processing of observations into figures. Only valid observations count.
@@ -43,7 +42,7 @@ pub use figure::{Figure, PerRank};
 /// do not time single calls. PS1, PS2 and PS5 need single calls, and do not accept series. All but `median` and PS4 use
 /// only the duration of a call on each rank, even with a global clock: that is how they were published.
 ///
-/// Intervals of means are by [`BatchMeans`](downbeat_records::stats::BatchMeans), which allows for calls that depend on each
+/// Intervals of means are by [`BatchMeans`], which allows for calls that depend on each
 /// other. The suites take them for independent, and print intervals that may be ten times too narrow. Where there is no reliable
 /// interval, there is none.
 ///
@@ -168,7 +167,7 @@ impl Processing {
             Self::Global { .. } => global::times(observations, root)?,
             _ => return None,
         };
-        batch_means(&times).standard_error().err()
+        BatchMeans::from_iter(times).standard_error().err()
     }
 }
 

@@ -25,8 +25,7 @@ pub(crate) fn table(trials: u32, checks: &mut Checks) {
         for count in COUNTS {
             let (mut refused, mut covered, mut usual) = (0, 0, 0);
             for _ in 0..trials {
-                let mut means = BatchMeans::default();
-                means.extend(noise.series(random.fork()).take(count));
+                let means: BatchMeans = noise.series(random.fork()).take(count).collect();
                 match means.interval(Confidence::USUAL) {
                     Ok(found) => covered += u32::from(found.contains(noise.mean)),
                     Err(_) => refused += 1,

@@ -54,28 +54,19 @@ pub(crate) const MODELS: [Noise; 8] = [
         name: "bursts of 10, one call in 20",
         mean: 110.0,
         memory: 200,
-        next: |random, state| {
-            switch(random, state, 1.0 / 190.0, 0.1);
-            100.0 + 200.0 * *state + normal(random)
-        },
+        next: |random, state| two_states(random, state, [1.0 / 190.0, 0.1], 200.0),
     },
     Noise {
         name: "two states of 50 calls",
         mean: 125.0,
         memory: 100,
-        next: |random, state| {
-            switch(random, state, 0.02, 0.02);
-            100.0 + 50.0 * *state + normal(random)
-        },
+        next: |random, state| two_states(random, state, [0.02; 2], 50.0),
     },
     Noise {
         name: "two states of 500 calls",
         mean: 125.0,
         memory: 1_000,
-        next: |random, state| {
-            switch(random, state, 0.002, 0.002);
-            100.0 + 50.0 * *state + normal(random)
-        },
+        next: |random, state| two_states(random, state, [0.002; 2], 50.0),
     },
 ];
 
@@ -112,9 +103,10 @@ fn autocorrelated(random: &mut Rng, state: &mut f64, correlation: f64) -> f64 {
     100.0 + 5.0 * *state
 }
 
-/// Switches a state of 0 or 1 on and off, with these probabilities.
-fn switch(random: &mut Rng, state: &mut f64, on: f64, off: f64) {
+/// Switches a state of 0 or 1 on and off, with these probabilities; calls take longer by this while it is on.
+fn two_states(random: &mut Rng, state: &mut f64, [on, off]: [f64; 2], longer: f64) -> f64 {
     if random.f64() < if *state == 0.0 { on } else { off } {
         *state = 1.0 - *state;
     }
+    100.0 + longer * *state + normal(random)
 }

@@ -36,7 +36,7 @@ struct Meeting<'a> {
     log: &'a RefCell<Log>,
 }
 
-/// What a rank knows of its calls.
+/// Record of the calls of a rank.
 #[derive(Default)]
 struct Log {
     /// Numbers of the calls, and run-times in nanoseconds.

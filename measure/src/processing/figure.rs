@@ -73,20 +73,14 @@ pub(super) fn mean_and_extremes(sample: &Sample<'_>) -> Vec<Figure> {
     ]
 }
 
-/// Returns the batch means of times in the order of the calls.
-pub(super) fn batch_means(times: &[f64]) -> BatchMeans {
-    let mut means = BatchMeans::default();
-    means.extend(times.iter().copied());
-    means
-}
-
 /// Returns the limits of the mean's confidence interval, by batch means; nothing if these give no reliable one. The times are in
 /// the order of the calls.
 pub(super) fn interval_of_mean(
     times: &[f64],
     confidence: Confidence,
 ) -> impl Iterator<Item = Figure> + use<> {
-    let interval = batch_means(times).interval(confidence).ok();
+    let means: BatchMeans = times.iter().copied().collect();
+    let interval = means.interval(confidence).ok();
     interval.into_iter().flat_map(|at| {
         [
             Figure::new("mean-low", at.low),

@@ -25,8 +25,7 @@ use super::{Confidence, Interval, StatsError};
 /// assert!((means.effective()? - 1_000.0).abs() < 500.0);
 /// assert!(means.interval(Confidence::USUAL)?.contains(0.5));
 /// // A trend has no interval.
-/// let mut trend = BatchMeans::default();
-/// trend.extend((0..20_000).map(f64::from));
+/// let trend: BatchMeans = (0..20_000).map(f64::from).collect();
 /// assert!(matches!(trend.interval(Confidence::USUAL), Err(StatsError::Dependent { .. })));
 /// # Ok::<(), StatsError>(())
 /// ```
@@ -73,6 +72,14 @@ impl Extend<f64> for BatchMeans {
         for value in values {
             self.add(value);
         }
+    }
+}
+
+impl FromIterator<f64> for BatchMeans {
+    fn from_iter<T: IntoIterator<Item = f64>>(values: T) -> Self {
+        let mut means = Self::default();
+        means.extend(values);
+        means
     }
 }
 
@@ -230,9 +237,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn means(values: impl IntoIterator<Item = f64>) -> BatchMeans {
-        let mut means = BatchMeans::default();
-        means.extend(values);
-        means
+        values.into_iter().collect()
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub enum StatsError {
     NoSpread,
     /// Values are so far apart, about 1e154, that squares of their differences overflow.
     TooWide,
-    /// Values depend on the ones before them over so many values that the error of their mean cannot be estimated.
+    /// Values depend on the ones long before them, so that the error of their mean cannot be estimated.
     Dependent {
         /// Number of adjacent values of each batch.
         length: u64,
