@@ -34,10 +34,16 @@ use Step::{Enter, Exit, Nothing, Receive, Send};
 
 /// Builds a trace of the events of all locations with their times.
 fn trace(steps: &[&[(i64, Step)]]) -> &'static Trace {
+    let processes: Vec<u32> = (0..steps.len() as u32).collect();
+    trace_on(&processes, steps)
+}
+
+/// Builds a trace whose locations are in these processes, each with its own clock.
+fn trace_on(processes: &[u32], steps: &[&[(i64, Step)]]) -> &'static Trace {
     let mut builder = TraceBuilder::new(Matching::default());
-    let places = (0..steps.len() as u32).map(|i| Place {
-        node: i,
-        process: i,
+    let places = processes.iter().map(|process| Place {
+        node: *process,
+        process: *process,
     });
     let ids: Vec<_> = places
         .map(|place| builder.add_location(place).expect("these are few"))
@@ -92,7 +98,16 @@ fn workers_replay(
     steps: &[&[(i64, Step)]],
     come: &'static [&'static [i64]],
 ) {
-    let trace = trace(steps);
+    workers_replay_trace(name, preemptions, groups, trace(steps), come);
+}
+
+fn workers_replay_trace(
+    name: &str,
+    preemptions: Option<usize>,
+    groups: &'static [Range<usize>],
+    trace: &'static Trace,
+    come: &'static [&'static [i64]],
+) {
     explore(name, preemptions, move || {
         let replaying = replaying(trace, groups);
         let work = |worker| {
@@ -203,6 +218,27 @@ fn a_scan() {
             &[(50, Enter), (51, Exit(CollectiveKind::Scan))],
         ],
         &[&[100, 101], &[50, 110]],
+    );
+}
+
+/// Two locations of a clock, of which one leaves a barrier before the other one enters it. It must
+/// wait for the third one, but not for the second.
+#[test]
+fn a_barrier_that_a_clock_leaves_early() {
+    let trace = trace_on(
+        &[0, 0, 1],
+        &[
+            &[(40, Enter), (50, Exit(CollectiveKind::Barrier))],
+            &[(60, Enter), (70, Exit(CollectiveKind::Barrier))],
+            &[(100, Enter), (101, Exit(CollectiveKind::Barrier))],
+        ],
+    );
+    workers_replay_trace(
+        "a barrier that a clock leaves early",
+        Some(2),
+        &[0..2, 2..3],
+        trace,
+        &[&[40, 110], &[120, 130], &[100, 130]],
     );
 }
 

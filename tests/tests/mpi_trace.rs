@@ -17,7 +17,7 @@ use std::{env, fs, process};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 use downbeat_trace::formats::{TraceFile, TraceFormat, What};
 use downbeat_trace::{
-    CollectiveKind, ControlledLogicalClock, Latencies, Location, Matching, PreSynchronization,
+    CollectiveKind, ControlledLogicalClock, Latencies, Matching, PreSynchronization,
     TruthComparison, Verdict,
 };
 use job::job;
@@ -138,15 +138,10 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         happened.faults
     );
 
-    let places: Vec<_> = wrong
-        .trace
-        .locations()
-        .iter()
-        .map(Location::place)
-        .collect();
+    let clocks = wrong.trace.clocks();
     let master = wrong.trace.ids().next().unwrap();
     PreSynchronization::new(master)
-        .maps(&places, &wrong.sessions)
+        .maps(&clocks, &wrong.sessions)
         .unwrap()
         .correct(&mut wrong.trace)
         .unwrap();

@@ -15,8 +15,8 @@ use downbeat_sync::{
     Card, Clocks, ClusterError, Comm, Network, SimCluster, SimComm, VirtualTime, collective,
 };
 use downbeat_trace::{
-    ControlledLogicalClock, CorrectionError, Matching, PartBuilder, Shares, SyntheticEvent,
-    SyntheticProgram, SyntheticTraffic, Verdict,
+    ClockOwner, ControlledLogicalClock, CorrectionError, Load, Matching, PartBuilder, Place,
+    Shares, SyntheticEvent, SyntheticProgram, SyntheticTraffic, Verdict,
 };
 
 /// Ranks of a node.
@@ -60,11 +60,14 @@ impl Traced {
         &self,
         comm: &SimComm,
     ) -> Result<[Timestamp<VirtualTime>; 5], CorrectionError> {
-        let loads: Vec<_> = (0..)
-            .zip(&self.events)
-            .map(|(i, of)| (i, of.len() as u64))
-            .collect();
-        let shares = Shares::new(comm.size(), &loads);
+        let places = self.program.places();
+        let load = |((process, place), events): ((u32, &Place), &Vec<_>)| Load {
+            process,
+            place: *place,
+            events: events.len() as u64,
+        };
+        let loads = (0..).zip(&places).zip(&self.events).map(load);
+        let shares = Shares::new(comm.size(), ClockOwner::Process, &loads.collect::<Vec<_>>());
         let mut builder = PartBuilder::new(Matching::default(), shares, comm.rank());
         for place in self.program.places() {
             builder.add_location(place)?;

@@ -50,7 +50,7 @@ fn measure(nodes: u32, millions: f64, workers: usize, violated: f64) -> [f64; 8]
     let (mut trace, matched) = matched(&program, &sizes);
     let linear = PreSynchronization::new(program.master());
     let maps = linear
-        .maps(&program.places(), &program.sessions().expect("it is sound"))
+        .maps(&trace.clocks(), &program.sessions().expect("it is sound"))
         .expect("clocks run");
     maps.correct(&mut trace).expect("in order");
 

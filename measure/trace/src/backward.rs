@@ -1,11 +1,15 @@
 //! Backward amortization: spreads the jump of a receive over the events before it, which are moved
 //! the more the closer they are to the receive.
 
+use std::borrow::Borrow;
 use std::sync::atomic::Ordering;
 
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::Trace;
 use super::primitives::AtomicI64;
+use super::stamps::Stamps;
+use super::timeline::Timeline;
 use super::trace::{Mark, Role};
 
 /// Relative stretch of the interval before a receive that was moved forward, as long as no limit
@@ -42,21 +46,74 @@ struct Point {
     by: i64,
 }
 
-/// Amortizes all jumps of a location, from the last to the first. `stamps` hold the jumps of
-/// receives and the limits of sends.
+/// Amortizes all jumps of a clock, from the last to the first. `stamps` hold the jumps of receives
+/// and the limits of sends, and `times` are those of the locations of its timeline.
 pub(super) fn amortize(
-    marks: &[Mark],
-    stamps: &[AtomicI64],
+    trace: &Trace,
+    timeline: &Timeline,
+    stamps: &Stamps,
+    times: &mut [Vec<Timestamp<Global>>],
+    gradient: Gradient,
+) {
+    if let ([location], [times]) = (&timeline.locations[..], &mut *times) {
+        let location = *location as usize;
+        let (marks, stamps) = (&trace.locations[location].marks, stamps.all_of(location));
+        return amortize_events(marks, stamps, times, gradient);
+    }
+    // The events of several locations in their order, with their marks.
+    let mut merged = Vec::with_capacity(times.iter().map(Vec::len).sum());
+    let (mut marks, mut words) = (vec![], vec![]);
+    let mut next = vec![0; timeline.locations.len()];
+    for (part, event) in timeline.events() {
+        let location = timeline.locations[part] as usize;
+        let mark = trace.locations[location].marks.get(next[part]);
+        if let Some(mark) = mark.filter(|mark| mark.event as usize == event) {
+            marks.push((merged.len(), mark.role()));
+            words.push(&stamps.all_of(location)[next[part]]);
+            next[part] += 1;
+        }
+        merged.push(times[part][event]);
+    }
+    amortize_events(&marks, &words, &mut merged, gradient);
+    for ((part, event), time) in timeline.events().zip(merged) {
+        times[part][event] = time;
+    }
+}
+
+/// Event with a stamp: its index and its role.
+trait Marked {
+    fn place(&self) -> (usize, Role);
+}
+
+impl Marked for Mark {
+    #[inline]
+    fn place(&self) -> (usize, Role) {
+        (self.event as usize, self.role())
+    }
+}
+
+impl Marked for (usize, Role) {
+    #[inline]
+    fn place(&self) -> (usize, Role) {
+        *self
+    }
+}
+
+/// Amortizes all jumps among events in their order.
+fn amortize_events(
+    marks: &[impl Marked],
+    stamps: &[impl Borrow<AtomicI64>],
     times: &mut [Timestamp<Global>],
     gradient: Gradient,
 ) {
     let mut hull = Hull::default();
     for (index, (mark, stamp)) in marks.iter().zip(stamps).enumerate().rev() {
-        let jump = stamp.load(Ordering::Relaxed);
-        if !matches!(mark.role(), Role::Receive | Role::Exit) || jump <= 0 {
+        let (event, role) = mark.place();
+        let jump = stamp.borrow().load(Ordering::Relaxed);
+        if !matches!(role, Role::Receive | Role::Exit) || jump <= 0 {
             continue;
         }
-        let Some((before, [received, ..])) = times.split_at_mut_checked(mark.event as usize) else {
+        let Some((before, [received, ..])) = times.split_at_mut_checked(event) else {
             continue;
         };
         let stretch = Stretch::new(*received, jump, gradient);
@@ -65,11 +122,10 @@ pub(super) fn amortize(
         }
         let marks = marks[..index].iter().zip(&stamps[..index]).rev();
         let limits = marks.map(|(mark, stamp)| {
-            let is_limited = matches!(mark.role(), Role::Send | Role::Enter);
-            (
-                before[mark.event as usize],
-                is_limited.then(|| stamp.load(Ordering::Relaxed)),
-            )
+            let (event, role) = mark.place();
+            let is_limited = matches!(role, Role::Send | Role::Enter);
+            let limit = is_limited.then(|| stamp.borrow().load(Ordering::Relaxed));
+            (before[event], limit)
         });
         hull.bend(stretch, limits);
         hull.raise(before.iter_mut().rev());
@@ -226,7 +282,7 @@ mod tests {
             .collect();
         stamps.push(AtomicI64::new(jump));
         let mut times = times(before);
-        amortize(&marks, &stamps, &mut times, Gradient::new(0.1).unwrap());
+        amortize_events(&marks, &stamps, &mut times, Gradient::new(0.1).unwrap());
         times.iter().map(|time| time.as_nanos()).collect()
     }
 

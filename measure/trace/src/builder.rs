@@ -1,6 +1,7 @@
 //! Builds a trace with matched messages and collective operations from the events of all locations.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use downbeat_clock_core::{Global, Timestamp};
 
@@ -99,8 +100,15 @@ impl TraceBuilder {
 
     fn add(&mut self, id: LocationId, process: u32) {
         let place = self.definitions.places[id.index()];
-        let index = self.processes[process as usize].add(id, place);
+        let clock = self.definitions.clocks.readers()[id.index()];
+        let index = self.processes[process as usize].add(id, place, clock);
         self.indices.push([process, index]);
+        if clock != id.0 {
+            for location in [id.0, clock] {
+                let [process, index] = self.indices[location as usize];
+                self.processes[process as usize].share_clock(index);
+            }
+        }
     }
 
     /// Adds a communicator, or a team of threads; `members` are in the order of their ranks.
@@ -226,6 +234,8 @@ impl TraceBuilder {
             instances: assembled.instances,
             slots: assembled.slots,
             left_out,
+            clock_of: definitions.clocks.groups(),
+            timelines: OnceLock::new(),
         })
     }
 

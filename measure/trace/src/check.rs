@@ -11,7 +11,7 @@ use core::fmt;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 pub(super) use findings::Findings;
 use late::Party;
-pub use relations::{Fault, Relations};
+pub use relations::{Fault, Relations, WithinClocks};
 pub use same::Difference;
 pub use streamed::StreamedVerdict;
 
@@ -53,6 +53,12 @@ pub struct Verdict {
     pub messages: Relations,
     /// Dependences of exits on enters of collective operations, counted as one message per pair.
     pub collectives: Relations,
+    /// Number of events that are before an event of another location of their clock that came before
+    /// them.
+    pub reordered: u64,
+    /// Dependences by messages and collective operations between locations of one clock, which are in
+    /// none of the other numbers.
+    pub within_clocks: WithinClocks,
     /// Amounts by which messages arrived before they were sent.
     pub reversal: Reversal,
     /// First violations, at most [`Self::MOST_FAULTS`].
@@ -147,7 +153,8 @@ impl Verdict {
 
     /// Returns the number of violations.
     pub fn violations(&self) -> u64 {
-        self.messages.violated + self.collectives.violated + self.decreasing + self.merged
+        let order = self.decreasing + self.merged + self.reordered;
+        self.messages.violated + self.collectives.violated + order
     }
 
     /// Returns the dependences by messages and collective operations together.
@@ -180,6 +187,14 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
         let (mut messages, mut sends) = (vec![], vec![]);
         for location in locations {
             let id = LocationId(location as u32);
+            let timeline = trace.timelines().of(id.0);
+            if timeline.locations.len() > 1 {
+                let order = timeline.events().map(|(part, event)| EventId {
+                    location: LocationId(timeline.locations[part]),
+                    event: event as u32,
+                });
+                found.order(order.map(|event| (event, time_of(times, event))));
+            }
             let (before, after) = (trace.locations[location].times(), times[location].as_ref());
             if before.is_empty() {
                 // Its marks are other ends of messages, if it belongs to another rank.
@@ -211,11 +226,12 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
                 for (&(message, _), sent) in messages.iter().zip(&sends) {
                     let latency = latencies.between_sites(trace.site(message.send.location), to);
                     let ends = [*sent, after[message.receive.event as usize]];
-                    found.message(message, ends, latency);
+                    let is_within = trace.share_clock(message.send.location, id);
+                    found.message(message, ends, (!is_within).then_some(latency));
                 }
             }
         }
-        let (mut parties, mut counter) = (vec![], late::LateCounter::default());
+        let (mut parties, mut counter) = (vec![], late::LateCounter::new(trace.clock_of()));
         let operations = of_worker(worker)..of_worker(worker + 1);
         for (instance, collective) in operations
             .clone()

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::{ClockRule, ControlVariable};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::backward::{Gradient, amortize};
+use super::backward::{self, Gradient};
 use super::cycle::Cycle;
 use super::forward::{Forward, Pass, Times};
 use super::stamps::Stamps;
@@ -250,19 +250,23 @@ impl Corrected<'_> {
 
     /// Does backward amortization with limits that are known already.
     pub(super) fn stretch(&mut self, gradient: Gradient) {
-        let parts = deal(std::mem::take(&mut self.times), &self.groups);
-        let done = share(parts, |worker, mut times| {
-            for (times, location) in times.iter_mut().zip(self.groups[worker].clone()) {
-                amortize(
-                    &self.trace.locations[location].marks,
-                    self.stamps.all_of(location),
-                    times,
-                    gradient,
-                );
+        let timelines = self.trace.timelines();
+        let mut clocks: Vec<_> = self.trace.ids().map(|_| vec![]).collect();
+        for (location, times) in self.trace.locations.iter().zip(&mut self.times) {
+            clocks[location.clock as usize].push(std::mem::take(times));
+        }
+        let done = share(deal(clocks, &self.groups), |worker, mut clocks| {
+            for (clock, times) in (self.groups[worker].clone()).zip(&mut clocks) {
+                let timeline = timelines.of(clock as u32);
+                backward::amortize(self.trace, timeline, &self.stamps, times, gradient);
             }
-            times
+            clocks
         });
-        self.times = done.into_iter().flatten().collect();
+        for (clock, times) in (0..).zip(done.into_iter().flatten()) {
+            for (location, times) in timelines.of(clock).locations.iter().zip(times) {
+                self.times[*location as usize] = times;
+            }
+        }
     }
 
     /// Returns the corrected time of an event; `None` if there is no such event.

@@ -9,8 +9,7 @@ use super::distributed::{CorrectionError, TracePart};
 use super::movement::{Movement, MovementWalk, TimeSlices};
 use super::presync::{PreSynchronization, Sessions};
 use super::{
-    ControlledLogicalClock, Deviation, Latencies, Location, Pass, Totals, Trace, TruthComparison,
-    Verdict,
+    ControlledLogicalClock, Deviation, Latencies, Pass, Totals, Trace, TruthComparison, Verdict,
 };
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
@@ -118,10 +117,9 @@ pub async fn correct<C: Comm, W>(
     }
     let (mut measured, mut unknown_clocks, mut sessions_left_out) = (None, 0, 0);
     if let Some(method) = settings.pre_synchronization {
-        let places: Vec<_> = trace.locations().iter().map(Location::place).collect();
         // All ranks have all sessions, and find the same maps.
         let maps = method
-            .maps(&places, &sessions)
+            .maps(&trace.as_ref().clocks(), &sessions)
             .map_err(CorrectionError::Clocks)?;
         (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
         measured = Some(copied(trace.as_ref()));
@@ -153,8 +151,10 @@ pub async fn correct<C: Comm, W>(
     let times = corrected.into_times();
 
     let found = judge(&slices(&times)).await?;
-    if !found.holds() {
-        return Err(CorrectionError::Violated(found.violations()));
+    let reversed = |verdict: &Verdict| verdict.within_clocks.reversed;
+    let more = reversed(&found).saturating_sub(reversed(&pre_synchronized));
+    if !found.holds() || more > 0 {
+        return Err(CorrectionError::Violated(found.violations() + more));
     }
     let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
     let movement = movement(&trace, &times, workers, comm).await?;

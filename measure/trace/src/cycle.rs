@@ -7,7 +7,7 @@ use super::ids::EventId;
 /// Cycle of events that wait for each other, which cannot have happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Receives and their sends; each send is later than the next receive, on the same location.
+    /// Receives and their sends; each send is later than the next receive, on the same clock.
     pub waits: Vec<[EventId; 2]>,
 }
 

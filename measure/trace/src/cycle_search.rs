@@ -1,37 +1,48 @@
-//! Search for the cycle of events that wait for each other, from location to location.
-
-use std::sync::PoisonError;
+//! Search for the cycle of events that wait for each other, from clock to clock.
 
 use super::cycle::Cycle;
 use super::forward::Shared;
 use super::trace::Role;
 use super::{EventId, LocationId, Trace};
 
-/// Events of waiting locations, each followed by the location of the event that it waits for.
-#[derive(Debug, Default)]
-pub(super) struct CycleSearch {
+/// Events of waiting clocks, each followed by an event of another clock that it waits for.
+#[derive(Debug)]
+pub(super) struct CycleSearch<'a> {
+    trace: &'a Trace,
     waits: Vec<[EventId; 2]>,
 }
 
-impl CycleSearch {
-    /// Returns the cycle once `location` was reached before.
-    pub(super) fn at(&self, location: u32) -> Option<Cycle> {
-        let is_there = |[event, _]: &[EventId; 2]| event.location.0 == location;
+impl<'a> CycleSearch<'a> {
+    pub(super) const fn new(trace: &'a Trace) -> Self {
+        Self {
+            trace,
+            waits: vec![],
+        }
+    }
+
+    fn clock_of(&self, event: EventId) -> u32 {
+        self.trace.locations[event.location.index()].clock
+    }
+
+    /// Returns the cycle once `clock` was reached before.
+    pub(super) fn at(&self, clock: u32) -> Option<Cycle> {
+        let is_there = |[event, _]: &[EventId; 2]| self.clock_of(*event) == clock;
         let start = self.waits.iter().position(is_there)?;
         let waits = self.waits[start..].to_vec();
         Some(Cycle { waits })
     }
 
-    /// Adds an event and the one that it waits for, and returns the next location.
+    /// Adds an event and the one that it waits for, and returns the next clock.
     pub(super) fn add(&mut self, event: EventId, other: EventId) -> u32 {
         self.waits.push([event, other]);
-        other.location.0
+        self.clock_of(other)
     }
 }
 
-/// Finds the cycle, starting from a location that waits forever.
+/// Finds the cycle, starting from a clock that waits forever.
 pub(super) fn find(shared: &Shared<'_>, stuck: u32) -> Cycle {
-    let (mut search, mut at) = (CycleSearch::default(), stuck);
+    let mut search = CycleSearch::new(shared.forward.trace);
+    let mut at = stuck;
     loop {
         if let Some(cycle) = search.at(at) {
             return cycle;
@@ -47,7 +58,7 @@ pub(super) fn find(shared: &Shared<'_>, stuck: u32) -> Cycle {
     }
 }
 
-/// Event of a location that waits.
+/// Event of a clock that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) event: EventId,
@@ -57,25 +68,23 @@ pub(super) struct Wait {
     pub(super) instance: Option<u32>,
 }
 
-/// Returns the event for which a location waits.
+/// Returns the event for which a clock waits.
 pub(super) fn wait(shared: &Shared<'_>, at: u32) -> Option<Wait> {
     let trace = shared.forward.trace;
-    let replay = shared.replays[at as usize]
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    let mark = *replay.trace.marks.get(replay.mark)?;
+    let replay = shared.replay_of(at);
+    let part = replay.next()?;
+    let (location, mark) = (part.location, *part.trace.marks.get(part.mark)?);
     let is_exit = mark.role() == Role::Exit;
     let other = if is_exit {
-        let missing = shared
-            .gates
-            .missing(mark.partner, mark.peer(), shared.stamps);
+        let member = (mark.peer(), location);
+        let missing = shared.gates.missing(mark.partner, member, shared.stamps);
         missing.map(|(_, slot)| event_at(trace, slot.location, slot.enter))
     } else {
         Some(event_at(trace, mark.peer(), mark.partner))
     };
     Some(Wait {
         event: EventId {
-            location: LocationId(at),
+            location: LocationId(location),
             event: mark.event,
         },
         other,

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::clocks::Clocks;
 use super::teams::{Participation, Seat, Statement, Track};
 use super::trace::Mark;
 use super::{
@@ -13,6 +14,7 @@ use super::{
 pub(crate) struct Definitions {
     pub(crate) matching: Matching,
     pub(crate) places: Vec<Place>,
+    pub(crate) clocks: Clocks,
     /// For every location, the location that represents its process: mostly itself.
     pub(crate) processes: Vec<u32>,
     /// For every team, the locations of its members in the order of their ranks.
@@ -49,6 +51,7 @@ impl Definitions {
         Self {
             matching,
             places: vec![],
+            clocks: Clocks::new(matching.clock_of, []),
             processes: vec![],
             members: vec![],
             ranks: FxHashMap::default(),
@@ -61,6 +64,7 @@ impl Definitions {
             return Err(TraceError::TooManyLocations);
         }
         self.places.push(place);
+        self.clocks.add(place);
         self.processes.push(id);
         Ok(LocationId(id))
     }

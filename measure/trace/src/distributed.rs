@@ -29,7 +29,7 @@ use core::fmt;
 pub use builder::PartBuilder;
 pub use forward::CorrectedPart;
 pub use part::TracePart;
-pub use shares::Shares;
+pub use shares::{Load, Shares};
 
 use super::cycle::Cycle;
 use super::{ClockOffsetError, Misfit, TraceError};

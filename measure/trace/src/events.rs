@@ -29,20 +29,20 @@ pub(super) struct LocationEvents {
 }
 
 impl ProcessEvents {
-    /// Adds a location, and returns its index in the process.
-    pub(super) fn add(&mut self, id: LocationId, place: Place) -> u32 {
-        let events = Location {
-            place,
-            times: vec![],
-            marks: vec![],
-        };
-        let messages = LocationMessages::default();
+    /// Adds a location, whose clock is that of the location `clock`, and returns its index in the
+    /// process.
+    pub(super) fn add(&mut self, id: LocationId, place: Place, clock: u32) -> u32 {
         self.locations.push(LocationEvents {
             id,
-            events,
-            messages,
+            events: Location::new(place, clock),
+            messages: LocationMessages::default(),
         });
         self.locations.len() as u32 - 1
+    }
+
+    /// Notes that the location with this index shares its clock with others.
+    pub(super) fn share_clock(&mut self, index: u32) {
+        self.locations[index as usize].events.shares_clock = true;
     }
 
     pub(super) fn reserve(&mut self, index: u32, events: usize, marks: usize) {
@@ -64,7 +64,7 @@ impl ProcessEvents {
     ) -> Result<(), TraceError> {
         let is_one = self.locations.len() == 1;
         let found = &mut self.locations[index as usize];
-        let event = found.events.add(found.id, time)?;
+        let event = found.events.add(found.id, position, time)?;
         let (sends, peer, communicator, tag) = match action {
             Action::Internal => return Ok(()),
             Action::Send {

@@ -73,7 +73,7 @@ impl Extremes {
         }
     }
 
-    /// Returns when the last message reaches a receiver; a location does not send to itself.
+    /// Returns when the last message reaches a receiver; a clock does not send to itself.
     pub(super) fn reach(&self, receiver: Site, latencies: &Latencies) -> i64 {
         let Some(at) = self.at else { return NEVER };
         let apart = receiver.level(at);
@@ -108,7 +108,7 @@ mod tests {
             let site = |location: u32| {
                 let process = location % 5;
                 Site {
-                    location,
+                    clock: location,
                     place: Place {
                         node: process % 3,
                         process,
@@ -135,7 +135,7 @@ mod tests {
             for receiver in (0..sites).map(site) {
                 let others = senders
                     .iter()
-                    .filter(|(_, site)| site.location != receiver.location);
+                    .filter(|(_, site)| site.clock != receiver.clock);
                 let expected = others
                     .map(|(time, site)| time + latencies.between_sites(*site, receiver).as_nanos())
                     .max();

@@ -4,6 +4,8 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use rustc_hash::FxHashMap;
+
 use super::extremes::{Extremes, NEVER};
 use super::primitives::{AtomicU32, Mutex, MutexGuard};
 use super::stamps::Stamps;
@@ -21,6 +23,10 @@ pub(super) struct Gate {
     open: u32,
     /// Members of lower ranks than this were woken.
     woken: u32,
+    /// Number of missing summaries of enters on other ranks.
+    beyond: u32,
+    /// True if members wait that are in the list of early ones.
+    has_early: bool,
 }
 
 /// Value of `open` that lets all ranks leave.
@@ -42,9 +48,12 @@ pub(super) struct Gates<'a> {
     trace: &'a Trace,
     latencies: Latencies,
     gates: Vec<Mutex<Gate>>,
-    /// For every location, the operation that it waits to leave. Only the holder of the lock of a
+    /// For every location, the operation that its clock waits to leave. Only the holder of the lock of a
     /// gate may write or remove its index here.
     waits: Vec<AtomicU32>,
+    /// By operation, waiting members whose clocks have enters that come after this exit, for which
+    /// they must not wait: their ranks and locations.
+    early: Mutex<FxHashMap<u32, Vec<(u32, u32)>>>,
 }
 
 impl<'a> Gates<'a> {
@@ -57,12 +66,15 @@ impl<'a> Gates<'a> {
                 .iter()
                 .filter(|slot| slot.enter != NONE)
                 .count() as u32;
-            let missing = enters + beyond(number);
+            let beyond = beyond(number);
+            let missing = enters + beyond;
             let mut gate = Gate {
                 seen: Extremes::NONE,
                 missing,
                 open: 0,
                 woken: 0,
+                beyond,
+                has_early: false,
             };
             if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
                 gate.open = ALL;
@@ -79,6 +91,7 @@ impl<'a> Gates<'a> {
             latencies,
             gates: gates.collect(),
             waits,
+            early: Mutex::default(),
         }
     }
 
@@ -100,19 +113,26 @@ impl<'a> Gates<'a> {
             gate.seen.add(time, self.trace.site(LocationId(location)));
             gate.came();
         }
-        self.wake(instance, &mut gate, wake);
+        self.wake(instance, &mut gate, stamps, wake);
     }
 
     /// Records enters of members on other ranks, summarized by their extremes.
-    pub(super) fn merge(&self, instance: u32, seen: &Extremes, wake: impl FnMut(u32)) {
+    pub(super) fn merge(
+        &self,
+        instance: u32,
+        seen: &Extremes,
+        stamps: &Stamps,
+        wake: impl FnMut(u32),
+    ) {
         let mut gate = self.lock(instance);
         gate.seen.merge(seen);
+        gate.beyond -= 1;
         gate.came();
-        self.wake(instance, &mut gate, wake);
+        self.wake(instance, &mut gate, stamps, wake);
     }
 
     /// Hands over the locations that waited and can leave now.
-    fn wake(&self, instance: u32, gate: &mut Gate, mut wake: impl FnMut(u32)) {
+    fn wake(&self, instance: u32, gate: &mut Gate, stamps: &Stamps, mut wake: impl FnMut(u32)) {
         let slots = self
             .trace
             .slots_of(&self.trace.instances[instance as usize]);
@@ -120,23 +140,32 @@ impl<'a> Gates<'a> {
             .get(gate.woken as usize..slots.len().min(gate.open as usize))
             .unwrap_or_default();
         gate.woken = gate.open;
-        for slot in now {
-            let waits = &self.waits[slot.location as usize];
+        let mut wake = |location: u32| {
+            let waits = &self.waits[location as usize];
             if waits.load(Ordering::Relaxed) == instance {
                 waits.store(NONE, Ordering::Relaxed);
-                wake(slot.location);
+                wake(location);
             }
+        };
+        now.iter().for_each(|slot| wake(slot.location));
+        if gate.has_early {
+            let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = early.entry(instance).or_default();
+            waiting.retain(|member| {
+                let (reach, _) = self.of_others(instance, gate, *member, stamps);
+                reach.is_some().then(|| wake(member.1)).is_none()
+            });
+            gate.has_early = !waiting.is_empty();
         }
     }
 
-    /// Returns the earliest exit time of the member of this rank, whose exit is this mark; `None`
-    /// if the location has to wait. It will then be woken.
+    /// Returns the earliest exit time of the member of this rank, whose exit is given by its location
+    /// and mark; `None` if the clock has to wait. Its location will then be woken.
     pub(super) fn exit(
         &self,
         instance: u32,
         rank: u32,
-        location: u32,
-        mark: u32,
+        (location, mark): (u32, u32),
         stamps: &Stamps,
     ) -> Option<i64> {
         let found = &self.trace.instances[instance as usize];
@@ -146,6 +175,18 @@ impl<'a> Gates<'a> {
             self.advance(found, &mut gate, stamps);
         }
         if rank >= gate.open {
+            if self.trace.locations[location as usize].shares_clock {
+                let member = (rank, location);
+                let (reach, is_early) = self.of_others(instance, &gate, member, stamps);
+                if reach.is_some() {
+                    return reach;
+                }
+                if is_early {
+                    let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+                    early.entry(instance).or_default().push(member);
+                    gate.has_early = true;
+                }
+            }
             self.waits[location as usize].store(instance, Ordering::Relaxed);
             return None;
         }
@@ -158,12 +199,46 @@ impl<'a> Gates<'a> {
         )
     }
 
+    /// Returns the earliest exit time of a member, given by its rank and location, that waits only
+    /// for other clocks, `None` if one of them is missing; and true if enters of its own clock are.
+    fn of_others(
+        &self,
+        instance: u32,
+        gate: &Gate,
+        (rank, location): (u32, u32),
+        stamps: &Stamps,
+    ) -> (Option<i64>, bool) {
+        let found = &self.trace.instances[instance as usize];
+        let slots = self.trace.slots_of(found);
+        let mut seen = gate.seen;
+        let waited_for = if found.kind.pattern() == Pattern::ToLater {
+            // Those of higher ranks may be in the extremes of the gate.
+            seen = Extremes::NONE;
+            &slots[..rank as usize]
+        } else {
+            slots
+        };
+        let (mut others, mut own) = (gate.beyond > 0, false);
+        for slot in waited_for.iter().filter(|slot| slot.enter != NONE) {
+            let [member, this] = [slot.location, location].map(LocationId);
+            match stamps.get(slot.location, slot.enter) {
+                Some(time) => seen.add(time, self.trace.site(member)),
+                None if self.trace.share_clock(member, this) => own = true,
+                None => others = true,
+            }
+        }
+        let site = self.trace.site(LocationId(location));
+        let reach = (!others).then(|| seen.reach(site, &self.latencies));
+        (reach, own)
+    }
+
     /// Lets members leave in the order of their ranks, as far as all lower ranks have entered.
     /// Their earliest exit times are stored in the stamps of the exits.
     fn advance(&self, instance: &Instance, gate: &mut Gate, stamps: &Stamps) {
         for slot in &self.trace.slots_of(instance)[gate.open as usize..] {
             let site = self.trace.site(LocationId(slot.location));
-            if slot.exit != NONE {
+            // A member that left early has its jump there.
+            if slot.exit != NONE && stamps.is_empty(slot.location, slot.exit) {
                 let reach = gate.seen.reach(site, &self.latencies);
                 stamps
                     .of(slot.location, slot.exit)
@@ -179,20 +254,24 @@ impl<'a> Gates<'a> {
         }
     }
 
-    /// Returns the slot index and the mark of a missing enter that a member of this rank waits for.
+    /// Returns the slot index and the mark of a missing enter that a member waits for, given by its
+    /// rank and location.
     pub(super) fn missing(
         &self,
         instance: u32,
-        rank: u32,
+        (rank, location): (u32, u32),
         stamps: &Stamps,
     ) -> Option<(usize, Slot)> {
         let found = &self.trace.instances[instance as usize];
+        let in_order = found.kind.pattern() == Pattern::ToLater;
+        let is_waited_for = |other: usize, slot: &Slot| {
+            let [member, this] = [slot.location, location].map(LocationId);
+            let is_before = !in_order || other < rank as usize;
+            is_before && slot.enter != NONE && !self.trace.share_clock(member, this)
+        };
         let slots = self.trace.slots_of(found).iter().copied().enumerate();
-        let mut before = slots.filter(|(other, _)| {
-            found.kind.pattern() != Pattern::ToLater || *other < rank as usize
-        });
-        before
-            .find(|(_, slot)| slot.enter != NONE && stamps.get(slot.location, slot.enter).is_none())
+        let mut waited_for = slots.filter(|(other, slot)| is_waited_for(*other, slot));
+        waited_for.find(|(_, slot)| stamps.get(slot.location, slot.enter).is_none())
     }
 
     fn lock(&self, instance: u32) -> MutexGuard<'_, Gate> {

@@ -11,18 +11,19 @@ use super::{LocationId, Place, Trace};
 /// Minimum latency of a message: between threads of one process, between processes of one node, and
 /// between nodes.
 ///
-/// A message from a location to itself takes no time: the two events have the order of the
-/// location.
+/// A message between locations that share a clock takes no time: the two events have the order of
+/// the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Latencies {
     /// Latency of each level, which do not decrease.
     levels: [Duration; Latencies::LEVELS],
 }
 
-/// Location and its place.
+/// Clock and place of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Site {
-    pub(super) location: u32,
+    /// First location with this clock.
+    pub(super) clock: u32,
     pub(super) place: Place,
 }
 
@@ -77,10 +78,10 @@ impl Latencies {
 }
 
 impl Site {
-    /// Returns the level of distance between two locations; `None` if they are the same.
+    /// Returns the level of distance between two locations; `None` if they share a clock.
     #[inline]
     pub(super) fn level(self, other: Self) -> Option<usize> {
-        if self.location == other.location {
+        if self.clock == other.clock {
             return None;
         }
         if self.place.node != other.place.node {
@@ -91,12 +92,13 @@ impl Site {
 }
 
 impl Trace {
-    /// Returns a location with its place. Panics if it does not exist, which cannot happen with IDs
+    /// Returns the site of a location. Panics if it does not exist, which cannot happen with IDs
     /// from this trace.
     pub(super) fn site(&self, location: LocationId) -> Site {
+        let of = &self.locations[location.index()];
         Site {
-            location: location.0,
-            place: self.locations[location.index()].place,
+            clock: of.clock,
+            place: of.place,
         }
     }
 }
@@ -104,7 +106,7 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Action, Matching, TraceBuilder};
+    use crate::{Action, ClockOwner, Matching, TraceBuilder};
     use downbeat_clock_core::Timestamp;
 
     fn nanos(levels: [i64; 3]) -> Option<Latencies> {
@@ -123,7 +125,10 @@ mod tests {
     /// Measures messages with these latencies from location 0 to others: 1 is in its process, 2 on
     /// its node, 3 on another.
     fn measured(messages: &[(usize, i64)]) -> Latencies {
-        let mut builder = TraceBuilder::new(Matching::default());
+        let mut builder = TraceBuilder::new(Matching {
+            clock_of: ClockOwner::Location,
+            ..Matching::default()
+        });
         let places =
             [(0, 0), (0, 0), (0, 1), (1, 2)].map(|(node, process)| Place { node, process });
         let ids = places.map(|place| builder.add_location(place).unwrap());
@@ -200,9 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_to_oneself_takes_no_time() {
-        let trace = {
-            let mut builder = TraceBuilder::new(Matching::default());
+    fn a_message_within_a_clock_takes_no_time() {
+        let of = |clock_of| {
+            let mut builder = TraceBuilder::new(Matching {
+                clock_of,
+                ..Matching::default()
+            });
             builder
                 .add_location(Place {
                     node: 0,
@@ -217,12 +225,12 @@ mod tests {
                 .unwrap();
             builder.finish().unwrap()
         };
-        let ids: Vec<LocationId> = trace.ids().collect();
         let latencies = nanos([3, 4, 5]).unwrap();
-        assert_eq!(latencies.between(&trace, ids[0], ids[0]), Duration::ZERO);
-        assert_eq!(
-            latencies.between(&trace, ids[0], ids[1]),
-            Duration::from_nanos(3)
-        );
+        for (owner, expected) in [(ClockOwner::Location, 3), (ClockOwner::Process, 0)] {
+            let trace = of(owner);
+            let ids: Vec<LocationId> = trace.ids().collect();
+            let [own, other] = [0, 1].map(|to| latencies.between(&trace, ids[0], ids[to]));
+            assert_eq!([own, other].map(Duration::as_nanos), [0, expected]);
+        }
     }
 }

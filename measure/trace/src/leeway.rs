@@ -3,46 +3,55 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::trace::Role;
-use super::{LocationId, Trace};
+use super::{EventId, LocationId, Trace};
 
 /// Events that are at most this far apart are not moved towards each other.
 const NEAR: i64 = 2;
 
 impl Trace {
-    /// Returns the range of times that each event of a location may take, given its corrected
-    /// times: at most a nanosecond away. Events that others depend on may only become earlier,
-    /// events that depend on others only later, and events keep their order, even if they are a
-    /// nanosecond apart. So no message becomes faster than with the given times.
+    /// Returns the events of a clock, given by its first location, in their order, each with the
+    /// range of times that it may take, given the corrected times of all locations: at most a
+    /// nanosecond away. Events that others depend on may only become earlier, events that depend on
+    /// others only later, and events keep their order, even if they are a nanosecond apart. So no
+    /// message becomes faster than with the given times.
     ///
     /// Used to write few [`Knots`](super::Knots).
-    pub fn leeway<'a>(
+    pub fn leeway<'a, T: AsRef<[Timestamp<Global>]>>(
         &'a self,
-        location: LocationId,
-        times: &'a [Timestamp<Global>],
-    ) -> impl Iterator<Item = [Timestamp<Global>; 2]> + use<'a> {
+        clock: LocationId,
+        times: &'a [T],
+    ) -> impl Iterator<Item = (EventId, [Timestamp<Global>; 2])> + use<'a, T> {
         const MOST: Duration = Duration::from_nanos(1);
-        let marks = self
-            .locations
-            .get(location.index())
-            .map_or(&[][..], |found| &found.marks);
-        let mut marks = marks.iter().peekable();
-        times.iter().enumerate().map(move |(event, &time)| {
-            let mark = marks.next_if(|mark| mark.event as usize == event);
-            let role = mark.map_or(Role::Nothing, |mark| mark.role());
-            let far = |other: Option<&Timestamp<Global>>| {
-                other.is_none_or(|&other| (other - time).as_nanos().unsigned_abs() > NEAR as u64)
+        let timeline = self.timelines().of(clock.0);
+        let mut next = vec![0; timeline.locations.len()];
+        // Where times are missing, the iteration ends.
+        let events = timeline.events().map_while(move |(part, event)| {
+            let location = timeline.locations[part];
+            let mark = self.locations[location as usize].marks.get(next[part]);
+            let mark = mark.filter(|mark| mark.event as usize == event);
+            next[part] += usize::from(mark.is_some());
+            let id = EventId {
+                location: LocationId(location),
+                event: event as u32,
             };
-            let before = if event == 0 {
-                None
-            } else {
-                times.get(event - 1)
+            let time = *times.get(location as usize)?.as_ref().get(event)?;
+            Some((id, mark.map_or(Role::Nothing, |mark| mark.role()), time))
+        });
+        let (mut events, mut before) = (events.peekable(), None);
+        core::iter::from_fn(move || {
+            let (id, role, time) = events.next()?;
+            let is_far = |other: Option<Timestamp<Global>>| {
+                other.is_none_or(|other| (other - time).as_nanos().unsigned_abs() > NEAR as u64)
             };
-            let earlier = !matches!(role, Role::Receive | Role::Exit) && far(before);
-            let later = !matches!(role, Role::Send | Role::Enter) && far(times.get(event + 1));
-            [
+            let after = events.peek().map(|(.., time)| *time);
+            let earlier = !matches!(role, Role::Receive | Role::Exit) && is_far(before);
+            let later = !matches!(role, Role::Send | Role::Enter) && is_far(after);
+            before = Some(time);
+            let window = [
                 if earlier { time - MOST } else { time },
                 if later { time + MOST } else { time },
-            ]
+            ];
+            Some((id, window))
         })
     }
 }
@@ -104,8 +113,8 @@ mod tests {
         }
         let trace = builder.finish().unwrap();
         let found: Vec<_> = trace
-            .leeway(a, &times)
-            .map(|between| between.map(Timestamp::as_nanos))
+            .leeway(a, &[&times[..], &[]])
+            .map(|(_, between)| between.map(Timestamp::as_nanos))
             .collect();
         assert_eq!(
             found,

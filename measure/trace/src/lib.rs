@@ -23,6 +23,7 @@
 //!   no event before its time after forward amortization.
 //! - On a location, times do not decrease, and increase where they did before, if the spacing is at
 //!   least 1 ns.
+//! - Events of a clock that several locations share keep their order: all move along one curve.
 //! - The result depends only on the trace, its latencies and the settings, not on the number of
 //!   threads or ranks.
 //!
@@ -34,6 +35,8 @@
 //! moved once for each.
 //!
 //! # Caveats
+//! - Messages and operations between locations of one clock stay as the clock recorded them, even if
+//!   a receive is before its send: [`Matching::clock_of`] tells which locations share a clock.
 //! - All times are shifted towards the fastest clock: a correction knows what is impossible, not
 //!   what happened.
 //! - A collective operation must be left by the thread that entered it.
@@ -48,6 +51,8 @@ mod backward;
 mod builder;
 mod channels;
 mod check;
+mod clock_order;
+mod clocks;
 mod correct;
 mod correction;
 mod cycle;
@@ -79,20 +84,24 @@ mod replaying;
 mod stamps;
 mod streaming;
 mod teams;
+mod timeline;
 mod totals;
 mod trace;
 mod workers;
 
 pub use backward::Gradient;
 pub use builder::TraceBuilder;
-pub use check::{Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict};
+pub use check::{
+    Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict, WithinClocks,
+};
+pub use clocks::{ClockOwner, Clocks};
 pub use correct::{ControlledLogicalClock, Corrected};
 pub use correction::{Correction, CorrectionSettings, MeasuredTrace, correct};
 pub use cycle::Cycle;
 pub use deviation::{
     Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthComparison,
 };
-pub use distributed::{CorrectedPart, CorrectionError, PartBuilder, Shares, TracePart};
+pub use distributed::{CorrectedPart, CorrectionError, Load, PartBuilder, Shares, TracePart};
 pub use error::TraceError;
 pub use forward::Pass;
 pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
@@ -104,8 +113,8 @@ pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use matching::Matching;
 pub use movement::{LocationMovement, Movement, MovementWalk, TimeSlices};
 pub use presync::{
-    ClockMap, ClockMaps, ClockOffsetError, ClockOwner, ClockSample, Interpolation,
-    PreSynchronization, Sessions, StreamedMaps,
+    ClockMap, ClockMaps, ClockOffsetError, ClockSample, Interpolation, PreSynchronization,
+    Sessions, StreamedMaps,
 };
 #[cfg(loom)]
 pub use replaying::Replaying;

@@ -4,6 +4,8 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use downbeat_clock_core::Timestamp;
+
 use super::extremes::Extremes;
 use super::forward::Times;
 use super::latencies::Latencies;
@@ -43,13 +45,18 @@ pub(super) fn of_sends(
     location: usize,
 ) {
     let to = trace.site(LocationId(location as u32));
+    let clock = trace.locations[location].clock;
     for mark in trace.locations[location]
         .marks
         .iter()
         .filter(|mark| mark.role() == Role::Receive)
     {
         let latency = latencies.between_sites(trace.site(LocationId(mark.peer())), to);
-        let limit = times[location][mark.event as usize] - latency;
+        // Events of one clock stay in their order, so no limit is needed.
+        let limit = match trace.locations[mark.peer() as usize].clock == clock {
+            true => Timestamp::from_nanos(i64::MAX),
+            false => times[location][mark.event as usize] - latency,
+        };
         stamps
             .of(mark.peer(), mark.partner)
             .store(limit.as_nanos(), Ordering::Relaxed);

@@ -61,7 +61,7 @@ pub struct ClockRule {
     pub spacing: Duration,
 }
 
-/// Logical clock of one location, which is advanced from event to event.
+/// Logical clock, which is advanced from event to event of the locations that share it.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Global, Timestamp};
@@ -84,17 +84,20 @@ pub struct ClockRule {
 /// A corrected time is never before the measured one. Corrected times never decrease, and increase
 /// where the measured ones do, if the spacing is at least 1 ns. A smaller control variable never
 /// makes a corrected time later. Only [`receive`](Self::receive) moves a corrected time further
-/// away from the measured one.
+/// away from the measured one, and [`advance_elsewhere`](Self::advance_elsewhere) by less than the
+/// spacing.
 #[derive(Clone, Copy, Debug)]
 pub struct LogicalClock<D: Domain> {
     rule: ClockRule,
     spacing: u64,
     measured: Timestamp<D>,
     corrected: Timestamp<D>,
+    /// Time to which backward amortization can move events that are at the start of the last jumps.
+    lifted: [Timestamp<D>; 2],
 }
 
 impl<D: Domain> LogicalClock<D> {
-    /// Creates the clock of a location whose first event was measured at `start`.
+    /// Creates the clock whose first event was measured at `start`.
     pub const fn new(rule: ClockRule, start: Timestamp<D>) -> Self {
         let spacing = rule.spacing.as_nanos();
         Self {
@@ -102,28 +105,49 @@ impl<D: Domain> LogicalClock<D> {
             spacing: if spacing > 0 { spacing as u64 } else { 0 },
             measured: start,
             corrected: start,
+            lifted: [start; 2],
         }
     }
 
-    /// Advances to the next event of the location, measured at `time`. Returns its time if it
+    /// Advances to the next event of the same location, measured at `time`. Returns its time if it
     /// depends on no other location. A time before that of the last event counts as equal to it.
     #[inline(always)]
     pub fn advance(&mut self, time: Timestamp<D>) -> Timestamp<D> {
-        let passed = time.as_nanos().wrapping_sub(self.measured.as_nanos());
-        let passed = if time < self.measured {
-            0
-        } else {
-            passed as u64
-        };
+        let passed = span(self.measured, time);
         let step = self
             .rule
             .control
             .scale(passed)
             .max(self.spacing.min(passed));
-        // The largest step is 2^64 - 1, which does not fit in a signed number.
-        let moved = Timestamp::from_nanos(self.corrected.as_nanos().saturating_add_unsigned(step));
+        self.step(step, time)
+    }
+
+    /// Advances to the next event, measured at `time`, of another location with the same clock.
+    /// `last` are the measured and the corrected time of the last event of that location, from
+    /// which it keeps the minimum distance, also where the jump of a third location moves that one
+    /// later. Between locations there is none, or equal times on many of them would move a clock
+    /// away.
+    pub fn advance_elsewhere(
+        &mut self,
+        time: Timestamp<D>,
+        last: Option<[Timestamp<D>; 2]>,
+    ) -> Timestamp<D> {
+        let step = self.rule.control.scale(span(self.measured, time));
+        self.step(step, time);
+        if let Some([measured, corrected]) = last {
+            let [from, to] = self.lifted;
+            let is_lifted = (from..=to).contains(&corrected);
+            let corrected = if is_lifted { to } else { corrected };
+            let spacing = self.spacing.min(span(measured, time));
+            self.corrected = self.corrected.max(later(corrected, spacing));
+        }
+        self.corrected
+    }
+
+    #[inline(always)]
+    fn step(&mut self, step: u64, time: Timestamp<D>) -> Timestamp<D> {
         self.measured = self.measured.max(time);
-        self.corrected = moved.max(time);
+        self.corrected = later(self.corrected, step).max(time);
         self.corrected
     }
 
@@ -132,7 +156,12 @@ impl<D: Domain> LogicalClock<D> {
     #[inline(always)]
     pub fn receive(&mut self, earliest: Timestamp<D>) -> Duration {
         let jump = (earliest - self.corrected).max(Duration::ZERO);
-        self.corrected = self.corrected.max(earliest);
+        if jump > Duration::ZERO {
+            let [from, to] = self.lifted;
+            let is_next = to == self.corrected;
+            self.lifted = [if is_next { from } else { self.corrected }, earliest];
+            self.corrected = earliest;
+        }
         jump
     }
 
@@ -145,6 +174,22 @@ impl<D: Domain> LogicalClock<D> {
     pub fn displacement(&self) -> Duration {
         self.corrected - self.measured
     }
+}
+
+/// Returns the time that passed, 0 if `to` is before `from`.
+#[inline(always)]
+fn span<D: Domain>(from: Timestamp<D>, to: Timestamp<D>) -> u64 {
+    if to < from {
+        0
+    } else {
+        to.as_nanos().wrapping_sub(from.as_nanos()) as u64
+    }
+}
+
+/// Returns the time after a step. The largest one is 2^64 - 1, which does not fit in a signed number.
+#[inline(always)]
+fn later<D: Domain>(time: Timestamp<D>, step: u64) -> Timestamp<D> {
+    Timestamp::from_nanos(time.as_nanos().saturating_add_unsigned(step))
 }
 
 #[cfg(test)]

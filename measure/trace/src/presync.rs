@@ -15,7 +15,7 @@ pub use error::ClockOffsetError;
 use map::MapShape;
 pub use map::{ClockMap, ClockMaps, ClockSample, Sessions, StreamedMaps};
 
-use super::{LocationId, Place};
+use super::LocationId;
 
 /// Curve that is fitted to the sessions of a clock. A single session is too short to show a drift:
 /// in that case only the mean of its samples is used, whatever the method.
@@ -33,25 +33,11 @@ pub enum Interpolation {
     Spline,
 }
 
-/// Group of locations that share a clock: it suffices to compare one of them with the master.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ClockOwner {
-    /// No group: every location has its own clock.
-    Location,
-    /// Threads of a process.
-    #[default]
-    Process,
-    /// Processes of a node.
-    Node,
-    /// All locations: there is nothing to correct.
-    Cluster,
-}
-
 /// Method and parameters of pre-synchronization.
 ///
 /// ```
 /// use downbeat_clock_core::{Knot, Timestamp};
-/// use downbeat_trace::{Matching, Place, PreSynchronization, TraceBuilder};
+/// use downbeat_trace::{ClockOwner, Clocks, Matching, Place, PreSynchronization, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let places = [0, 1].map(|number| Place { node: number, process: number });
@@ -60,7 +46,8 @@ pub enum ClockOwner {
 ///
 /// let sample = |at, image| Knot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) };
 /// let sessions = [vec![], vec![vec![sample(0, 500)], vec![sample(2_000_000, 2_000_520)]]];
-/// let maps = PreSynchronization::new(master).maps(&places, &sessions)?;
+/// let clocks = Clocks::new(ClockOwner::Process, places);
+/// let maps = PreSynchronization::new(master).maps(clocks.readers(), &sessions)?;
 /// assert_eq!(maps.for_location(other).apply(Timestamp::from_nanos(1_000_000)), Timestamp::from_nanos(1_000_510));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -69,8 +56,6 @@ pub enum ClockOwner {
 pub struct PreSynchronization {
     /// Curve through the sessions.
     pub interpolation: Interpolation,
-    /// Group of locations that share a clock; the first location with samples represents its group.
-    pub owner: ClockOwner,
     /// Location whose clock is the reference. It needs no samples; if it has any, they are ignored.
     pub master: LocationId,
     /// Maximum number of samples that are used of a session, from its start.
@@ -92,12 +77,10 @@ struct Condensed<'a> {
 }
 
 impl PreSynchronization {
-    /// Creates the usual settings: constrained spline, one clock per process, all samples, not
-    /// lenient.
+    /// Creates the usual settings: constrained spline, all samples, not lenient.
     pub const fn new(master: LocationId) -> Self {
         Self {
             interpolation: Interpolation::Spline,
-            owner: ClockOwner::Process,
             master,
             most_samples: usize::MAX,
             longest_session: Duration::MAX,
@@ -105,54 +88,46 @@ impl PreSynchronization {
         }
     }
 
-    /// Computes the clock maps of locations at these places from their sessions. Locations after
-    /// the end of `sessions` have none.
+    /// Computes the clock maps of locations from their sessions. Locations after the end of
+    /// `sessions` have none. `readers` has, for every location, the first one with the same clock:
+    /// see [`Clocks::readers`](super::Clocks::readers) and [`Trace::clocks`](super::Trace::clocks).
+    /// The first location with samples represents those with the same clock.
     ///
     /// # Errors
     /// When a clock has no samples, or samples that no clock can have produced.
     pub fn maps(
         &self,
-        places: &[Place],
+        readers: &[u32],
         sessions: &[Vec<Vec<ClockSample>>],
     ) -> Result<ClockMaps, ClockOffsetError> {
-        let master = *places
+        let masters = *readers
             .get(self.master.index())
             .ok_or(ClockOffsetError::NoMaster(self.master))?;
         let mut found = ClockMaps {
             maps: vec![ClockMap::SAME],
-            map_indices: vec![0; places.len()],
+            map_indices: vec![0; readers.len()],
             unknown: 0,
             left_out: 0,
         };
-        if self.interpolation == Interpolation::Unchanged || self.owner == ClockOwner::Cluster {
+        if self.interpolation == Interpolation::Unchanged {
             return Ok(found);
         }
-        let owner_of = |index: usize, place: Place| match self.owner {
-            ClockOwner::Location | ClockOwner::Cluster => (index as u32, 0),
-            ClockOwner::Process => (place.node, place.process),
-            ClockOwner::Node => (place.node, 0),
-        };
-        let mut owners: Vec<_> = places
-            .iter()
-            .enumerate()
-            .map(|(i, place)| (owner_of(i, *place), i))
-            .collect();
+        let mut owners: Vec<_> = readers.iter().copied().zip(0..).collect();
         owners.sort_unstable();
-        let masters = owner_of(self.master.index(), master);
         for group in owners
             .chunk_by(|a, b| a.0 == b.0)
             .filter(|group| group[0].0 != masters)
         {
             let sampled = group.iter().find_map(|(_, index)| {
-                let sessions = sessions.get(*index)?;
+                let sessions = sessions.get(*index as usize)?;
                 sessions
                     .iter()
                     .any(|session| !session.is_empty())
-                    .then_some((LocationId(*index as u32), sessions))
+                    .then_some((LocationId(*index), sessions))
             });
             let Some((location, sessions)) = sampled else {
                 if !self.lenient {
-                    return Err(ClockOffsetError::NoSamples(LocationId(group[0].1 as u32)));
+                    return Err(ClockOffsetError::NoSamples(LocationId(group[0].1)));
                 }
                 found.unknown += group.len();
                 continue;
@@ -160,7 +135,7 @@ impl PreSynchronization {
             let condensed = self.condense(location, sessions, &mut found.left_out)?;
             let map = self.draw(location, &condensed)?;
             for (_, index) in group {
-                found.map_indices[*index] = found.maps.len();
+                found.map_indices[*index as usize] = found.maps.len();
             }
             found.maps.push(map);
         }

@@ -36,7 +36,7 @@ impl Replaying {
 
     /// Does the work of one worker; the first one ends it when all locations wait.
     pub fn work(&self, worker: usize) {
-        let mut ready = self.shared.forward.locations(worker).collect();
+        let mut ready = self.shared.forward.clocks(worker).collect();
         self.shared.work(worker, &mut ready);
         if worker == 0 {
             self.shared.post.end();

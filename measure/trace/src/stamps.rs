@@ -51,6 +51,12 @@ impl Stamps {
         &self.words[location]
     }
 
+    /// Returns true if nothing was stored for a mark.
+    #[inline]
+    pub(super) fn is_empty(&self, location: u32, mark: u32) -> bool {
+        self.of(location, mark).load(Ordering::Relaxed) == EMPTY
+    }
+
     /// Returns the published value, if there is one.
     #[inline]
     pub(super) fn get(&self, location: u32, mark: u32) -> Option<i64> {

@@ -1,9 +1,12 @@
 //! Trace in memory: the events of all locations, and the dependencies between them.
 
+use std::sync::OnceLock;
+
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::ids::{EventId, LocationId, Place};
-use super::{CollectiveKind, TraceError};
+use super::timeline::Timelines;
+use super::{ClockOwner, CollectiveKind, TraceError};
 
 /// Events of all locations, with matched messages; built by a
 /// [`TraceBuilder`](super::TraceBuilder).
@@ -19,12 +22,22 @@ pub struct Trace {
     pub(super) instances: Vec<Instance>,
     pub(super) slots: Vec<Slot>,
     pub(super) left_out: LeftOut,
+    /// Group of locations that share a clock; none if no clock has several.
+    pub(super) clock_of: ClockOwner,
+    /// Order of the events of every clock, once it is known.
+    pub(super) timelines: OnceLock<Timelines>,
 }
 
 /// Events of one location.
 #[derive(Debug)]
 pub struct Location {
     pub(super) place: Place,
+    /// First location with the same clock.
+    pub(super) clock: u32,
+    /// Positions of events in the whole trace, each with the first event of a run of consecutive ones; only known
+    /// if other locations share the clock.
+    pub(super) positions: Vec<(u32, u64)>,
+    pub(super) shares_clock: bool,
     pub(super) times: Vec<Timestamp<Global>>,
     /// Events with dependencies to other locations, in order.
     pub(super) marks: Vec<Mark>,
@@ -165,11 +178,24 @@ impl Mark {
 }
 
 impl Location {
-    /// Adds an event.
+    /// Returns a location without events, whose clock is that of the location `clock`.
+    pub(super) fn new(place: Place, clock: u32) -> Self {
+        Self {
+            place,
+            clock,
+            positions: vec![],
+            shares_clock: false,
+            times: vec![],
+            marks: vec![],
+        }
+    }
+
+    /// Adds an event; `position` is that of the event in the whole trace.
     #[inline]
     pub(super) fn add(
         &mut self,
         this: LocationId,
+        position: u64,
         time: Timestamp<Global>,
     ) -> Result<EventId, TraceError> {
         if self.times.len() >= NONE as usize {
@@ -180,6 +206,13 @@ impl Location {
             event: self.times.len() as u32,
         };
         check_time(self.times.last().copied(), time, event)?;
+        if self.shares_clock {
+            let last = self.positions.last();
+            let expected = last.map(|(first, of)| of + u64::from(event.event - first));
+            if expected != Some(position) {
+                self.positions.push((event.event, position));
+            }
+        }
         self.times.push(time);
         Ok(event)
     }
@@ -204,6 +237,17 @@ impl Trace {
     /// Returns the ids of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         (0..self.locations.len() as u32).map(LocationId)
+    }
+
+    /// Returns, for every location, the index of the first one with the same clock.
+    pub fn clocks(&self) -> Vec<u32> {
+        let clocks = self.locations.iter().map(|location| location.clock);
+        clocks.collect()
+    }
+
+    /// Returns the group of locations that share a clock; locations that share none have one each.
+    pub(super) fn clock_of(&self) -> ClockOwner {
+        self.clock_of
     }
 
     /// Returns the number of events of all locations.
@@ -287,6 +331,7 @@ impl Trace {
         let Some(found) = self.locations.get_mut(location.index()) else {
             return Err(TraceError::UnknownLocation(location));
         };
+        self.timelines = OnceLock::new();
         let mut last = None;
         for (event, time) in found.times.iter_mut().enumerate() {
             let mapped = f(*time);

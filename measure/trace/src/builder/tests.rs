@@ -1,5 +1,5 @@
 use super::*;
-use crate::{CollectiveKind, Message};
+use crate::{ClockOwner, CollectiveKind, Message};
 
 struct Setting {
     builder: TraceBuilder,
@@ -80,6 +80,7 @@ impl Setting {
 const LENIENT: Matching = Matching {
     lenient: true,
     skip_alltoallv: false,
+    clock_of: ClockOwner::Process,
 };
 
 fn messages(trace: &Trace) -> Vec<(EventId, EventId)> {
@@ -327,7 +328,7 @@ fn alltoallv_can_be_skipped() {
             2,
             Matching {
                 skip_alltoallv,
-                lenient: false,
+                ..Matching::default()
             },
         );
         for location in 0..2 {

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::late::{self, LateCounter, Party};
-use super::{Fault, Verdict};
+use super::{Fault, Verdict, WithinClocks};
 use crate::merge::{Number, Numbers};
 use crate::{CollectiveKind, EventId, Latencies, Message, Relations};
 
@@ -12,14 +12,16 @@ use crate::{CollectiveKind, EventId, Latencies, Message, Relations};
 pub(crate) struct Findings {
     /// Counts, without violations.
     pub(crate) counts: Verdict,
-    /// First violations of the order of events, of messages, and of collective operations.
-    first: [FirstFaults; 3],
+    /// First violations of the order of locations and of clocks, of messages, and of collective
+    /// operations.
+    first: [FirstFaults; 4],
 }
 
 /// Kinds of violations, in the order in which they are listed.
 const ORDER: usize = 0;
-const MESSAGES: usize = 1;
-const OPERATIONS: usize = 2;
+const CLOCKS: usize = 1;
+const MESSAGES: usize = 2;
+const OPERATIONS: usize = 3;
 
 /// Position of a violation among those of its kind: the location or operation, and the event or
 /// rank.
@@ -71,17 +73,50 @@ impl Findings {
         self.first[ORDER].add(position_of(event), fault);
     }
 
-    /// Checks a message, given the times of its ends and its minimum latency.
+    /// Checks the events of a clock with several locations, in the order before a correction.
+    pub(crate) fn order(&mut self, events: impl Iterator<Item = (EventId, Timestamp<Global>)>) {
+        let mut last: Option<(EventId, Timestamp<Global>)> = None;
+        for (event, time) in events {
+            if let Some(last) = last {
+                self.order_step(last, (event, time));
+            }
+            last = Some((event, time));
+        }
+    }
+
+    /// Checks one event against its predecessor on the same clock.
+    pub(crate) fn order_step(
+        &mut self,
+        last: (EventId, Timestamp<Global>),
+        (event, time): (EventId, Timestamp<Global>),
+    ) {
+        // Events of one location are compared with each other elsewhere.
+        if time < last.1 && event.location != last.0.location {
+            self.counts.reordered += 1;
+            self.first[CLOCKS].add(position_of(event), Fault::Reordered(event));
+        }
+    }
+
+    /// Checks a message, given the times of its ends and its minimum latency; `None` if both ends
+    /// share a clock.
     #[inline]
     pub(crate) fn message(
         &mut self,
         Message { send, receive }: Message,
         [sent, received]: [Timestamp<Global>; 2],
-        latency: Duration,
+        latency: Option<Duration>,
     ) {
         let Verdict {
-            messages, reversal, ..
+            messages,
+            reversal,
+            within_clocks,
+            ..
         } = &mut self.counts;
+        let Some(latency) = latency else {
+            within_clocks.total += 1;
+            within_clocks.reversed += u64::from(received < sent);
+            return;
+        };
         messages.total += 1;
         if received < sent {
             messages.reversed += 1;
@@ -114,7 +149,8 @@ impl Findings {
     ) {
         let latencies = latencies.levels().map(Duration::as_nanos);
         let (found, late) = counter.count(parties, kind.pattern(), latencies);
-        self.counts.collectives += found;
+        self.counts.collectives += found.across;
+        self.counts.within_clocks += found.within;
         let first = &mut self.first[OPERATIONS];
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
             let at = (number, rank as u32);
@@ -176,10 +212,13 @@ impl Numbers for Verdict {
             merged,
             messages,
             collectives,
+            reordered,
+            within_clocks,
             reversal,
             faults: _,
         } = self;
-        [events, decreasing, merged]
+        let WithinClocks { total, reversed } = within_clocks;
+        [events, decreasing, merged, reordered, total, reversed]
             .into_iter()
             .for_each(|count| see(Number::Count(count)));
         for of in [messages, collectives] {

@@ -3,24 +3,28 @@
 //!
 //! An exit is too early for an enter that is later than the exit less the latency. First, all
 //! enters are counted with the latency between nodes. Then those of the same node are subtracted,
-//! and added with the latency within the node; and so on down to the member itself, which is only
-//! subtracted, as it does not wait for itself. Each count is done by sorting.
+//! and added with the latency within the node; and so on down to the members with the same clock,
+//! which are only subtracted, as a clock does not wait for itself. Each count is done by sorting.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::super::{EventId, Member, Pattern, Place, Relations, Trace};
+use super::super::latencies::Site;
+use super::super::{ClockOwner, EventId, Member, Pattern, Relations, Trace};
+use super::relations::WithinClocks;
 
 /// Member of a collective operation, with its events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Party {
-    pub(crate) place: Place,
+    pub(crate) site: Site,
     pub(crate) enter: Option<(EventId, i64)>,
     pub(crate) exit: Option<(EventId, i64)>,
 }
 
 /// Counter that reuses its memory from one operation to the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LateCounter {
+    /// Members that share clocks.
+    owner: ClockOwner,
     /// Number of enters that the exit of each rank is too early for.
     late: Vec<i64>,
     /// Ranks, sorted so that those that are counted together are adjacent.
@@ -42,24 +46,16 @@ impl Party {
             };
             (event, time(event).as_nanos())
         };
-        let place = trace.locations()[member.location.index()].place();
         Self {
-            place,
+            site: trace.site(member.location),
             enter: member.enter.map(at),
             exit: member.exit.map(at),
         }
     }
 
-    /// Returns the minimum latency of a message to another member.
-    fn latency(&self, other: &Self, latencies: [i64; 3]) -> i64 {
-        match (
-            self.place.node == other.place.node,
-            self.place.process == other.place.process,
-        ) {
-            (true, true) => latencies[0],
-            (true, false) => latencies[1],
-            (false, _) => latencies[2],
-        }
+    /// Returns the minimum latency of a message to another member; `None` if they share a clock.
+    fn latency(&self, other: &Self, latencies: [i64; 3]) -> Option<i64> {
+        self.site.level(other.site).map(|level| latencies[level])
     }
 }
 
@@ -68,20 +64,46 @@ fn in_ranks(pattern: Pattern) -> bool {
     pattern == Pattern::ToLater
 }
 
+/// Dependences in a collective operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    /// Between different clocks.
+    pub(super) across: Relations,
+    pub(super) within: WithinClocks,
+}
+
 impl LateCounter {
-    /// Returns the number of dependences, and for every rank the number of enters that its exit is
-    /// too early for; an empty slice if there are none.
+    /// Returns a counter for members of which these share clocks.
+    pub(crate) const fn new(owner: ClockOwner) -> Self {
+        Self {
+            owner,
+            late: vec![],
+            order: vec![],
+            enters: vec![],
+            tree: vec![],
+        }
+    }
+
+    /// Returns the number of dependences, and for every rank the number of enters of other clocks
+    /// that its exit is too early for; an empty slice if there are none.
     pub(super) fn count(
         &mut self,
         parties: &[Party],
         pattern: Pattern,
         latencies: [i64; 3],
-    ) -> (Relations, &[i64]) {
+    ) -> (Counted, &[i64]) {
         self.late.clear();
-        let mut found = Relations {
-            total: total(parties, in_ranks(pattern)),
+        let in_ranks = in_ranks(pattern);
+        let within = self.within(parties, in_ranks);
+        let across = Relations {
+            total: total(parties.iter(), in_ranks) - within,
             ..Relations::default()
         };
+        let within = WithinClocks {
+            total: within,
+            reversed: 0,
+        };
+        let mut found = Counted { across, within };
         let latest = parties
             .iter()
             .filter_map(|party| party.enter)
@@ -99,40 +121,96 @@ impl LateCounter {
         if latest.saturating_add(latencies[2]) <= earliest {
             return (found, &self.late);
         }
-        found.reversed = self.sum(parties, pattern, [0; 3]);
-        found.violated = self.sum(parties, pattern, latencies);
+        if found.within.total > 0 {
+            found.within.reversed = self.reversed_within(parties, in_ranks);
+        }
+        found.across.reversed = self.sum(parties, in_ranks, [0; 3]);
+        found.across.violated = self.sum(parties, in_ranks, latencies);
         (found, &self.late)
     }
 
-    fn sum(&mut self, parties: &[Party], pattern: Pattern, latencies: [i64; 3]) -> u64 {
-        self.late.clear();
-        self.late.resize(parties.len(), 0);
-        let [process, node, beyond] = latencies;
-        let in_ranks = in_ranks(pattern);
+    /// Returns the number of levels above that of clocks: the cluster, nodes, processes.
+    const fn depth(&self) -> usize {
+        match self.owner {
+            ClockOwner::Cluster => 0,
+            ClockOwner::Node => 1,
+            ClockOwner::Process => 2,
+            ClockOwner::Location => 3,
+        }
+    }
+
+    /// Calls `see` with the ranks of each group of members with the same clock.
+    fn each_clock(&mut self, parties: &[Party], mut see: impl FnMut(&mut Self, &[usize])) {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend(0..parties.len());
-        self.add(parties, &order, in_ranks, beyond, 1);
-        let of_node = |rank: &usize| parties[*rank].place.node;
-        let of_process = |rank: &usize| (parties[*rank].place.node, parties[*rank].place.process);
-        if node != beyond {
-            order.sort_by_key(of_node);
-            for group in order.chunk_by(|a, b| of_node(a) == of_node(b)) {
+        let clock = |rank: &usize| parties[*rank].site.clock;
+        if self.owner != ClockOwner::Location {
+            order.sort_by_key(clock);
+        }
+        for group in order.chunk_by(|a, b| clock(a) == clock(b)) {
+            see(self, group);
+        }
+        self.order = order;
+    }
+
+    /// Returns the number of dependences between members with the same clock.
+    fn within(&mut self, parties: &[Party], in_ranks: bool) -> u64 {
+        let mut within = 0;
+        if self.owner != ClockOwner::Location {
+            self.each_clock(parties, |_, group| {
+                let group = group.iter().map(|rank| &parties[*rank]);
+                within += total(group, in_ranks);
+            });
+        }
+        within
+    }
+
+    /// Returns the number of those with exits before enters.
+    fn reversed_within(&mut self, parties: &[Party], in_ranks: bool) -> u64 {
+        self.late.clear();
+        self.late.resize(parties.len(), 0);
+        self.each_clock(parties, |this, group| {
+            this.add(parties, group, in_ranks, 0, 1);
+            for rank in group {
+                this.add(parties, &[*rank], in_ranks, 0, -1);
+            }
+        });
+        self.late.iter().map(|late| late.unsigned_abs()).sum()
+    }
+
+    fn sum(&mut self, parties: &[Party], in_ranks: bool, [process, node, beyond]: [i64; 3]) -> u64 {
+        self.late.clear();
+        self.late.resize(parties.len(), 0);
+        let depth = self.depth();
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend(0..parties.len());
+        if depth > 0 {
+            self.add(parties, &order, in_ranks, beyond, 1);
+        }
+        let place = |rank: &usize| parties[*rank].site.place;
+        if depth > 1 && node != beyond {
+            order.sort_by_key(|rank| place(rank).node);
+            for group in order.chunk_by(|a, b| place(a).node == place(b).node) {
                 self.add(parties, group, in_ranks, beyond, -1);
                 self.add(parties, group, in_ranks, node, 1);
             }
         }
-        if process != node {
-            order.sort_by_key(of_process);
-            for group in order.chunk_by(|a, b| of_process(a) == of_process(b)) {
+        if depth > 2 && process != node {
+            order.sort_by_key(|rank| (place(rank).node, place(rank).process));
+            for group in order.chunk_by(|a, b| place(a) == place(b)) {
                 self.add(parties, group, in_ranks, node, -1);
                 self.add(parties, group, in_ranks, process, 1);
             }
         }
-        for rank in 0..parties.len() {
-            self.add(parties, &[rank], in_ranks, process, -1);
-        }
         self.order = order;
+        if let Some(level) = depth.checked_sub(1) {
+            let latency = [beyond, node, process][level];
+            self.each_clock(parties, |this, group| {
+                this.add(parties, group, in_ranks, latency, -1);
+            });
+        }
         self.late.iter().map(|late| late.unsigned_abs()).sum()
     }
 
@@ -184,8 +262,9 @@ impl LateCounter {
 }
 
 /// Returns the number of pairs of an enter and a dependent exit.
-fn total(parties: &[Party], in_ranks: bool) -> u64 {
-    let enters = parties.iter().filter(|party| party.enter.is_some()).count() as u64;
+fn total<'a>(parties: impl Iterator<Item = &'a Party> + Clone, in_ranks: bool) -> u64 {
+    let has_enter = |party: &&Party| party.enter.is_some();
+    let enters = parties.clone().filter(has_enter).count() as u64;
     let mut visited = 0;
     let mut total = 0;
     for party in parties {
@@ -219,7 +298,7 @@ pub(super) fn first_sender(
         .find_map(|(_, party)| {
             let (send, sent) = party.enter?;
             let by = sent
-                .saturating_add(party.latency(&parties[rank], latencies))
+                .saturating_add(party.latency(&parties[rank], latencies)?)
                 .saturating_sub(received);
             (by > 0).then_some((send, receive, Duration::from_nanos(by)))
         })

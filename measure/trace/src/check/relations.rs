@@ -27,6 +27,23 @@ impl AddAssign for Relations {
     }
 }
 
+/// Dependences between locations of one clock. They are as the clock has recorded them, and no
+/// violations: a clock cannot be corrected with itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WithinClocks {
+    /// All dependences.
+    pub total: u64,
+    /// Dependences in which the receiving event is before the sending one.
+    pub reversed: u64,
+}
+
+impl AddAssign for WithinClocks {
+    fn add_assign(&mut self, other: Self) {
+        self.total += other.total;
+        self.reversed += other.reversed;
+    }
+}
+
 /// Violation in the times of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -35,6 +52,8 @@ pub enum Fault {
     Decreasing(EventId),
     /// The event was after the one before it, and is now at the same time.
     Merged(EventId),
+    /// The event is before one of another location of its clock that came before it.
+    Reordered(EventId),
     /// An event comes too early after one that it depends on.
     Early {
         /// Send of the message, or the enter that an exit depends on.
@@ -64,6 +83,10 @@ impl Fault {
             }
             Self::Merged(event) => format!(
                 "{} is no longer later than the event before it",
+                event_name(*event)
+            ),
+            Self::Reordered(event) => format!(
+                "{} is earlier than the event before it on its clock, of another location",
                 event_name(*event)
             ),
             Self::Early {

@@ -17,6 +17,8 @@ pub struct StreamedVerdict<'a> {
     found: Findings,
     /// Times of the last event of every location, before and after.
     last: Vec<Option<[Timestamp<Global>; 2]>>,
+    /// Last event of every clock with its time, by the first location of the clock.
+    last_of_clocks: Vec<Option<(EventId, Timestamp<Global>)>>,
     sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
     ongoing: FxHashMap<u64, OngoingCheck>,
     counter: LateCounter,
@@ -39,9 +41,10 @@ impl<'a> StreamedVerdict<'a> {
             latencies,
             found: Findings::default(),
             last: vec![None; census.ids().len()],
+            last_of_clocks: vec![None; census.ids().len()],
             sent: FxHashMap::default(),
             ongoing: FxHashMap::default(),
-            counter: LateCounter::default(),
+            counter: LateCounter::new(census.definitions.clocks.groups()),
         }
     }
 
@@ -51,6 +54,10 @@ impl<'a> StreamedVerdict<'a> {
         self.found.counts.events += 1;
         if let Some(last) = self.last[id.location.index()].replace([before, time]) {
             self.found.step(id, [last[0], before], [last[1], time]);
+        }
+        let clock = self.census.clocks()[id.location.index()];
+        if let Some(last) = self.last_of_clocks[clock as usize].replace((id, time)) {
+            self.found.order_step(last, (id, time));
         }
         match link {
             Link::Nothing => {}
@@ -63,7 +70,8 @@ impl<'a> StreamedVerdict<'a> {
                 };
                 let [from, to] = [send, id].map(|event| self.census.site(event.location.0));
                 let message = Message { send, receive: id };
-                let latency = self.latencies.between_sites(from, to);
+                let is_across = from.clock != to.clock;
+                let latency = is_across.then(|| self.latencies.between_sites(from, to));
                 self.found.message(message, [sent, time], latency);
             }
             Link::Enter { of: operation } => {
@@ -93,14 +101,14 @@ impl<'a> StreamedVerdict<'a> {
 
     /// Returns the member of an operation to which an event belongs.
     fn party(&mut self, operation: StreamedOperation, id: EventId) -> &mut Party {
-        let place = self.census.site(id.location.0).place;
+        let site = self.census.site(id.location.0);
         let ongoing = self
             .ongoing
             .entry(operation.number)
             .or_insert_with(|| OngoingCheck {
                 parties: vec![
                     Party {
-                        place,
+                        site,
                         enter: None,
                         exit: None
                     };
@@ -110,7 +118,7 @@ impl<'a> StreamedVerdict<'a> {
                 without_data: vec![],
             });
         let party = &mut ongoing.parties[operation.rank as usize];
-        party.place = place;
+        party.site = site;
         party
     }
 

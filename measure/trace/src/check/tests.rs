@@ -1,6 +1,6 @@
 use super::*;
 use crate::CollectiveKind;
-use crate::{Action, Matching, Pattern, Place, TraceBuilder};
+use crate::{Action, ClockOwner, Matching, Pattern, Place, TraceBuilder};
 use proptest::prelude::*;
 
 fn at(nanos: i64) -> Timestamp<Global> {
@@ -14,7 +14,17 @@ fn latencies(nanos: [i64; 3]) -> Latencies {
 
 /// Builder with locations at these places, which are all members of one communicator.
 fn builder(places: &[(u32, u32)]) -> (TraceBuilder, Vec<LocationId>, crate::CommunicatorId) {
-    let mut builder = TraceBuilder::new(Matching::default());
+    builder_of(places, ClockOwner::Process)
+}
+
+fn builder_of(
+    places: &[(u32, u32)],
+    clock_of: ClockOwner,
+) -> (TraceBuilder, Vec<LocationId>, crate::CommunicatorId) {
+    let mut builder = TraceBuilder::new(Matching {
+        clock_of,
+        ..Matching::default()
+    });
     let ids: Vec<_> = places
         .iter()
         .map(|(node, process)| {
@@ -66,7 +76,7 @@ fn messages_are_counted_by_kind_of_violation() {
     assert_eq!(
         found.messages,
         Relations {
-            total: 7,
+            total: 6,
             reversed: 2,
             violated: 4
         }
@@ -82,6 +92,9 @@ fn messages_are_counted_by_kind_of_violation() {
         (found.collectives, found.all()),
         (Relations::default(), found.messages)
     );
+    // The message of a location to itself.
+    let within = |total, reversed| WithinClocks { total, reversed };
+    assert_eq!(found.within_clocks, within(1, 0));
     let said: Vec<_> = found.faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         said[0],
@@ -92,7 +105,7 @@ fn messages_are_counted_by_kind_of_violation() {
     assert_eq!(
         found.messages,
         Relations {
-            total: 7,
+            total: 6,
             reversed: 2,
             violated: 2
         }
@@ -204,15 +217,25 @@ fn kind() -> impl Strategy<Value = CollectiveKind> {
     ])
 }
 
+fn owner() -> impl Strategy<Value = ClockOwner> {
+    prop::sample::select(vec![
+        ClockOwner::Location,
+        ClockOwner::Process,
+        ClockOwner::Node,
+        ClockOwner::Cluster,
+    ])
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
     /// Compares the counts with a check of every pair.
     #[test]
     fn pair_counts_match_a_check_of_every_pair(
         stays in stays(), kind in kind(), root in 0_usize..10, steps in (0_i64..10, 0_i64..20, 0_i64..30), zero: bool,
+        owner in owner(),
     ) {
         let places: Vec<_> = stays.iter().map(|stay| stay.0).collect();
-        let (mut builder, ids, communicator) = builder(&places);
+        let (mut builder, ids, communicator) = builder_of(&places, owner);
         let root = root % ids.len();
         for (id, (_, enter, stay, sent, received)) in ids.iter().zip(&stays) {
             builder.push(*id, at(*enter), Action::Enter { communicator }).unwrap();
@@ -223,7 +246,7 @@ proptest! {
         let of = [steps.0, steps.0 + steps.1, steps.0 + steps.1 + steps.2];
         let latencies = latencies(if zero { [0; 3] } else { of });
 
-        let mut wanted = Relations::default();
+        let (mut wanted, mut within) = (Relations::default(), WithinClocks::default());
         let mut early = vec![];
         for (k, (_, enter, _, sent, _)) in stays.iter().enumerate() {
             for (i, (_, start, stay, _, received)) in stays.iter().enumerate() {
@@ -239,6 +262,11 @@ proptest! {
                 }
                 let latency = latencies.between(&trace, ids[k], ids[i]).as_nanos();
                 let (sent, received) = (*enter, start + stay);
+                if trace.share_clock(ids[k], ids[i]) {
+                    within.total += 1;
+                    within.reversed += u64::from(received < sent);
+                    continue;
+                }
                 wanted.total += 1;
                 wanted.reversed += u64::from(received < sent);
                 wanted.violated += u64::from(received < sent + latency);
@@ -250,7 +278,7 @@ proptest! {
             }
         }
         let found = Verdict::new(&trace, &trace.times(), &latencies).unwrap();
-        prop_assert_eq!(found.collectives, wanted);
+        prop_assert_eq!((found.collectives, found.within_clocks), (wanted, within));
         prop_assert!(found.faults.iter().all(|fault| early.contains(fault)), "{:?} of {early:?}", found.faults);
         let receivers = early.iter().map(|fault| match fault {
             Fault::Early { receive, .. } => receive.location.index(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Action, CollectiveKind, CommunicatorId, Matching, Place, TraceBuilder};
+use crate::{Action, CollectiveKind, CommunicatorId, Matching, Place, TraceBuilder, Verdict};
 
 struct Setting {
     builder: TraceBuilder,
@@ -209,12 +209,60 @@ fn a_cycle_through_a_barrier_is_reported_but_a_scan_causes_none() {
 }
 
 #[test]
-fn a_message_to_itself_received_before_its_send_is_a_cycle() {
+fn a_message_of_a_clock_to_itself_stays_as_it_was_recorded() {
     let mut of = Setting::new(1);
     of.receive(0, 1, 0);
     of.send(0, 2, 0);
     let trace = of.builder.finish().unwrap();
-    assert_eq!(clock().correct(&trace).unwrap_err().waits.len(), 1);
+    let corrected = clock().correct(&trace).unwrap();
+    assert_eq!(nanos(&corrected, 0), [1, 2]);
+    let found = Verdict::new(&trace, corrected.times(), &Latencies::ZERO).unwrap();
+    let within = (found.within_clocks.total, found.within_clocks.reversed);
+    assert!(found.holds());
+    assert_eq!(within, (1, 1));
+}
+
+/// A kernel is launched by one location and runs on another one, which share a clock: a jump of the
+/// launching one moves both.
+#[test]
+fn locations_of_a_clock_move_together() {
+    let mut builder = TraceBuilder::new(Matching::default());
+    let mut add = |process| {
+        builder
+            .add_location(Place {
+                node: process,
+                process,
+            })
+            .unwrap()
+    };
+    let ids = vec![add(0), add(1), add(1)];
+    let world = builder.add_communicator(&ids).unwrap();
+    let mut of = Setting {
+        builder,
+        ids,
+        world,
+    };
+    of.send(0, 1_000, 1);
+    of.receive(1, 100, 0);
+    // Launch, kernel, and another receive that is early.
+    of.send(1, 110, 2);
+    of.receive(2, 112, 1);
+    of.idle(2, 2_000);
+    of.send(0, 5_000, 1);
+    of.receive(1, 2_050, 0);
+    of.idle(2, 2_060);
+    let trace = of.builder.finish().unwrap();
+    let mut clock = clock();
+    clock.rule.control = ControlVariable::ONE;
+    let found = clock.forward(&trace).unwrap();
+    assert_eq!(nanos(&found, 1), [1_010, 1_020, 5_010]);
+    assert_eq!(nanos(&found, 2), [1_022, 2_910, 5_020]);
+    // Backward, an event of another location moves with those around it, here by a tenth of its
+    // distance from the start of the interval.
+    let both = clock.correct(&trace).unwrap();
+    let before = 2_910 + (2_910 - (2_960 - 10 * 2_050)) / 10;
+    assert_eq!(nanos(&both, 2)[1], before);
+    assert!(both.times()[1].is_sorted() && both.times()[2].is_sorted());
 }
 
 /// Returns a trace whose error depends on the control variable: the part of a jump that remains

@@ -1,6 +1,7 @@
 //! Builder of a part of a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::Comm;
@@ -10,7 +11,7 @@ use super::super::{
     Action, CommunicatorId, LocationId, Matching, Place, Trace, TraceBuilder, TraceError,
 };
 use super::agreement::agree;
-use super::exchange::in_turns;
+use super::exchange::{gather_everywhere, in_turns};
 use super::pairing::{merge_tracks, pair_abroad};
 use super::part::{Team, TracePart};
 use super::tree::TeamTree;
@@ -23,16 +24,19 @@ use super::{CorrectionError, Shares};
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_trace::{Action, ControlledLogicalClock, Latencies, Matching, PartBuilder, CorrectionError, Place, Shares};
+/// use downbeat_trace::{Action, ClockOwner, ControlledLogicalClock, CorrectionError, Latencies, Load, Matching};
+/// use downbeat_trace::{PartBuilder, Place, Shares};
 /// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// // Two processes with one thread and one event each, for two ranks.
-/// let shares = Shares::new(2, &[(0, 1), (1, 1)]);
+/// let places = [0, 1].map(|number| Place { node: number, process: number });
+/// let loads = places.map(|place| Load { process: place.process, place, events: 1 });
+/// let shares = Shares::new(2, ClockOwner::Process, &loads);
 /// let times = ThreadCluster::new(2).run(|comm| {
 ///     let mut builder = PartBuilder::new(Matching::default(), shares.clone(), comm.rank());
-///     let sender = builder.add_location(Place { node: 0, process: 0 })?;
-///     let receiver = builder.add_location(Place { node: 1, process: 1 })?;
+///     let sender = builder.add_location(places[0])?;
+///     let receiver = builder.add_location(places[1])?;
 ///     let world = builder.add_communicator(&[sender, receiver])?;
 ///     let message = [
 ///         (sender, 500, Action::Send { to: receiver, communicator: world, tag: 7 }),
@@ -230,6 +234,8 @@ impl PartBuilder {
             instances: assembled.instances,
             slots: assembled.slots,
             left_out,
+            clock_of: matched.definitions.clocks.groups(),
+            timelines: OnceLock::new(),
         };
         let names = assembled.names;
         let mut part = TracePart {
@@ -238,12 +244,17 @@ impl PartBuilder {
             owners,
             teams,
             names,
+            direct: BTreeSet::new(),
             neighbours: vec![],
             peers: vec![],
         };
-        part.neighbours = in_turns(comm, part.find_neighbours(true));
         part.peers = in_turns(comm, part.find_neighbours(false));
         part.complete_ordered(comm).await?;
+        let early = part.trace.left_early().into_iter();
+        let early = early.map(|instance| part.name(instance)).collect();
+        let early = gather_everywhere(comm, early).await?;
+        part.direct = early.into_iter().flatten().collect();
+        part.neighbours = in_turns(comm, part.find_neighbours(true));
         Ok(part)
     }
 }

@@ -1,5 +1,6 @@
 //! Search for the cycle of events that wait for each other across ranks.
 
+use super::super::EventId;
 use super::super::cycle::Cycle;
 use super::super::cycle_search::{CycleSearch, event_at, wait};
 use super::super::forward::Shared;
@@ -9,7 +10,7 @@ use super::words::{event_of, word_of};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-/// Message to the other ranks about an event that a location waits for: one of the constants below,
+/// Message to the other ranks about an event that a clock waits for: one of the constants below,
 /// and two arguments.
 type WaitWords = [u64; 3];
 
@@ -23,7 +24,7 @@ const EVENT: u64 = 1;
 /// any rank.
 const OPERATION: u64 = 2;
 
-/// Follows the cycle of waiting events from the first location that waits forever; all ranks do it
+/// Follows the cycle of waiting events from the first clock that waits forever; all ranks do it
 /// together.
 pub(super) async fn find<C: Comm>(
     part: &TracePart,
@@ -32,7 +33,7 @@ pub(super) async fn find<C: Comm>(
 ) -> Result<Cycle, CommError> {
     let stuck = shared.unfinished().next().map_or(u64::MAX, u64::from);
     let mut at = all_reduce(comm, stuck, u64::min).await? as u32;
-    let mut search = CycleSearch::default();
+    let mut search = CycleSearch::new(&part.trace);
     loop {
         if let Some(cycle) = search.at(at) {
             return Ok(cycle);
@@ -45,7 +46,8 @@ pub(super) async fn find<C: Comm>(
         let other = match kind {
             EVENT => Some(other),
             OPERATION => {
-                let absent = absent(part, shared, other).unwrap_or([u64::MAX; 2]);
+                let absent = absent(part, shared, other, event_of(event));
+                let absent = absent.unwrap_or([u64::MAX; 2]);
                 let [rank, event] = all_reduce(comm, absent, Ord::min).await?;
                 (rank != u64::MAX).then_some(event)
             }
@@ -58,7 +60,7 @@ pub(super) async fn find<C: Comm>(
     }
 }
 
-/// Returns the reason why a location of this rank waits.
+/// Returns the reason why a clock of this rank waits.
 fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> WaitWords {
     let Some(found) = wait(shared, at) else {
         return [NOTHING; 3];
@@ -72,10 +74,12 @@ fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> WaitWords {
     }
 }
 
-/// Returns a member of this rank that has not entered: its rank in the operation, and its enter.
-fn absent(part: &TracePart, shared: &Shared<'_>, name: u64) -> Option<[u64; 2]> {
+/// Returns a member of this rank that has not entered and that an exit waits for: its rank in the
+/// operation, and its enter.
+fn absent(part: &TracePart, shared: &Shared<'_>, name: u64, exit: EventId) -> Option<[u64; 2]> {
     let instance = part.named(name)?;
-    let (number, slot) = shared.gates.missing(instance, u32::MAX, shared.stamps)?;
+    let member = (u32::MAX, exit.location.0);
+    let (number, slot) = shared.gates.missing(instance, member, shared.stamps)?;
     let rank = part.team(instance).kept[number];
     let enter = event_at(&part.trace, slot.location, slot.enter);
     Some([rank.into(), word_of(enter)])

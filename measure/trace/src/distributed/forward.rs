@@ -1,4 +1,4 @@
-//! Forward amortization on several ranks: each replays its own locations until all of them wait,
+//! Forward amortization on several ranks: each replays its own clocks until all of them wait,
 //! then the ranks exchange the data that others wait for.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
@@ -138,7 +138,7 @@ async fn run<C: Comm>(
     let mut mail = Mail::new(part, &shared, comm);
     let mut end = Ok(End::Exchanged);
     if forward.groups.len() == 1 {
-        let mut ready = forward.locations(0).collect();
+        let mut ready = forward.clocks(0).collect();
         while let Ok(End::Exchanged) = end {
             shared.work(0, &mut ready);
             end = mail.exchange(&mut ready).await;

@@ -1,7 +1,6 @@
-//! Messages that ranks exchange during a replay, whenever all of their locations wait.
+//! Messages that ranks exchange during a replay, whenever all of their clocks wait.
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
@@ -23,9 +22,9 @@ use downbeat_sync::{Comm, CommError};
 pub(super) enum End {
     /// Ranks exchanged messages, and some may continue.
     Exchanged,
-    /// All locations are complete.
+    /// All clocks are complete.
     Complete,
-    /// Locations wait for each other.
+    /// Clocks wait for each other.
     Stuck,
 }
 
@@ -109,8 +108,8 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         mail
     }
 
-    /// Exchanges messages with the other ranks when all locations here wait. Locations that can
-    /// continue are added to `ready`.
+    /// Exchanges messages with the other ranks when all clocks here wait. Clocks that can continue
+    /// are added to `ready`.
     pub(super) async fn exchange(&mut self, ready: &mut VecDeque<u32>) -> Result<End, CommError> {
         self.collect(ready);
         if self.schedule.is_to_look() {
@@ -142,10 +141,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         let (part, shared) = (self.part, self.shared);
         for location in part.own() {
             let at = location as usize;
-            let reached = shared.replays[at]
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .mark as u32;
+            let reached = shared.with_part(location, |of| of.mark) as u32;
             for id in self.next[at]..reached {
                 let mark = part.trace.locations[at].marks[id as usize];
                 match mark.role() {
@@ -160,7 +156,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                     }
                     Role::Enter if part.is_shared(mark.partner) => {
                         let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
-                        let wake = &mut |location| ready.push_back(location);
+                        let wake = &mut |location| ready.push_back(part.clock_of(location));
                         self.entered(mark.partner, mark.peer(), time, wake);
                     }
                     _ => {}
@@ -226,7 +222,8 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         if let Some(tree) = self.part.tree(instance) {
             self.send_summary(instance, &tree.children, seen);
         }
-        self.shared.gates.merge(instance, seen, wake);
+        let Shared { gates, stamps, .. } = self.shared;
+        gates.merge(instance, seen, stamps, wake);
     }
 
     fn send_summary(&mut self, instance: u32, to: &[u32], seen: &Extremes) {
@@ -237,13 +234,13 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         }
     }
 
-    /// Processes a box from another rank. Locations that waited for its contents are added to
+    /// Processes a box from another rank. Clocks that waited for its contents are added to
     /// `ready`.
     fn deliver(&mut self, from: u32, mut words: &[u64], ready: &mut VecDeque<u32>) {
         let (part, shared) = (self.part, self.shared);
         let named = |word: u64| part.named(word & !(3 << TAG));
         while let Some((first, rest)) = words.split_first() {
-            let mut wake = |location: u32| ready.push_back(location);
+            let mut wake = |location: u32| ready.push_back(part.clock_of(location));
             let length = match (first >> TAG, rest) {
                 (SEND, [time, ..]) => {
                     let EventId {

@@ -25,6 +25,9 @@ pub struct TracePart {
     pub(super) teams: Vec<Team>,
     /// For each collective operation in order, its name, which is the same on all ranks.
     pub(super) names: Vec<u64>,
+    /// Operations in which the ranks tell each other directly, by their names: a rank that waited for
+    /// the summary of all would wait for itself.
+    pub(super) direct: BTreeSet<u64>,
     /// Ranks with which a replay exchanges messages, in [turns](super::exchange::in_turns).
     pub(super) neighbours: Vec<u32>,
     /// All ranks whose events depend on events here or the other way around, in turns.
@@ -55,6 +58,7 @@ impl From<Trace> for TracePart {
             owners,
             teams: vec![],
             names: vec![],
+            direct: BTreeSet::new(),
             neighbours: vec![],
             peers: vec![],
         }
@@ -138,6 +142,11 @@ impl TracePart {
         self.owners[location as usize] == self.rank
     }
 
+    /// Returns the first location with the same clock.
+    pub(super) fn clock_of(&self, location: u32) -> u32 {
+        self.trace.locations[location as usize].clock
+    }
+
     pub(super) fn instance(&self, instance: u32) -> &Instance {
         &self.trace.instances[instance as usize]
     }
@@ -206,7 +215,8 @@ impl TracePart {
             .get(self.instance(instance).team as usize)?
             .tree
             .as_ref();
-        tree.filter(|_| !self.is_ordered(instance))
+        let is_direct = self.direct.contains(&self.name(instance));
+        tree.filter(|_| !is_direct && !self.is_ordered(instance))
     }
 
     /// Returns the ranks at the other ends of messages, and those with members of collective

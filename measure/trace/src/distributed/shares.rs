@@ -1,42 +1,63 @@
 //! Distribution of processes over ranks.
 
 use super::super::workers::balanced;
+use super::super::{ClockOwner, Clocks, Place};
 
-/// Assignment of locations to ranks: contiguous processes with all of their threads, so that all
-/// ranks have similar numbers of events.
+/// Number of events of a location, and what its events share with those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Load {
+    /// Number of the location that represents its process, mostly its own.
+    pub process: u32,
+    /// Place of the location, which determines its clock.
+    pub place: Place,
+    /// Number of events.
+    pub events: u64,
+}
+
+/// Assignment of locations to ranks: contiguous processes with all of their threads, and all
+/// locations that share a clock, so that all ranks have similar numbers of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Rank of every location that represents a process.
+    /// Rank of every location.
     owners: Vec<u32>,
 }
 
 impl Shares {
-    /// Distributes processes over `ranks` ranks. `locations` has, for each location, the number of
-    /// the location that represents its process, mostly its own, and its number of events.
-    /// Processes are not split: with fewer processes than ranks, some ranks get none.
-    pub fn new(ranks: u32, locations: &[(u32, u64)]) -> Self {
-        let mut process_of: Vec<usize> = Vec::with_capacity(locations.len());
-        let mut events = vec![0; locations.len()];
-        for (location, (stands, count)) in locations.iter().enumerate() {
-            // A location whose representative is a thread of another process belongs to that
-            // process.
-            let process = process_of
-                .get(*stands as usize)
-                .copied()
-                .unwrap_or(location);
-            process_of.push(process);
-            events[process] += count;
+    /// Distributes locations over `ranks` ranks. Processes and clocks are not split: with fewer of
+    /// them than ranks, some ranks get none.
+    pub fn new(ranks: u32, clock_of: ClockOwner, locations: &[Load]) -> Self {
+        let clocks = Clocks::new(clock_of, locations.iter().map(|load| load.place));
+        // The first location of the group of each location.
+        let mut groups: Vec<usize> = (0..locations.len()).collect();
+        let first = |groups: &[usize], mut location: usize| {
+            while groups[location] != location {
+                location = groups[location];
+            }
+            location
+        };
+        for (location, (load, clock)) in locations.iter().zip(clocks.readers()).enumerate() {
+            for other in [load.process, *clock] {
+                // A process that is not known is of no other location.
+                let other = (other as usize).min(location);
+                let [one, other] = [location, other].map(|location| first(&groups, location));
+                groups[one.max(other)] = one.min(other);
+            }
         }
-        let processes: Vec<usize> = (0..locations.len())
-            .filter(|location| process_of[*location] == *location)
+        let mut events = vec![0; locations.len()];
+        for (location, load) in locations.iter().enumerate() {
+            let group = first(&groups, location);
+            groups[location] = group;
+            events[group] += load.events;
+        }
+        let firsts: Vec<usize> = (0..locations.len())
+            .filter(|location| groups[*location] == *location)
             .collect();
-        let loads: Vec<u64> = processes.iter().map(|process| events[*process]).collect();
+        let loads: Vec<u64> = firsts.iter().map(|group| events[*group]).collect();
         let mut owners = vec![0; locations.len()];
         for (rank, group) in (0..).zip(balanced(&loads, ranks as usize)) {
-            processes[group]
-                .iter()
-                .for_each(|process| owners[*process] = rank);
+            firsts[group].iter().for_each(|group| owners[*group] = rank);
         }
+        let owners = groups.iter().map(|group| owners[*group]).collect();
         Self { owners }
     }
 
@@ -54,11 +75,23 @@ mod tests {
     #[test]
     fn processes_are_distributed_with_their_threads() {
         let owners = |ranks, locations: &[(u32, u64)]| {
-            let shares = Shares::new(ranks, locations);
-            locations
-                .iter()
-                .map(|(process, _)| shares.owner(*process))
-                .collect::<Vec<_>>()
+            let load = |(process, events): &(u32, u64)| Load {
+                process: *process,
+                place: Place {
+                    node: process / 2,
+                    process: *process,
+                },
+                events: *events,
+            };
+            let loads: Vec<Load> = locations.iter().map(load).collect();
+            let shares = |owner| Shares::new(ranks, owner, &loads).owners;
+            assert_eq!(shares(ClockOwner::Process), shares(ClockOwner::Location));
+            let whole_nodes = shares(ClockOwner::Node);
+            for (one, rank) in loads.iter().zip(&whole_nodes) {
+                let mut others = loads.iter().zip(&whole_nodes);
+                assert!(others.all(|(other, on)| one.place.node != other.place.node || rank == on));
+            }
+            shares(ClockOwner::Process)
         };
         assert_eq!(owners(2, &[(0, 5), (1, 5), (2, 5), (3, 5)]), [0, 0, 1, 1]);
         // The threads of the last two processes are at the end.
@@ -68,11 +101,6 @@ mod tests {
         );
         assert_eq!(owners(4, &[(0, 1), (1, 1), (0, 9)]), [0, 1, 0]);
         assert_eq!(owners(3, &[]), [0; 0]);
-        assert_eq!(
-            Shares::new(2, &[(0, 1), (0, 1), (2, 2), (1, 2)]),
-            Shares {
-                owners: vec![0, 0, 1, 0]
-            }
-        );
+        assert_eq!(owners(2, &[(0, 1), (0, 1), (2, 2), (1, 2)]), [0, 0, 1, 0]);
     }
 }

@@ -5,9 +5,9 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use fastrand::Rng;
 
 use super::super::{
-    Action, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId, Gradient,
-    Latencies, LocationId, Matching, Pass, Place, SyntheticProgram, SyntheticTraffic, Trace,
-    TraceBuilder, TraceError, TruthComparison, Verdict,
+    Action, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId,
+    Gradient, Latencies, Location, LocationId, Matching, Pass, Place, SyntheticProgram,
+    SyntheticTraffic, Trace, TraceBuilder, TraceError, TruthComparison, Verdict,
 };
 use super::*;
 use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
@@ -303,11 +303,13 @@ fn ranks_correct_programs_as_one_rank_does() {
             run.map_err(|why| (0, why.to_string()))
         };
         for ranks in RANKS {
-            let loads: Vec<(u32, u64)> = (0..)
-                .zip(trace.locations())
-                .map(|(number, of)| (number, of.times().len() as u64))
-                .collect();
-            let shares = Shares::new(ranks, &loads);
+            let load = |(number, of): (u32, &Location)| Load {
+                process: number,
+                place: of.place(),
+                events: of.times().len() as u64,
+            };
+            let loads: Vec<Load> = (0..).zip(trace.locations()).map(load).collect();
+            let shares = Shares::new(ranks, ClockOwner::Process, &loads);
             let found = shared_by(ranks, &shares, Matching::default(), &clock, add);
             assert!(found == Ok(expected.clone()), "seed {seed}, {ranks} ranks");
         }
@@ -390,17 +392,20 @@ impl Chaos {
         Ok(())
     }
 
-    fn shares(&self, ranks: u32) -> Shares {
+    fn shares(&self, ranks: u32, clock_of: ClockOwner) -> Shares {
         let count = |location: u32| {
             self.events
                 .iter()
                 .filter(|(of, ..)| *of == location)
                 .count() as u64
         };
-        let loads = (0..)
-            .zip(&self.locations)
-            .map(|(location, (process, _))| (*process, count(location)));
-        Shares::new(ranks, &loads.collect::<Vec<_>>())
+        let load = |(location, (process, place)): (u32, &(u32, Place))| Load {
+            process: *process,
+            place: *place,
+            events: count(location),
+        };
+        let loads: Vec<Load> = (0..).zip(&self.locations).map(load).collect();
+        Shares::new(ranks, clock_of, &loads)
     }
 }
 
@@ -510,6 +515,11 @@ fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
         let matching = Matching {
             lenient: rng.bool(),
             skip_alltoallv: rng.u8(..) < 50,
+            clock_of: match rng.u8(..4) {
+                0 => ClockOwner::Location,
+                1 => ClockOwner::Node,
+                _ => ClockOwner::Process,
+            },
         };
         let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
         let nanos = Duration::from_nanos;
@@ -526,7 +536,8 @@ fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
         let trace = built.and_then(|()| builder.finish().map_err(|why| (END, why.to_string())));
         let expected = trace.and_then(|trace| serially(&trace, &clock));
         let ranks = [2, 3, RANKS[case / 3 % 6]][case % 3];
-        let found = shared_by(ranks, &chaos.shares(ranks), matching, &clock, |builder| {
+        let shares = chaos.shares(ranks, matching.clock_of);
+        let found = shared_by(ranks, &shares, matching, &clock, |builder| {
             chaos.add(builder)
         });
         assert_eq!(found, expected, "case {case}, {ranks} ranks: {chaos:?}");

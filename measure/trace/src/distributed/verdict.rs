@@ -43,7 +43,7 @@ impl Verdict {
         let sent = |send: EventId, mark: u32| sent_at(part, times, &sent, send, mark);
         let number = |instance| (!part.is_shared(instance)).then(|| part.name(instance));
         let found = findings(&part.trace, times, latencies, workers, sent, number);
-        let counter = LateCounter::default();
+        let counter = LateCounter::new(part.trace.clock_of());
         let mut judge = Judge {
             part,
             times,
@@ -138,11 +138,10 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
             return;
         }
         let part = self.part;
-        let place = |location: &u32| part.trace.locations()[*location as usize].place();
         let members = part.team(instance).members.iter();
         let mut parties: Vec<Party> = members
             .map(|member| Party {
-                place: place(member),
+                site: part.trace.site(LocationId(*member)),
                 enter: None,
                 exit: None,
             })
@@ -205,9 +204,10 @@ impl<T: AsRef<[Timestamp<Global>]>> Judge<'_, T> {
 
 const DECREASING: u64 = 0;
 const MERGED: u64 = 1;
-const MESSAGE: u64 = 2;
+const REORDERED: u64 = 2;
+const MESSAGE: u64 = 3;
 /// Messages come first, then collective operations of all kinds.
-const OPERATION: u64 = 3;
+const OPERATION: u64 = 4;
 
 /// Violation with its kind and position.
 type PlacedFault = (usize, ((u64, u32), Fault));
@@ -216,6 +216,7 @@ fn words_of((class, ((place, index), fault)): PlacedFault) -> [u64; 7] {
     let [what, send, receive, by] = match fault {
         Fault::Decreasing(event) => [DECREASING, 0, word_of(event), 0],
         Fault::Merged(event) => [MERGED, 0, word_of(event), 0],
+        Fault::Reordered(event) => [REORDERED, 0, word_of(event), 0],
         Fault::Early {
             send,
             receive,
@@ -237,6 +238,7 @@ fn fault_of([class, place, index, what, send, receive, by]: &[u64; 7]) -> Placed
     let fault = match *what {
         DECREASING => Fault::Decreasing(receive),
         MERGED => Fault::Merged(receive),
+        REORDERED => Fault::Reordered(receive),
         MESSAGE => Fault::Early {
             send,
             receive,

@@ -18,13 +18,14 @@ pub(super) fn event_of(word: u64) -> EventId {
 }
 
 pub(super) fn words_of(seen: &Extremes) -> [u64; 5] {
-    let at = seen.at.map_or(u64::MAX, |site| site.location.into());
+    let at = seen.at.map_or(u64::MAX, |site| site.clock.into());
     let [process, node, beyond] = seen.outside.map(|time| time as u64);
     [seen.latest as u64, at, process, node, beyond]
 }
 
 pub(super) fn extremes_of(trace: &Trace, [latest, at, beside @ ..]: &[u64; 5]) -> Extremes {
-    let site = |location: u32| -> Site { trace.site(LocationId(location)) };
+    // A clock is given by its first location.
+    let site = |clock: u32| -> Site { trace.site(LocationId(clock)) };
     let at = u32::try_from(*at).ok().map(site);
     Extremes {
         latest: *latest as i64,

@@ -20,6 +20,7 @@ use super::item::Item;
 use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::EventTarget;
+use crate::Load;
 use crate::workers::{balanced, deal, share};
 
 /// First version with chunks.
@@ -157,7 +158,7 @@ impl Layout {
         &self,
         path: &Path,
         numbers: &FileNumbers,
-        processes: &[(u32, u64)],
+        processes: &[Load],
         target: &mut impl EventTarget,
     ) -> Result<(), InOrder> {
         let (mut bytes, version) = open_chunked(path, self.checksums)?;
@@ -168,7 +169,7 @@ impl Layout {
             wanted.clear();
             wanted.extend(head.blocks.iter().map(|block| {
                 let location = numbers.location(block.location)?;
-                let (process, _) = processes[block.location as usize];
+                let process = processes[block.location as usize].process;
                 target.has(location).then_some(process)
             }));
             let blocks = head.blocks.iter().zip(&wanted);

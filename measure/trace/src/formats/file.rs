@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Matching, PartBuilder, Trace, TraceBuilder};
+use crate::{Load, Matching, PartBuilder, Trace, TraceBuilder};
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::blocks::{self, InOrder, Layout};
@@ -36,7 +36,7 @@ pub struct TraceFile<T = Trace> {
     pub master: u32,
     /// For every location, the number of the location that represents its process, mostly its own,
     /// and its number of events.
-    pub loads: Vec<(u32, u64)>,
+    pub loads: Vec<Load>,
 }
 
 /// Error of a file that cannot be read, with its position.
@@ -220,7 +220,7 @@ impl TraceFile<()> {
             ..
         } = loading;
         for (load, counted) in loads.iter_mut().zip(counted) {
-            load.1 = counted.events;
+            load.events = counted.events;
         }
         let file = Self {
             path: path.to_owned(),
@@ -236,12 +236,19 @@ impl TraceFile<()> {
 
     /// Returns [`TraceFile::loads`] without loading the trace, for as much of the file as is
     /// readable; does not verify it.
-    pub fn loads_of(path: &Path) -> Vec<(u32, u64)> {
-        let mut loads: Vec<(u32, u64)> = vec![];
+    pub fn loads_of(path: &Path) -> Vec<Load> {
+        let mut loads: Vec<Load> = vec![];
         let layout = Layout::read(path, Checksums::Ignore, |item| {
             match *item {
-                Item::Location { .. } => loads.push((loads.len() as u32, 0)),
-                Item::Thread { rank, .. } => loads.push((loads[rank as usize].0, 0)),
+                Item::Location { place, .. } => loads.push(Load {
+                    process: loads.len() as u32,
+                    place,
+                    events: 0,
+                }),
+                Item::Thread { rank, .. } => loads.push(Load {
+                    events: 0,
+                    ..loads[rank as usize]
+                }),
                 _ => {}
             }
             Ok(())
@@ -250,7 +257,7 @@ impl TraceFile<()> {
             loads
                 .iter_mut()
                 .zip(layout.loads)
-                .for_each(|(load, found)| load.1 = found.events);
+                .for_each(|(load, found)| load.events = found.events);
             return loads;
         }
         loads.clear();
@@ -259,9 +266,16 @@ impl TraceFile<()> {
         };
         while let Ok(Some(item)) = reader.next_item() {
             match item {
-                Item::Location { .. } => loads.push((loads.len() as u32, 0)),
-                Item::Thread { rank, .. } => loads.push((loads[rank as usize].0, 0)),
-                Item::Event { location, .. } => loads[location as usize].1 += 1,
+                Item::Location { place, .. } => loads.push(Load {
+                    process: loads.len() as u32,
+                    place,
+                    events: 0,
+                }),
+                Item::Thread { rank, .. } => loads.push(Load {
+                    events: 0,
+                    ..loads[rank as usize]
+                }),
+                Item::Event { location, .. } => loads[location as usize].events += 1,
                 _ => {}
             }
         }
@@ -310,7 +324,7 @@ impl<T> TraceFile<T> {
                 written += 1;
                 time(location).ok_or_else(|| changed(&self.path))
             })?;
-        if written != self.loads.iter().map(|(_, events)| events).sum::<u64>() {
+        if written != self.loads.iter().map(|load| load.events).sum::<u64>() {
             return Err(changed(&self.path));
         }
         writer.finish_line(windows_end)

@@ -6,7 +6,7 @@ use super::item::Item;
 use super::numbers::FileNumbers;
 use super::sessions::Sessions;
 use super::target::TraceTarget;
-use crate::LocationId;
+use crate::{Load, LocationId, Place};
 
 /// State of a file that is read item by item into a target.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Loading<'a, T> {
     pub(super) names: Vec<String>,
     pub(super) sessions: Sessions,
     pub(super) master: u32,
-    pub(super) loads: Vec<(u32, u64)>,
+    pub(super) loads: Vec<Load>,
 }
 
 impl<'a, T: TraceTarget> Loading<'a, T> {
@@ -37,13 +37,16 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
         match *item {
             Item::Location { place, name } => {
                 let id = self.target.location(place).map_err(|why| why.to_string())?;
-                self.add(id, self.loads.len() as u32, name);
+                self.add(id, (self.loads.len() as u32, place), name);
             }
             Item::Thread { rank, name } => {
                 let id = self.target.thread(self.numbers.locations[rank as usize]);
                 self.add(
                     id.map_err(|why| why.to_string())?,
-                    self.loads[rank as usize].0,
+                    (
+                        self.loads[rank as usize].process,
+                        self.loads[rank as usize].place,
+                    ),
                     name,
                 );
             }
@@ -80,7 +83,7 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
                 time,
                 what,
             } => {
-                self.loads[location as usize].1 += 1;
+                self.loads[location as usize].events += 1;
                 let (location, action) = self
                     .numbers
                     .of(location, what)
@@ -96,8 +99,12 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
         Ok(())
     }
 
-    fn add(&mut self, id: LocationId, process: u32, name: &str) {
-        self.loads.push((process, 0));
+    fn add(&mut self, id: LocationId, (process, place): (u32, Place), name: &str) {
+        self.loads.push(Load {
+            process,
+            place,
+            events: 0,
+        });
         self.numbers.locations.push(id);
         self.names.push(name.to_owned());
         self.sessions.push(vec![]);

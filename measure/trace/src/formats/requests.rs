@@ -45,7 +45,11 @@ pub(super) async fn write<C: Comm>(
     let mut lost = None;
     let time = |location: u32| {
         let at = location as usize;
-        let (owner, events, ahead) = (*owners.get(at)?, file.loads.get(at)?.1, ahead.get_mut(at)?);
+        let (owner, events, ahead) = (
+            *owners.get(at)?,
+            file.loads.get(at)?.events,
+            ahead.get_mut(at)?,
+        );
         if owner != comm.rank() && ahead.next == ahead.times.len() {
             let count = BLOCK.min((events as usize).saturating_sub(ahead.asked));
             match ask(comm, owner, [location.into(), ahead.asked as u64], count) {

@@ -66,7 +66,7 @@ impl TraceFile<()> {
         let layout = Layout::read(&self.path, Checksums::Ignore, |_| Ok(()));
         let layout = layout.ok().filter(|layout| {
             let loads = layout.loads.iter().map(|load| load.events);
-            loads.eq(self.loads.iter().map(|(_, events)| *events))
+            loads.eq(self.loads.iter().map(|load| load.events))
         });
         if all_reduce(comm, u64::from(layout.is_some()), u64::min).await? == 0 {
             return Ok(None);

@@ -162,10 +162,10 @@ impl StreamedTrace {
         settings: &CorrectionSettings,
         to: (&Path, TraceFormat),
     ) -> Result<Correction, StreamedError> {
-        let (places, mut sessions) = (self.census.places(), self.sessions.clone());
+        let (clocks, mut sessions) = (self.census.clocks(), self.sessions.clone());
         let method = settings.pre_synchronization;
         let maps = method
-            .map(|method| method.maps(&places, &sessions))
+            .map(|method| method.maps(clocks, &sessions))
             .transpose();
         let maps = maps.map_err(|why| FileError::content(&self.path, why.to_string()))?;
         if let Some(maps) = &maps {
@@ -187,14 +187,16 @@ impl StreamedTrace {
             times,
         } = self.replay(maps.as_ref(), &clock, settings.backward, to.0)?;
         let slices = TimeSlices::between(span[0], span[1]);
-        let mut movement = MovementWalk::new(slices, places.len());
+        let mut movement = MovementWalk::new(slices, clocks.len());
         let see = |location: LocationId, before, after| {
             movement.take(location.index(), before, after);
         };
         let (corrected, deviation) =
             self.write_corrected(to, maps.as_ref(), (times, &latencies), &sessions, see)?;
-        if !corrected.holds() {
-            let why = CorrectionError::Violated(corrected.violations());
+        let reversed = |verdict: &Verdict| verdict.within_clocks.reversed;
+        let more = reversed(&corrected).saturating_sub(reversed(&pre_synchronized));
+        if !corrected.holds() || more > 0 {
+            let why = CorrectionError::Violated(corrected.violations() + more);
             return Err(StreamedError::Violated(why));
         }
         let (unknown_clocks, sessions_left_out) =
@@ -350,8 +352,8 @@ impl StreamedTrace {
             if let Err(why) = see(event, times) {
                 let content = reader.error(why.to_string());
                 return Err(match why {
-                    StreamError::Disorder(_) => StreamedError::Disorder(content),
-                    _ => content.into(),
+                    StreamError::Trace(_) => content.into(),
+                    _ => StreamedError::Disorder(content),
                 });
             }
         }
@@ -397,7 +399,7 @@ impl EventTarget for Surveyed {
         action: Action,
     ) -> Result<(), StreamError> {
         let pushed = self.survey.push(&self.builder, location, time, action);
-        self.is_disorder = matches!(pushed, Err(StreamError::Disorder(_)));
+        self.is_disorder = !matches!(pushed, Ok(()) | Err(StreamError::Trace(_)));
         pushed
     }
 }

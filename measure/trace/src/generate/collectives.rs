@@ -88,32 +88,38 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         if self.program.threads < 2 {
             return Ok(());
         }
-        let latency = self.latencies[0];
         for rank in (0..self.program.ranks()).map(LocationId) {
-            let team = self.program.team_of(rank);
-            let at = self.shortly(rank);
-            let forked = self.event(rank, at, Action::Fork { team })?;
-            for thread in self.program.threads_of(rank) {
-                let begun = forked + latency + self.jitter();
-                self.event(thread, begun, Action::Begin { team })?;
-                for _ in 0..self.program.internal {
-                    let at = self.shortly(thread);
-                    self.event(thread, at, Action::Internal)?;
-                }
-            }
-            let members: Vec<_> = [rank]
-                .into_iter()
-                .chain(self.program.threads_of(rank))
-                .collect();
-            self.run_collective(&members, team, CollectiveKind::Barrier, 0, latency)?;
-            let mut ended = i64::MIN / 2;
-            for thread in self.program.threads_of(rank) {
-                let at = self.shortly(thread);
-                ended = ended.max(self.event(thread, at, Action::End { team })?);
-            }
-            let joined = ended + latency + self.jitter();
-            self.event(rank, joined, Action::Join { team })?;
+            self.in_order(|this| this.fork_in(rank))?;
         }
+        Ok(())
+    }
+
+    /// Does so in the process of a rank.
+    fn fork_in(&mut self, rank: LocationId) -> Result<(), E> {
+        let latency = self.latencies[0];
+        let team = self.program.team_of(rank);
+        let at = self.shortly(rank);
+        let forked = self.event(rank, at, Action::Fork { team })?;
+        for thread in self.program.threads_of(rank) {
+            let begun = forked + latency + self.jitter();
+            self.event(thread, begun, Action::Begin { team })?;
+            for _ in 0..self.program.internal {
+                let at = self.shortly(thread);
+                self.event(thread, at, Action::Internal)?;
+            }
+        }
+        let members: Vec<_> = [rank]
+            .into_iter()
+            .chain(self.program.threads_of(rank))
+            .collect();
+        self.run_collective(&members, team, CollectiveKind::Barrier, 0, latency)?;
+        let mut ended = i64::MIN / 2;
+        for thread in self.program.threads_of(rank) {
+            let at = self.shortly(thread);
+            ended = ended.max(self.event(thread, at, Action::End { team })?);
+        }
+        let joined = ended + latency + self.jitter();
+        self.event(rank, joined, Action::Join { team })?;
         Ok(())
     }
 }

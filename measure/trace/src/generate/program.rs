@@ -22,7 +22,7 @@ use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 ///
 /// let program = SyntheticProgram { processes: 2, ..SyntheticProgram::new(3, 10_000) };
 /// let mut trace = program.trace(Matching::default())?;
-/// PreSynchronization::new(program.master()).maps(&program.places(), &program.sessions()?)?.correct(&mut trace)?;
+/// PreSynchronization::new(program.master()).maps(&trace.clocks(), &program.sessions()?)?.correct(&mut trace)?;
 ///
 /// let before = Verdict::new(&trace, &trace.times(), &program.latencies)?;
 /// let corrected = ControlledLogicalClock::new(program.latencies).correct(&trace)?;

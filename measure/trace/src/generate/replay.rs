@@ -59,6 +59,8 @@ struct MessageInFlight {
 pub(super) struct ProgramRun<'a, F> {
     pub(super) program: &'a SyntheticProgram,
     see: F,
+    /// Events of the threads of a process, which are passed on in the order of their clock.
+    held: Option<Vec<SyntheticEvent>>,
     clocks: WrongClocks,
     expected: Vec<InterpolatedClock>,
     pub(super) random: Rng,
@@ -88,6 +90,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         Self {
             program,
             see,
+            held: None,
             clocks,
             expected,
             random: Rng::with_seed(program.seed),
@@ -152,13 +155,29 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         let truth = truth.max(now.saturating_add(1));
         *now = truth;
         let local = Timestamp::from_nanos(self.clocks.show(self.nodes[location.index()], truth));
-        (self.see)(SyntheticEvent {
+        let event = SyntheticEvent {
             location,
             truth: Timestamp::from_nanos(truth),
             local,
             action,
-        })?;
+        };
+        match &mut self.held {
+            Some(held) => held.push(event),
+            None => (self.see)(event)?,
+        }
         Ok(truth)
+    }
+
+    /// Passes on the events that `add` adds in the order of their true times.
+    pub(super) fn in_order(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.held = Some(vec![]);
+        add(self)?;
+        let mut held = self.held.take().unwrap_or_default();
+        held.sort_by_key(|event| event.truth);
+        held.into_iter().try_for_each(&mut self.see)
     }
 
     /// Returns a random time shortly after the last event of a location.

@@ -32,7 +32,7 @@ fn synchronized(program: &SyntheticProgram, interpolation: Interpolation) -> Tra
         interpolation,
         ..PreSynchronization::new(program.master())
     };
-    with.maps(&program.places(), &program.sessions().unwrap())
+    with.maps(&trace.clocks(), &program.sessions().unwrap())
         .unwrap()
         .correct(&mut trace)
         .unwrap();
@@ -288,10 +288,14 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
             }
         };
         let mut wanted = [Relations::default(); 2];
+        let (mut within, share) = (0, |one, other| trace.share_clock(one, other));
         for message in trace.messages() {
             let [send, receive] =
                 [message.send, message.receive].map(|end| (end.location, end.event));
-            wanted[0] += early(send, receive);
+            match share(send.0, receive.0) {
+                true => within += 1,
+                false => wanted[0] += early(send, receive),
+            }
         }
         for collective in trace.collectives() {
             let members: Vec<_> = collective.members().collect();
@@ -306,13 +310,24 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
                     if let (true, Some(enter), Some(exit)) =
                         (waits && i != k, sender.enter, receiver.exit)
                     {
-                        wanted[1] += early((sender.location, enter), (receiver.location, exit));
+                        match share(sender.location, receiver.location) {
+                            true => within += 1,
+                            false => {
+                                wanted[1] +=
+                                    early((sender.location, enter), (receiver.location, exit));
+                            }
+                        }
                     }
                 }
             }
         }
         let found = Verdict::new(&trace, &trace.times(), &program.latencies).unwrap();
         assert_eq!([found.messages, found.collectives], wanted, "{seed}");
+        let expected = crate::WithinClocks {
+            total: within,
+            reversed: 0,
+        };
+        assert_eq!(found.within_clocks, expected, "{seed}");
         assert!(
             program.nodes == 1
                 || wanted

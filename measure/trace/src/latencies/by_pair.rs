@@ -139,7 +139,7 @@ impl<'a, S: Fn(u32, u32) -> Timestamp<Global> + Sync> MessagesByPair<'a, S> {
 }
 
 impl<'a> Run<'a> {
-    /// Returns the run of messages between two locations; `None` from one to itself.
+    /// Returns the run of messages between two locations; `None` if they share a clock.
     fn between(trace: &Trace, [from, to]: [u32; 2], messages: RunMessages<'a>) -> Option<Self> {
         let [one, other] = [from, to].map(|location| trace.site(LocationId(location)));
         let (pair, way) = EndpointPair::between(one, other)?;

@@ -20,7 +20,7 @@ impl Arrival {
     }
 }
 
-/// Pair of communicating endpoints: the level, and two processes, or two threads of one process.
+/// Pair of communicating endpoints: the level, and two processes, or two clocks of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EndpointPair {
     pub(crate) level: usize,
@@ -28,13 +28,14 @@ pub(crate) struct EndpointPair {
 }
 
 impl EndpointPair {
-    /// Returns the pair and the direction; `None` for messages to oneself, which take no time.
+    /// Returns the pair and the direction; `None` for messages within a clock, whose latency it
+    /// cannot show.
     pub(crate) fn between(from: Site, to: Site) -> Option<(Self, usize)> {
         let level = to.level(from)?;
-        // Threads of a process are separate endpoints, processes are one each.
+        // Clocks of a process are separate endpoints, processes are one each.
         let endpoint = |site: Site| {
             if level == 0 {
-                site.location
+                site.clock
             } else {
                 site.place.process
             }

@@ -6,6 +6,7 @@ use downbeat_clock_core::{
     ClockModel, ConstrainedSpline, Duration, Global, Knot, Local, Timestamp,
 };
 
+use super::super::timeline::Timeline;
 use super::super::trace::check_time;
 use super::super::{Census, EventId, LocationId, Trace, TraceError};
 
@@ -101,14 +102,51 @@ impl ClockMaps {
     }
 
     /// Corrects all times of a trace, which must be those of its locations' own clocks, [in
-    /// order](ClockMap::in_order).
+    /// order](ClockMap::in_order) of the events of each clock.
     ///
     /// # Errors
     /// When a time is more than 146 years from the origin; the trace is unusable after that.
     pub fn correct(&self, trace: &mut Trace) -> Result<(), TraceError> {
+        let mut first = Ok(());
+        let mut note = |found: Result<(), TraceError>| match (found, first) {
+            (Err(TraceError::TooFar(found)), Err(TraceError::TooFar(known))) if known < found => {}
+            (Err(why), _) => first = Err(why),
+            _ => {}
+        };
         for location in trace.ids() {
-            let mut map = self.for_location(location).in_order();
-            trace.map_times(location, |time| map(Timestamp::from_nanos(time.as_nanos())))?;
+            if !trace.locations[location.index()].shares_clock {
+                let mut map = self.for_location(location).in_order();
+                let map = |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos()));
+                note(trace.map_times(location, map));
+            }
+        }
+        let timelines = trace.timelines().clone();
+        for clock in trace.ids() {
+            let timeline = timelines.of(clock.0);
+            if timeline.locations.len() > 1 {
+                note(self.correct_clock(timeline, trace));
+            }
+        }
+        // The events of each clock are still in the same order.
+        trace.timelines = timelines.into();
+        first
+    }
+
+    /// Corrects all times of a clock that locations share.
+    fn correct_clock(&self, timeline: &Timeline, trace: &mut Trace) -> Result<(), TraceError> {
+        let mut map = self
+            .for_location(LocationId(timeline.locations[0]))
+            .in_order();
+        for (part, event) in timeline.events() {
+            let location = timeline.locations[part];
+            let time = &mut trace.locations[location as usize].times[event];
+            let mapped = map(Timestamp::from_nanos(time.as_nanos()));
+            let id = EventId {
+                location: LocationId(location),
+                event: event as u32,
+            };
+            check_time(None, mapped, id)?;
+            *time = mapped;
         }
         Ok(())
     }
@@ -126,13 +164,15 @@ impl ClockMaps {
 
     /// Prepares the correction of the times of a stream.
     pub fn streamed(&self, census: &Census) -> StreamedMaps<'_> {
-        let map = |location| {
-            let mut map = self.for_location(location).in_order();
+        let map = |clock: &u32| {
+            let mut map = self.for_location(LocationId(*clock)).in_order();
             Box::new(move |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos())))
                 as _
         };
         StreamedMaps {
-            maps: census.ids().map(|location| (map(location), None)).collect(),
+            clocks: census.clocks().to_vec(),
+            maps: census.clocks().iter().map(map).collect(),
+            last: vec![None; census.clocks().len()],
         }
     }
 }
@@ -141,14 +181,17 @@ type MapFunction<'a> = Box<dyn FnMut(Timestamp<Global>) -> Timestamp<Global> + '
 
 /// Correction of the times of a stream, which must be those of the locations' own clocks.
 pub struct StreamedMaps<'a> {
-    /// Map of each location, with its last time.
-    maps: Vec<(MapFunction<'a>, Option<Timestamp<Global>>)>,
+    clocks: Vec<u32>,
+    /// Map of each clock, by its first location.
+    maps: Vec<MapFunction<'a>>,
+    /// Last time of each location.
+    last: Vec<Option<Timestamp<Global>>>,
 }
 
 impl core::fmt::Debug for StreamedMaps<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("StreamedMaps")
-            .field("locations", &self.maps.len())
+            .field("locations", &self.clocks.len())
             .finish_non_exhaustive()
     }
 }
@@ -165,10 +208,10 @@ impl StreamedMaps<'_> {
         time: Timestamp<Global>,
     ) -> Result<Timestamp<Global>, TraceError> {
         let unknown = TraceError::UnknownLocation(event.location);
-        let (map, last) = self.maps.get_mut(event.location.index()).ok_or(unknown)?;
-        let mapped = map(time);
-        check_time(*last, mapped, event)?;
-        *last = Some(mapped);
+        let clock = *self.clocks.get(event.location.index()).ok_or(unknown)?;
+        let mapped = self.maps[clock as usize](time);
+        check_time(self.last[event.location.index()], mapped, event)?;
+        self.last[event.location.index()] = Some(mapped);
         Ok(mapped)
     }
 }

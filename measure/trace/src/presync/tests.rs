@@ -1,7 +1,7 @@
 use downbeat_clock_core::Knot;
 
 use super::*;
-use crate::{Action, Matching, TraceBuilder};
+use crate::{Action, ClockOwner, Clocks, Matching, Place, TraceBuilder};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -12,15 +12,8 @@ fn sample(at: i64, image: i64) -> ClockSample {
     }
 }
 
-/// Locations, each on its own node.
-fn places(count: u32) -> Vec<Place> {
-    (0..count)
-        .map(|number| Place {
-            node: number,
-            process: number,
-        })
-        .collect()
-}
+/// Two locations, each with its own clock.
+const APART: [u32; 2] = [0, 1];
 
 fn location(index: u32) -> LocationId {
     LocationId(index)
@@ -42,7 +35,7 @@ fn map(
         vec![],
         sessions.iter().map(|session| session.to_vec()).collect(),
     ];
-    with.maps(&places(2), &sessions)
+    with.maps(&APART, &sessions)
         .map(|maps| maps.for_location(location(1)).clone())
 }
 
@@ -267,12 +260,10 @@ fn locations_that_share_a_clock_share_its_samples() {
     ];
     let of = |offset| vec![vec![sample(0, offset)]];
     let sessions = [of(9), of(1), of(2), vec![vec![]], of(4)];
-    let with = |owner| PreSynchronization {
-        owner,
-        ..PreSynchronization::new(location(0))
-    };
-    let offsets = |with: PreSynchronization| {
-        with.maps(&places, &sessions).map(|maps| {
+    let with = |owner| (owner, PreSynchronization::new(location(0)));
+    let offsets = |(owner, with): (ClockOwner, PreSynchronization)| {
+        let clocks = Clocks::new(owner, places);
+        with.maps(clocks.readers(), &sessions).map(|maps| {
             let offsets = (0..5)
                 .map(|i| shown(maps.for_location(location(i)), &[0])[0])
                 .collect::<Vec<_>>();
@@ -283,10 +274,8 @@ fn locations_that_share_a_clock_share_its_samples() {
         offsets(with(ClockOwner::Location)),
         Err(ClockOffsetError::NoSamples(location(3)))
     );
-    let lenient = PreSynchronization {
-        lenient: true,
-        ..with(ClockOwner::Location)
-    };
+    let mut lenient = with(ClockOwner::Location);
+    lenient.1.lenient = true;
     assert_eq!(offsets(lenient), Ok((vec![0, 1, 2, 0, 4], 1)));
     assert_eq!(
         offsets(with(ClockOwner::Process)),
@@ -297,17 +286,10 @@ fn locations_that_share_a_clock_share_its_samples() {
         Ok((vec![0, 0, 2, 2, 2], 0))
     );
     assert_eq!(offsets(with(ClockOwner::Cluster)), Ok((vec![0; 5], 0)));
-    let elsewhere = PreSynchronization {
-        master: location(4),
-        ..with(ClockOwner::Node)
-    };
-    assert_eq!(offsets(elsewhere), Ok((vec![9, 9, 0, 0, 0], 0)));
-    let nowhere = PreSynchronization {
-        master: location(5),
-        ..with(ClockOwner::Node)
-    };
+    let on_node = |master| (ClockOwner::Node, PreSynchronization::new(location(master)));
+    assert_eq!(offsets(on_node(4)), Ok((vec![9, 9, 0, 0, 0], 0)));
     assert_eq!(
-        offsets(nowhere),
+        offsets(on_node(5)),
         Err(ClockOffsetError::NoMaster(location(5)))
     );
 }
@@ -350,7 +332,7 @@ fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
         ..with(Interpolation::Spline)
     };
     let sessions = [vec![], vec![start.to_vec(), set.to_vec(), late.to_vec()]];
-    let maps = lenient.maps(&places(2), &sessions).unwrap();
+    let maps = lenient.maps(&APART, &sessions).unwrap();
     assert_eq!(
         (
             maps.left_out,
@@ -366,10 +348,11 @@ fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
 #[test]
 fn increasing_times_stay_increasing() {
     let mut builder = TraceBuilder::new(Matching::default());
-    let ids = places(2)
-        .into_iter()
-        .map(|place| builder.add_location(place).unwrap())
-        .collect::<Vec<_>>();
+    let place = |number| Place {
+        node: number,
+        process: number,
+    };
+    let ids = APART.map(|number| builder.add_location(place(number)).unwrap());
     for at in [0, 1, 1, 2, 3, 500, 501, 502] {
         builder
             .push(ids[1], Timestamp::from_nanos(at), Action::Internal)
@@ -380,9 +363,7 @@ fn increasing_times_stay_increasing() {
         vec![],
         vec![vec![sample(0, 1_000)], vec![sample(1_000, 1_990)]],
     ];
-    let maps = with(Interpolation::Linear)
-        .maps(&places(2), &sessions)
-        .unwrap();
+    let maps = with(Interpolation::Linear).maps(&APART, &sessions).unwrap();
     // 99 ns for 100; 501 would be at 1,495.99 and 500 at 1,495.
     maps.correct(&mut trace).unwrap();
     let times: Vec<_> = trace.locations()[1]
@@ -405,9 +386,7 @@ fn a_spline_applied_in_order_is_the_same_spline() {
         )]
     };
     let sessions = [vec![], (0..9).map(session).collect()];
-    let maps = with(Interpolation::Spline)
-        .maps(&places(2), &sessions)
-        .unwrap();
+    let maps = with(Interpolation::Spline).maps(&APART, &sessions).unwrap();
     let map = maps.for_location(location(1));
     let mut in_order = map.in_order();
     for at in (-2 * SECOND..11 * SECOND)

@@ -24,7 +24,8 @@ pub struct StreamedBackward<'a> {
     /// Receive times and locations of messages whose sends have not come yet.
     received: FxHashMap<u64, (i64, u32)>,
     left: FxHashMap<u64, Left>,
-    /// For all locations, the held events from the last to the first; the first of them is a jump.
+    /// For all clocks, by their first locations, the held events from the last to the first; the
+    /// first of them is a jump.
     held: Vec<VecDeque<HeldEvents>>,
     hull: Hull,
 }
@@ -83,7 +84,9 @@ impl<'a> StreamedBackward<'a> {
             return put(self.next, record.time());
         };
         let limit = self.limit(record);
-        let Some(held) = self.held.get_mut(record.location as usize) else {
+        let clock = self.census.clocks().get(record.location as usize);
+        let held = clock.and_then(|clock| self.held.get_mut(*clock as usize));
+        let Some(held) = held else {
             return Ok(());
         };
         if held.is_empty() && record.jump <= 0 {
@@ -127,6 +130,9 @@ impl<'a> StreamedBackward<'a> {
             Link::Send { message } => {
                 let (received, to) = self.received.remove(&message)?;
                 let [from, to] = [location, to].map(|location| self.census.site(location));
+                if from.clock == to.clock {
+                    return None;
+                }
                 let latency = self.latencies.between_sites(from, to);
                 Some((Timestamp::<Global>::from_nanos(received) - latency).as_nanos())
             }

@@ -17,12 +17,24 @@ pub enum StreamError {
     Trace(TraceError),
     /// The event waits for another one that comes later in the stream.
     Disorder(EventId),
+    /// Events of one clock are not in the order of time.
+    ClockDisorder {
+        /// Event with the later time.
+        last: EventId,
+        /// Event of another location with the same clock, which comes next in the stream.
+        next: EventId,
+    },
 }
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trace(why) => why.fmt(f),
+            Self::ClockDisorder { last, next } => write!(
+                f,
+                "{next} comes after {last}, which is later on the clock that they share: correct \
+                 such a trace in memory, or with one clock per location"
+            ),
             Self::Disorder(event) => {
                 write!(
                     f,
@@ -74,7 +86,7 @@ pub(super) struct Counts {
 #[derive(Debug)]
 pub struct Census {
     /// Locations, communicators and teams.
-    pub(super) definitions: Definitions,
+    pub(crate) definitions: Definitions,
     /// For all teams, by track: numbers of operations that every member enters and leaves.
     pub(super) counts: Vec<[Counts; 3]>,
     /// Members that contributed no data: the operation, and the rank.
@@ -98,6 +110,11 @@ impl Census {
         self.definitions.places.clone()
     }
 
+    /// Returns, for every location, the index of the first one with the same clock.
+    pub fn clocks(&self) -> &[u32] {
+        self.definitions.clocks.readers()
+    }
+
     /// Returns the ids of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         (0..self.definitions.places.len() as u32).map(LocationId)
@@ -105,7 +122,7 @@ impl Census {
 
     pub(crate) fn site(&self, location: u32) -> Site {
         Site {
-            location,
+            clock: self.clocks()[location as usize],
             place: self.definitions.places[location as usize],
         }
     }
@@ -129,6 +146,12 @@ impl Census {
     /// Returns true if the operation has a fork.
     pub(super) fn is_forked(&self, which: Which) -> bool {
         self.of(which).iter().any(|(entered, _)| *entered > which.2)
+    }
+
+    /// Returns the location of a member of an operation.
+    pub(super) fn member(&self, of: StreamedOperation, rank: u32) -> Option<u32> {
+        let (team, ..) = of.which?;
+        self.definitions.members(team).get(rank as usize).copied()
     }
 
     /// Returns true if exits of a collective operation wait for the enter of the member of this

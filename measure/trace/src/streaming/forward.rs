@@ -4,6 +4,7 @@ use crate::{ClockRule, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 
+use super::super::extremes::NEVER;
 use super::super::gates::follows;
 use super::super::{ControlledLogicalClock, Latencies, Pass, Pattern};
 use super::gate::StreamedGate;
@@ -15,7 +16,10 @@ pub struct StreamedForward<'a> {
     census: &'a Census,
     rule: ClockRule,
     latencies: Latencies,
-    clocks: Vec<Option<LogicalClock<Global>>>,
+    /// Clocks with the location of their last event, by their first locations.
+    clocks: Vec<Option<(LogicalClock<Global>, u32)>>,
+    /// Measured and corrected time of the last event of every location.
+    last: Vec<Option<[Timestamp<Global>; 2]>>,
     /// Send times and locations of messages under way.
     sent: FxHashMap<u64, (i64, u32)>,
     gates: FxHashMap<u64, StreamedGate>,
@@ -30,13 +34,15 @@ pub struct StreamedForward<'a> {
 impl<'a> StreamedForward<'a> {
     /// Returns the state before the first event.
     pub fn new(census: &'a Census, rule: ClockRule, latencies: Latencies) -> Self {
-        let clocks = vec![None; census.ids().len()];
+        let locations = census.ids().len();
+        let (clocks, last) = (vec![None; locations], vec![None; locations]);
         let (sent, gates) = (FxHashMap::default(), FxHashMap::default());
         Self {
             census,
             rule,
             latencies,
             clocks,
+            last,
             sent,
             gates,
             error: Duration::ZERO,
@@ -52,9 +58,15 @@ impl<'a> StreamedForward<'a> {
     #[inline]
     pub fn take(&mut self, event: Linked, time: Timestamp<Global>) -> Result<Record, StreamError> {
         let location = event.id.location.0;
-        let clock = &mut self.clocks[location as usize];
-        let clock = clock.get_or_insert_with(|| LogicalClock::new(self.rule, time));
-        clock.advance(time);
+        let this = self.census.site(location);
+        let (clock, reader) = self.clocks[this.clock as usize]
+            .get_or_insert_with(|| (LogicalClock::new(self.rule, time), location));
+        if std::mem::replace(reader, location) == location {
+            clock.advance(time);
+        } else {
+            clock.advance_elsewhere(time, self.last[location as usize]);
+            self.error = self.error.max(clock.displacement());
+        }
         let mut record = Record {
             location,
             time: 0,
@@ -69,8 +81,14 @@ impl<'a> StreamedForward<'a> {
                 None
             }
             Link::Receive { message } => self.sent.remove(&message).map(|(sent, from)| {
-                let [from, to] = [from, location].map(|location| self.census.site(location));
-                sent.saturating_add(self.latencies.between_sites(from, to).as_nanos())
+                let from = self.census.site(from);
+                match from.clock == this.clock {
+                    // Events of one clock stay in their order.
+                    true => NEVER,
+                    false => {
+                        sent.saturating_add(self.latencies.between_sites(from, this).as_nanos())
+                    }
+                }
             }),
             Link::Enter { of } => {
                 let gate = self
@@ -89,11 +107,16 @@ impl<'a> StreamedForward<'a> {
                     .gates
                     .entry(of.number)
                     .or_insert_with(|| StreamedGate::new(of.members));
-                let to = (self.census.site(location), &self.latencies);
+                let to = (this, &self.latencies);
                 let counts = |rank| self.census.counts(of, kind, root, rank);
-                let reach = gate.reach(before, to, Some(&counts), |location| {
-                    self.census.site(location)
-                });
+                let is_own = |rank| {
+                    let member = self.census.member(of, rank);
+                    member.is_some_and(|member| self.census.site(member).clock == this.clock)
+                };
+                let site = |location| self.census.site(location);
+                let reach = gate
+                    .reach(before, to, Some(&counts), site)
+                    .or_else(|| gate.reach_of_others(before, to, (&counts, &is_own), site));
                 Some(reach.ok_or(StreamError::Disorder(event.id))?)
             }
         };
@@ -107,6 +130,7 @@ impl<'a> StreamedForward<'a> {
             }
         }
         record.time = clock.now().as_nanos();
+        self.last[location as usize] = Some([time, clock.now()]);
         if let Link::Enter { of } | Link::Exit { of, .. } = event.link
             && of.is_last
         {

@@ -75,4 +75,27 @@ impl StreamedGate {
             .unwrap_or(&self.seen);
         Some(seen.reach(receiver, latencies))
     }
+
+    /// Returns the same for a member with members of its own clock that have not come, for which it
+    /// does not wait.
+    pub(super) fn reach_of_others(
+        &self,
+        before: Option<u32>,
+        (receiver, latencies): (Site, &Latencies),
+        (counts, is_own): (&impl Fn(u32) -> bool, &impl Fn(u32) -> bool),
+        site: impl Fn(u32) -> Site,
+    ) -> Option<i64> {
+        let end = before.map_or(self.there.len(), |rank| rank as usize);
+        let mut seen = Extremes::NONE;
+        for (rank, (time, location)) in (0..).zip(&self.there[..end]) {
+            if !counts(rank) || is_own(rank) {
+                continue;
+            }
+            if *time == NEVER {
+                return None;
+            }
+            seen.add(*time, site(*location));
+        }
+        Some(seen.reach(receiver, latencies))
+    }
 }

@@ -15,6 +15,8 @@ use super::matcher::{Link, Links, Ongoing};
 pub struct Survey {
     links: Links,
     last: Vec<Option<Timestamp<Global>>>,
+    /// Last event of every clock with its time, by the first location of the clock.
+    last_of_clocks: Vec<Option<(EventId, Timestamp<Global>)>>,
     withheld: FxHashSet<(u64, u32)>,
     received: Vec<u64>,
     events: u64,
@@ -39,11 +41,17 @@ impl Survey {
         if self.last.len() <= location.index() {
             self.last.resize(location.index() + 1, None);
             self.received.resize(location.index() + 1, 0);
+            self.last_of_clocks.resize(location.index() + 1, None);
         }
         let id = self.links.next(location)?;
         let last = &mut self.last[location.index()];
         check_time(*last, time, id)?;
         *last = Some(time);
+        let clock = definitions.clocks.readers()[location.index()];
+        let last = self.last_of_clocks[clock as usize].replace((id, time));
+        if let Some((last, _)) = last.filter(|(_, last)| time < *last) {
+            return Err(StreamError::ClockDisorder { last, next: id });
+        }
         self.events += 1;
         let link = self.links.link(definitions, None, id, action)?;
         if matches!(link, Link::Receive { .. }) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Action, ControlledLogicalClock, Latencies, LeftOut, Matching, Place, SyntheticEvent,
-    SyntheticProgram, Trace, TraceBuilder, Verdict,
+    Action, ClockOwner, ControlledLogicalClock, Latencies, LeftOut, Matching, Place,
+    SyntheticEvent, SyntheticProgram, Trace, TraceBuilder, Verdict,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;
@@ -10,6 +10,7 @@ use fastrand::Rng;
 const LENIENT: Matching = Matching {
     lenient: true,
     skip_alltoallv: false,
+    clock_of: ClockOwner::Process,
 };
 
 /// A small file can define a large communicator once, and then enter many of its operations: with a

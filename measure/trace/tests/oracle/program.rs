@@ -1,9 +1,11 @@
 //! Random programs that could have run, with a list of all relations between their events.
 
+use std::collections::BTreeMap;
+
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_trace::{
-    Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Pattern, Place, Trace,
-    TraceBuilder, TraceError,
+    Action, ClockOwner, Clocks, CollectiveKind, CommunicatorId, EventId, LocationId, Matching,
+    Pattern, Place, Trace, TraceBuilder, TraceError,
 };
 use fastrand::Rng;
 
@@ -17,6 +19,10 @@ pub(crate) type Push = (LocationId, Timestamp<Global>, Action);
 #[derive(Default)]
 pub(crate) struct Program {
     pub(crate) places: Vec<Place>,
+    /// Group of locations that share a clock.
+    pub(crate) clock_of: ClockOwner,
+    /// For every location, the first one with the same clock.
+    pub(crate) clocks: Vec<usize>,
     pub(crate) teams: Vec<Vec<usize>>,
     pub(crate) events: Vec<Vec<(i64, Step)>>,
     /// Order in which events happened.
@@ -57,7 +63,7 @@ struct Ongoing {
     exited: Vec<Option<Event>>,
 }
 
-struct Clocks {
+struct Times {
     now: i64,
     offsets: Vec<i64>,
     percents: Vec<i64>,
@@ -65,8 +71,8 @@ struct Clocks {
 
 impl Program {
     /// Makes a program with locations on a few nodes and processes, wrong clocks, and about this
-    /// number of steps.
-    pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize) -> Self {
+    /// number of steps. Locations that share a clock differ by up to `jitter`.
+    pub(crate) fn random(rng: &mut Rng, locations: usize, steps: usize, jitter: i64) -> Self {
         let mut program = Self {
             events: vec![vec![]; locations],
             ..Self::default()
@@ -86,11 +92,24 @@ impl Program {
             program.teams.push(members);
         }
         let wrong = [0, 5, 300, 20_000][rng.usize(0..4)];
-        let mut clocks = Clocks {
+        program.clock_of = match rng.u32(0..4) {
+            0 => ClockOwner::Process,
+            1 => ClockOwner::Node,
+            _ => ClockOwner::Location,
+        };
+        let clocks = Clocks::new(program.clock_of, program.places.iter().copied());
+        let readers = clocks.readers().iter().map(|reader| *reader as usize);
+        program.clocks = readers.collect();
+        let mut times = Times {
             now: 0,
             offsets: (0..locations).map(|_| rng.i64(-wrong..=wrong)).collect(),
             percents: (0..locations).map(|_| rng.i64(90..=110)).collect(),
         };
+        for (location, clock) in program.clocks.iter().enumerate() {
+            times.offsets[location] = times.offsets[*clock] + rng.i64(-jitter..=jitter);
+            times.percents[location] = times.percents[*clock];
+        }
+        let mut clocks = times;
         let (mut flying, mut ongoing) = (vec![], vec![]);
         for _ in 0..steps {
             program.step(rng, &mut clocks, &mut flying, &mut ongoing, true);
@@ -104,7 +123,7 @@ impl Program {
     fn step(
         &mut self,
         rng: &mut Rng,
-        clocks: &mut Clocks,
+        clocks: &mut Times,
         flying: &mut Vec<Flying>,
         ongoing: &mut Vec<Ongoing>,
         begin: bool,
@@ -210,7 +229,7 @@ impl Program {
     }
 
     /// Lets a member enter, or leave if it can.
-    fn take_part(&mut self, clocks: &mut Clocks, op: &mut Ongoing, rank: usize) {
+    fn take_part(&mut self, clocks: &mut Times, op: &mut Ongoing, rank: usize) {
         let location = self.teams[op.team][rank];
         let nothing = (usize::MAX, 0);
         if op.entered[rank].is_none() {
@@ -249,7 +268,7 @@ impl Program {
         }
     }
 
-    fn add(&mut self, clocks: &Clocks, location: usize, step: Step) -> Event {
+    fn add(&mut self, clocks: &Times, location: usize, step: Step) -> Event {
         let time = clocks.now * clocks.percents[location] / 100 + clocks.offsets[location];
         self.events[location].push((time, step));
         let event = (location, self.events[location].len() - 1);
@@ -288,9 +307,66 @@ impl Program {
         (ids, teams)
     }
 
-    /// Returns the trace of the program, pushed location by location or interleaved.
-    pub(crate) fn trace(&self, rng: &mut Rng) -> Result<Trace, TraceError> {
-        let mut builder = TraceBuilder::new(Matching::default());
+    /// Returns the settings of its matching.
+    pub(crate) fn matching(&self) -> Matching {
+        Matching {
+            clock_of: self.clock_of,
+            ..Matching::default()
+        }
+    }
+
+    pub(crate) fn share_clock(&self, one: usize, other: usize) -> bool {
+        self.clocks[one] == self.clocks[other]
+    }
+
+    /// Returns the order of the events of each clock, given that in which they were added. Of the
+    /// next events of all locations, the first one that depends on no other at the same time.
+    pub(crate) fn timelines(&self, pushed: &[Event]) -> Vec<Vec<Event>> {
+        let position: BTreeMap<Event, usize> = pushed.iter().copied().zip(0..).collect();
+        let time = |(location, event): Event| self.events[location][event].0;
+        let mut sources: BTreeMap<Event, Vec<Event>> = BTreeMap::new();
+        for (from, to) in &self.relations {
+            if self.share_clock(from.0, to.0) && time(*from) == time(*to) && from.0 != to.0 {
+                sources.entry(*to).or_default().push(*from);
+            }
+        }
+        let mut timelines = vec![];
+        for clock in 0..self.clocks.len() {
+            let members = (0..self.clocks.len()).filter(|member| self.clocks[*member] == clock);
+            let mut heads: Vec<Event> = members.map(|member| (member, 0)).collect();
+            let mut timeline = vec![];
+            loop {
+                heads.retain(|(location, event)| *event < self.events[*location].len());
+                let Some(first) = heads.iter().map(|head| time(*head)).min() else {
+                    break;
+                };
+                let mut tied: Vec<Event> = heads.clone();
+                tied.retain(|head| time(*head) == first);
+                tied.sort_by_key(|head| position[head]);
+                let is_free = |head: &&Event| {
+                    let has_come = |source: &Event| {
+                        let head = heads.iter().find(|head| head.0 == source.0);
+                        head.is_none_or(|head| head.1 > source.1)
+                    };
+                    sources.get(head).is_none_or(|of| of.iter().all(has_come))
+                };
+                let next = *tied.iter().find(is_free).unwrap_or(&tied[0]);
+                timeline.push(next);
+                heads
+                    .iter_mut()
+                    .filter(|head| **head == next)
+                    .for_each(|head| head.1 += 1);
+            }
+            timelines.push(timeline);
+        }
+        timelines
+    }
+
+    /// Returns the trace of the program, pushed location by location or interleaved, and the order in
+    /// which events were pushed.
+    pub(crate) fn trace(&self, rng: &mut Rng) -> Result<(Trace, Vec<Event>), TraceError> {
+        let mut builder = TraceBuilder::new(self.matching());
+        let mut pushed = vec![];
         let (ids, teams) = self.define(&mut builder);
         let (mixed, mut next) = (rng.bool(), vec![0; ids.len()]);
         while let Some(first) =
@@ -303,6 +379,7 @@ impl Program {
                 first
             };
             let (time, step) = self.events[location][next[location]];
+            pushed.push((location, next[location]));
             next[location] += 1;
             builder.push(
                 ids[location],
@@ -310,7 +387,7 @@ impl Program {
                 action(step, &ids, &teams),
             )?;
         }
-        builder.finish()
+        Ok((builder.finish()?, pushed))
     }
 }
 

@@ -162,10 +162,11 @@ fn a_stream_is_corrected_as_a_trace_in_memory_is() {
         if seed % 3 == 0 {
             question.clock.threshold = Some(Duration::from_nanos(100));
         }
-        let (builder, pushes) = question.program.pushes(Matching::default());
+        let matching = question.program.matching();
+        let (builder, pushes) = question.program.pushes(matching);
         let expected = in_memory(&build(builder, &pushes).unwrap(), &question.clock);
         let found = streamed(
-            question.program.pushes(Matching::default()).0,
+            question.program.pushes(matching).0,
             &pushes,
             &question.clock,
         );
@@ -189,6 +190,7 @@ fn invalid_streams_have_the_same_results_as_in_memory() {
         let matching = Matching {
             lenient: rng.bool(),
             skip_alltoallv: rng.bool(),
+            ..question.program.matching()
         };
         let (builder, mut pushes) = question.program.pushes(matching);
         for _ in 0..rng.usize(0..4) {
@@ -211,7 +213,9 @@ fn invalid_streams_have_the_same_results_as_in_memory() {
             &question.clock,
         );
         match (found, build(builder, &pushes)) {
-            (Err(StreamError::Disorder(_)), _) => disordered += 1,
+            (Err(StreamError::Disorder(_) | StreamError::ClockDisorder { .. }), _) => {
+                disordered += 1;
+            }
             (Err(StreamError::Trace(found)), Err(expected)) => {
                 // A builder compares the statements of members after all events are added, and a
                 // stream as they come.

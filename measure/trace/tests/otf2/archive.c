@@ -123,7 +123,8 @@ static void local_definitions(OTF2_Archive *archive, const char *variant) {
         int many = !strcmp(variant, "corrected") ? 3 : !strcmp(variant, "lonely") ? 1 : !strcmp(variant, "repeated") ? 2 : 0;
         for (int j = 0; j < many; j++) {
             uint64_t time = at(i, !strcmp(variant, "repeated") ? 0 : j * 400000.0);
-            int64_t add = (int64_t)((-offset[i] - j * j * 150 * i) * ticks_per_second / 1e9);
+            int clock = i == THREAD ? 1 : i;
+            int64_t add = (int64_t)((-offset[i] - j * j * 150 * clock) * ticks_per_second / 1e9);
             check(OTF2_DefWriter_WriteClockOffset(writer, time, add, 0.5));
         }
         check(OTF2_Archive_CloseDefWriter(archive, writer));

@@ -166,11 +166,13 @@ impl CheckDocument {
             latencies.text()
         );
         text += &violations([("in the file", found)]);
-        if found.decreasing + found.merged > 0 {
+        if found.disordered() > 0 {
             text += &format!(
-                "{} before the one before, {} no longer after the one before\n",
+                "{} before the one before, {} no longer after the one before, {} before one of \
+                 another location with the same clock\n",
                 output::count(found.decreasing as usize, "event"),
-                output::count(found.merged as usize, "event")
+                output::count(found.merged as usize, "event"),
+                output::count(found.reordered as usize, "event")
             );
         }
         if found.count() > 0 {

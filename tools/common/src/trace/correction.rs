@@ -32,9 +32,6 @@ pub struct CorrectionOptions {
     /// [default: spline; none without sessions; for an archive, interpolation of its clock offsets as OTF2 defines it]
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
-    /// Group of locations that share a clock
-    #[arg(long, value_enum, default_value_t = OwnerOption::Process, value_name = "OWNER")]
-    clock_of: OwnerOption,
     /// Maximum number of samples used per session, from its start [default: all]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     samples: Option<u32>,
@@ -92,18 +89,6 @@ enum PreSyncOption {
     LeastSquares,
     /// Constrained spline through all sessions; with two sessions, the same as least-squares
     Spline,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum OwnerOption {
-    /// Each location has its own clock
-    Location,
-    /// Threads of a process
-    Process,
-    /// Processes of a node
-    Node,
-    /// All locations of the trace
-    Cluster,
 }
 
 fn control(text: &str) -> Result<ControlVariable, String> {
@@ -259,7 +244,6 @@ impl CorrectionOptions {
         let settings = master.map(|master| {
             let mut settings = PreSynchronization::new(master);
             settings.interpolation = method.into();
-            settings.owner = self.clock_of.into();
             settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
             settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
             settings.lenient = self.matching.matching().lenient;
@@ -272,6 +256,14 @@ impl CorrectionOptions {
     pub fn failure(&self, why: CorrectionError) -> Failure {
         let text = format!("{}: {why}", self.input.display());
         match why {
+            // Events that were recorded in an impossible order by what counts as one clock.
+            CorrectionError::Cycle(_)
+                if self.matching.matching().clock_of != ClockOwner::Location =>
+            {
+                Failure::Input(format!(
+                    "{text}; if locations do not share a clock, use --clock-of location"
+                ))
+            }
             CorrectionError::Trace(_) | CorrectionError::Cycle(_) | CorrectionError::Clocks(_) => {
                 Failure::Input(text)
             }
@@ -307,17 +299,6 @@ impl From<PreSyncOption> for Interpolation {
             PreSyncOption::Linear => Self::Linear,
             PreSyncOption::LeastSquares => Self::LeastSquares,
             PreSyncOption::Spline => Self::Spline,
-        }
-    }
-}
-
-impl From<OwnerOption> for ClockOwner {
-    fn from(option: OwnerOption) -> Self {
-        match option {
-            OwnerOption::Location => Self::Location,
-            OwnerOption::Process => Self::Process,
-            OwnerOption::Node => Self::Node,
-            OwnerOption::Cluster => Self::Cluster,
         }
     }
 }

@@ -18,7 +18,7 @@ use downbeat_sync::{Comm, StableHasher, collective};
 #[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::{Archive, Origin};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
-use downbeat_trace::{CorrectionError, Matching, PartBuilder, Shares, Trace, TracePart};
+use downbeat_trace::{CorrectionError, Load, Matching, PartBuilder, Shares, Trace, TracePart};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Recording {
             return Self::read(path, reading);
         }
         let loads = loads_of(path);
-        let shares = Shares::new(comm.size(), &loads);
+        let shares = Shares::new(comm.size(), reading.matching.clock_of, &loads);
         let mut builder = PartBuilder::new(reading.matching, shares, comm.rank());
         let read = load(path, &mut builder, reading);
         let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
@@ -233,7 +233,7 @@ impl Loaded {
 
     /// Returns, for every location, the index of the location that represents its process and its
     /// number of events.
-    fn loads(&self) -> Vec<(u32, u64)> {
+    fn loads(&self) -> Vec<Load> {
         match &self.source.kind {
             SourceKind::File(file) => file.loads.clone(),
             #[cfg(feature = "otf2")]
@@ -257,7 +257,7 @@ impl Loaded {
 }
 
 /// Returns the loads before the events are read; an empty list if the input cannot be opened.
-fn loads_of(path: &Path) -> Vec<(u32, u64)> {
+fn loads_of(path: &Path) -> Vec<Load> {
     #[cfg(feature = "otf2")]
     if files::is_archive(path) {
         return Archive::open(path)

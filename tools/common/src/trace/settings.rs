@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use downbeat_clock_core::Duration;
-use downbeat_trace::{Latencies, Matching};
+use downbeat_trace::{ClockOwner, Latencies, Matching};
 use serde::Deserialize;
 
 use crate::cli;
 
-/// Options for the matching of events.
+/// Options for the matching of events, and for the clocks that locations share.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MatchingOptions {
     /// Count unmatched events, such as messages without a receive, instead of failing
@@ -19,6 +19,21 @@ pub struct MatchingOptions {
     /// Ignore dependences within alltoallv: a trace does not tell which members exchanged data
     #[arg(long)]
     skip_alltoallv: bool,
+    /// Group of locations that share a clock: their events keep their order, whatever is corrected
+    #[arg(long, value_enum, default_value_t = OwnerOption::Process, value_name = "OWNER")]
+    clock_of: OwnerOption,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OwnerOption {
+    /// Each location has its own clock
+    Location,
+    /// Threads of a process
+    Process,
+    /// Processes of a node
+    Node,
+    /// All locations of the trace
+    Cluster,
 }
 
 impl MatchingOptions {
@@ -27,6 +42,18 @@ impl MatchingOptions {
         Matching {
             lenient: self.lenient,
             skip_alltoallv: self.skip_alltoallv,
+            clock_of: self.clock_of.into(),
+        }
+    }
+}
+
+impl From<OwnerOption> for ClockOwner {
+    fn from(option: OwnerOption) -> Self {
+        match option {
+            OwnerOption::Location => Self::Location,
+            OwnerOption::Process => Self::Process,
+            OwnerOption::Node => Self::Node,
+            OwnerOption::Cluster => Self::Cluster,
         }
     }
 }

@@ -167,6 +167,15 @@ impl From<Relations> for RelationsReport {
     }
 }
 
+/// Numbers of dependences between locations with the same clock, which are no violations.
+#[derive(Clone, Debug, Serialize)]
+pub struct WithinClocksReport {
+    /// All dependences.
+    pub total: u64,
+    /// Dependences in which the receive is before the send.
+    pub reversed: u64,
+}
+
 /// Violations in the times of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Violations {
@@ -184,6 +193,10 @@ pub struct Violations {
     pub decreasing: u64,
     /// Events that are no longer after their predecessors.
     pub merged: u64,
+    /// Events that are before their predecessors of another location with the same clock.
+    pub reordered: u64,
+    /// Dependences between locations with the same clock.
+    pub within_clocks: WithinClocksReport,
     /// First violations.
     pub faults: Vec<String>,
 }
@@ -204,6 +217,11 @@ impl Violations {
             largest_reversal_nanos: verdict.reversal.largest.as_nanos(),
             decreasing: verdict.decreasing,
             merged: verdict.merged,
+            reordered: verdict.reordered,
+            within_clocks: WithinClocksReport {
+                total: verdict.within_clocks.total,
+                reversed: verdict.within_clocks.reversed,
+            },
             faults: verdict
                 .faults
                 .iter()
@@ -227,7 +245,12 @@ pub(super) fn short_name(name: &str) -> String {
 impl Violations {
     /// Returns the number of violations.
     pub fn count(&self) -> u64 {
-        self.messages.violated + self.collectives.violated + self.decreasing + self.merged
+        self.messages.violated + self.collectives.violated + self.disordered()
+    }
+
+    /// Returns the number of events that lost their order on a location or a clock.
+    pub fn disordered(&self) -> u64 {
+        self.decreasing + self.merged + self.reordered
     }
 
     /// Formats the first violations, one per line.
@@ -244,6 +267,7 @@ pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)
     let cell =
         |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
     let [messages, collectives] = ["messages: reversed", "collective pairs: reversed"];
+    let mut within: Option<&WithinClocksReport> = None;
     let mut table = Table::new([
         "times",
         messages,
@@ -260,10 +284,12 @@ pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)
             collectives,
             mean_reversal_nanos,
             largest_reversal_nanos,
+            within_clocks,
             ..
         },
     ) in stages
     {
+        within = Some(within_clocks).filter(|within| within.total > 0);
         table.row([
             stage.to_owned(),
             cell(messages.reversed, messages.total),
@@ -274,7 +300,16 @@ pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)
             time(*largest_reversal_nanos as f64),
         ]);
     }
-    table.render()
+    let mut text = table.render();
+    if let Some(WithinClocksReport { total, reversed }) = within {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "Within clocks, as recorded: {} between locations, {reversed} reversed",
+            output::count(*total as usize, "dependence")
+        );
+    }
+    text
 }
 
 #[cfg(test)]

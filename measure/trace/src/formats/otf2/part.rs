@@ -1,6 +1,6 @@
 //! Archives whose events ranks share.
 
-use crate::{PartBuilder, TraceError};
+use crate::{Load, Matching, PartBuilder, Place, TraceBuilder, TraceError};
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, ReadOptions};
@@ -10,16 +10,24 @@ use super::teams::Otf2Teams;
 use crate::formats::Unread;
 
 impl Archive {
-    /// Of every location of the trace, the number of the one that stands for its process, mostly its own, and how many events
-    /// it has, of all kinds. There are none if the definitions make no sense.
-    pub fn loads(&self) -> Vec<(u32, u64)> {
-        let Some(teams) = self.teams() else {
+    /// Returns the loads of all locations of the trace, with events of all kinds; none if the
+    /// definitions make no sense.
+    pub fn loads(&self) -> Vec<Load> {
+        let mut builder = TraceBuilder::new(Matching::default());
+        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), &mut builder);
+        let Ok(teams) = teams else {
             return vec![];
         };
-        let mut loads = vec![(0, 0); teams.locations.len()];
+        let load = |(process, place): (u32, &Place)| Load {
+            process,
+            place: *place,
+            events: 0,
+        };
+        let mut loads: Vec<_> = (0..).zip(&builder.definitions.places).map(load).collect();
         for (location, found) in teams.locations.iter().zip(&self.locations) {
-            let process = teams.rank_of(*location).index() as u32;
-            loads[location.index()] = (process, self.most_events(found) as u64);
+            let load = &mut loads[location.index()];
+            load.process = teams.rank_of(*location).index() as u32;
+            load.events = self.most_events(found) as u64;
         }
         loads
     }

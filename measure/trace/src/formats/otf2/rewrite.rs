@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::path::Path;
 
+use downbeat_clock_core::{Global, Timestamp};
+
 use super::chunks::RecordWriter;
 use super::event_file::EventFile;
 use super::events::is_in_trace;
 use super::files::local;
-use super::write::LocationTimes;
 use super::{Archive, Otf2Error};
 
 /// Recorded and new time of an event in ticks.
@@ -23,7 +24,7 @@ impl Archive {
     pub(super) fn rewrite(
         &self,
         index: usize,
-        times: LocationTimes<'_>,
+        times: &[Timestamp<Global>],
         to: &Path,
     ) -> Result<(), Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
@@ -31,7 +32,7 @@ impl Archive {
         // advance.
         let open = || EventFile::open(&path, self.chunks.events);
         let [mut file, mut ahead] = [open()?, open()?];
-        let (mut times, mut last) = (times.times.iter(), 0);
+        let (mut times, mut last) = (times.iter(), 0);
         let mut next_moved = || {
             let (from, time) = match (ahead.next_in_trace()?, times.next()) {
                 (Some(from), Some(time)) => (from, *time),

@@ -1,13 +1,15 @@
 //! Copies of an archive with corrected times: by clock offsets, or else by rewritten events.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 
-use crate::{ClockOffsetError, Knots, LocationId, TimeWindow, Trace};
+use crate::{ClockOffsetError, Knots, Location, LocationId, TimeWindow, Trace};
 use downbeat_clock_core::{Global, Timestamp};
+use rustc_hash::FxHashMap;
 
 use super::event_file::EventFile;
 use super::files::{self, folder, local};
@@ -46,14 +48,44 @@ pub struct WrittenArchive {
     pub rewritten: Vec<bool>,
 }
 
+/// Number of clock offsets of a location, and true if its events were rewritten.
+type WrittenLocation = (usize, bool);
+
+/// Corrected times of a trace that was read from an archive.
+#[derive(Clone, Copy)]
+struct CorrectedTimes<'a> {
+    trace: &'a Trace,
+    origin: &'a Origin,
+    times: &'a [Vec<Timestamp<Global>>],
+}
+
 /// Times of one location, in the order of its events in the trace.
 #[derive(Clone, Copy)]
-pub(super) struct LocationTimes<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) location: LocationId,
-    pub(super) times: &'a [Timestamp<Global>],
-    /// Clock offsets of the archive that were added when it was read.
-    pub(super) offsets: Option<&'a Knots>,
+struct LocationTimes<'a> {
+    location: LocationId,
+    times: &'a [Timestamp<Global>],
+    /// Times that every reader of the archive finds, if they are known.
+    read: Option<&'a [Timestamp<Global>]>,
+}
+
+impl<'a> CorrectedTimes<'a> {
+    /// Returns the times of the location with this index in the archive.
+    fn of(&self, index: usize) -> LocationTimes<'a> {
+        let location = self.origin.locations[index];
+        let read = self.trace.locations()[location.index()].times();
+        LocationTimes {
+            location,
+            times: &self.times[location.index()],
+            read: self.origin.offsets.then_some(read),
+        }
+    }
+}
+
+impl LocationTimes<'_> {
+    /// Returns true if readers of the archive find these times already.
+    fn is_unmoved(&self) -> bool {
+        self.read == Some(self.times)
+    }
 }
 
 /// Maximum number of offsets: the larger of this constant and one per `EVENTS_PER_KNOT` events.
@@ -66,8 +98,10 @@ impl Archive {
     /// offsets of the local definitions are replaced, which readers interpolate; all other data are
     /// kept. Events of kinds that are not in the trace move with their neighbours.
     ///
-    /// There are few offsets, so that interpolated times may differ by a nanosecond; but no message
-    /// becomes faster, and the order of events stays the same: see [`Trace::leeway`].
+    /// All locations that share a clock get the same offsets, if they can. There are few, so that
+    /// interpolated times may differ by a nanosecond; but no message becomes faster, and the order of
+    /// the events of each clock stays the same: see [`Trace::leeway`]. The files of locations whose
+    /// times are as before are copied as they are.
     ///
     /// Offsets cannot move events apart that were recorded at one time. If that is necessary, if
     /// more than one offset per four events is needed, or if [`WriteOptions::rewrite`] is set, the
@@ -138,7 +172,7 @@ impl Archive {
         part: &Path,
         writing: WriteOptions,
         selected: impl Fn(LocationId) -> bool,
-    ) -> Result<Vec<(usize, bool)>, Otf2Error> {
+    ) -> Result<Vec<WrittenLocation>, Otf2Error> {
         let anchor = part.join(self.anchor.file_name().unwrap_or_default());
         let is_selected = |index: &usize| {
             origin
@@ -146,52 +180,108 @@ impl Archive {
                 .get(*index)
                 .is_none_or(|location| selected(*location))
         };
-        // The largest locations come first, so that all workers end at about the same time.
-        let mut order: Vec<usize> = (0..self.locations().len()).filter(is_selected).collect();
-        order.sort_by_key(|&index| Reverse(self.locations()[index].events));
-        each(&order, writing.workers, |index| {
-            let found = origin
-                .locations
-                .get(index)
-                .and_then(|&location| Some((location, times.get(location.index())?)));
-            let (location, times) = found.ok_or_else(|| self.wrong_times(index))?;
-            let offsets = origin.offsets.then(|| &self.offsets[index]);
-            self.write_location(
-                index,
-                LocationTimes {
-                    trace,
-                    location,
-                    times,
-                    offsets,
-                },
+        let mut clocks = BTreeMap::<u32, Vec<usize>>::new();
+        for index in (0..self.locations().len()).filter(is_selected) {
+            let location = origin.locations.get(index);
+            let of = location.and_then(|location| trace.locations().get(location.index()));
+            let found = location.and_then(|location| times.get(location.index()));
+            let fits = |of: &Location| found.is_some_and(|times| times.len() == of.times().len());
+            let of = of.filter(|of| fits(of));
+            let clock = of.ok_or_else(|| self.wrong_times(index))?.clock;
+            clocks.entry(clock).or_default().push(index);
+        }
+        let clocks: Vec<_> = clocks.into_iter().collect();
+        let events = |indices: &[usize]| -> u64 {
+            indices
+                .iter()
+                .map(|index| self.locations()[*index].events)
+                .sum()
+        };
+        // The largest clocks come first, so that all workers end at about the same time.
+        let mut order: Vec<usize> = (0..clocks.len()).collect();
+        order.sort_by_key(|clock| Reverse(events(&clocks[*clock].1)));
+        let written = each(&order, writing.workers, |number| {
+            let (clock, indices) = &clocks[number];
+            let times = CorrectedTimes {
+                trace,
+                origin,
+                times,
+            };
+            self.write_clock(
+                times,
+                (LocationId(*clock), indices),
                 &anchor,
                 writing.rewrite,
             )
-        })
+        })?;
+        let mut written: Vec<_> = written.into_iter().flatten().collect();
+        written.sort_unstable_by_key(|(index, _)| *index);
+        Ok(written.into_iter().map(|(_, found)| found).collect())
     }
 
-    /// Returns the number of clock offsets, and true if the events were rewritten.
+    /// Writes the locations of a clock, given by its first location in the trace and their indices
+    /// here. Returns for each of them its index, the number of clock offsets, and true if its events
+    /// were rewritten.
+    fn write_clock(
+        &self,
+        times: CorrectedTimes<'_>,
+        (clock, indices): (LocationId, &[usize]),
+        anchor: &Path,
+        rewrite: bool,
+    ) -> Result<Vec<(usize, WrittenLocation)>, Otf2Error> {
+        let is_moved = indices.iter().any(|index| !times.of(*index).is_unmoved());
+        let mut shared = None;
+        if is_moved && !rewrite {
+            shared = self.knots_of_clock(times, clock, indices)?;
+        }
+        let write = |index: &usize| {
+            let of = times.of(*index);
+            let exact;
+            let knots = match &shared {
+                _ if of.times.is_empty() || (of.is_unmoved() && !rewrite) => {
+                    self.copy_location(*index, anchor)?;
+                    return Ok((*index, (self.offsets[*index].knots().len(), false)));
+                }
+                _ if rewrite => None,
+                Some(shared) => Some(shared),
+                None => {
+                    exact = self.exact_knots(*index, of)?;
+                    exact.as_ref()
+                }
+            };
+            Ok((*index, self.write_location(*index, of, knots, anchor)?))
+        };
+        indices.iter().map(write).collect()
+    }
+
+    /// Copies the files of a location.
+    fn copy_location(&self, index: usize, anchor: &Path) -> Result<(), Otf2Error> {
+        let id = self.locations()[index].id;
+        for extension in ["evt", "def"] {
+            let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, extension));
+            if from.exists() {
+                fs::copy(&from, &to).map_err(Otf2Error::io(&from))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a location with these clock offsets, or with other times of its events. Returns the
+    /// number of clock offsets, and true if the events were rewritten.
     fn write_location(
         &self,
         index: usize,
         times: LocationTimes<'_>,
+        knots: Option<&Knots>,
         anchor: &Path,
-        rewrite: bool,
-    ) -> Result<(usize, bool), Otf2Error> {
+    ) -> Result<WrittenLocation, Otf2Error> {
         let id = self.locations()[index].id;
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
-        let knots = match () {
-            // Nothing to correct: times of events outside of the trace are not touched.
-            () if times.times.is_empty() => Some(times.offsets.cloned().unwrap_or_default()),
-            () if rewrite => None,
-            () => self.knots(index, times)?,
-        };
         match knots {
-            Some(_) if from.exists() => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
-            Some(_) => {}
-            None => self.rewrite(index, times, &to)?,
+            Some(_) => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
+            None => self.rewrite(index, times.times, &to)?,
         }
-        let offsets = knots.as_ref().map_or(&[][..], Knots::knots);
+        let offsets = knots.map_or(&[][..], Knots::knots);
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "def"));
         let old = if from.exists() {
             Some(fs::read(&from).map_err(Otf2Error::io(&from))?)
@@ -204,40 +294,96 @@ impl Archive {
         Ok((offsets.len(), knots.is_none()))
     }
 
-    /// Computes the clock offsets that lead to these times; `None` if offsets do not suffice, or
-    /// too many are needed.
-    fn knots(&self, index: usize, times: LocationTimes<'_>) -> Result<Option<Knots>, Otf2Error> {
-        let LocationTimes {
-            trace,
-            location,
-            times,
-            ..
-        } = times;
-        let path = local(&self.anchor, self.locations()[index].id, "evt");
-        let mut leeway = trace.leeway(location, times);
-        let mut file = EventFile::open(&path, self.chunks.events)?;
-        let mut next = || {
-            let (at, [earliest, latest]) = match (file.next_in_trace()?, leeway.next()) {
-                (Some(at), Some(between)) => (at, between),
-                (None, None) => return Ok(None),
-                _ => return Err(self.wrong_times(index)),
-            };
-            let at = i64::try_from(at).map_err(|_| self.wrong_times(index))?;
-            let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
-            Ok(Some(TimeWindow {
-                at,
-                earliest: earliest.max(0),
-                latest,
-            }))
+    /// Computes the clock offsets that lead to the times of all locations of a clock, so that its
+    /// events keep their order although times may differ by a nanosecond; `None` if there are no
+    /// such offsets, or too many are needed.
+    fn knots_of_clock(
+        &self,
+        times: CorrectedTimes<'_>,
+        clock: LocationId,
+        indices: &[usize],
+    ) -> Result<Option<Knots>, Otf2Error> {
+        let open = |index: &usize| {
+            let of = times.of(*index);
+            let path = local(&self.anchor, self.locations()[*index].id, "evt");
+            let file = EventFile::open(&path, self.chunks.events)?;
+            Ok((of.location, (*index, file, of.is_unmoved())))
         };
+        let has_events = |index: &&usize| !times.of(**index).times.is_empty();
+        let files: Result<FxHashMap<_, _>, Otf2Error> =
+            indices.iter().filter(has_events).map(open).collect();
+        let (mut files, mut events) = (files?, 0);
+        let leeway = times.trace.leeway(clock, times.times);
+        let windows = leeway.map(|(event, mut between)| {
+            events += 1;
+            let Some((index, file, is_unmoved)) = files.get_mut(&event.location) else {
+                return Err(self.wrong_times(indices[0]));
+            };
+            if *is_unmoved {
+                between = [times.times[event.location.index()][event.event as usize]; 2];
+            }
+            self.window(*index, file, between)
+        });
+        let all = indices.iter().map(|index| times.of(*index).times.len());
+        let most = MANY.max(all.sum::<usize>() / EVENTS_PER_KNOT);
+        let knots = self.knots_through(windows, indices[0], most, true);
+        Ok(knots?.filter(|_| events > 0))
+    }
+
+    /// Computes the clock offsets that lead to exactly these times; `None` as above.
+    fn exact_knots(
+        &self,
+        index: usize,
+        times: LocationTimes<'_>,
+    ) -> Result<Option<Knots>, Otf2Error> {
+        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        let mut file = EventFile::open(&path, self.chunks.events)?;
+        let windows = times.times.iter();
+        let windows = windows.map(|time| self.window(index, &mut file, [*time; 2]));
+        let most = MANY.max(times.times.len() / EVENTS_PER_KNOT);
+        self.knots_through(windows, index, most, false)
+    }
+
+    /// Returns the window of the next event of a location.
+    fn window(
+        &self,
+        index: usize,
+        file: &mut EventFile,
+        [earliest, latest]: [Timestamp<Global>; 2],
+    ) -> Result<TimeWindow, Otf2Error> {
+        let at = file.next_in_trace()?;
+        let at = at.and_then(|at| i64::try_from(at).ok());
+        let at = at.ok_or_else(|| self.wrong_times(index))?;
+        let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
+        Ok(TimeWindow {
+            at,
+            earliest: earliest.max(0),
+            latest,
+        })
+    }
+
+    /// Finds the clock offsets through these windows; `None` if there are none, or more than `most`
+    /// are needed. If the windows are those of several locations, their recorded times may decrease,
+    /// because earlier offsets were different.
+    fn knots_through(
+        &self,
+        mut windows: impl Iterator<Item = Result<TimeWindow, Otf2Error>>,
+        index: usize,
+        most: usize,
+        of_several: bool,
+    ) -> Result<Option<Knots>, Otf2Error> {
         let mut failure = None;
         let windows = core::iter::from_fn(|| {
-            next().unwrap_or_else(|why| {
-                failure = Some(why);
-                None
-            })
+            windows.next()?.map_or_else(
+                |why| {
+                    failure = Some(why);
+                    None
+                },
+                Some,
+            )
         });
-        let knots = Knots::through(windows, MANY.max(times.len() / EVENTS_PER_KNOT));
+        let knots = Knots::through(windows, most);
+        let path = || local(&self.anchor, self.locations()[index].id, "evt");
         match (failure, knots) {
             (Some(why), _) => Err(why),
             (None, Ok(knots)) => Ok(Some(knots)),
@@ -249,7 +395,8 @@ impl Archive {
                     | ClockOffsetError::TooMany(_),
                 ),
             ) => Ok(None),
-            (None, Err(why)) => Err(Otf2Error::Knots { path, why }),
+            (None, Err(ClockOffsetError::Decreasing(_))) if of_several => Ok(None),
+            (None, Err(why)) => Err(Otf2Error::Knots { path: path(), why }),
         }
     }
 

@@ -14,7 +14,7 @@ fn synchronized(program: &SyntheticProgram) -> Trace {
         ..PreSynchronization::new(program.master())
     };
     linear
-        .maps(&program.places(), &program.sessions().unwrap())
+        .maps(&trace.clocks(), &program.sessions().unwrap())
         .unwrap()
         .correct(&mut trace)
         .unwrap();

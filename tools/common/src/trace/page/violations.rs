@@ -161,7 +161,7 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
             time(found.mean_reversal_nanos),
             time(found.largest_reversal_nanos as f64),
         ];
-        let order = [count(found.decreasing + found.merged)];
+        let order = [count(found.disordered())];
         let cells = messages
             .into_iter()
             .chain(reversal)
