@@ -90,7 +90,6 @@ mod index;
 mod item;
 mod loading;
 mod numbers;
-#[cfg(feature = "otf2")]
 pub mod otf2;
 pub mod perfetto;
 mod reader;

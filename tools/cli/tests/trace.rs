@@ -475,17 +475,6 @@ fn bad_input_is_refused_in_one_line() {
             "latencies.toml: same-node: a duration needs",
         );
     }
-    #[cfg(not(feature = "otf2"))]
-    for command in [
-        "check a.otf2",
-        "correct a.otf2 -o out",
-        "check a.dbt --against a.otf2",
-    ] {
-        folder.refuses(
-            command,
-            "a.otf2: this program was built without OTF2; build it with the feature otf2, such as `cargo build ",
-        );
-    }
     folder.refuses(
         "correct a.dbt -o out.dbt --rewrite",
         "--rewrite: a.dbt is not an OTF2 archive; this option only applies to archives",

@@ -18,7 +18,7 @@ pub mod environment {
     pub const LIBRARY: &str = "DOWNBEAT_MPI_LIBRARY";
     /// Path of `downbeat-mpi`.
     pub const MPI_PROGRAM: &str = "DOWNBEAT_MPI_PROGRAM";
-    /// Path of `downbeat`, built with the feature `otf2`.
+    /// Path of `downbeat`.
     pub const PROGRAM: &str = "DOWNBEAT_PROGRAM";
     /// Path of the library that lets ranks yield their core while they wait, if the MPI library cannot do so itself.
     pub const YIELD: &str = "DOWNBEAT_YIELD";

@@ -100,7 +100,7 @@ fn targets() -> Result<Vec<String>, String> {
 fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
     // With `--target`, build scripts are not instrumented.
     let mut build = command(&format!(
-        "cargo build --manifest-path {MANIFEST} --bins --features otf2,mpi --profile {profile} --target {} --target-dir",
+        "cargo build --manifest-path {MANIFEST} --bins --features mpi --profile {profile} --target {} --target-dir",
         host()?
     ));
     build

@@ -35,8 +35,8 @@ pub(crate) struct Target {
 /// The feature that needs an MPI library to build.
 pub(crate) const MPI: &str = "mpi";
 
-/// The feature that needs the OTF2 library to build.
-pub(crate) const OTF2: &str = "otf2";
+/// The feature for tests that need OTF2's library and programs.
+pub(crate) const OTF2: &str = "otf2-tools";
 
 impl Workspace {
     /// Asks cargo, and changes to the root of the workspace, where the printed commands work.
@@ -68,7 +68,7 @@ impl Workspace {
         self.target.join(name)
     }
 
-    /// The arguments that enable all features of all packages but `mpi`, and `otf2` if wanted.
+    /// The arguments that enable all features of all packages but `mpi`, and `otf2-tools` if wanted.
     pub(crate) fn features_without_mpi(&self, otf2: bool) -> Vec<String> {
         let arguments = self.packages.iter().flat_map(|package| {
             let features = package.features.iter().filter(move |(name, enables)| {
@@ -134,15 +134,9 @@ impl Target {
         }
     }
 
-    /// Returns the arguments that cargo needs to build the target along with other packages. Programs are built with `otf2`
-    /// if they have that feature.
+    /// Returns the arguments that cargo needs to build the target along with other packages.
     pub(crate) fn feature_arguments(&self, package: &Package) -> Vec<String> {
-        let otf2 = (self.kind == "bin" && package.features.contains_key(OTF2)).then_some(OTF2);
-        let features = self
-            .required_features
-            .iter()
-            .map(String::as_str)
-            .chain(otf2);
+        let features = self.required_features.iter();
         features
             .map(|feature| format!("--features={}/{feature}", package.name))
             .collect()

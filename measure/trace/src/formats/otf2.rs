@@ -1,7 +1,6 @@
 //! OTF2 archives: traces of Score-P and compatible tools.
 //!
-//! Definitions are read with the OTF2 library; events are decoded directly, location by location.
-//! Communicators, messages, collective operations and threads become those of a
+//! All files are read and written here, without OTF2's library, location by location. Communicators, messages, collective operations and threads become those of a
 //! [`Trace`](crate::Trace); ticks of the clock become nanoseconds. A corrected trace is written as
 //! a copy of the archive in which only clock offsets differ: readers of OTF2 interpolate these and
 //! add them to the times. Where offsets do not suffice, events are rewritten with new times.
@@ -56,14 +55,11 @@ mod difference;
 mod error;
 mod event_file;
 mod events;
-mod failures;
-mod ffi;
 mod files;
-mod globals;
 mod items;
+mod local_definitions;
 mod offsets;
 mod part;
-mod reader;
 mod record;
 mod rewrite;
 mod sink;

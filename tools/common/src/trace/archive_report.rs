@@ -1,6 +1,5 @@
 //! Report on a corrected OTF2 archive.
 
-#[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::Archive;
 use serde::Serialize;
 
@@ -16,7 +15,6 @@ pub struct ArchiveReport {
 impl ArchiveReport {
     /// Creates the report from one pair for every location of the archive: its number of clock
     /// offsets, and true if its events were rewritten.
-    #[cfg(feature = "otf2")]
     pub fn of(archive: &Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
         let mut report = Self {
             clock_offsets: 0,

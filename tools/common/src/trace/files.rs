@@ -18,7 +18,6 @@ pub fn add_corrected(
     output: &Path,
     input: &Path,
 ) -> Result<(), Failure> {
-    #[cfg(feature = "otf2")]
     if is_archive(input) {
         if is_archive(output) {
             let why = format!(
@@ -31,8 +30,6 @@ pub fn add_corrected(
             .map_err(|why| Failure::option(option, why))?;
         return outputs.claim(option, output);
     }
-    #[cfg(not(feature = "otf2"))]
-    let _ = input;
     outputs.file(option, output)
 }
 

@@ -46,7 +46,6 @@ pub fn unwritable(input: &Path, why: FileError) -> Failure {
     }
 }
 
-#[cfg(feature = "otf2")]
 fn of_archive(
     path: &Path,
     offsets: bool,
@@ -74,13 +73,4 @@ fn of_archive(
         })
     };
     all().map_err(|Ended(why)| why)
-}
-
-#[cfg(not(feature = "otf2"))]
-fn of_archive(
-    path: &Path,
-    _: bool,
-    _: impl FnMut(&Item<'_>) -> Result<(), FileError>,
-) -> Result<u64, Failure> {
-    Err(super::recording::without_otf2(path))
 }

@@ -1,7 +1,6 @@
 //! Traces read from a file or an OTF2 archive by one or more ranks, and written again with other
 //! timestamps.
 
-#[cfg(feature = "otf2")]
 mod copies;
 mod digest;
 
@@ -15,7 +14,6 @@ use digest::digest;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
-#[cfg(feature = "otf2")]
 use downbeat_trace::formats::otf2::{Archive, Origin};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
 use downbeat_trace::{CorrectionError, Load, Matching, PartBuilder, Shares, Trace, TracePart};
@@ -49,7 +47,6 @@ pub struct RecordingSource {
 #[derive(Debug)]
 enum SourceKind {
     File(TraceFile<()>),
-    #[cfg(feature = "otf2")]
     Archive(Box<(Archive, Origin)>),
 }
 
@@ -76,12 +73,6 @@ pub struct Destination<'a> {
     pub rewrite: bool,
     /// Number of threads of each rank.
     pub workers: usize,
-}
-
-#[cfg(not(feature = "otf2"))]
-pub(super) fn without_otf2(path: &Path) -> Failure {
-    let why = "this program was built without OTF2; build it with the feature otf2, such as `cargo build --release -p downbeat-cli --features otf2`";
-    Failure::Input(format!("{}: {why}", path.display()))
 }
 
 impl Reading {
@@ -168,18 +159,12 @@ impl Recording {
         }
     }
 
-    #[cfg(feature = "otf2")]
     fn read_archive(path: &Path, reading: &Reading) -> Result<Self, Failure> {
         let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
         let read = archive.read(&reading.of_archive()).map_err(bad)?;
         let loaded = Loaded::of_archive(archive, read.origin, reading);
         Ok(Self::new(read.trace.into(), loaded))
-    }
-
-    #[cfg(not(feature = "otf2"))]
-    fn read_archive(path: &Path, _: &Reading) -> Result<Self, Failure> {
-        Err(without_otf2(path))
     }
 }
 
@@ -205,7 +190,6 @@ impl From<TraceFile<()>> for Loaded {
 }
 
 impl Loaded {
-    #[cfg(feature = "otf2")]
     fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
         let mut sessions = archive.sessions(&origin);
         let mut applied = 0;
@@ -226,7 +210,6 @@ impl Loaded {
     fn is_binary(&self) -> bool {
         match &self.source.kind {
             SourceKind::File(file) => file.format == TraceFormat::Binary,
-            #[cfg(feature = "otf2")]
             SourceKind::Archive(_) => false,
         }
     }
@@ -236,7 +219,6 @@ impl Loaded {
     fn loads(&self) -> Vec<Load> {
         match &self.source.kind {
             SourceKind::File(file) => file.loads.clone(),
-            #[cfg(feature = "otf2")]
             SourceKind::Archive(source) => source.0.loads(),
         }
     }
@@ -244,7 +226,6 @@ impl Loaded {
     /// Returns the failure for events that do not match, with their place in the file or archive.
     fn failure(&self, why: CorrectionError) -> Failure {
         match (&self.source.kind, why) {
-            #[cfg(feature = "otf2")]
             (SourceKind::Archive(source), CorrectionError::Trace(why)) => {
                 Failure::Input(source.0.trace_error(why).to_string())
             }
@@ -258,7 +239,6 @@ impl Loaded {
 
 /// Returns the loads before the events are read; an empty list if the input cannot be opened.
 fn loads_of(path: &Path) -> Vec<Load> {
-    #[cfg(feature = "otf2")]
     if files::is_archive(path) {
         return Archive::open(path)
             .map(|archive| archive.loads())
@@ -284,7 +264,6 @@ fn load(
         .map_err(|Unread { after, why }| (after, unreadable(why)))
 }
 
-#[cfg(feature = "otf2")]
 fn load_archive(
     path: &Path,
     builder: &mut PartBuilder,
@@ -296,15 +275,6 @@ fn load_archive(
     Ok(Loaded::of_archive(archive, origin, reading))
 }
 
-#[cfg(not(feature = "otf2"))]
-fn load_archive(path: &Path, _: &mut PartBuilder, _: &Reading) -> Result<Loaded, (u64, String)> {
-    match without_otf2(path) {
-        Failure::Input(why) => Err((0, why)),
-        other => Err((0, format!("{other:?}"))),
-    }
-}
-
-#[cfg(feature = "otf2")]
 impl Reading {
     fn of_archive(&self) -> formats::otf2::ReadOptions {
         formats::otf2::ReadOptions {
@@ -349,7 +319,6 @@ impl RecordingSource {
                 agree(comm, written.map_err(Failure::run)).await?;
                 Ok(None)
             }
-            #[cfg(feature = "otf2")]
             SourceKind::Archive(source) => {
                 let writing = formats::otf2::WriteOptions {
                     rewrite: to.rewrite,
@@ -371,11 +340,9 @@ impl RecordingSource {
             (SourceKind::File(_), SourceKind::File(_)) => {
                 formats::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
-            #[cfg(feature = "otf2")]
             (SourceKind::Archive(_), SourceKind::Archive(_)) => {
                 formats::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
             }
-            #[cfg(feature = "otf2")]
             _ => Err(bad(&format_args!(
                 "{}: {} has another format; an archive can only be compared with an archive",
                 other.path.display(),

@@ -16,7 +16,7 @@ const NEEDED: [(&str, &str); 14] = [
     ("mpich", "mpirun.mpich"),
     (
         "libotf2-trace-dev",
-        "otf2-config and OTF2, for the feature `otf2`",
+        "otf2-config and OTF2, for the feature `otf2-tools` of tests",
     ),
     (
         "otf2-tools",

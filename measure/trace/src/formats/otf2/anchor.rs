@@ -1,7 +1,4 @@
 //! Anchor file of an archive, which describes the layout of its other files.
-//!
-//! The OTF2 library trusts all numbers in it: it would loop over missing records, and allocate
-//! memory for them. So they are checked before OTF2 reads the file.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,6 +6,7 @@ use std::path::Path;
 
 use super::Otf2Error;
 use super::error::open;
+use super::files::globals;
 use super::record::{CHUNK_HEADER, END, Order, TRUNCATED};
 
 const MAGIC: &[u8] = b"OTF2\0";
@@ -30,6 +28,27 @@ pub(super) struct ArchiveAnchor {
 }
 
 impl ArchiveAnchor {
+    /// Opens an archive by its anchor file.
+    pub(super) fn open(anchor: &Path) -> Result<Self, Otf2Error> {
+        let wrong = || {
+            Otf2Error::content(
+                anchor,
+                "this is not the path of an OTF2 anchor file, such as traces.otf2",
+            )
+        };
+        if anchor
+            .extension()
+            .is_none_or(|extension| extension != "otf2")
+        {
+            return Err(wrong());
+        }
+        let file = fs::metadata(anchor).map_err(Otf2Error::io(anchor))?;
+        if !file.is_file() {
+            return Err(wrong());
+        }
+        Self::read(anchor, &globals(anchor))
+    }
+
     /// Reads the anchor file, and checks that the archive consists of plain files.
     pub(super) fn read(path: &Path, global_definitions: &Path) -> Result<Self, Otf2Error> {
         let mut bytes = vec![];

@@ -14,8 +14,8 @@ use super::error::open;
 use super::event_file::EventFile;
 use super::events::{Mappings, Otf2Event, is_in_trace};
 use super::files::{globals, local};
-use super::reader::ArchiveReader;
-use super::record::{END, EventRecord, TRUNCATED, order, records};
+use super::local_definitions::LocalDefinitions;
+use super::record::{END, EventRecord, TRUNCATED};
 use super::sink::{EventSink, ReadError, Sink};
 use super::stream::{HeldEvents, LocationStream};
 use super::teams::Otf2Teams;
@@ -98,15 +98,13 @@ pub struct Origin {
 
 impl Archive {
     /// Opens an archive by its anchor file, `NAME.otf2`, and reads its definitions.
-    ///
-    /// From then on, OTF2 prints no messages in the whole process; they are in the errors instead.
-    ///
     /// # Errors
     /// When a file is missing, truncated, or not part of an OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
-        let reader = ArchiveReader::open(anchor)?;
-        check_definitions(&globals(anchor), reader.chunks)?;
-        let definitions = reader.definitions()?;
+        let chunks = ArchiveAnchor::open(anchor)?;
+        let global = globals(anchor);
+        let definitions = Otf2Definitions::parse(&read(&global)?, chunks.definitions)
+            .map_err(|why| Otf2Error::content(&global, why))?;
         let ticks = Otf2Clock::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
                 &globals(anchor),
@@ -118,22 +116,17 @@ impl Archive {
             .iter()
             .map(|found| ArchiveLocation {
                 id: found.id,
-                name: definitions.string(found.name).to_owned(),
+                name: definitions.location_name(found),
                 events: found.events,
             })
             .collect();
-        check_files(anchor, reader.chunks, &locations)?;
-        let ids: Vec<u64> = locations.iter().map(|location| location.id).collect();
+        check_events(anchor, &locations)?;
         let (mut offsets, mut mappings) = (vec![], vec![]);
-        for (locals, id) in reader.locals(&ids)?.into_iter().zip(ids) {
-            let path = local(anchor, id, "def");
-            let knots = Knots::new(locals.offsets);
-            offsets.push(knots.map_err(|_| {
-                Otf2Error::content(&path, "the times of clock offsets do not increase")
-            })?);
-            mappings.push(locals.mappings);
+        for locals in local_definitions(anchor, chunks, &locations)? {
+            offsets.push(locals.0);
+            mappings.push(locals.1);
         }
-        let (anchor, chunks) = (anchor.to_owned(), reader.chunks);
+        let anchor = anchor.to_owned();
         Ok(Self {
             anchor,
             chunks,
@@ -386,38 +379,44 @@ impl Archive {
     }
 }
 
-/// Checks that all files of locations exist and end properly.
-fn check_files(
-    anchor: &Path,
-    chunks: ArchiveAnchor,
-    locations: &[ArchiveLocation],
-) -> Result<(), Otf2Error> {
-    let definitions = |location: &ArchiveLocation| local(anchor, location.id, "def");
-    // Some archives have no local definitions at all; if only some are missing, references would be
-    // wrong.
-    let some = locations
-        .iter()
-        .any(|location| definitions(location).exists());
-    if some {
-        for location in locations {
-            check_definitions(&definitions(location), chunks)?;
-        }
-    }
-    let mut with_events = locations.iter().filter(|location| location.events > 0);
-    with_events.try_for_each(|location| check_end(&local(anchor, location.id, "evt")))
-}
-
-/// Checks that a file of definitions consists of whole records. In others, OTF2 takes what is left in
-/// its memory for records, and may read without end.
-fn check_definitions(path: &Path, chunks: ArchiveAnchor) -> Result<(), Otf2Error> {
+/// Reads a whole file.
+fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
     let mut file = vec![];
     open(path)?
         .read_to_end(&mut file)
         .map_err(Otf2Error::io(path))?;
-    let order = order(&file).ok_or_else(|| Otf2Error::content(path, TRUNCATED))?;
-    records(&file, order, chunks.definitions)
-        .try_for_each(|record| record.map(drop))
-        .map_err(|why| Otf2Error::content(path, why))
+    Ok(file)
+}
+
+/// Reads the local definitions of all locations. Some archives have none at all; if only some are
+/// missing, references would be wrong.
+fn local_definitions(
+    anchor: &Path,
+    chunks: ArchiveAnchor,
+    locations: &[ArchiveLocation],
+) -> Result<Vec<(Knots, Mappings)>, Otf2Error> {
+    let path = |location: &ArchiveLocation| local(anchor, location.id, "def");
+    let some = locations.iter().any(|location| path(location).exists());
+    let parse = |location: &ArchiveLocation| {
+        if !some {
+            return Ok(Default::default());
+        }
+        let path = path(location);
+        let wrong = |why| Otf2Error::content(&path, why);
+        let LocalDefinitions { offsets, mappings } =
+            LocalDefinitions::parse(&read(&path)?, chunks.definitions).map_err(wrong)?;
+        let knots = Knots::new(offsets);
+        let knots = knots
+            .map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))?;
+        Ok((knots, mappings))
+    };
+    locations.iter().map(parse).collect()
+}
+
+/// Checks that the event files of all locations exist and end properly.
+fn check_events(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
+    let mut with_events = locations.iter().filter(|location| location.events > 0);
+    with_events.try_for_each(|location| check_end(&local(anchor, location.id, "evt")))
 }
 
 /// Checks that a file ends with the markers for the ends of the file and of the buffer.

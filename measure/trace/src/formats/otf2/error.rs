@@ -18,13 +18,6 @@ pub enum Otf2Error {
         /// Error of the operating system.
         why: io::Error,
     },
-    /// OTF2 cannot read a file, or only a part of it.
-    Unreadable {
-        /// File that was read.
-        path: PathBuf,
-        /// Description by OTF2.
-        why: String,
-    },
     /// The content of a file is not valid.
     Content {
         /// File with the content.
@@ -78,9 +71,6 @@ impl fmt::Display for Otf2Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Unreadable { path, why } => {
-                write!(f, "{}: OTF2 cannot read this: {why}", path.display())
-            }
             Self::Content { path, why } => write!(f, "{}: {why}", path.display()),
             Self::Trace { path, why, named } => {
                 write!(f, "{}: {why}", path.display())?;
@@ -101,7 +91,7 @@ impl core::error::Error for Otf2Error {
             Self::Io { why, .. } => Some(why),
             Self::Trace { why, .. } => Some(why),
             Self::Knots { why, .. } => Some(why),
-            Self::Unreadable { .. } | Self::Content { .. } => None,
+            Self::Content { .. } => None,
         }
     }
 }

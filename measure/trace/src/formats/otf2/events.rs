@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::record::{EventRecord, Order};
+use super::record::{EventRecord, Fields, Order};
 
 /// Event with the data that may matter to other locations. References are global ones of the
 /// archive.
@@ -111,19 +111,17 @@ impl Otf2Event {
         order: Order,
         mappings: &Mappings,
     ) -> Option<Self> {
-        let mut data = RecordData {
-            bytes: record.data,
-            order,
-        };
+        let mut data = Fields::new(record.data, order);
         Some(match record.kind {
             ENTER => Self::Enter {
-                region: data.mapped(&mappings.regions)?,
+                region: mapped(&mut data, &mappings.regions)?,
             },
             LEAVE => Self::Leave {
-                region: data.mapped(&mappings.regions)?,
+                region: mapped(&mut data, &mappings.regions)?,
             },
             MPI_SEND | MPI_ISEND => {
-                let (to, communicator) = (data.half()?, data.mapped(&mappings.communicators)?);
+                let (to, communicator) =
+                    (data.half()?, mapped(&mut data, &mappings.communicators)?);
                 Self::Send {
                     to,
                     communicator,
@@ -131,7 +129,8 @@ impl Otf2Event {
                 }
             }
             MPI_RECV | MPI_IRECV => {
-                let (from, communicator) = (data.half()?, data.mapped(&mappings.communicators)?);
+                let (from, communicator) =
+                    (data.half()?, mapped(&mut data, &mappings.communicators)?);
                 Self::Receive {
                     from,
                     communicator,
@@ -141,7 +140,7 @@ impl Otf2Event {
             MPI_COLLECTIVE_BEGIN => Self::CollectiveBegin,
             MPI_COLLECTIVE_END => {
                 let (operation, communicator) =
-                    (data.byte()?, data.mapped(&mappings.communicators)?);
+                    (data.byte()?, mapped(&mut data, &mappings.communicators)?);
                 let (root, sent, received) = (data.half()?, data.number()?, data.number()?);
                 Self::CollectiveEnd {
                     operation,
@@ -154,63 +153,22 @@ impl Otf2Event {
             THREAD_FORK => Self::Fork,
             THREAD_JOIN => Self::Join,
             THREAD_TEAM_BEGIN => Self::TeamBegin {
-                team: data.mapped(&mappings.communicators)?,
+                team: mapped(&mut data, &mappings.communicators)?,
             },
             THREAD_TEAM_END => Self::TeamEnd {
-                team: data.mapped(&mappings.communicators)?,
+                team: mapped(&mut data, &mappings.communicators)?,
             },
             kind => Self::Other(kind),
         })
     }
 }
 
-/// Data of a record that are not decoded yet.
-struct RecordData<'a> {
-    bytes: &'a [u8],
-    order: Order,
-}
-
-impl RecordData<'_> {
-    #[inline]
-    fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.bytes.split_first()?;
-        self.bytes = rest;
-        Some(*byte)
+/// Decodes a reference and maps it to a global one. As in OTF2, those without a mapping stay the same.
+#[inline]
+fn mapped(data: &mut Fields<'_>, mapping: &FxHashMap<u32, u32>) -> Option<u32> {
+    let number = data.half()?;
+    if mapping.is_empty() {
+        return Some(number);
     }
-
-    /// Decodes a number of variable length, or all ones for an undefined one.
-    #[inline]
-    fn number(&mut self) -> Option<u64> {
-        const NONE: u8 = 0xff;
-        match self.byte()? {
-            NONE => Some(u64::MAX),
-            length if length <= 8 => {
-                let (number, rest) = self.bytes.split_at_checked(usize::from(length))?;
-                self.bytes = rest;
-                Some(self.order.number(number))
-            }
-            _ => None,
-        }
-    }
-
-    #[inline]
-    fn half(&mut self) -> Option<u32> {
-        let number = self.number()?;
-        if number == u64::MAX {
-            Some(u32::MAX)
-        } else {
-            u32::try_from(number).ok()
-        }
-    }
-
-    #[inline]
-    fn mapped(&mut self, mapping: &FxHashMap<u32, u32>) -> Option<u32> {
-        let number = self.half()?;
-        // As in OTF2, numbers without a mapping stay the same.
-        Some(if mapping.is_empty() {
-            number
-        } else {
-            mapping.get(&number).copied().unwrap_or(number)
-        })
-    }
+    Some(mapping.get(&number).copied().unwrap_or(number))
 }

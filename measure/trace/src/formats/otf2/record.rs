@@ -87,6 +87,79 @@ pub(super) fn data(bytes: &[u8], at: usize, order: Order) -> Option<[usize; 2]> 
     (end <= bytes.len()).then_some([start, end])
 }
 
+/// Data of a record that are not decoded yet. A field that is missing at the end was added by a later
+/// version of the format.
+#[derive(Clone, Debug)]
+pub(super) struct Fields<'a> {
+    bytes: &'a [u8],
+    order: Order,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) const fn new(bytes: &'a [u8], order: Order) -> Self {
+        Self { bytes, order }
+    }
+
+    /// Returns true if there are no more fields.
+    pub(super) const fn is_over(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(*byte)
+    }
+
+    /// Decodes a number of variable length, or all ones for an undefined one.
+    #[inline]
+    pub(super) fn number(&mut self) -> Option<u64> {
+        match self.byte()? {
+            LONG => Some(u64::MAX),
+            length if length <= 8 => {
+                let (number, rest) = self.bytes.split_at_checked(usize::from(length))?;
+                self.bytes = rest;
+                Some(self.order.number(number))
+            }
+            _ => None,
+        }
+    }
+
+    /// Decodes a number of variable length that has at most 32 bits.
+    #[inline]
+    pub(super) fn half(&mut self) -> Option<u32> {
+        let number = self.number()?;
+        if number == u64::MAX {
+            Some(u32::MAX)
+        } else {
+            u32::try_from(number).ok()
+        }
+    }
+
+    /// Decodes a number of eight bytes.
+    pub(super) fn full(&mut self) -> Option<u64> {
+        let (number, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(self.order.full(*number))
+    }
+
+    /// Decodes a string, which ends with a zero byte.
+    pub(super) fn string(&mut self) -> Option<String> {
+        let length = self.bytes.iter().position(|byte| *byte == 0)?;
+        let (text, rest) = self.bytes.split_at(length);
+        self.bytes = &rest[1..];
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+/// Splits a whole record into its kind and its data.
+pub(super) fn parts(record: &[u8], order: Order) -> (u8, Fields<'_>) {
+    let of_data = data(record, 0, order).and_then(|[start, end]| record.get(start..end));
+    let kind = record.first().copied().unwrap_or_default();
+    (kind, Fields::new(of_data.unwrap_or_default(), order))
+}
+
 /// Returns the byte order of a definition file.
 pub(super) fn order(file: &[u8]) -> Option<Order> {
     file.get(1).and_then(|order| Order::from_byte(*order))

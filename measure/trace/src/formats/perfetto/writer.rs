@@ -126,14 +126,15 @@ impl PerfettoWriter {
     fn add_location(&mut self, place: Place, name: &str) {
         let location = self.timelines.len() as u32;
         let first = *self.processes.entry(place).or_insert(location);
+        // The name of a thread of an MPI rank begins with that of the rank.
+        let of_rank = name.split_once(", ");
+        let of_rank = of_rank.filter(|(rank, _)| rank.starts_with("rank "));
+        let (process, thread) = of_rank.unwrap_or((name, name));
         if first == location {
-            packets::process(
-                &mut self.buffer,
-                first,
-                &format!("{name} (node {})", place.node),
-            );
+            let process = format!("{process} (node {})", place.node);
+            packets::process(&mut self.buffer, first, &process);
         }
-        packets::thread(&mut self.buffer, location, first, name);
+        packets::thread(&mut self.buffer, location, first, thread);
         self.places.push(place);
         self.timelines.push(Timeline::new(location));
     }
