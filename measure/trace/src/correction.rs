@@ -49,6 +49,9 @@ pub struct Correction {
     pub sessions_left_out: usize,
     /// Minimum latencies, as given or measured.
     pub latencies: Latencies,
+    /// Levels of latencies at which there are different clocks, in the order of
+    /// [`Latencies::levels`]; those of them that are [unknown](Latencies::unknown) may be too small.
+    pub levels: [bool; 3],
     /// Passes in their order; the last one gave the result.
     pub passes: Vec<Pass>,
     /// Number of receives and exits that were moved farther than the events before them.
@@ -168,6 +171,7 @@ pub async fn correct<C: Comm, W>(
         unknown_clocks,
         sessions_left_out,
         latencies,
+        levels: trace.as_ref().levels(),
         passes,
         jumps,
         as_measured,

@@ -6,7 +6,9 @@ pub(super) mod round_trips;
 
 use downbeat_clock_core::Duration;
 
-use super::{LocationId, Place, Trace};
+use rustc_hash::FxHashMap;
+
+use super::{Census, LocationId, Place, Trace};
 
 /// Minimum latency of a message: between threads of one process, between processes of one node, and
 /// between nodes.
@@ -17,6 +19,8 @@ use super::{LocationId, Place, Trace};
 pub struct Latencies {
     /// Latency of each level, which do not decrease.
     levels: [Duration; Latencies::LEVELS],
+    /// True for each level that could not be measured.
+    unknown: [bool; Latencies::LEVELS],
 }
 
 /// Clock and place of a location.
@@ -34,17 +38,20 @@ impl Latencies {
     /// No latency: a message may arrive at the time at which it is sent.
     pub const ZERO: Self = Self {
         levels: [Duration::ZERO; Self::LEVELS],
+        unknown: [false; Self::LEVELS],
     };
 
     /// Creates latencies; `None` if one is negative, or longer than that of the next level.
     pub fn new(same_process: Duration, same_node: Duration, other_node: Duration) -> Option<Self> {
         let levels = [same_process, same_node, other_node];
-        (same_process >= Duration::ZERO && levels.is_sorted()).then_some(Self { levels })
+        let unknown = [false; Self::LEVELS];
+        (same_process >= Duration::ZERO && levels.is_sorted()).then_some(Self { levels, unknown })
     }
 
     /// Creates latencies from measured ones. One that is longer than that of the next level is
     /// reduced to it, and a missing one is set to that of the level below.
     pub(super) fn from_levels(mut least: [Option<Duration>; Self::LEVELS]) -> Self {
+        let unknown = least.map(|level| level.is_none());
         let mut beyond = Duration::MAX;
         for level in least.iter_mut().rev().flatten() {
             beyond = beyond.min(*level);
@@ -56,6 +63,7 @@ impl Latencies {
                 below = level.unwrap_or(below);
                 below
             }),
+            unknown,
         }
     }
 
@@ -63,6 +71,13 @@ impl Latencies {
     /// between nodes.
     pub fn levels(&self) -> [Duration; 3] {
         self.levels
+    }
+
+    /// Returns true for each of these levels that could not be measured, so that it is that of the
+    /// level below, or 0. If there are messages or collective operations of such a level, they may be
+    /// faster after a correction than is possible.
+    pub fn unknown(&self) -> [bool; 3] {
+        self.unknown
     }
 
     /// Returns the latency between two locations.
@@ -91,7 +106,30 @@ impl Site {
     }
 }
 
+/// Returns true for each level of distance at which there are two different clocks.
+fn levels_of(sites: impl Iterator<Item = Site>) -> [bool; Latencies::LEVELS] {
+    let mut found = [false; Latencies::LEVELS];
+    let (mut clocks, mut processes) = (FxHashMap::default(), FxHashMap::default());
+    let mut first = None;
+    for site in sites {
+        let Place { node, process } = site.place;
+        let clock = *clocks.entry((node, process)).or_insert(site.clock);
+        found[0] |= clock != site.clock;
+        let (other, clock) = *processes.entry(node).or_insert((process, site.clock));
+        found[1] |= other != process && clock != site.clock;
+        let (other, clock) = *first.get_or_insert((node, site.clock));
+        found[2] |= other != node && clock != site.clock;
+    }
+    found
+}
+
 impl Trace {
+    /// Returns true for each level of distance at which there are two different clocks, in the order of
+    /// [`Latencies::levels`].
+    pub fn levels(&self) -> [bool; 3] {
+        levels_of(self.ids().map(|location| self.site(location)))
+    }
+
     /// Returns the site of a location. Panics if it does not exist, which cannot happen with IDs
     /// from this trace.
     pub(super) fn site(&self, location: LocationId) -> Site {
@@ -100,6 +138,13 @@ impl Trace {
             clock: of.clock,
             place: of.place,
         }
+    }
+}
+
+impl Census {
+    /// Does the same as [`Trace::levels`].
+    pub fn levels(&self) -> [bool; 3] {
+        levels_of(self.ids().map(|location| self.site(location.0)))
     }
 }
 
@@ -176,28 +221,23 @@ mod tests {
             ])),
             nanos([5, 50, 700])
         );
-        assert_eq!(
-            Some(measured(&[
-                (1, 9),
-                (1, 5),
-                (2, 60),
-                (2, -7),
-                (2, 50),
-                (3, 700)
-            ])),
-            nanos([5, 5, 700])
-        );
-        assert_eq!(
-            Some(measured(&[(1, 9), (2, 50), (3, 0), (3, 700)])),
-            nanos([9, 50, 50])
-        );
+        let found = measured(&[(1, 9), (1, 5), (2, 60), (2, -7), (2, 50), (3, 700)]);
+        assert_eq!(found.levels().map(Duration::as_nanos), [5, 5, 700]);
+        assert_eq!(found.unknown(), [false, true, false]);
+        let found = measured(&[(1, 9), (2, 50), (3, 0), (3, 700)]);
+        assert_eq!(found.levels().map(Duration::as_nanos), [9, 50, 50]);
+        assert_eq!(found.unknown(), [false, false, true]);
     }
 
     #[test]
     fn missing_and_unordered_levels_are_adjusted() {
-        assert_eq!(measured(&[]), Latencies::ZERO);
-        assert_eq!(Some(measured(&[(2, 50)])), nanos([0, 50, 50]));
-        assert_eq!(Some(measured(&[(1, 90), (3, 50)])), nanos([50, 50, 50]));
+        let levels = |messages: &[(usize, i64)]| {
+            let found = measured(messages);
+            (found.levels().map(Duration::as_nanos), found.unknown())
+        };
+        assert_eq!(levels(&[]), ([0; 3], [true; 3]));
+        assert_eq!(levels(&[(2, 50)]), ([0, 50, 50], [true, false, true]));
+        assert_eq!(levels(&[(1, 90), (3, 50)]), ([50; 3], [false, true, false]));
         assert_eq!(
             Some(measured(&[(1, 90), (2, 100), (3, 50)])),
             nanos([50, 50, 50])

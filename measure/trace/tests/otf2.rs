@@ -254,6 +254,75 @@ fn errors_are_one_line_with_the_name_of_the_file() {
     assert!(error(&folder.0.join("text.otf2")).contains("/text.otf2: "));
 }
 
+/// As EZTrace and APEX write archives; otf2-print reads them, with warnings.
+#[test]
+fn mistakes_that_other_readers_accept_are_counted_by_a_lenient_one() {
+    let folder = ArchiveFolder::new();
+    let anchor = folder.archive(NANOS, 3, "loose");
+    let line = error(&anchor);
+    let expected = "/traces.def: group 0 is defined twice; --lenient counts such mistakes instead, and takes the later one";
+    assert!(line.ends_with(expected), "{line}");
+    let lenient = ReadOptions {
+        matching: Matching {
+            lenient: true,
+            ..Matching::default()
+        },
+        ..ReadOptions::default()
+    };
+    let archive = Archive::open(&anchor).unwrap();
+    let found = archive.read(&lenient).unwrap();
+    assert_eq!((archive.redefined(), found.origin.read.miscounted), (1, 4));
+    assert!(found.origin.read.unexamined.is_empty());
+    let right = Archive::open(&folder.archive(NANOS, 3, "plain")).unwrap();
+    let right = right.read(&ReadOptions::default()).unwrap();
+    assert_eq!(found.trace.difference(&right.trace), None);
+    assert_eq!(found.trace.times(), right.trace.times());
+
+    // A location without events, although they are defined.
+    let anchor = folder.archive(NANOS, 3, "unmatched");
+    let empty = [&[3, 0x42][..], &[0; 16], &[2, 1]].concat();
+    for content in [&b""[..], &empty] {
+        fs::write(anchor.with_extension("").join("20.evt"), content).unwrap();
+        assert!(
+            Archive::open(&anchor)
+                .unwrap()
+                .read(&ReadOptions::default())
+                .is_err()
+        );
+        let found = Archive::open(&anchor).unwrap().read(&lenient).unwrap();
+        assert_eq!(found.origin.read.miscounted, 1);
+        assert!(found.trace.left_out().receives > 0);
+    }
+}
+
+#[test]
+fn relations_that_are_not_examined_are_counted() {
+    let folder = ArchiveFolder::new();
+    let archive = Archive::open(&folder.archive(NANOS, 3, "kinds")).unwrap();
+    let found = archive.read(&ReadOptions::default()).unwrap();
+    let counted: Vec<_> = found.origin.read.unexamined.iter().collect();
+    let expected = [
+        ("non-blocking collective operations", 1),
+        (
+            "operations that create or free communicators, windows or files",
+            1,
+        ),
+        ("RMA collective operations", 1),
+        ("RMA puts, gets and atomic operations", 3),
+        ("RMA locks and synchronizations", 4),
+        ("thread creations and ends", 2),
+        ("thread locks", 1),
+        ("tasks", 1),
+    ];
+    assert_eq!(counted, expected);
+    let events: u64 = archive
+        .locations()
+        .iter()
+        .map(|location| location.events)
+        .sum();
+    assert_eq!(found.trace.events(), events);
+}
+
 #[test]
 fn truncated_files_are_errors() {
     let folder = ArchiveFolder::new();

@@ -343,10 +343,10 @@ fn other_differences_are_named() {
 #[test]
 fn many_offsets_take_many_chunks() {
     let folder = ArchiveFolder::new();
-    let anchor = folder.archive(NANOS, 4_000, "plain");
+    let anchor = folder.archive(NANOS, 8_000, "plain");
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
-    let times = jittered(&read.trace, 3, 3_000, 14);
+    let times = jittered(&read.trace, 3, 3_000, 20);
     let written = archive
         .write_corrected(
             &read.trace,

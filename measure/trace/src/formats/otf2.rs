@@ -32,12 +32,11 @@
 //! | collective operations | their enter and exit; a member without data neither sends nor receives |
 //! | `MPI_Init`, `MPI_Finalize` | barriers of all ranks, by the names of the regions |
 //! | fork, join and teams of threads, OpenMP's barriers | the same |
-//! | non-blocking collective operations, operations that create or free objects, operations on intercommunicators | internal events |
-//! | enter and leave, requests | internal events |
-//! | everything else | none; times are moved with those of neighbouring events |
+//! | non-blocking collective operations, operations that create or free objects, operations on intercommunicators, RMA, locks, tasks | internal events; counted as [`Unexamined`] |
+//! | everything else | internal events |
 //!
 //! [`Archive::for_each_item`] returns the same events as items of a trace file: internal events
-//! become enters, leaves or notes, and everything else is left out and counted. A region that is
+//! become enters, leaves or notes; events of kinds without a note are left out and counted. A region that is
 //! also a barrier is entered before the barrier, and left after it. Message lengths are not part of
 //! such files.
 //!
@@ -65,9 +64,11 @@ mod rewrite;
 mod sink;
 mod stream;
 mod teams;
+mod unexamined;
 mod write;
 
-pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, ReadOptions};
+pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, ReadOptions};
 pub use difference::first_difference;
 pub use error::Otf2Error;
+pub use unexamined::Unexamined;
 pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

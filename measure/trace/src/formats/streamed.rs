@@ -206,6 +206,7 @@ impl StreamedTrace {
             unknown_clocks,
             sessions_left_out,
             latencies,
+            levels: self.census.levels(),
             passes,
             jumps,
             as_measured,

@@ -2,7 +2,8 @@
  *
  * archive FOLDER TICKS_PER_SECOND ROUNDS VARIANT, where VARIANT is one of: plain, corrected (with clock offsets), lonely
  * (with one of each location), repeated (with two of one time), shared (by several events each, times are), unmatched,
- * unended, unbegun, stranger (a rank that there is not).
+ * unended, unbegun, stranger (a rank that there is not), loose (definitions that are given twice, and name other numbers of
+ * events), kinds (events of all kinds of relations).
  */
 #include <otf2/otf2.h>
 #include <stdio.h>
@@ -50,6 +51,41 @@ static void collective(int of, double from, double to, int op, uint32_t comm, ui
     EVENT(MpiCollectiveBegin, of, from);
     EVENT(ParameterInt, of, from + 1, 0, op);
     EVENT(MpiCollectiveEnd, of, to, op, comm, root, sent, received);
+}
+
+/* Events of every kind that is a relation to others, at one location. */
+static void kinds(double start) {
+    int of = 0;
+    EVENT(NonBlockingCollectiveRequest, of, start, 1);
+    EVENT(NonBlockingCollectiveComplete, of, start + 1, OTF2_COLLECTIVE_OP_BARRIER, WORLD, OTF2_UNDEFINED_UINT32, 0, 0, 1);
+    EVENT(RmaWinCreate, of, start + 2, 0);
+    EVENT(RmaCollectiveBegin, of, start + 3);
+    EVENT(RmaCollectiveEnd, of, start + 4, OTF2_COLLECTIVE_OP_BARRIER, OTF2_RMA_SYNC_LEVEL_PROCESS, 0, 0, 0, 0);
+    EVENT(RmaPut, of, start + 5, 0, 1, 8, 1);
+    EVENT(RmaGet, of, start + 6, 0, 1, 8, 2);
+    EVENT(RmaAtomic, of, start + 7, 0, 1, OTF2_RMA_ATOMIC_TYPE_ACCUMULATE, 8, 8, 3);
+    EVENT(RmaOpCompleteBlocking, of, start + 8, 0, 1);
+    EVENT(RmaOpCompleteNonBlocking, of, start + 9, 0, 2);
+    EVENT(RmaOpCompleteRemote, of, start + 10, 0, 3);
+    EVENT(RmaGroupSync, of, start + 11, OTF2_RMA_SYNC_LEVEL_PROCESS, 0, 0);
+    EVENT(RmaRequestLock, of, start + 12, 0, 1, 7, OTF2_LOCK_EXCLUSIVE);
+    EVENT(RmaAcquireLock, of, start + 13, 0, 1, 7, OTF2_LOCK_EXCLUSIVE);
+    EVENT(RmaReleaseLock, of, start + 14, 0, 1, 7);
+    EVENT(RmaSync, of, start + 15, 0, 1, OTF2_RMA_SYNC_TYPE_MEMORY);
+    EVENT(RmaWaitChange, of, start + 16, 0);
+    EVENT(ThreadCreate, of, start + 17, WORLD, 5);
+    EVENT(ThreadBegin, of, start + 18, WORLD, 6);
+    EVENT(ThreadEnd, of, start + 19, WORLD, 6);
+    EVENT(ThreadWait, of, start + 20, WORLD, 5);
+    EVENT(ThreadAcquireLock, of, start + 21, OTF2_PARADIGM_PTHREAD, 1, 1);
+    EVENT(ThreadReleaseLock, of, start + 22, OTF2_PARADIGM_PTHREAD, 1, 1);
+    EVENT(ThreadTaskCreate, of, start + 23, WORLD, 0, 1);
+    EVENT(ThreadTaskSwitch, of, start + 24, WORLD, 0, 1);
+    EVENT(ThreadTaskComplete, of, start + 25, WORLD, 0, 1);
+    EVENT(MpiCollectiveBegin, of, start + 26);
+    EVENT(MpiCollectiveEnd, of, start + 27, OTF2_COLLECTIVE_OP_CREATE_HANDLE, WORLD, OTF2_UNDEFINED_UINT32, 0, 0);
+    EVENT(MeasurementOnOff, of, start + 28, OTF2_MEASUREMENT_ON);
+    EVENT(RmaWinDestroy, of, start + 29, 0);
 }
 
 static void threads(double start) {
@@ -143,17 +179,20 @@ static void group(OTF2_GlobalDefWriter *w, int self, OTF2_GroupType type, OTF2_P
     check(OTF2_GlobalDefWriter_WriteGroup(w, self, string(w, ""), type, paradigm, OTF2_GROUP_FLAG_NONE, n, members));
 }
 
+/* True to define the world's group with the reference of the ranks, and wrong numbers of events. */
+static bool loose;
+
 static void communicators(OTF2_GlobalDefWriter *w) {
     uint64_t ranks[] = { location[0], location[1], location[2] }, all[] = { 0, 1, 2 }, pair[] = { 2, 1 };
     uint64_t team[] = { location[1], location[THREAD] }, both[] = { 0, 1 };
     group(w, 0, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI, RANKS, ranks);
-    group(w, 1, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, RANKS, all);
+    group(w, loose ? 0 : 1, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, RANKS, all);
     group(w, 2, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, 2, pair);
     group(w, 3, OTF2_GROUP_TYPE_COMM_SELF, OTF2_PARADIGM_MPI, 0, NULL);
     group(w, 4, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_OPENMP, 2, team);
     group(w, 5, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_OPENMP, 2, both);
     uint32_t name = string(w, "communicator");
-    uint32_t groups[] = { 1, 2, 3, 5 };
+    uint32_t groups[] = { loose ? 0 : 1, 2, 3, 5 };
     for (int i = 0; i < 4; i++)
         check(OTF2_GlobalDefWriter_WriteComm(w, WORLD + i, name, groups[i], OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
@@ -171,7 +210,7 @@ static void global_definitions(OTF2_Archive *archive) {
     for (int i = LOCATIONS - 1; i >= 0; i--) {
         char name[32];
         sprintf(name, "location %d", i);
-        check(OTF2_GlobalDefWriter_WriteLocation(w, location[i], string(w, name), OTF2_LOCATION_TYPE_CPU_THREAD, counts[i], i == THREAD ? 1 : i));
+        check(OTF2_GlobalDefWriter_WriteLocation(w, location[i], string(w, name), OTF2_LOCATION_TYPE_CPU_THREAD, loose ? 2 : counts[i], i == THREAD ? 1 : i));
     }
     const char *names[REGIONS] = { "work", "MPI_Init_thread", "MPI_Finalize", "!$omp barrier" };
     for (int global = 0; global < REGIONS; global++) {
@@ -198,7 +237,10 @@ int main(int argc, char **argv) {
     check(OTF2_Archive_OpenEvtFiles(archive));
     for (int i = 0; i < LOCATIONS; i++)
         writers[i] = OTF2_Archive_GetEvtWriter(archive, location[i]);
+    loose = !strcmp(argv[4], "loose");
     everyone(0, INIT);
+    if (!strcmp(argv[4], "kinds"))
+        kinds(9000);
     int rounds = atoi(argv[3]);
     for (int i = 0; i < rounds; i++)
         one_round(i, 10000 + i * 60000.0, argv[4]);

@@ -101,7 +101,7 @@ pub(crate) fn shown(anchor: &Path) -> BTreeMap<u64, Vec<PrintedEvent>> {
 
 /// Returns true for events that belong to a trace.
 pub(crate) fn in_trace(event: &&PrintedEvent) -> bool {
-    event.1 != "PARAMETER_INT64"
+    event.1 != "ATTRIBUTES"
 }
 
 pub(crate) fn nanos(times: &[Timestamp<Global>]) -> Vec<i64> {

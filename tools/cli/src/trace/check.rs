@@ -121,8 +121,8 @@ fn look(
     Ok(CheckDocument {
         schema: "downbeat.trace_check",
         version: 1,
-        contents: Contents::new(names.len(), &file.trace().totals()),
-        latencies: LatencyReport::new(latencies),
+        contents: Contents::new(names.len(), &file.trace().totals(), &file.source.read()),
+        latencies: LatencyReport::new(latencies, file.trace().levels()),
         violations: Violations::new(&verdict, names),
         difference,
         deviation: deviation.as_ref().map(Into::into),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{Unfinished, files, for_each_item, unwritable};
+use downbeat_common::trace::{ReadItems, Unfinished, files, for_each_item, unwritable};
 use downbeat_common::{Failure, Outputs};
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
@@ -28,6 +28,9 @@ pub(crate) struct TraceConvertOptions {
     /// Keep the timestamps of an OTF2 archive as recorded, and convert its clock offsets to sessions
     #[arg(long)]
     as_recorded: bool,
+    /// Accept mistakes of an OTF2 archive that other readers accept, such as wrong numbers of events
+    #[arg(long)]
+    lenient: bool,
     #[command(flatten)]
     verify: VerifyOptions,
 }
@@ -37,9 +40,14 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         input,
         output,
         as_recorded,
+        lenient,
         verify,
     } = options;
-    let checksums = verify.checksums();
+    let reading = ReadItems {
+        apply_offsets: !as_recorded,
+        lenient: *lenient,
+        checksums: verify.checksums(),
+    };
     let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
     Outputs::new(files::all_of(input)).file("OUT", output)?;
@@ -47,7 +55,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
             let (mut locations, mut events) = (0, 0);
-            let left_out = for_each_item(input, !as_recorded, checksums, |item| {
+            let left_out = for_each_item(input, reading, |item| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
@@ -60,14 +68,13 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         }
         ConvertTarget::Perfetto => {
             let mut survey = PerfettoSurvey::default();
-            for_each_item(input, !as_recorded, checksums, |item| {
+            for_each_item(input, reading, |item| {
                 survey.take(item);
                 Ok(())
             })?;
             let mut writer =
                 PerfettoWriter::create(output, &survey).map_err(|why| unwritable(input, why))?;
-            let left_out =
-                for_each_item(input, !as_recorded, checksums, |item| writer.write(item))?;
+            let left_out = for_each_item(input, reading, |item| writer.write(item))?;
             (
                 said(output, &writer.finish().map_err(Failure::run)?),
                 left_out,

@@ -200,7 +200,9 @@ impl CorrectionOptions {
         (report.unknown, report.sessions_left_out) =
             (correction.unknown_clocks, correction.sessions_left_out);
         let latencies = self.latencies.setting(correction.latencies);
-        let document = Document::new(&correction, (report, latencies, archive?), &source.names);
+        let read = source.read_on_ranks(comm).await?;
+        let reports = (report, latencies, archive?);
+        let document = Document::new(&correction, reports, (&source.names, &read));
         Ok((document, source.names))
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::archive_report::ArchiveReport;
 use super::deviation::DeviationReport;
 use super::movement::MovementReport;
+use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
 use super::tables::{Contents, LatencyReport, Violations, percent, violations};
 use super::truth::TruthStages;
@@ -97,15 +98,15 @@ impl Document {
             LatencySetting,
             Option<ArchiveReport>,
         ),
-        names: &[String],
+        (names, read): (&[String], &ArchiveRead),
     ) -> Self {
         let violations = |verdict| Violations::new(verdict, names);
         Self {
             schema: "downbeat.trace_correction",
             version: 1,
-            contents: Contents::new(names.len(), &found.totals),
+            contents: Contents::new(names.len(), &found.totals, read),
             pre_synchronization,
-            latencies: LatencyReport::new(latencies),
+            latencies: LatencyReport::new(latencies, found.levels),
             passes: found.passes.iter().map(Into::into).collect(),
             explicitly_corrected: found.jumps as usize,
             as_measured: violations(&found.as_measured),
@@ -156,7 +157,11 @@ impl Document {
         if let Some(archive) = &self.archive {
             text += &archive.text();
         }
-        text + &format!("{}: no violation is left\n", output.display())
+        let examined = match self.contents.not_examined.is_empty() {
+            true => "",
+            false => " among the relations that were examined",
+        };
+        text + &format!("{}: no violation is left{examined}\n", output.display())
     }
 }
 

@@ -3,11 +3,24 @@
 use std::path::Path;
 
 use downbeat_files::{Checksums, FileError};
+use downbeat_trace::Matching;
 use downbeat_trace::formats::{Item, TraceReader};
 
 use super::files::is_archive;
 use crate::Failure;
 use crate::cli::unreadable;
+
+/// Options for reading items.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadItems {
+    /// True to add the clock offsets of an archive to its timestamps; otherwise they become its
+    /// sessions.
+    pub apply_offsets: bool,
+    /// True to accept mistakes of an archive that other readers accept.
+    pub lenient: bool,
+    /// Treatment of the checksums of a file.
+    pub checksums: Checksums,
+}
 
 /// Calls `take` with every item of a trace file or an archive. The clock offsets of an archive are
 /// added to its timestamps, or else become its sessions. Returns the number of events of an archive
@@ -17,12 +30,19 @@ use crate::cli::unreadable;
 /// If the input cannot be read or is not a trace, or `take` fails.
 pub fn for_each_item(
     path: &Path,
-    apply_offsets: bool,
-    checksums: Checksums,
+    reading: ReadItems,
     mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
 ) -> Result<u64, Failure> {
+    let ReadItems {
+        apply_offsets,
+        lenient,
+        checksums,
+    } = reading;
     if is_archive(path) {
-        return of_archive(path, apply_offsets, take);
+        return of_archive(path, reading, take);
+    }
+    if lenient {
+        return Err(super::files::is_no_archive("--lenient", path));
     }
     if !apply_offsets {
         return Err(super::files::is_no_archive("--as-recorded", path));
@@ -48,7 +68,7 @@ pub fn unwritable(input: &Path, why: FileError) -> Failure {
 
 fn of_archive(
     path: &Path,
-    offsets: bool,
+    reading: ReadItems,
     mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
 ) -> Result<u64, Failure> {
     use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
@@ -65,7 +85,11 @@ fn of_archive(
     let mut all = || {
         let archive = Archive::open(path)?;
         let reading = ReadOptions {
-            offsets,
+            offsets: reading.apply_offsets,
+            matching: Matching {
+                lenient: reading.lenient,
+                ..Matching::default()
+            },
             ..ReadOptions::default()
         };
         archive.for_each_item(&reading, |item| {

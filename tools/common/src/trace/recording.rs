@@ -14,7 +14,7 @@ use digest::digest;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
-use downbeat_trace::formats::otf2::{Archive, Origin};
+use downbeat_trace::formats::otf2::{Archive, Origin, PartRead, Unexamined};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
 use downbeat_trace::{CorrectionError, Load, Matching, PartBuilder, Shares, Trace, TracePart};
 
@@ -42,6 +42,15 @@ pub struct RecordingSource {
     /// location of an archive.
     pub applied: usize,
     kind: SourceKind,
+}
+
+/// What was read of an archive besides its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArchiveRead {
+    /// Definitions that a later one replaced.
+    pub redefined: usize,
+    /// What was read of its locations.
+    pub part: PartRead,
 }
 
 #[derive(Debug)]
@@ -294,6 +303,34 @@ fn changed(path: &Path) -> Failure {
 }
 
 impl RecordingSource {
+    /// Returns what was read of an archive by this rank.
+    pub fn read(&self) -> ArchiveRead {
+        match &self.kind {
+            SourceKind::File(_) => ArchiveRead::default(),
+            SourceKind::Archive(source) => ArchiveRead {
+                redefined: source.0.redefined(),
+                part: source.1.read,
+            },
+        }
+    }
+
+    /// Returns what was read of an archive by all ranks.
+    ///
+    /// # Errors
+    /// If a rank is gone.
+    pub async fn read_on_ranks<C: Comm>(&self, comm: &C) -> Result<ArchiveRead, Failure> {
+        let mut read = self.read();
+        let mut counts = read.part.unexamined.counts();
+        for count in &mut counts {
+            let sum = collective::all_reduce(comm, *count, |a, b| a + b);
+            *count = sum.await.map_err(Failure::run)?;
+        }
+        read.part.unexamined = Unexamined::default().plus(counts);
+        let miscounted = collective::all_reduce(comm, read.part.miscounted, |a, b| a + b);
+        read.part.miscounted = miscounted.await.map_err(Failure::run)?;
+        Ok(read)
+    }
+
     /// Writes the trace with other timestamps of events, and other local timestamps of samples;
     /// everything else is unchanged. Collective, with the timestamps of each rank's own locations.
     ///

@@ -1,11 +1,13 @@
 //! Reports on traces, as tables and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::{EventId, LeftOut, Relations, Totals, Verdict};
 use serde::Serialize;
 
+use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
 use crate::output::{self, Table, time};
 
@@ -24,6 +26,12 @@ pub struct Contents {
     pub arrivals: usize,
     /// Unmatched items that were left out.
     pub left_out: Missing,
+    /// Relations of an archive that are not examined, by kind.
+    pub not_examined: BTreeMap<&'static str, u64>,
+    /// Definitions of an archive that a later one replaced.
+    pub redefined: usize,
+    /// Locations of an archive with another number of events than defined.
+    pub miscounted: u64,
 }
 
 /// Unmatched items that a lenient reader left out.
@@ -38,8 +46,9 @@ pub struct Missing {
 }
 
 impl Contents {
-    /// Creates the report on a trace with this number of locations.
-    pub fn new(locations: usize, totals: &Totals) -> Self {
+    /// Creates the report on a trace with this number of locations; `archive` is what was read of it
+    /// besides its events, if it is an archive.
+    pub fn new(locations: usize, totals: &Totals, archive: &ArchiveRead) -> Self {
         let LeftOut {
             sends,
             receives,
@@ -57,6 +66,9 @@ impl Contents {
                 receives,
                 collectives,
             },
+            not_examined: archive.part.unexamined.iter().collect(),
+            redefined: archive.redefined,
+            miscounted: archive.part.miscounted,
         }
     }
 
@@ -68,6 +80,9 @@ impl Contents {
             messages,
             collectives,
             left_out,
+            not_examined,
+            redefined,
+            miscounted,
             ..
         } = self;
         let count = |number: usize, what| output::count(number, what);
@@ -93,9 +108,23 @@ impl Contents {
                 count(*collectives as usize, "collective operation")
             );
         }
+        if *redefined > 0 || *miscounted > 0 {
+            let _ = writeln!(
+                text,
+                "Accepted: {} given twice, {} with another number of events than defined",
+                count(*redefined, "definition"),
+                count(*miscounted as usize, "location")
+            );
+        }
+        for (kind, count) in not_examined {
+            let _ = writeln!(text, "Not examined: {count} {kind}");
+        }
         text
     }
 }
+
+/// Levels of latencies.
+const LEVELS: [&str; 3] = ["within a process", "within a node", "between nodes"];
 
 /// Minimum latencies of messages.
 #[derive(Debug, Serialize)]
@@ -108,15 +137,21 @@ pub struct LatencyReport {
     pub same_node_nanos: i64,
     /// Latency between nodes.
     pub other_node_nanos: i64,
+    /// Names of those that could not be measured although there are different clocks at that
+    /// distance.
+    pub unknown: Vec<&'static str>,
 }
 
 impl LatencyReport {
-    /// Creates the report.
-    pub fn new(found: LatencySetting) -> Self {
+    /// Creates the report, given the levels at which there are different clocks.
+    pub fn new(found: LatencySetting, levels: [bool; 3]) -> Self {
         let [process, node, beyond] = found.latencies.levels().map(Duration::as_nanos);
         let source = found.source;
+        let unknown = found.latencies.unknown();
+        let unknown = (0..3).filter(|level| unknown[*level] && levels[*level]);
         Self {
             source,
+            unknown: unknown.map(|level| LEVELS[level]).collect(),
             same_process_nanos: process,
             same_node_nanos: node,
             other_node_nanos: beyond,
@@ -130,10 +165,21 @@ impl LatencyReport {
             same_process_nanos,
             same_node_nanos,
             other_node_nanos,
+            unknown,
         } = self;
-        format!(
+        let mut text = format!(
             "Latencies: {same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})\n"
-        )
+        );
+        if !unknown.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "Unknown, as no messages there and back show it: latency {}; without --latencies, \
+                 events may stay too early by it",
+                unknown.join(" and ")
+            );
+        }
+        text
     }
 }
 

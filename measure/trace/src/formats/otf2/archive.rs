@@ -1,6 +1,6 @@
 //! OTF2 archives, and the traces that are read from them.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::{EventId, Knots, LocationId, Matching, OffsetKnot, Trace, TraceBuilder, TraceError};
@@ -12,13 +12,14 @@ use super::clock::Otf2Clock;
 use super::definitions::Otf2Definitions;
 use super::error::open;
 use super::event_file::EventFile;
-use super::events::{Mappings, Otf2Event, is_in_trace};
+use super::events::{Mappings, Otf2Event};
 use super::files::{globals, local};
 use super::local_definitions::LocalDefinitions;
-use super::record::{END, EventRecord, TRUNCATED};
+use super::record::EventRecord;
 use super::sink::{EventSink, ReadError, Sink};
-use super::stream::{HeldEvents, LocationStream};
+use super::stream::{HeldEvents, LENIENT, LocationStream};
 use super::teams::Otf2Teams;
+use super::unexamined::Unexamined;
 use crate::formats::Sessions;
 use crate::workers::share;
 
@@ -94,6 +95,40 @@ pub struct Origin {
     pub locations: Vec<LocationId>,
     /// True if the clock offsets of the archive were added.
     pub(super) offsets: bool,
+    /// Mistakes and relations that were only counted.
+    pub read: PartRead,
+}
+
+/// What was read of some locations of an archive besides their trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartRead {
+    /// Relations that are not examined.
+    pub unexamined: Unexamined,
+    /// Number of locations with another number of events than their definitions name.
+    pub miscounted: u64,
+}
+
+/// What was read of one location besides its trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocationRead {
+    unexamined: Unexamined,
+    miscounted: bool,
+    /// Number of collective operations that never end.
+    open: usize,
+}
+
+impl PartRead {
+    pub(super) fn add(&mut self, found: LocationRead) {
+        self.unexamined = self.unexamined.plus(found.unexamined.counts());
+        self.miscounted += u64::from(found.miscounted);
+    }
+
+    /// Adds what was read of other locations.
+    pub fn merge(&mut self, other: Self) {
+        self.unexamined = self.unexamined.plus(other.unexamined.counts());
+        self.miscounted += other.miscounted;
+    }
 }
 
 impl Archive {
@@ -120,7 +155,6 @@ impl Archive {
                 events: found.events,
             })
             .collect();
-        check_events(anchor, &locations)?;
         let (mut offsets, mut mappings) = (vec![], vec![]);
         for locals in local_definitions(anchor, chunks, &locations)? {
             offsets.push(locals.0);
@@ -151,6 +185,22 @@ impl Archive {
     /// Number of clock ticks per second; times of the archive are in ticks.
     pub fn ticks_per_second(&self) -> u64 {
         self.definitions.resolution
+    }
+
+    /// Returns the number of definitions with the reference of an earlier one, which they replace.
+    pub fn redefined(&self) -> usize {
+        self.definitions.redefined.len()
+    }
+
+    /// Checks, unless the reader is lenient, that no definition replaces another one.
+    pub(super) fn check_definitions(&self, reading: &ReadOptions) -> Result<(), Otf2Error> {
+        match self.definitions.redefined.first() {
+            Some((kind, reference)) if !reading.matching.lenient => Err(Otf2Error::content(
+                &globals(&self.anchor),
+                format!("{kind} {reference} is defined twice; {LENIENT}, and takes the later one"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the names of the trace's locations, in their order.
@@ -191,6 +241,7 @@ impl Archive {
     /// # Errors
     /// When a file is damaged, or its events do not form a trace.
     pub fn read(&self, reading: &ReadOptions) -> Result<ArchiveTrace, Otf2Error> {
+        self.check_definitions(reading)?;
         let mut builder = TraceBuilder::new(reading.matching);
         let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
         let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), &mut builder);
@@ -207,16 +258,29 @@ impl Archive {
             let mut teams = teams.clone();
             let here = |index: &usize| part.has(teams.locations[*index]);
             let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
-            indices.into_iter().find_map(|index| {
+            let mut all = PartRead::default();
+            let failure = indices.into_iter().find_map(|index| {
                 let read = self.read_location(index, reading, &mut teams, &mut part);
-                read.err().map(|why| (index, why))
-            })
+                match read.and_then(|found| self.check_ends(index, reading, found)) {
+                    Ok(found) => {
+                        all.add(found);
+                        None
+                    }
+                    Err(why) => Some((index, why)),
+                }
+            });
+            (failure, all)
         });
-        if let Some((_, why)) = failures
-            .into_iter()
-            .flatten()
-            .min_by_key(|(index, _)| *index)
-        {
+        let (mut first, mut all) = (None::<(usize, _)>, PartRead::default());
+        for (failure, found) in failures {
+            all.merge(found);
+            if let Some((index, why)) = failure
+                && first.as_ref().is_none_or(|(first, _)| index < *first)
+            {
+                first = Some((index, why));
+            }
+        }
+        if let Some((_, why)) = first {
             return Err(bad(why));
         }
         let locations = teams.locations;
@@ -228,24 +292,23 @@ impl Archive {
             origin: Origin {
                 locations,
                 offsets: reading.offsets,
+                read: all,
             },
         })
     }
 
-    /// Passes all events of the trace to `sink`. Returns the locations in the order of the archive,
-    /// and the number of events of other kinds.
+    /// Passes all events to `sink`.
     pub(super) fn read_into<S: Sink>(
         &self,
         reading: &ReadOptions,
         sink: &mut S,
-    ) -> Result<(Vec<LocationId>, u64), ReadError<S::Error>> {
+    ) -> Result<(), ReadError<S::Error>> {
         let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), sink)?;
         sink.begin_events().map_err(ReadError::Sink)?;
-        let mut left_out = 0;
         for index in 0..self.locations.len() {
-            left_out += self.read_location(index, reading, &mut teams, sink)?;
+            self.read_location(index, reading, &mut teams, sink)?;
         }
-        Ok((teams.locations, left_out))
+        Ok(())
     }
 
     /// An upper limit of the number of events of a location.
@@ -256,13 +319,14 @@ impl Archive {
         usize::try_from(location.events.min(bytes)).unwrap_or(0)
     }
 
+    /// Passes the events of a location to `sink`.
     pub(super) fn read_location<S: EventSink>(
         &self,
         index: usize,
         reading: &ReadOptions,
         teams: &mut Otf2Teams,
         sink: &mut S,
-    ) -> Result<u64, ReadError<S::Error>> {
+    ) -> Result<LocationRead, ReadError<S::Error>> {
         let ArchiveLocation { id, events, .. } = self.locations[index];
         let path = local(&self.anchor, id, "evt");
         let offsets = if reading.offsets {
@@ -282,18 +346,21 @@ impl Archive {
             // As if all events of one location came before those of the next.
             position: (index as u64) << 32,
             held: HeldEvents::default(),
+            lenient: reading.matching.lenient,
+            unexamined: Unexamined::default(),
         };
-        let (mut read, mut left_out) = (0, 0);
-        if events > 0 {
+        let mut read = 0;
+        // A lenient reader goes by the files instead of the definitions.
+        let has_events = match reading.matching.lenient {
+            true => std::fs::metadata(&path).is_ok_and(|file| file.len() > 0),
+            false => events > 0,
+        };
+        if has_events {
             let mut file = EventFile::open(&path, self.chunks.events)?;
             let order = file.order();
             while let Some(record) = file.next()? {
                 stream.event = read;
                 read += 1;
-                if !is_in_trace(record.kind) {
-                    left_out += 1;
-                    continue;
-                }
                 let time = self.time(&record, &offsets).ok_or_else(|| {
                     stream.error("its time is more than 146 years from the origin")
                 })?;
@@ -303,20 +370,35 @@ impl Archive {
             }
         }
         let open = stream.end().map_err(ReadError::Sink)?;
-        if read != events {
+        if read != events && !reading.matching.lenient {
             let why = format!(
-                "the file has {read} events, but the definitions name {events} of this location"
+                "the file has {read} events, but the definitions name {events} of this location; {LENIENT}"
             );
             return Err(Otf2Error::content(&path, why).into());
         }
-        if open > 0 && !reading.matching.lenient {
-            return Err(Otf2Error::content(
-                &path,
-                format!("collective operations that never end: {open}"),
-            )
-            .into());
+        Ok(LocationRead {
+            unexamined: stream.unexamined,
+            miscounted: read != events,
+            open,
+        })
+    }
+
+    /// Checks, unless the reader is lenient, that all collective operations of a location end.
+    pub(super) fn check_ends<E>(
+        &self,
+        index: usize,
+        reading: &ReadOptions,
+        found: LocationRead,
+    ) -> Result<LocationRead, ReadError<E>> {
+        if found.open == 0 || reading.matching.lenient {
+            return Ok(found);
         }
-        Ok(left_out)
+        let path = local(&self.anchor, self.locations[index].id, "evt");
+        let why = format!(
+            "collective operations that never end: {}; {LENIENT}",
+            found.open
+        );
+        Err(Otf2Error::content(&path, why).into())
     }
 
     #[inline]
@@ -411,23 +493,4 @@ fn local_definitions(
         Ok((knots, mappings))
     };
     locations.iter().map(parse).collect()
-}
-
-/// Checks that the event files of all locations exist and end properly.
-fn check_events(anchor: &Path, locations: &[ArchiveLocation]) -> Result<(), Otf2Error> {
-    let mut with_events = locations.iter().filter(|location| location.events > 0);
-    with_events.try_for_each(|location| check_end(&local(anchor, location.id, "evt")))
-}
-
-/// Checks that a file ends with the markers for the ends of the file and of the buffer.
-fn check_end(path: &Path) -> Result<(), Otf2Error> {
-    let mut end = [0; 2];
-    let mut file = open(path)?;
-    let read = file
-        .seek(SeekFrom::End(-2))
-        .and_then(|_| file.read_exact(&mut end));
-    match read {
-        Ok(()) if end == END => Ok(()),
-        _ => Err(Otf2Error::content(path, TRUNCATED)),
-    }
 }

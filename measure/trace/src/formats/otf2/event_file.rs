@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use super::Otf2Error;
 use super::error::open;
-use super::events::is_in_trace;
 use super::record::{
     ATTRIBUTES, CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, EventRecord, HEADER, LONG,
     Order, TIMESTAMP, TRUNCATED, data,
@@ -123,14 +122,9 @@ impl EventFile {
         }
     }
 
-    /// Returns the time of the next event that belongs to a trace; `None` if there is none.
-    pub(super) fn next_in_trace(&mut self) -> Result<Option<u64>, Otf2Error> {
-        while let Some(record) = self.next()? {
-            if is_in_trace(record.kind) {
-                return Ok(Some(record.time));
-            }
-        }
-        Ok(None)
+    /// Returns the time of the next event; `None` if there is none.
+    pub(super) fn next_time(&mut self) -> Result<Option<u64>, Otf2Error> {
+        Ok(self.next()?.map(|record| record.time))
     }
 
     /// Handles a byte that does not begin a record.

@@ -71,17 +71,23 @@ const MPI_REQUEST_CANCELLED: u8 = 21;
 const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
 const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
-/// Returns true if events of this kind belong to a trace, including requests.
-#[inline]
-pub(super) fn is_in_trace(kind: u8) -> bool {
-    matches!(kind, ENTER..=MPI_COLLECTIVE_END | THREAD_FORK..=THREAD_TEAM_END)
-        || matches!(
-            kind,
-            NON_BLOCKING_COLLECTIVE_REQUEST | NON_BLOCKING_COLLECTIVE_COMPLETE
-        )
-}
-
 impl Otf2Event {
+    /// Returns true if trace files have an item for the event.
+    pub(super) fn is_item(self) -> bool {
+        match self {
+            Self::Other(kind) => matches!(
+                kind,
+                MPI_ISEND_COMPLETE
+                    | MPI_IRECV_REQUEST
+                    | MPI_REQUEST_TEST
+                    | MPI_REQUEST_CANCELLED
+                    | NON_BLOCKING_COLLECTIVE_REQUEST
+                    | NON_BLOCKING_COLLECTIVE_COMPLETE
+            ),
+            _ => true,
+        }
+    }
+
     /// Returns the name of a note for events without a meaning for other locations.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -104,7 +110,7 @@ impl Otf2Event {
         }
     }
 
-    /// Decodes a record of a kind that belongs to a trace; `None` if its data are not valid.
+    /// Decodes a record; `None` if its data are not valid.
     #[inline]
     pub(super) fn from_record(
         record: &EventRecord<'_>,

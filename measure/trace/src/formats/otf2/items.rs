@@ -21,6 +21,8 @@ struct Items<'a, F> {
     locations: Vec<usize>,
     /// Numbers of regions.
     regions: FxHashMap<u32, u32>,
+    /// Number of events for which there is no item.
+    left_out: u64,
     take: F,
 }
 
@@ -31,7 +33,7 @@ impl Archive {
     ///
     /// Regions keep the names of the archive. Events without a meaning for other locations, such as
     /// the test of a request, become notes. Clock offsets that are not added to times become
-    /// [sessions](Self::sessions). The matching options are ignored: unmatched events are passed on
+    /// [sessions](Self::sessions). Unmatched events are passed on
     /// as well.
     ///
     /// # Errors
@@ -42,6 +44,7 @@ impl Archive {
         reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
+        self.check_definitions(reading)?;
         let matching = Matching {
             lenient: true,
             ..reading.matching
@@ -52,17 +55,12 @@ impl Archive {
             builder: TraceBuilder::new(matching),
             locations: vec![],
             regions: FxHashMap::default(),
+            left_out: 0,
             take,
         };
-        let read = self.read_into(
-            &ReadOptions {
-                matching,
-                ..*reading
-            },
-            &mut items,
-        );
-        let (_, left_out) = read.map_err(|why| why.into_error(|why| why))?;
-        Ok(left_out)
+        let read = self.read_into(reading, &mut items);
+        read.map_err(|why| why.into_error(|why| why))?;
+        Ok(items.left_out)
     }
 }
 
@@ -183,6 +181,10 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         action: Action,
         event: Otf2Event,
     ) -> Result<(), E> {
+        if !event.is_item() {
+            self.left_out += 1;
+            return Ok(());
+        }
         let location = location.index() as u32;
         let what = What::from_action(action);
         let take = |items: &mut Self, what| {

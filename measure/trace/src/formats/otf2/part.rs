@@ -3,7 +3,7 @@
 use crate::{Load, Matching, PartBuilder, Place, TraceBuilder, TraceError};
 
 use super::Otf2Error;
-use super::archive::{Archive, Origin, ReadOptions};
+use super::archive::{Archive, Origin, PartRead, ReadOptions};
 use super::files::globals;
 use super::sink::ReadError;
 use super::teams::Otf2Teams;
@@ -47,6 +47,9 @@ impl Archive {
         };
         let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), builder)
             .map_err(|why| unread(0, why))?;
+        self.check_definitions(reading)
+            .map_err(|why| unread(0, why.into()))?;
+        let mut all = PartRead::default();
         for index in 0..self.locations.len() {
             let location = teams.locations[index];
             if builder.owns(location) {
@@ -54,12 +57,14 @@ impl Archive {
                 let most = self.most_events(&self.locations[index]);
                 builder.reserve(location, most, most);
                 let read = self.read_location(index, reading, &mut teams, builder);
-                read.map_err(|why| unread(index + 1, why))?;
+                let read = read.and_then(|found| self.check_ends(index, reading, found));
+                all.add(read.map_err(|why| unread(index + 1, why))?);
             }
         }
         Ok(Origin {
             locations: teams.locations,
             offsets: reading.offsets,
+            read: all,
         })
     }
 }

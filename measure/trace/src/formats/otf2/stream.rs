@@ -10,6 +10,7 @@ use super::definitions::{Otf2Definitions, Otf2Region};
 use super::events::Otf2Event;
 use super::sink::{EventSink, ReadError};
 use super::teams::Otf2Teams;
+use super::unexamined::{Relation, Unexamined};
 
 /// Kind of an event that is held back until a later event tells its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,9 @@ enum Begun {
     Start(CommunicatorId),
     Fork,
 }
+
+/// Advice in errors of archives that other readers accept.
+pub(super) const LENIENT: &str = "--lenient counts such mistakes instead";
 
 /// Conversion of the events of a location.
 pub(super) struct LocationStream<'a, S> {
@@ -33,10 +37,14 @@ pub(super) struct LocationStream<'a, S> {
     pub(super) threads: bool,
     /// If true, `MPI_Init` and `MPI_Finalize` are barriers.
     pub(super) init: bool,
+    /// If true, relations with undefined ends are counted instead of rejected.
+    pub(super) lenient: bool,
     /// Position of the next event in the archive.
     pub(super) position: u64,
     /// Events that are held back.
     pub(super) held: HeldEvents,
+    /// Relations that are not examined.
+    pub(super) unexamined: Unexamined,
 }
 
 /// State of a [`LocationStream`].
@@ -62,7 +70,12 @@ impl<S: EventSink> LocationStream<'_, S> {
         event: Otf2Event,
     ) -> Result<(), ReadError<S::Error>> {
         let action = match event {
-            Otf2Event::Other(_) => Action::Internal,
+            Otf2Event::Other(kind) => {
+                if let Some(relation) = Relation::of_event(kind) {
+                    self.unexamined.add(relation);
+                }
+                Action::Internal
+            }
             Otf2Event::Enter { region } => self.enter(region),
             Otf2Event::Leave { region } => self.leave(region),
             Otf2Event::Send {
@@ -70,24 +83,24 @@ impl<S: EventSink> LocationStream<'_, S> {
                 communicator,
                 tag,
             } => {
-                let (to, communicator) = self.peer(communicator, to)?;
-                Action::Send {
+                let peer = self.peer(communicator, to)?;
+                peer.map_or(Action::Internal, |(to, communicator)| Action::Send {
                     to,
                     communicator,
                     tag: tag as i32,
-                }
+                })
             }
             Otf2Event::Receive {
                 from,
                 communicator,
                 tag,
             } => {
-                let (from, communicator) = self.peer(communicator, from)?;
-                Action::Receive {
+                let peer = self.peer(communicator, from)?;
+                peer.map_or(Action::Internal, |(from, communicator)| Action::Receive {
                     from,
                     communicator,
                     tag: tag as i32,
-                }
+                })
             }
             Otf2Event::CollectiveBegin => self.begin(Begun::Collective),
             Otf2Event::CollectiveEnd {
@@ -212,13 +225,29 @@ impl<S: EventSink> LocationStream<'_, S> {
         root: u32,
         [sent, received]: [u64; 2],
     ) -> Result<Action, ReadError<S::Error>> {
-        let known = self.teams.within(communicator).zip(kind(operation));
+        let (within, kind) = (self.teams.within(communicator), kind(operation));
+        let known = within.zip(kind);
+        if known.is_none() {
+            let relation = match kind {
+                None => Some(Relation::OtherCollective),
+                Some(_) => self.teams.unexamined(communicator),
+            };
+            relation
+                .into_iter()
+                .for_each(|relation| self.unexamined.add(relation));
+        }
         let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter {
             communicator,
         });
         if !self.resolve(|begun| begun == Begun::Collective, enter) {
+            if self.lenient {
+                self.unexamined.add(Relation::Unbegun);
+                return Ok(Action::Internal);
+            }
             return Err(self
-                .error("a collective operation ends that was not begun")
+                .error(&format!(
+                    "a collective operation ends that was not begun; {LENIENT}"
+                ))
                 .into());
         }
         let Some((communicator, kind)) = known else {
@@ -277,15 +306,19 @@ impl<S: EventSink> LocationStream<'_, S> {
         &mut self,
         communicator: u32,
         rank: u32,
-    ) -> Result<(LocationId, CommunicatorId), ReadError<S::Error>> {
+    ) -> Result<Option<(LocationId, CommunicatorId)>, ReadError<S::Error>> {
         let found = self
             .teams
             .peer(self.sink, self.location, communicator, rank)
             .map_err(ReadError::Sink)?;
-        found.ok_or_else(|| {
-            self.error(&format!("communicator {communicator} has no rank {rank}"))
-                .into()
-        })
+        if found.is_none() && !self.lenient {
+            let why = format!("communicator {communicator} has no rank {rank}; {LENIENT}");
+            return Err(self.error(&why).into());
+        }
+        if found.is_none() {
+            self.unexamined.add(Relation::UndefinedPeer);
+        }
+        Ok(found)
     }
 }
 

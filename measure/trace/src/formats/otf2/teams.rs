@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Otf2Error;
 use super::definitions::{Otf2Communicator, Otf2Definitions, PARADIGM_MPI};
 use super::sink::{EventSink, ReadError, Sink};
+use super::unexamined::Relation;
 
 /// Communicator of an archive.
 #[derive(Clone, Debug)]
@@ -160,6 +161,16 @@ impl Otf2Teams {
         match self.teams.get(&communicator)? {
             Otf2Team::Within { id, .. } => Some(*id),
             Otf2Team::Own(_) | Otf2Team::Between { .. } => None,
+        }
+    }
+
+    /// Returns the kind of relation of operations in a communicator that are not examined; `None` for
+    /// that of each location alone, in which there are no relations.
+    pub(super) fn unexamined(&self, communicator: u32) -> Option<Relation> {
+        match self.teams.get(&communicator) {
+            None => Some(Relation::UndefinedPeer),
+            Some(Otf2Team::Between { .. }) => Some(Relation::Intercommunicator),
+            Some(Otf2Team::Own(_) | Otf2Team::Within { .. }) => None,
         }
     }
 

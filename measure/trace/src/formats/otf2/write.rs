@@ -96,7 +96,7 @@ impl Archive {
     /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these
     /// times, given for every location of the trace in the order of its numbers. Only the clock
     /// offsets of the local definitions are replaced, which readers interpolate; all other data are
-    /// kept. Events of kinds that are not in the trace move with their neighbours.
+    /// kept.
     ///
     /// All locations that share a clock get the same offsets, if they can. There are few, so that
     /// interpolated times may differ by a nanosecond; but no message becomes faster, and the order of
@@ -351,7 +351,7 @@ impl Archive {
         file: &mut EventFile,
         [earliest, latest]: [Timestamp<Global>; 2],
     ) -> Result<TimeWindow, Otf2Error> {
-        let at = file.next_in_trace()?;
+        let at = file.next_time()?;
         let at = at.and_then(|at| i64::try_from(at).ok());
         let at = at.ok_or_else(|| self.wrong_times(index))?;
         let [earliest, latest] = self.ticks_between(index, earliest, latest)?;

@@ -218,8 +218,8 @@ pub(super) fn process(to: &mut Vec<u8>, first: u32, name: &str) {
     });
 }
 
-/// Adds the track of a location as a thread of a process.
-pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
+/// Adds the track of a location as a thread of a process; in that, it has the name `shown`.
+pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, [name, shown]: [&str; 2]) {
     packet(to, NEEDED, |to| {
         message(to, INTERNED, |to| {
             interned(to, WORD, Word::location(location).0, name);
@@ -231,7 +231,7 @@ pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, name: &str) {
             message(to, 4, |to| {
                 number(to, 1, pid(first));
                 number(to, 2, pid(location));
-                text(to, 5, name);
+                text(to, 5, shown);
             });
         });
     });

@@ -76,32 +76,25 @@ fn lines(viewed: &Viewed) -> Vec<String> {
 fn all_items_are_shown() {
     let (file, summary) = export(TEXT.as_bytes()).unwrap();
     let viewed = view(&file);
-    assert_eq!(
-        viewed.processes,
-        ["rank 0 (node 0) 1", "rank 1, größer (node 1) 2"]
-    );
+    assert_eq!(viewed.processes, ["rank 0 (node 0) 1", "rank 1 (node 1) 2"]);
     assert_eq!(
         viewed.threads,
-        [
-            "rank 0 1 of 1",
-            "rank 1, größer 2 of 2",
-            "rank 1, thread 1 3 of 2"
-        ]
+        ["rank 0 1 of 1", "größer 2 of 2", "thread 1 3 of 2"]
     );
     // All times are shifted by 30 ns.
     let expected = [
         "rank 0 0-4611686018427387934 main()",
-        "rank 1, größer 10-3031 main()",
-        "rank 1, größer 630   receive from=rank 0 communicator=0 tag=-42",
-        "rank 1, thread 1 670-730 thread team=1",
-        "rank 1, größer 680-720   fork team=1",
+        "größer 10-3031 main()",
+        "größer 630   receive from=rank 0 communicator=0 tag=-42",
+        "thread 1 670-730 thread team=1",
+        "größer 680-720   fork team=1",
         "rank 0 1030-1080    MPI_Send, \"quoted\"",
         "rank 0 1040     send to=rank 1, größer communicator=0 tag=-42",
         "rank 0 1080   counter 3 = 1.5e9",
-        "rank 1, größer 1530-1630   broadcast kind=broadcast communicator=0 data=received root=0",
+        "größer 1530-1630   broadcast kind=broadcast communicator=0 data=received root=0",
         "rank 0 2030-2130   broadcast kind=broadcast communicator=0 data=sent root=0",
         "rank 0 3030-3031   exscan kind=exscan communicator=0 data=none",
-        "rank 1, größer 3030-3031   exscan kind=exscan communicator=0 data=both",
+        "größer 3030-3031   exscan kind=exscan communicator=0 data=both",
     ];
     assert_eq!(lines(&viewed), expected);
     assert_eq!(

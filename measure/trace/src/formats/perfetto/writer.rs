@@ -134,7 +134,7 @@ impl PerfettoWriter {
             let process = format!("{process} (node {})", place.node);
             packets::process(&mut self.buffer, first, &process);
         }
-        packets::thread(&mut self.buffer, location, first, thread);
+        packets::thread(&mut self.buffer, location, first, [name, thread]);
         self.places.push(place);
         self.timelines.push(Timeline::new(location));
     }

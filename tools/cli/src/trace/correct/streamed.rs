@@ -2,7 +2,7 @@
 
 use downbeat_common::Failure;
 use downbeat_common::cli::unreadable;
-use downbeat_common::trace::{Document, files};
+use downbeat_common::trace::{ArchiveRead, Document, files};
 use downbeat_files::FileError;
 use downbeat_trace::CorrectionSettings;
 use downbeat_trace::formats::{StreamedError, StreamedTrace};
@@ -47,7 +47,8 @@ impl TraceCorrectOptions {
         (report.unknown, report.sessions_left_out) =
             (found.unknown_clocks, found.sessions_left_out);
         let latencies = options.latencies.setting(found.latencies);
-        let document = Document::new(&found, (report, latencies, None), &trace.names);
+        let read = ArchiveRead::default();
+        let document = Document::new(&found, (report, latencies, None), (&trace.names, &read));
         Ok(Some((document, trace.names)))
     }
 }
