@@ -8,6 +8,7 @@
 mod bench;
 mod bench_input;
 mod bench_records;
+mod eztrace;
 mod imbalance_and_drift;
 mod job;
 mod several_hosts;

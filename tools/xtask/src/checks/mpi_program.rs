@@ -19,8 +19,9 @@ const MODULES: &str = "tests/tests/mpi_program/main.rs";
 /// Module of helpers.
 const SHARED: &str = "job";
 
-/// Module that MPICH does not run: its launcher tends to hang over TCP with three ranks and more.
-const OPEN_MPI_ONLY: &str = "several_hosts";
+/// Modules that MPICH does not run: its launcher tends to hang over TCP with three ranks and more, and EZTrace is not built
+/// for it.
+const OPEN_MPI_ONLY: [&str; 2] = ["eztrace", "several_hosts"];
 
 /// A step for each module of the tests.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
@@ -54,7 +55,8 @@ fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
     Step::new(format!("MPI program: {module}"), move || {
         let downbeat = programs(OPEN_MPI, workspace)?.executable("downbeat")?;
         let libraries = [OPEN_MPI, MPICH].into_iter();
-        let libraries = libraries.filter(|library| *library == OPEN_MPI || module != OPEN_MPI_ONLY);
+        let is_for_both = !OPEN_MPI_ONLY.contains(&&*module);
+        let libraries = libraries.filter(|library| *library == OPEN_MPI || is_for_both);
         let tests = libraries.map(|library| {
             let programs = programs(library, workspace)?;
             let mut tests = Command::new(programs.executable(MPI_PROGRAM_TESTS)?);

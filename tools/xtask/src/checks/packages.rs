@@ -6,7 +6,7 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 14] = [
+const NEEDED: [(&str, &str); 15] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
@@ -21,6 +21,10 @@ const NEEDED: [(&str, &str); 14] = [
     (
         "otf2-tools",
         "otf2-print, which shows what is in corrected traces",
+    ),
+    (
+        "eztrace",
+        "writes archives that only lenient readers accept",
     ),
     ("valgrind", "runs tests of damaged OTF2 archives"),
     ("iproute2", "ip, for several hosts on one machine"),
