@@ -8,7 +8,7 @@ use downbeat_clock_core::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::{Census, LocationId, Place, Trace};
+use super::{LocationId, Place, Trace};
 
 /// Minimum latency of a message: between threads of one process, between processes of one node, and
 /// between nodes.
@@ -107,7 +107,7 @@ impl Site {
 }
 
 /// Returns true for each level of distance at which there are two different clocks.
-fn levels_of(sites: impl Iterator<Item = Site>) -> [bool; Latencies::LEVELS] {
+pub(super) fn levels_of(sites: impl Iterator<Item = Site>) -> [bool; Latencies::LEVELS] {
     let mut found = [false; Latencies::LEVELS];
     let (mut clocks, mut processes) = (FxHashMap::default(), FxHashMap::default());
     let mut first = None;
@@ -138,13 +138,6 @@ impl Trace {
             clock: of.clock,
             place: of.place,
         }
-    }
-}
-
-impl Census {
-    /// Does the same as [`Trace::levels`].
-    pub fn levels(&self) -> [bool; 3] {
-        levels_of(self.ids().map(|location| self.site(location.0)))
     }
 }
 

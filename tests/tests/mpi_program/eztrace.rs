@@ -10,7 +10,8 @@ use downbeat_launch::environment;
 
 use crate::job::{Failure, Jobs, LIMIT, expect, test, variable};
 
-const TRACED: &str = "exec eztrace -t openmpi -o DIR/out PROGRAM sync --algorithm skampi/20 --check 0s";
+const TRACED: &str =
+    "exec eztrace -t openmpi -o DIR/out PROGRAM sync --algorithm skampi/skampi/20 --check 0";
 const ANCHOR: &str = "DIR/out/downbeat-mpi_trace/eztrace_log.otf2";
 
 #[test]

@@ -5,7 +5,7 @@ use core::fmt;
 use rustc_hash::FxHashSet;
 
 use super::super::definitions::Definitions;
-use super::super::latencies::Site;
+use super::super::latencies::{Site, levels_of};
 use super::super::teams::{Track, sends};
 use super::super::{CollectiveKind, EventId, LeftOut, LocationId, Place, TraceError};
 
@@ -125,6 +125,11 @@ impl Census {
             clock: self.clocks()[location as usize],
             place: self.definitions.places[location as usize],
         }
+    }
+
+    /// Does the same as [`Trace::levels`](super::super::Trace::levels).
+    pub fn levels(&self) -> [bool; 3] {
+        levels_of(self.ids().map(|location| self.site(location.0)))
     }
 
     /// Returns the numbers of operations that each member enters and leaves.
