@@ -9,7 +9,8 @@ use super::distributed::{CorrectionError, TracePart};
 use super::movement::{Movement, MovementWalk, TimeSlices};
 use super::presync::{PreSynchronization, Sessions};
 use super::{
-    ControlledLogicalClock, Deviation, Latencies, Pass, Totals, Trace, TruthComparison, Verdict,
+    ControlledLogicalClock, Deviation, Latencies, Pass, Resolution, Totals, Trace, TruthComparison,
+    Verdict,
 };
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
@@ -35,6 +36,9 @@ pub struct CorrectionSettings {
     pub clock: ControlledLogicalClock,
     /// True to move the events before jumps, too.
     pub backward: bool,
+    /// Resolution of the times that are written. If its ticks are longer than a nanosecond, all
+    /// corrected times are those of ticks; latencies and distances are rounded up to them.
+    pub resolution: Option<Resolution>,
 }
 
 /// Report on a correction, the same on all ranks, except for the movement, which is that of all
@@ -129,31 +133,50 @@ pub async fn correct<C: Comm, W>(
         trace.correct(&maps, comm).await?;
         maps.correct_samples(&mut sessions);
     }
+    let resolution = settings
+        .resolution
+        .filter(|resolution| resolution.is_coarse());
+    if let Some(resolution) = resolution {
+        measured = measured.or_else(|| Some(copied(trace.as_ref())));
+        trace.trace_mut().to_ticks(resolution);
+        trace.trace_mut().from_ticks(resolution);
+    }
     let latencies = match settings.latencies {
         Some(latencies) => latencies,
         None => Latencies::measured_in_part_on(&trace, workers, comm).await?,
     };
-    let judge = async |times: &[&[Timestamp<Global>]]| {
-        Verdict::of_part_on(&trace, times, &latencies, workers, comm).await
+    let judge = async |trace: &TracePart, times: &[&[Timestamp<Global>]]| {
+        Verdict::of_part_on(trace, times, &latencies, workers, comm).await
     };
-    let pre_synchronized = judge(&trace.as_ref().times()).await?;
+    let pre_synchronized = judge(&trace, &trace.as_ref().times()).await?;
     let as_measured = match measured.take() {
-        Some(measured) => judge(&slices(&measured)).await?,
+        Some(measured) => judge(&trace, &slices(&measured)).await?,
         None => pre_synchronized.clone(),
     };
 
     let mut clock = settings.clock;
     clock.latencies = latencies;
+    if let Some(resolution) = resolution {
+        clock = resolution.clock(&clock);
+        trace.trace_mut().to_ticks(resolution);
+    }
     let mut corrected = clock.forward_part(&trace, comm).await?;
     let jumps = corrected.jumps().count() as u64;
     let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
     if settings.backward {
         corrected.amortize(clock.gradient, comm).await?;
     }
-    let passes = corrected.passes().to_vec();
-    let times = corrected.into_times();
+    let mut passes = corrected.passes().to_vec();
+    let mut times = corrected.into_times();
+    if let Some(resolution) = resolution {
+        passes
+            .iter_mut()
+            .for_each(|pass| *pass = resolution.pass(*pass));
+        resolution.times(&mut times);
+        trace.trace_mut().from_ticks(resolution);
+    }
 
-    let found = judge(&slices(&times)).await?;
+    let found = judge(&trace, &slices(&times)).await?;
     let reversed = |verdict: &Verdict| verdict.within_clocks.reversed;
     let more = reversed(&found).saturating_sub(reversed(&pre_synchronized));
     if !found.holds() || more > 0 {
@@ -191,6 +214,7 @@ impl Default for CorrectionSettings {
             latencies: None,
             clock: ControlledLogicalClock::new(Latencies::ZERO),
             backward: true,
+            resolution: None,
         }
     }
 }

@@ -81,6 +81,7 @@ mod presync;
 mod primitives;
 #[cfg(loom)]
 mod replaying;
+mod resolution;
 mod stamps;
 mod streaming;
 mod teams;
@@ -118,6 +119,7 @@ pub use presync::{
 };
 #[cfg(loom)]
 pub use replaying::Replaying;
+pub use resolution::Resolution;
 pub use streaming::{
     Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward,
     StreamedLatencies, Survey,

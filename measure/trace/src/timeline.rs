@@ -20,7 +20,7 @@ pub(super) struct Timeline {
 }
 
 /// Timelines of all clocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Timelines {
     /// For every location, the timeline of its clock if it is the first one of it, or else an empty
     /// one.

@@ -155,10 +155,15 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
         ("shared", 1_000_000_000, "process"),
         ("shared", 1_000_000_000, "location"),
         ("corrected", 2_593_993_000, "process"),
+        // Ticks that are longer than a nanosecond, also than the latency.
+        ("plain", 1_000_000, "process"),
+        ("corrected", 100_000_000, "process"),
+        ("corrected", 300_000_007, "location"),
+        ("shared", 1_000_000, "process"),
     ] {
         for rewrite in ["", "--rewrite"] {
             let options = format!("{LATENCIES} --clock-of {clock_of}");
-            let folder = ArchiveFolder::new(&format!("{variant}{clock_of}{rewrite}"))
+            let folder = ArchiveFolder::new(&format!("{variant}{ticks}{clock_of}{rewrite}"))
                 .with_archive(variant, ticks, 200);
             let before = folder.files();
             let anchor = format!("{variant}/traces.otf2");

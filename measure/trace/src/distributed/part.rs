@@ -73,6 +73,11 @@ impl AsRef<Trace> for TracePart {
 }
 
 impl TracePart {
+    /// Returns the kept events.
+    pub(crate) fn trace_mut(&mut self) -> &mut Trace {
+        &mut self.trace
+    }
+
     /// Returns all locations, in the order of their ids; those of other ranks have no times.
     pub fn locations(&self) -> &[Location] {
         self.trace.locations()

@@ -48,7 +48,6 @@
 mod anchor;
 mod archive;
 mod chunks;
-mod clock;
 mod definitions;
 mod difference;
 mod error;

@@ -179,6 +179,7 @@ impl CorrectionOptions {
             latencies: self.latencies.given(),
             clock,
             backward: !self.no_backward,
+            resolution: source.resolution(),
         };
         let place = Destination {
             path: &self.output,

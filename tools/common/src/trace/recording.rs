@@ -16,7 +16,9 @@ use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
 use downbeat_trace::formats::otf2::{Archive, Origin, PartRead, Unexamined};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
-use downbeat_trace::{CorrectionError, Load, Matching, PartBuilder, Shares, Trace, TracePart};
+use downbeat_trace::{
+    CorrectionError, Load, Matching, PartBuilder, Resolution, Shares, Trace, TracePart,
+};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
@@ -303,6 +305,14 @@ fn changed(path: &Path) -> Failure {
 }
 
 impl RecordingSource {
+    /// Returns the resolution of the times of an archive; those of a file are nanoseconds.
+    pub fn resolution(&self) -> Option<Resolution> {
+        match &self.kind {
+            SourceKind::File(_) => None,
+            SourceKind::Archive(source) => Some(source.0.resolution()),
+        }
+    }
+
     /// Returns what was read of an archive by this rank.
     pub fn read(&self) -> ArchiveRead {
         match &self.kind {

@@ -3,12 +3,13 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::{EventId, Knots, LocationId, Matching, OffsetKnot, Trace, TraceBuilder, TraceError};
+use crate::{
+    EventId, Knots, LocationId, Matching, OffsetKnot, Resolution, Trace, TraceBuilder, TraceError,
+};
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
 
 use super::Otf2Error;
 use super::anchor::ArchiveAnchor;
-use super::clock::Otf2Clock;
 use super::definitions::Otf2Definitions;
 use super::error::open;
 use super::event_file::EventFile;
@@ -30,7 +31,7 @@ pub struct Archive {
     pub(super) anchor: PathBuf,
     pub(super) chunks: ArchiveAnchor,
     pub(super) definitions: Otf2Definitions,
-    pub(super) ticks: Otf2Clock,
+    pub(super) ticks: Resolution,
     pub(super) locations: Vec<ArchiveLocation>,
     /// Clock offsets that the archive contains, by location.
     pub(super) offsets: Vec<Knots>,
@@ -140,7 +141,7 @@ impl Archive {
         let global = globals(anchor);
         let definitions = Otf2Definitions::parse(&read(&global)?, chunks.definitions)
             .map_err(|why| Otf2Error::content(&global, why))?;
-        let ticks = Otf2Clock::new(definitions.resolution).ok_or_else(|| {
+        let ticks = Resolution::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
                 &globals(anchor),
                 "the archive does not define the resolution of its clock",
@@ -185,6 +186,11 @@ impl Archive {
     /// Number of clock ticks per second; times of the archive are in ticks.
     pub fn ticks_per_second(&self) -> u64 {
         self.definitions.resolution
+    }
+
+    /// Returns the resolution of the clock.
+    pub fn resolution(&self) -> Resolution {
+        self.ticks
     }
 
     /// Returns the number of definitions with the reference of an earlier one, which they replace.

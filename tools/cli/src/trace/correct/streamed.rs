@@ -30,6 +30,7 @@ impl TraceCorrectOptions {
             latencies: options.latencies.given(),
             clock: options.clock(),
             backward: !options.no_backward,
+            resolution: None,
         };
         let format = files::format(&options.output, trace.format);
         let found = match trace.correct(&settings, (&options.output, format)) {
