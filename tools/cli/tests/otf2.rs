@@ -117,6 +117,13 @@ impl ArchiveFolder {
         self.0.join(name)
     }
 
+    /// Does the same for a folder that is not deleted.
+    fn kept(self) -> Vec<(PathBuf, Vec<u8>)> {
+        let files = self.files();
+        std::mem::forget(self);
+        files
+    }
+
     /// Returns all files and folders with their content.
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = vec![];
@@ -197,6 +204,23 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
                 checked.contains(&format!("\nSince {anchor}:\n")),
                 "{checked}"
             );
+            if rewrite.is_empty() {
+                // What is right already is not touched.
+                let said = folder.says(&format!("correct to/traces.otf2 -o again {options}"));
+                assert!(
+                    said.contains("Nothing moved: all files are copied"),
+                    "{said}"
+                );
+                for (path, content) in ArchiveFolder(folder.path("to")).kept() {
+                    let again = path.strip_prefix(folder.path("to")).unwrap();
+                    let again = folder.path("again").join(again);
+                    assert!(
+                        again.is_dir() || fs::read(&again).unwrap() == content,
+                        "{path:?}"
+                    );
+                }
+                fs::remove_dir_all(folder.path("again")).unwrap();
+            }
             fs::rename(folder.path("to"), folder.path("../to-elsewhere")).unwrap();
             assert_eq!(
                 folder.files(),

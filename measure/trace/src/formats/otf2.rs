@@ -48,6 +48,7 @@
 mod anchor;
 mod archive;
 mod chunks;
+mod clock_properties;
 mod definitions;
 mod difference;
 mod error;

@@ -3,7 +3,8 @@
  * archive FOLDER TICKS_PER_SECOND ROUNDS VARIANT, where VARIANT is one of: plain, corrected (with clock offsets), lonely
  * (with one of each location), repeated (with two of one time), shared (by several events each, times are), unmatched,
  * unended, unbegun, stranger (a rank that there is not), loose (definitions that are given twice, and name other numbers of
- * events), kinds (events of all kinds of relations).
+ * events), kinds (events of all kinds of relations), flushed (with flushes of buffers, and a time span that just covers all
+ * events).
  */
 #include <otf2/otf2.h>
 #include <stdio.h>
@@ -36,12 +37,18 @@ static void check(OTF2_ErrorCode code) {
     }
 }
 
+/* Times of the first and the last event. */
+static uint64_t first = UINT64_MAX, last;
+
 /* What the clock of a location shows so many nanoseconds after the start. */
 static uint64_t at(int of, double nanos) {
     double shown = 5e9 + nanos * (1 + drift[of]) + offset[of];
     if (of > 0)
         shown = (uint64_t)(shown / step) * (double)step;
-    return (uint64_t)(shown * ticks_per_second / 1e9);
+    uint64_t ticks = shown * ticks_per_second / 1e9;
+    first = ticks < first ? ticks : first;
+    last = ticks > last ? ticks : last;
+    return ticks;
 }
 
 #define EVENT(kind, of, nanos, ...) \
@@ -179,6 +186,14 @@ static void group(OTF2_GlobalDefWriter *w, int self, OTF2_GroupType type, OTF2_P
     check(OTF2_GlobalDefWriter_WriteGroup(w, self, string(w, ""), type, paradigm, OTF2_GROUP_FLAG_NONE, n, members));
 }
 
+/* True to write flushes. */
+static bool flushed;
+
+static void flush_at(int of, double nanos) {
+    counts[of]++;
+    check(OTF2_EvtWriter_BufferFlush(writers[of], NULL, at(of, nanos), at(of, nanos + 900)));
+}
+
 /* True to define the world's group with the reference of the ranks, and wrong numbers of events. */
 static bool loose;
 
@@ -199,7 +214,8 @@ static void communicators(OTF2_GlobalDefWriter *w) {
 
 static void global_definitions(OTF2_Archive *archive) {
     OTF2_GlobalDefWriter *w = OTF2_Archive_GetGlobalDefWriter(archive);
-    check(OTF2_GlobalDefWriter_WriteClockProperties(w, (uint64_t)ticks_per_second, 0, at(0, 1e9), OTF2_UNDEFINED_TIMESTAMP));
+    uint64_t length = flushed ? last - first : at(0, 1e9);
+    check(OTF2_GlobalDefWriter_WriteClockProperties(w, (uint64_t)ticks_per_second, flushed ? first : 0, length, OTF2_UNDEFINED_TIMESTAMP));
     string(w, "");
     uint32_t machine = string(w, "machine"), node = string(w, "node"), host[2] = { string(w, "a"), string(w, "b") };
     check(OTF2_GlobalDefWriter_WriteSystemTreeNode(w, 0, machine, machine, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
@@ -238,12 +254,17 @@ int main(int argc, char **argv) {
     for (int i = 0; i < LOCATIONS; i++)
         writers[i] = OTF2_Archive_GetEvtWriter(archive, location[i]);
     loose = !strcmp(argv[4], "loose");
+    flushed = !strcmp(argv[4], "flushed");
     everyone(0, INIT);
     if (!strcmp(argv[4], "kinds"))
         kinds(9000);
     int rounds = atoi(argv[3]);
     for (int i = 0; i < rounds; i++)
+    {
         one_round(i, 10000 + i * 60000.0, argv[4]);
+        for (int of = 0; flushed && of < RANKS; of++)
+            flush_at(of, 69000 + i * 60000.0);
+    }
     everyone(20000 + rounds * 60000.0, FINALIZE);
     for (int i = 0; i < LOCATIONS; i++)
         check(OTF2_Archive_CloseEvtWriter(archive, writers[i]));

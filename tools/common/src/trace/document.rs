@@ -156,6 +156,9 @@ impl Document {
         text.push('\n');
         if let Some(archive) = &self.archive {
             text += &archive.text();
+            if self.deviation.displacement.moved == 0 && archive.rewritten.is_empty() {
+                text += "Nothing moved: all files are copied as they are\n";
+            }
         }
         let examined = match self.contents.not_examined.is_empty() {
             true => "",

@@ -92,8 +92,8 @@ pub(super) const ROLE_BARRIER: u8 = 15;
 pub(super) const ROLE_IMPLICIT_BARRIER: u8 = 16;
 
 /// Kinds of records of global definitions.
-mod kind {
-    pub(super) const CLOCK_PROPERTIES: u8 = 5;
+pub(super) mod kind {
+    pub(in super::super) const CLOCK_PROPERTIES: u8 = 5;
     pub(super) const STRING: u8 = 10;
     pub(super) const SYSTEM_TREE_NODE: u8 = 12;
     pub(super) const LOCATION_GROUP: u8 = 13;
@@ -397,14 +397,7 @@ mod tests {
             let mut data = vec![];
             for field in fields {
                 match *field {
-                    N(number) => {
-                        let length = 8 - number.leading_zeros() as usize / 8;
-                        data.push(length as u8);
-                        match order {
-                            Order::Little => data.extend(&number.to_le_bytes()[..length]),
-                            Order::Big => data.extend(&number.to_be_bytes()[8 - length..]),
-                        }
-                    }
+                    N(number) => order.put(number, &mut data),
                     Undefined => data.push(0xff),
                     B(byte) => data.push(byte),
                     Text(text) => {

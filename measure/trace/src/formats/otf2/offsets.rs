@@ -7,7 +7,7 @@
 use crate::OffsetKnot;
 
 use super::chunks::RecordWriter;
-use super::record::{Order, order, records};
+use super::record::{Order, order, parts, records};
 
 /// Kind of the definitions that are replaced.
 pub(super) const CLOCK_OFFSET: u8 = 6;
@@ -27,29 +27,46 @@ pub(super) fn with_offsets(
         None => Order::Little,
     };
     let mut to = RecordWriter::new(vec![], chunk, order);
+    // Times and standard deviations of the offsets that are replaced.
+    let mut old: Vec<(u64, u64)> = vec![];
     if let Some(file) = file {
         for record in records(file, order, chunk) {
             let record = record?;
-            if record[0] != CLOCK_OFFSET {
-                to.add(record).map_err(|why| why.to_string())?;
+            match parts(record, order) {
+                (CLOCK_OFFSET, mut data) => {
+                    let (time, _) = (data.full(), data.number());
+                    old.extend(time.zip(data.full()));
+                }
+                _ => to.add(record).map_err(|why| why.to_string())?,
             }
         }
     }
     for knot in knots {
-        to.add(&clock_offset(*knot, order))
+        // That of the nearest measurement.
+        let at = knot.at.max(0) as u64;
+        let next = old.partition_point(|(time, _)| *time < at);
+        let around = old[next.saturating_sub(1)..].iter().take(2);
+        let nearest = around.min_by_key(|(time, _)| time.abs_diff(at));
+        let deviation = nearest.map_or(0, |(_, deviation)| *deviation);
+        to.add(&clock_offset(*knot, deviation, order))
             .map_err(|why| why.to_string())?;
     }
     to.end().map_err(|why| why.to_string())
 }
 
-fn clock_offset(knot: OffsetKnot, order: Order) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
+/// Returns the record of an offset; the standard deviation is given by its bits.
+fn clock_offset(
+    knot: OffsetKnot,
+    deviation: u64,
+    order: Order,
+) -> [u8; 2 + CLOCK_OFFSET_DATA as usize] {
     let [time, offset] = [knot.at, knot.offset].map(|number| order.bytes(number as u64));
     let mut record = [0; 2 + CLOCK_OFFSET_DATA as usize];
     record[..2].copy_from_slice(&[CLOCK_OFFSET, CLOCK_OFFSET_DATA]);
     record[2..10].copy_from_slice(&time);
     record[10] = 8;
     record[11..19].copy_from_slice(&offset);
-    // The standard deviation is 0.
+    record[19..].copy_from_slice(&order.bytes(deviation));
     record
 }
 
@@ -97,7 +114,7 @@ mod tests {
             let file = with_offsets(None, CHUNK, &knots(count)).unwrap();
             let expected: Vec<_> = knots(count)
                 .into_iter()
-                .map(|knot| clock_offset(knot, Order::Little))
+                .map(|knot| clock_offset(knot, 0, Order::Little))
                 .collect();
             assert_eq!(all(&file), expected);
             assert!(file.chunks(CHUNK).all(|chunk| chunk[..2] == [3, 0x42]));
@@ -112,7 +129,8 @@ mod tests {
             let other: [&[u8]; 4] = [&[5, 3, 1, 2, 0], &long, &[200, 0], &[5, 1, 0]];
             for record in other {
                 old.add(record).unwrap();
-                old.add(&clock_offset(OffsetKnot { at: 5, offset: 6 }, order))
+                let offset = OffsetKnot { at: 5, offset: 6 };
+                old.add(&clock_offset(offset, 0.5_f64.to_bits(), order))
                     .unwrap();
             }
             let new = with_offsets(Some(&old.end().unwrap()), CHUNK, &knots(20)).unwrap();
@@ -122,7 +140,7 @@ mod tests {
                 all(&new)[4..],
                 knots(20)
                     .into_iter()
-                    .map(|knot| clock_offset(knot, order))
+                    .map(|knot| clock_offset(knot, 0.5_f64.to_bits(), order))
                     .collect::<Vec<_>>()
             );
         }

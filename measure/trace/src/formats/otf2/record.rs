@@ -53,6 +53,19 @@ impl Order {
         }
     }
 
+    /// Adds a number of variable length; all ones are an undefined one.
+    pub(super) fn put(self, number: u64, to: &mut Vec<u8>) {
+        if number == u64::MAX {
+            return to.push(LONG);
+        }
+        let length = 8 - number.leading_zeros() as usize / 8;
+        to.push(length as u8);
+        match self {
+            Self::Little => to.extend(&number.to_le_bytes()[..length]),
+            Self::Big => to.extend(&number.to_be_bytes()[8 - length..]),
+        }
+    }
+
     pub(super) fn bytes(self, number: u64) -> [u8; 8] {
         match self {
             Self::Little => number.to_le_bytes(),
@@ -98,6 +111,11 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub(super) const fn new(bytes: &'a [u8], order: Order) -> Self {
         Self { bytes, order }
+    }
+
+    /// Returns the fields that are not decoded.
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Returns true if there are no more fields.

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::event_file::EventFile;
 use super::files::{self, folder, local};
-use super::{Archive, Origin, Otf2Error, offsets};
+use super::{Archive, Origin, Otf2Error, clock_properties, offsets};
 use downbeat_files::create_beside;
 
 /// Options for writing a corrected archive.
@@ -47,6 +47,9 @@ pub struct WrittenArchive {
     /// True for each location whose events were rewritten, in the same order.
     pub rewritten: Vec<bool>,
 }
+
+/// Files of an experiment of Score-P that belong to its archive.
+const COMPANIONS: [&str; 3] = ["scorep.cfg", "scorep.filter", "MANIFEST.md"];
 
 /// Number of clock offsets of a location, and true if its events were rewritten.
 type WrittenLocation = (usize, bool);
@@ -112,9 +115,10 @@ impl Archive {
     /// If ticks are longer than a nanosecond, readers find the nearest tick in either case: the
     /// order stays the same, but a message may be faster than its latency by less than a tick.
     ///
-    /// The folder appears when it is complete, or not at all. The archive's start time and length
-    /// are not changed, nor are times inside of records, which tell when a buffer was flushed, nor
-    /// times of snapshots and markers: OTF2 corrects none of these.
+    /// The folder appears when it is complete, or not at all. If events moved, the start time and
+    /// length of the archive are extended to cover them. Ends of flushes move with the events around
+    /// them, as in OTF2. Times of snapshots and markers are not changed. The configuration of Score-P
+    /// next to the archive is copied.
     ///
     /// # Errors
     /// When the folder exists or cannot be written; when times do not belong to the trace,
@@ -131,6 +135,9 @@ impl Archive {
     ) -> Result<WrittenArchive, Otf2Error> {
         let copy = self.begin_copy(folder)?;
         let written = self.write_locations(trace, origin, times, copy.part(), writing, |_| true)?;
+        if let Some(span) = self.moved_span(trace, origin, times, |_| true) {
+            self.cover(copy.part(), span)?;
+        }
         let (knots, rewritten) = written.into_iter().unzip();
         Ok(WrittenArchive {
             anchor: copy.finish()?,
@@ -217,6 +224,49 @@ impl Archive {
         let mut written: Vec<_> = written.into_iter().flatten().collect();
         written.sort_unstable_by_key(|(index, _)| *index);
         Ok(written.into_iter().map(|(_, found)| found).collect())
+    }
+
+    /// Returns the times of the first and the last event of the selected locations whose events
+    /// moved; `None` if none did. The times must be those of the archive.
+    pub fn moved_span(
+        &self,
+        trace: &Trace,
+        origin: &Origin,
+        times: &[Vec<Timestamp<Global>>],
+        selected: impl Fn(LocationId) -> bool,
+    ) -> Option<[Timestamp<Global>; 2]> {
+        let times = CorrectedTimes {
+            trace,
+            origin,
+            times,
+        };
+        let all = (0..self.locations().len()).map(|index| times.of(index));
+        let moved = all.filter(|of| selected(of.location) && !of.is_unmoved());
+        let spans = moved.filter_map(|of| Some([*of.times.first()?, *of.times.last()?]));
+        spans.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])])
+    }
+
+    /// Extends the time span that the copy in `part` names, to cover these times.
+    ///
+    /// # Errors
+    /// When the definitions cannot be read again or written.
+    pub fn cover(
+        &self,
+        part: &Path,
+        [first, last]: [Timestamp<Global>; 2],
+    ) -> Result<(), Otf2Error> {
+        let path = files::globals(&self.anchor);
+        let ticks = |time: Timestamp<Global>, end: usize| {
+            let between = self.ticks.between(time.as_nanos(), time.as_nanos());
+            between.map_or(0, |ticks| ticks[end].max(0) as u64)
+        };
+        let file = fs::read(&path).map_err(Otf2Error::io(&path))?;
+        let span = [ticks(first, 0), ticks(last, 1)];
+        let new = clock_properties::covering(&file, self.chunks.definitions, span);
+        let new = new.map_err(|why| Otf2Error::content(&path, why))?;
+        let Some(new) = new else { return Ok(()) };
+        let to = part.join(path.file_name().unwrap_or_default());
+        fs::write(&to, new).map_err(Otf2Error::io(&to))
     }
 
     /// Writes the locations of a clock, given by its first location in the trace and their indices
@@ -423,7 +473,7 @@ impl Archive {
         Otf2Error::content(&path, "the corrected times are not those of this archive")
     }
 
-    /// Copies all files of the archive except those of its locations.
+    /// Copies all files of the archive except those of its locations, and its companions.
     fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
         let own =
             |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
@@ -434,7 +484,9 @@ impl Archive {
         let own: std::collections::HashSet<PathBuf> = own.collect();
         let folder_of_locations = to.join(self.anchor.file_stem().unwrap_or_default());
         fs::create_dir(&folder_of_locations).map_err(Otf2Error::io(&folder_of_locations))?;
-        for name in files::all(&self.anchor)? {
+        let companions = COMPANIONS.map(PathBuf::from).into_iter();
+        let companions = companions.filter(|name| folder(&self.anchor).join(name).is_file());
+        for name in files::all(&self.anchor)?.into_iter().chain(companions) {
             let from = folder(&self.anchor).join(&name);
             if !own.contains(&from) {
                 fs::copy(&from, to.join(&name)).map_err(Otf2Error::io(&from))?;

@@ -1,0 +1,84 @@
+//! Time span of an archive, which its global definitions name.
+
+use super::chunks::RecordWriter;
+use super::definitions::kind::CLOCK_PROPERTIES;
+use super::record::{Fields, Order, TRUNCATED, order, parts, records};
+
+/// Returns the file of global definitions with a span that covers these times in ticks, too; `None` if
+/// it does already.
+pub(super) fn covering(
+    file: &[u8],
+    chunk: usize,
+    span: [u64; 2],
+) -> Result<Option<Vec<u8>>, String> {
+    let order = order(file).ok_or(TRUNCATED)?;
+    let (mut to, mut is_other) = (RecordWriter::new(vec![], chunk, order), false);
+    for record in records(file, order, chunk) {
+        let record = record?;
+        let renewed = match parts(record, order) {
+            (CLOCK_PROPERTIES, data) => renewed(data, order, span),
+            _ => None,
+        };
+        is_other |= renewed.is_some();
+        to.add(renewed.as_deref().unwrap_or(record))
+            .map_err(|why| why.to_string())?;
+    }
+    let file = to.end().map_err(|why| why.to_string())?;
+    Ok(is_other.then_some(file))
+}
+
+/// Returns a record with a larger span, if it must be larger.
+fn renewed(mut data: Fields<'_>, order: Order, [first, last]: [u64; 2]) -> Option<Vec<u8>> {
+    let (resolution, offset, length) = (data.number()?, data.number()?, data.number()?);
+    let end = offset.saturating_add(length);
+    let (new_offset, new_end) = (offset.min(first), end.max(last));
+    if (new_offset, new_end) == (offset, end) {
+        return None;
+    }
+    let mut fields = vec![];
+    for number in [resolution, new_offset, new_end - new_offset] {
+        order.put(number, &mut fields);
+    }
+    // Fields of later versions.
+    fields.extend(data.rest());
+    // Three numbers and a time take 36 bytes.
+    let length = u8::try_from(fields.len()).ok()?;
+    Some([&[CLOCK_PROPERTIES, length], &fields[..]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK: usize = 256;
+
+    fn file(order: Order, numbers: &[u64]) -> Vec<u8> {
+        let mut fields = vec![];
+        numbers
+            .iter()
+            .for_each(|number| order.put(*number, &mut fields));
+        let mut to = RecordWriter::new(vec![], CHUNK, order);
+        to.add(&[99, 1, 7]).unwrap();
+        to.add(&[&[CLOCK_PROPERTIES, fields.len() as u8], &fields[..]].concat())
+            .unwrap();
+        to.end().unwrap()
+    }
+
+    #[test]
+    fn a_span_grows_to_cover_all_times_and_else_stays() {
+        for order in [Order::Little, Order::Big] {
+            let old = file(order, &[1_000_000_000, 500, 2_500, u64::MAX]);
+            for inside in [[500, 3_000], [700, 800]] {
+                assert_eq!(covering(&old, CHUNK, inside), Ok(None));
+            }
+            for (span, offset, length) in [
+                ([400, 3_000], 400, 2_600),
+                ([600, 70_000], 500, 69_500),
+                ([0, u64::MAX], 0, u64::MAX),
+            ] {
+                let new = file(order, &[1_000_000_000, offset, length, u64::MAX]);
+                assert_eq!(covering(&old, CHUNK, span), Ok(Some(new)), "{span:?}");
+            }
+        }
+    }
+}
