@@ -138,8 +138,8 @@ pub async fn correct<C: Comm, W>(
         .filter(|resolution| resolution.is_coarse());
     if let Some(resolution) = resolution {
         measured = measured.or_else(|| Some(copied(trace.as_ref())));
-        trace.trace_mut().to_ticks(resolution);
-        trace.trace_mut().from_ticks(resolution);
+        trace.trace_mut().put_in_ticks(resolution);
+        trace.trace_mut().put_in_nanos(resolution);
     }
     let latencies = match settings.latencies {
         Some(latencies) => latencies,
@@ -158,7 +158,7 @@ pub async fn correct<C: Comm, W>(
     clock.latencies = latencies;
     if let Some(resolution) = resolution {
         clock = resolution.clock(&clock);
-        trace.trace_mut().to_ticks(resolution);
+        trace.trace_mut().put_in_ticks(resolution);
     }
     let mut corrected = clock.forward_part(&trace, comm).await?;
     let jumps = corrected.jumps().count() as u64;
@@ -173,7 +173,7 @@ pub async fn correct<C: Comm, W>(
             .iter_mut()
             .for_each(|pass| *pass = resolution.pass(*pass));
         resolution.times(&mut times);
-        trace.trace_mut().from_ticks(resolution);
+        trace.trace_mut().put_in_nanos(resolution);
     }
 
     let found = judge(&trace, &slices(&times)).await?;

@@ -108,7 +108,7 @@ impl Resolution {
 impl Trace {
     /// Replaces all times by the nearest ticks, so that they can be written. On a clock, times that
     /// increase still do.
-    pub(crate) fn to_ticks(&mut self, resolution: Resolution) {
+    pub(crate) fn put_in_ticks(&mut self, resolution: Resolution) {
         self.timelines();
         let timelines = self.timelines.take().unwrap_or_default();
         for clock in 0..self.locations.len() as u32 {
@@ -133,7 +133,7 @@ impl Trace {
     }
 
     /// Replaces ticks by their times.
-    pub(crate) fn from_ticks(&mut self, resolution: Resolution) {
+    pub(crate) fn put_in_nanos(&mut self, resolution: Resolution) {
         for location in &mut self.locations {
             resolution.times(std::slice::from_mut(&mut location.times));
         }

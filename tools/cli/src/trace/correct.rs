@@ -28,7 +28,7 @@ pub(crate) struct TraceCorrectOptions {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
     /// Read the trace several times instead of holding all events in memory, for traces larger than memory; the result is
-    /// the same. In the file, every event must follow those that it depends on, whatever their timestamps [default: auto]
+    /// the same. In the file, every event must follow those that it depends on, whatever their timestamps, and the events of each clock must be in their order [default: auto]
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
     streaming: StreamingOption,
 }

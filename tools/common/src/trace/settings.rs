@@ -13,7 +13,8 @@ use crate::cli;
 /// Options for the matching of events, and for the clocks that locations share.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MatchingOptions {
-    /// Count unmatched events, such as messages without a receive, instead of failing
+    /// Count unmatched events, such as messages without a receive, and mistakes of an OTF2 archive that other readers
+    /// accept, instead of failing
     #[arg(long)]
     lenient: bool,
     /// Ignore dependences within alltoallv: a trace does not tell which members exchanged data
