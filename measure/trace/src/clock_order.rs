@@ -185,7 +185,7 @@ impl<'a> Merge<'a> {
                 let instance = &trace.instances[mark.partner as usize];
                 let mut slots = trace.slots_of(instance);
                 if instance.kind.pattern() == Pattern::ToLater {
-                    slots = &slots[..mark.peer() as usize];
+                    slots = slots.get(..mark.peer() as usize).unwrap_or(slots);
                 }
                 let mut enters = slots.iter().map(|slot| (slot.location, slot.enter));
                 enters.any(|(location, mark)| is_awaited(location, mark))

@@ -1,6 +1,7 @@
 //! Minimum latencies of messages.
 
 pub(super) mod by_pair;
+pub(super) mod cycles;
 pub(super) mod pair;
 pub(super) mod round_trips;
 

@@ -30,6 +30,8 @@
 //! # Cost
 //! An event takes 8 bytes in the trace and 8 bytes corrected, and 20 more if it depends on events
 //! of other locations or they depend on it; every member of a collective operation takes 12 more.
+//! Where locations share a clock, the order of their events takes up to 8 more, and 16 until it is
+//! known, if the input alternates between them.
 //! The time is proportional to the number of events, plus the number of events in stretched
 //! intervals: where clocks are slowed down by more than the gradient, jumps overlap, and events are
 //! moved once for each.

@@ -365,6 +365,7 @@ fn flushes_and_the_span_of_an_archive_move() {
         };
         let written = archive.write_corrected(&read.trace, &read.origin, &times, &to, writing);
         let anchor = written.unwrap().anchor;
+        assert_eq!(first_difference(archive.anchor(), &anchor).unwrap(), None);
         let (mut flushes, mut ends) = (0, [i64::MAX, i64::MIN]);
         for (time, what, rest) in shown(&anchor).values().flatten() {
             ends = [ends[0].min(*time), ends[1].max(*time)];

@@ -7,10 +7,11 @@ use downbeat_clock_core::Duration;
 
 use super::super::Latencies;
 use super::super::latencies::by_pair::MessagesByPair;
+use super::super::latencies::cycles::{Shortest, ShortestOfPair};
 use super::super::latencies::pair::EndpointPair;
 use super::super::latencies::round_trips::TripSearch;
 use super::TracePart;
-use super::exchange::{boxes, exchange, others};
+use super::exchange::{boxes, exchange, gather_everywhere, others};
 use super::verdict::sent_elsewhere;
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
@@ -76,8 +77,45 @@ impl Latencies {
             .await?;
             search.learn(known.map(|nanos| Duration::from_nanos(nanos as i64)));
             if !search.has_another_pass() {
+                // All ranks know the same levels.
+                if search.lacks_levels() {
+                    let mine = search.pairs.iter().flat_map(words_of).collect();
+                    let all = gather_everywhere(comm, mine).await?;
+                    let all = all.iter().flat_map(|words| words.as_chunks().0);
+                    search.pairs = all.map(pair_of).collect();
+                }
                 return Ok(Self::from_levels(search.least()));
             }
         }
+    }
+}
+
+/// Word for a direction without messages: no duration is as short.
+const NO_MESSAGE: u64 = 1 << 63;
+
+fn words_of(ShortestOfPair { pair, least }: &ShortestOfPair) -> [u64; 6] {
+    let [one, other] = pair.ends.map(u64::from);
+    let words = |least: Option<Shortest>| {
+        least.map_or([NO_MESSAGE, 0], |Shortest { took, waited }| {
+            [took, waited].map(|span| span.as_nanos() as u64)
+        })
+    };
+    let [[there, waited], [back, waited_back]] = least.map(words);
+    let ends = one << 32 | other;
+    [pair.level as u64, ends, there, waited, back, waited_back]
+}
+
+fn pair_of([level, ends, there, waited, back, waited_back]: &[u64; 6]) -> ShortestOfPair {
+    let shortest = |took: u64, waited: u64| {
+        let [took, waited] = [took, waited].map(|word| Duration::from_nanos(word as i64));
+        Shortest { took, waited }
+    };
+    let of = |took: u64, waited: u64| (took != NO_MESSAGE).then(|| shortest(took, waited));
+    ShortestOfPair {
+        pair: EndpointPair {
+            level: *level as usize,
+            ends: [(ends >> 32) as u32, *ends as u32],
+        },
+        least: [of(*there, *waited), of(*back, *waited_back)],
     }
 }

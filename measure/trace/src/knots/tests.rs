@@ -22,7 +22,9 @@ fn read(knots: &[OffsetKnot], time: u64) -> u64 {
     } else {
         -((begin_at - time) as f64)
     };
-    let offset = begin.offset + (slope * diff).round_ties_even() as i64;
+    // Far from knots with a steep line between them.
+    let moved = (slope * diff).round_ties_even() as i64;
+    let offset = begin.offset.wrapping_add(moved);
     time.wrapping_add(offset as u64)
 }
 

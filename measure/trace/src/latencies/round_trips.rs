@@ -5,6 +5,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::Latencies;
 use super::by_pair::MessagesByPair;
+use super::cycles::{self, Shortest, ShortestOfPair};
 use super::pair::{Arrival, EndpointPair};
 use crate::Trace;
 
@@ -43,9 +44,12 @@ impl Latencies {
     /// reveals. A single message may also be faster if few others are nearly as fast, as on
     /// overloaded cores.
     ///
-    /// Collective operations are ignored. A level without messages, or without round trips if
-    /// clocks are wrong, has no latency, or that of the level below. A latency that is longer than
-    /// that of the next level is reduced to it.
+    /// Where no pair exchanges messages in both directions, cycles of messages between more
+    /// processes count like round trips, by the shortest message of each pair.
+    ///
+    /// Collective operations are ignored. A level without messages, or without cycles if clocks are
+    /// wrong, is [unknown](Self::unknown), and taken as that of the level below, or 0. A latency that
+    /// is longer than that of the next level is reduced to it.
     pub fn measured(trace: &Trace) -> Self {
         Self::measured_on(trace, 1)
     }
@@ -74,15 +78,19 @@ pub(crate) struct PairState {
     last: [Option<Arrival>; 2],
     /// Last window, in the second pass.
     window: TripWindow,
+    /// Shortest messages in either direction, in the first pass.
+    least: [Option<Shortest>; 2],
 }
 
 /// Search for the shortest messages and round trips. The messages of each pair must come in order,
 /// in up to two passes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TripSearch {
     levels: [LevelTimes; Latencies::LEVELS],
     /// Length of windows by level, in the second pass.
     lengths: Option<[Option<i64>; Latencies::LEVELS]>,
+    /// Shortest messages of all pairs.
+    pub(crate) pairs: Vec<ShortestOfPair>,
 }
 
 impl TripSearch {
@@ -92,15 +100,19 @@ impl TripSearch {
         messages: &mut MessagesByPair<'_, S>,
         workers: usize,
     ) {
-        let search = *self;
+        let (levels, lengths) = (self.levels, self.lengths);
         let found = messages.each(workers, |pairs| {
-            let mut search = search;
+            let mut search = Self {
+                levels,
+                lengths,
+                pairs: vec![],
+            };
             for (pair, messages) in pairs {
                 search.add_all(pair, messages);
             }
             search
         });
-        found.iter().for_each(|found| self.merge(found));
+        found.into_iter().for_each(|found| self.merge(found));
     }
 
     /// Takes all messages of a pair with their directions, in order.
@@ -112,6 +124,15 @@ impl TripSearch {
         let mut state = PairState::default();
         for (way, arrival) in messages {
             self.add(&mut state, pair.level, way, arrival);
+        }
+        self.end(pair, &state);
+    }
+
+    /// Ends a pair in a pass.
+    pub(crate) fn end(&mut self, pair: EndpointPair, state: &PairState) {
+        if self.lengths.is_none() {
+            let least = state.least;
+            self.pairs.push(ShortestOfPair { pair, least });
         }
     }
 
@@ -126,6 +147,11 @@ impl TripSearch {
         let times = &mut self.levels[level];
         let Some(lengths) = self.lengths else {
             state.last[way] = Some(arrival);
+            let (took, waited) = (arrival.took(), arrival.waited);
+            let least = &mut state.least[way];
+            if least.is_none_or(|least| took < least.took) {
+                *least = Some(Shortest { took, waited });
+            }
             return times.add(arrival, state.last[1 - way]);
         };
         let Some(length) = lengths[level] else {
@@ -177,13 +203,22 @@ impl TripSearch {
     }
 
     /// Merges the results of a search among other pairs.
-    fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, other: Self) {
         let (mine, others) = (self.known(), other.known());
         self.learn(std::array::from_fn(|i| mine[i].min(others[i])));
+        self.pairs.extend(other.pairs);
+    }
+
+    /// Returns true if messages there and back do not show the latencies of all levels.
+    pub(crate) fn lacks_levels(&self) -> bool {
+        let mut levels = self.levels.into_iter().map(LevelTimes::latency);
+        levels.any(|level| level.is_none())
     }
 
     pub(crate) fn least(&self) -> [Option<Duration>; Latencies::LEVELS] {
-        self.levels.map(LevelTimes::latency)
+        let mut levels = self.levels.map(LevelTimes::latency);
+        cycles::fill(&mut levels, &self.pairs);
+        levels
     }
 }
 

@@ -130,7 +130,9 @@ impl<'a> StreamedLatencies<'a> {
                 self.search.add(state, pair.level, way, arrival);
             }
         }
-        self.states.clear();
+        for (pair, state) in self.states.drain() {
+            self.search.end(pair, &state);
+        }
         self.sent.clear();
         self.last.fill(None);
         self.missing.clone_from(&self.census.received);

@@ -174,7 +174,7 @@ impl LatencyReport {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "Unknown, as no messages there and back show it: latency {}; without --latencies, \
+                "Unknown, as no cycle of messages shows it: latency {}; without --latencies, \
                  events may stay too early by it",
                 unknown.join(" and ")
             );

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::Otf2Error;
 use super::anchor::ArchiveAnchor;
+use super::definitions::kind::CLOCK_PROPERTIES;
 use super::event_file::EventFile;
 use super::files::{self, folder, globals};
 use super::offsets::CLOCK_OFFSET;
-use super::record::{order, records};
+use super::record::{EventRecord, Order, order, parts, records};
+use super::rewrite::BUFFER_FLUSH;
 
 /// Returns the first difference of `other` from `one` as one line; `None` if they differ in nothing
-/// but clock offsets and times of events. All other files and records are compared byte by byte,
+/// but clock offsets, times of events, ends of flushes and the time span. All other files and records are compared byte by byte,
 /// also those that are not used for traces.
 ///
 /// # Errors
@@ -32,11 +34,12 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
         let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
         let found = match (inside, kind) {
             // Local definitions may be missing.
-            (true, Some("def")) => definitions([&one, &other], chunks)?,
+            (true, Some("def")) => definitions([&one, &other], chunks, local)?,
             _ if missing.is_some() => {
                 missing.map(|(_, path)| format!("{}: this file does not exist", path.display()))
             }
             (true, Some("evt")) => events([&one, &other], chunks)?,
+            (false, Some("def")) => definitions([&one, &other], chunks, global)?,
             _ if read(&one)? == read(&other)? => None,
             _ => Some(format!(
                 "{}: differs from {}",
@@ -84,10 +87,29 @@ fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
     )
 }
 
-/// Compares local definitions except clock offsets.
+/// Returns a local definition as it is compared: `None` for clock offsets.
+fn local(record: &[u8], _: Order) -> Option<&[u8]> {
+    Some(record).filter(|record| record.first() != Some(&CLOCK_OFFSET))
+}
+
+/// Returns a global definition as it is compared: `None` for the time span.
+fn global(record: &[u8], order: Order) -> Option<&[u8]> {
+    match parts(record, order) {
+        (CLOCK_PROPERTIES, mut data) => {
+            let all = data.rest();
+            // The resolution.
+            data.number()?;
+            all.strip_suffix(data.rest())
+        }
+        _ => Some(record),
+    }
+}
+
+/// Compares definitions, as far as `compared` returns them.
 fn definitions(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [ArchiveAnchor; 2],
+    compared: impl Fn(&[u8], Order) -> Option<&[u8]>,
 ) -> Result<Option<String>, Otf2Error> {
     let [ours, theirs] = [one, other].map(|path| {
         if path.exists() {
@@ -101,9 +123,11 @@ fn definitions(
         let Some(order) = order(bytes) else {
             return Ok(vec![]);
         };
-        let records =
-            records(bytes, order, chunk).filter(|record| !matches!(record, Ok([CLOCK_OFFSET, ..])));
-        let records: Result<_, String> = records.map(|record| record.map(<[u8]>::to_vec)).collect();
+        let records = records(bytes, order, chunk).filter_map(|record| match record {
+            Ok(record) => compared(record, order).map(|record| Ok(record.to_vec())),
+            Err(why) => Some(Err(why)),
+        });
+        let records: Result<_, String> = records.collect();
         records.map_err(|why| Otf2Error::content(path, why))
     };
     let ours = parse(&ours, one, our_chunks.definitions)?;
@@ -123,11 +147,23 @@ fn definitions(
     )))
 }
 
+/// Returns an event as it is compared: without its time, and without the end of a flush.
+fn timeless(event: EventRecord<'_>) -> &[u8] {
+    match event.kind {
+        BUFFER_FLUSH => event.bytes.strip_suffix(event.data).unwrap_or(event.bytes),
+        _ => event.bytes,
+    }
+}
+
 /// Compares all events except their times.
 fn events(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [ArchiveAnchor; 2],
 ) -> Result<Option<String>, Otf2Error> {
+    let is_empty = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() == 0);
+    if is_empty(one) && is_empty(other) {
+        return Ok(None);
+    }
     let (mut ours, mut theirs) = (
         EventFile::open(one, our_chunks.events)?,
         EventFile::open(other, their_chunks.events)?,
@@ -135,10 +171,7 @@ fn events(
     loop {
         let event = ours.events;
         return Ok(
-            match (
-                ours.next()?.map(|our| our.bytes),
-                theirs.next()?.map(|their| their.bytes),
-            ) {
+            match (ours.next()?.map(timeless), theirs.next()?.map(timeless)) {
                 (None, None) => None,
                 (our, their) if our == their => continue,
                 (_, Some(_)) => Some(not_here(one, other, format_args!("event {event}"))),

@@ -11,7 +11,7 @@ use super::files::local;
 use super::{Archive, Otf2Error};
 
 /// Kind of an event whose data is the time at which a buffer had been flushed.
-const BUFFER_FLUSH: u8 = 10;
+pub(super) const BUFFER_FLUSH: u8 = 10;
 
 /// Recorded and new time of an event in ticks.
 #[derive(Clone, Copy)]
