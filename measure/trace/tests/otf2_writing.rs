@@ -318,9 +318,10 @@ fn other_differences_are_named() {
         (
             "7.def",
             25,
-            "/to/traces/7.def: definition 0 (clock offsets not counted): differs from ",
+            "/to/traces/7.def: definition 0 (times not counted): differs from ",
         ),
-        ("../traces.def", 30, "/to/traces.def: differs from "),
+        // Of the first string, after the time span.
+        ("../traces.def", 60, "/to/traces.def: definition "),
     ] {
         let path = to.join("traces").join(file);
         let before = fs::read(&path).unwrap();

@@ -52,8 +52,8 @@ impl Scratch {
         fs::create_dir_all(&folder).expect("a test may write here");
         let scratch = Self(folder);
         for prepare in [
-            "bench --operation allreduce --ranks 2 --max-reps 50 --out e/a --launch 1",
-            "bench --operation allreduce --ranks 2 --max-reps 50 --out e/b --launch 2",
+            "bench --operation allreduce --ranks 2 --scheme ms1 --reps 20 --out e/a --launch 1",
+            "bench --operation allreduce --ranks 2 --scheme ms1 --reps 20 --out e/b --launch 2",
             "trace generate --nodes 2 --events 2000 -o a.dbt",
             "trace convert a.dbt a.dbtb",
         ] {

@@ -143,7 +143,7 @@ fn definitions(
     Ok(Some(not_here(
         one,
         other,
-        format_args!("definition {same} (clock offsets not counted)"),
+        format_args!("definition {same} (times not counted)"),
     )))
 }
 
