@@ -153,6 +153,10 @@ impl<'a> PageContents<'a> {
         page.paragraph(
             "lead",
             &match last.count() {
+                0 if !self.contents.not_examined.is_empty() => {
+                    "No message and no collective operation that was examined violates its latency."
+                        .to_owned()
+                }
                 0 => "No message and no collective operation violates its latency.".to_owned(),
                 wrong => format!(
                     "There are {}.",
