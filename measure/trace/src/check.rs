@@ -157,6 +157,13 @@ impl Verdict {
         self.messages.violated + self.collectives.violated + order
     }
 
+    /// Returns the number of violations, including the dependences within clocks that a correction
+    /// of the times of `before` has reversed.
+    pub(crate) fn violations_since(&self, before: &Self) -> u64 {
+        let [now, then] = [self, before].map(|verdict| verdict.within_clocks.reversed);
+        self.violations() + now.saturating_sub(then)
+    }
+
     /// Returns the dependences by messages and collective operations together.
     pub fn all(&self) -> Relations {
         let mut all = self.messages;

@@ -5,7 +5,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
-use super::distributed::{CorrectionError, TracePart};
+use super::distributed::{CorrectionError, TracePart, common_span};
 use super::movement::{Movement, MovementWalk, TimeSlices};
 use super::presync::{PreSynchronization, Sessions};
 use super::{
@@ -177,10 +177,9 @@ pub async fn correct<C: Comm, W>(
     }
 
     let found = judge(&trace, &slices(&times)).await?;
-    let reversed = |verdict: &Verdict| verdict.within_clocks.reversed;
-    let more = reversed(&found).saturating_sub(reversed(&pre_synchronized));
-    if !found.holds() || more > 0 {
-        return Err(CorrectionError::Violated(found.violations() + more));
+    let violations = found.violations_since(&pre_synchronized);
+    if violations > 0 {
+        return Err(CorrectionError::Violated(violations));
     }
     let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
     let movement = movement(&trace, &times, workers, comm).await?;
@@ -235,22 +234,9 @@ async fn movement<C: Comm>(
     workers: usize,
     comm: &C,
 ) -> Result<Movement, CommError> {
-    let ends = part
-        .as_ref()
-        .span()
-        .map_or([i64::MAX, i64::MIN], |ends| ends.map(Timestamp::as_nanos));
-    let wider = |[a, b]: [u64; 2], [c, d]: [u64; 2]| {
-        [
-            (a as i64).min(c as i64) as u64,
-            (b as i64).max(d as i64) as u64,
-        ]
-    };
-    let ends = all_reduce(comm, ends.map(|end| end as u64), wider).await?;
-    let [begin, end] = ends.map(|end| Timestamp::from_nanos(end as i64));
-    let slices = match begin <= end {
-        true => TimeSlices::between(begin, end),
-        false => TimeSlices::between(Timestamp::ORIGIN, Timestamp::ORIGIN),
-    };
+    let span = common_span(part.as_ref().span(), comm).await?;
+    let [begin, end] = span.unwrap_or([Timestamp::ORIGIN; 2]);
+    let slices = TimeSlices::between(begin, end);
     let mut walk = MovementWalk::of(slices, part.as_ref(), times, workers);
     let mut bytes = walk
         .words()

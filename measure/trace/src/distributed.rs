@@ -30,6 +30,7 @@ pub use builder::PartBuilder;
 pub use forward::CorrectedPart;
 pub use part::TracePart;
 pub use shares::{Load, Shares};
+pub use totals::common_span;
 
 use super::cycle::Cycle;
 use super::{ClockOffsetError, Misfit, TraceError};

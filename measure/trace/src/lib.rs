@@ -104,7 +104,9 @@ pub use cycle::Cycle;
 pub use deviation::{
     Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthComparison,
 };
-pub use distributed::{CorrectedPart, CorrectionError, Load, PartBuilder, Shares, TracePart};
+pub use distributed::{
+    CorrectedPart, CorrectionError, Load, PartBuilder, Shares, TracePart, common_span,
+};
 pub use error::TraceError;
 pub use forward::Pass;
 pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};

@@ -26,6 +26,27 @@ impl TracePart {
     }
 }
 
+/// Returns the span that covers those of all ranks, on every rank; `None` if no rank has one.
+/// Collective.
+///
+/// # Errors
+/// If a rank is gone.
+pub async fn common_span<C: Comm>(
+    own: Option<[Timestamp<Global>; 2]>,
+    comm: &C,
+) -> Result<Option<[Timestamp<Global>; 2]>, CommError> {
+    let ends = own.map_or([i64::MAX, i64::MIN], |ends| ends.map(Timestamp::as_nanos));
+    let wider = |[a, b]: [u64; 2], [c, d]: [u64; 2]| {
+        [
+            (a as i64).min(c as i64) as u64,
+            (b as i64).max(d as i64) as u64,
+        ]
+    };
+    let ends = all_reduce(comm, ends.map(|end| end as u64), wider).await?;
+    let span = ends.map(|end| Timestamp::from_nanos(end as i64));
+    Ok((span[0] <= span[1]).then_some(span))
+}
+
 impl Deviation {
     /// Does the same as [`between`](Self::between) for a trace that ranks share; collective, with
     /// the same result on all ranks. `times` are those of this rank's locations, and empty for

@@ -239,18 +239,7 @@ impl TraceFile<()> {
     pub fn loads_of(path: &Path) -> Vec<Load> {
         let mut loads: Vec<Load> = vec![];
         let layout = Layout::read(path, Checksums::Ignore, |item| {
-            match *item {
-                Item::Location { place, .. } => loads.push(Load {
-                    process: loads.len() as u32,
-                    place,
-                    events: 0,
-                }),
-                Item::Thread { rank, .. } => loads.push(Load {
-                    events: 0,
-                    ..loads[rank as usize]
-                }),
-                _ => {}
-            }
+            add_load(&mut loads, item);
             Ok(())
         });
         if let Ok(layout) = layout {
@@ -266,17 +255,8 @@ impl TraceFile<()> {
         };
         while let Ok(Some(item)) = reader.next_item() {
             match item {
-                Item::Location { place, .. } => loads.push(Load {
-                    process: loads.len() as u32,
-                    place,
-                    events: 0,
-                }),
-                Item::Thread { rank, .. } => loads.push(Load {
-                    events: 0,
-                    ..loads[rank as usize]
-                }),
                 Item::Event { location, .. } => loads[location as usize].events += 1,
-                _ => {}
+                item => add_load(&mut loads, &item),
             }
         }
         loads
@@ -398,5 +378,21 @@ pub(super) fn copy(
     match samples.iter_mut().any(|rest| rest.next().is_some()) {
         true => Err(changed(from)),
         false => Ok((writer, reader.windows_end())),
+    }
+}
+
+/// Adds the location that `item` defines, if any, without events.
+fn add_load(loads: &mut Vec<Load>, item: &Item<'_>) {
+    match *item {
+        Item::Location { place, .. } => loads.push(Load {
+            process: loads.len() as u32,
+            place,
+            events: 0,
+        }),
+        Item::Thread { rank, .. } => loads.push(Load {
+            events: 0,
+            ..loads[rank as usize]
+        }),
+        _ => {}
     }
 }

@@ -193,10 +193,9 @@ impl StreamedTrace {
         };
         let (corrected, deviation) =
             self.write_corrected(to, maps.as_ref(), (times, &latencies), &sessions, see)?;
-        let reversed = |verdict: &Verdict| verdict.within_clocks.reversed;
-        let more = reversed(&corrected).saturating_sub(reversed(&pre_synchronized));
-        if !corrected.holds() || more > 0 {
-            let why = CorrectionError::Violated(corrected.violations() + more);
+        let violations = corrected.violations_since(&pre_synchronized);
+        if violations > 0 {
+            let why = CorrectionError::Violated(violations);
             return Err(StreamedError::Violated(why));
         }
         let (unknown_clocks, sessions_left_out) =

@@ -44,7 +44,7 @@ impl Latencies {
     /// reveals. A single message may also be faster if few others are nearly as fast, as on
     /// overloaded cores.
     ///
-    /// Where no pair exchanges messages in both directions, cycles of messages between more
+    /// If no pair exchanges messages in both directions, cycles of messages between more
     /// processes count like round trips, by the shortest message of each pair.
     ///
     /// Collective operations are ignored. A level without messages, or without cycles if clocks are

@@ -46,12 +46,12 @@ pub struct RecordingSource {
     kind: SourceKind,
 }
 
-/// What was read of an archive besides its events.
+/// Counts that an archive has besides its events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArchiveRead {
     /// Definitions that a later one replaced.
     pub redefined: usize,
-    /// What was read of its locations.
+    /// Counts of its locations.
     pub part: PartRead,
 }
 

@@ -100,7 +100,7 @@ pub struct Origin {
     pub read: PartRead,
 }
 
-/// What was read of some locations of an archive besides their trace.
+/// Counts that locations of an archive have besides their trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartRead {
@@ -110,7 +110,7 @@ pub struct PartRead {
     pub miscounted: u64,
 }
 
-/// What was read of one location besides its trace.
+/// Counts that one location has besides its trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocationRead {
     unexamined: Unexamined,

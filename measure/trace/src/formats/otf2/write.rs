@@ -249,7 +249,7 @@ impl Archive {
     /// Extends the time span that the copy in `part` names, to cover these times.
     ///
     /// # Errors
-    /// When the definitions cannot be read again or written.
+    /// If the definitions cannot be read again or written.
     pub fn cover(
         &self,
         part: &Path,

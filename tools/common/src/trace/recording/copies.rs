@@ -7,7 +7,7 @@ use std::path::Path;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
-use downbeat_trace::{LocationId, TracePart};
+use downbeat_trace::{LocationId, TracePart, common_span};
 
 use crate::trace::archive_report::ArchiveReport;
 use crate::{Failure, agree};
@@ -38,18 +38,9 @@ pub(super) async fn write<C: Comm>(
         .await?
         .into_iter();
     let span = archive.moved_span(part.as_ref(), origin, times, is_own);
-    let ends = span.map_or([i64::MAX, i64::MIN], |span| span.map(Timestamp::as_nanos));
-    let wider = |[a, b]: [u64; 2], [c, d]: [u64; 2]| {
-        [
-            (a as i64).min(c as i64) as u64,
-            (b as i64).max(d as i64) as u64,
-        ]
-    };
-    let ends = collective::all_reduce(comm, ends.map(|end| end as u64), wider).await;
-    let ends = ends.map_err(Failure::run)?;
-    let span = ends.map(|end| Timestamp::from_nanos(end as i64));
-    let covered = match &copy {
-        Some(copy) if span[0] <= span[1] => archive.cover(copy.part(), span),
+    let span = common_span(span, comm).await.map_err(Failure::run)?;
+    let covered = match (&copy, span) {
+        (Some(copy), Some(span)) => archive.cover(copy.part(), span),
         _ => Ok(()),
     };
     agree(comm, covered.map_err(Failure::run)).await?;
