@@ -317,15 +317,30 @@ impl TraceBuilder {
 
 type Sorted = (ProcessChannels, Columns, Vec<(LocationId, Location)>);
 
-/// Sorts the messages of a process by channel.
+/// Sorts the messages of a process by channel, and pairs its signals.
 fn sort_messages(process: ProcessEvents) -> Sorted {
     let ProcessEvents {
         mut locations,
         columns,
+        posts,
+        signals,
     } = process;
+    for ([location, message], turn) in posts.late() {
+        locations[location as usize].messages.post(message, turn);
+    }
     let messages = locations.iter_mut();
-    let messages = messages.map(|of| (of.id, &of.messages, &mut of.events.marks[..]));
+    let messages = messages.map(|of| (of.id, &mut of.messages, &mut of.events.marks[..]));
     let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>());
+    let mut end = |this: MarkId, role: Role, other: MarkId| {
+        // Locations of a process are few, and in order.
+        let found = locations.binary_search_by_key(&this.location, |of| of.id.0);
+        let mark = &mut locations[found.unwrap_or(0)].events.marks[this.mark as usize];
+        *mark = Mark::new(mark.event, role, other.location, other.mark);
+    };
+    for [signal, wait] in signals.pairs {
+        end(signal, Role::Send, wait);
+        end(wait, Role::Receive, signal);
+    }
     let events = locations.into_iter().map(|of| (of.id, of.events)).collect();
     (channels, columns, events)
 }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::LocationId;
 use super::definitions::ChannelEnd;
+use super::posts::Turn;
 use super::trace::{Mark, Role};
 
 /// A mark, given by its location and its index there.
@@ -32,9 +33,23 @@ pub(super) struct LocationMessages {
     /// known for the last messages only: earlier ones were added while the process had one
     /// location.
     positions: Vec<u64>,
+    /// Number of messages.
+    count: u32,
+    /// Messages whose receives were posted before they completed, by their indices.
+    posted: Vec<(u32, Turn)>,
 }
 
 impl LocationMessages {
+    /// Returns the index of the next message.
+    pub(super) fn next(&self) -> u32 {
+        self.count
+    }
+
+    /// Notes the post of the receive that has this index.
+    pub(super) fn post(&mut self, message: u32, turn: Turn) {
+        self.posted.push((message, turn));
+    }
+
     /// Returns the mark of the next message.
     #[inline]
     pub(super) fn add(&mut self, event: u32, end: ChannelEnd, position: Option<u64>) -> Mark {
@@ -49,6 +64,7 @@ impl LocationMessages {
             }
         };
         self.positions.extend(position);
+        self.count += 1;
         let role = if end.sends { Role::Send } else { Role::Receive };
         Mark::new(event, role, end.peer, number)
     }
@@ -62,10 +78,17 @@ impl LocationMessages {
         labels
     }
 
-    /// Returns the positions of this number of messages; 0 where none was noted.
-    fn positions(&self, messages: usize) -> impl Iterator<Item = u64> + '_ {
-        let unknown = messages - self.positions.len();
-        std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied())
+    /// Returns the turns of the messages of `marks`: those of their posts, or else their own.
+    fn turns(&self, marks: &[Mark]) -> impl Iterator<Item = Turn> {
+        let events = marks.iter().filter(|mark| is_message(**mark));
+        let events = events.map(|mark| mark.event);
+        let unknown = self.count as usize - self.positions.len();
+        let positions = std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied());
+        let mut posted = self.posted.iter().peekable();
+        (0..).zip(positions.zip(events)).map(move |(message, own)| {
+            let post = posted.next_if(|(of, _)| *of == message);
+            post.map_or(own, |(_, turn)| *turn)
+        })
     }
 }
 
@@ -74,7 +97,7 @@ fn is_message(mark: Mark) -> bool {
 }
 
 /// A location, its messages, and its marks.
-pub(super) type OfLocation<'a> = (LocationId, &'a LocationMessages, &'a mut [Mark]);
+pub(super) type OfLocation<'a> = (LocationId, &'a mut LocationMessages, &'a mut [Mark]);
 
 /// Messages of a process, by channel and in order.
 #[derive(Debug)]
@@ -91,6 +114,8 @@ impl ProcessChannels {
         let mut numbers: FxHashMap<ChannelEnd, u32> = FxHashMap::default();
         let mut counts: Vec<(ChannelEnd, usize)> = vec![];
         for (_, messages, marks) in &mut *locations {
+            // Those whose posts were added after them come last.
+            messages.posted.sort_unstable();
             let labels = messages.labels();
             for mark in marks.iter_mut().filter(|mark| is_message(**mark)) {
                 let (communicator, tag) = labels[mark.partner as usize];
@@ -163,15 +188,16 @@ impl ProcessChannels {
 
 /// Hands over the messages of a process in their order, with the numbers of their channels.
 fn each_message(locations: &[OfLocation<'_>], mut take: impl FnMut(u32, MarkId)) {
-    if let [(id, _, marks)] = locations {
+    if let [(id, messages, marks)] = locations
+        && messages.posted.is_empty()
+    {
         return of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
     }
-    let mut all: Vec<(u64, (u32, MarkId))> = vec![];
+    let mut all: Vec<(Turn, (u32, MarkId))> = vec![];
     for (id, messages, marks) in locations {
-        let positions = messages.positions(of_location(*id, marks).count());
-        all.extend(positions.zip(of_location(*id, marks)));
+        all.extend(messages.turns(marks).zip(of_location(*id, marks)));
     }
-    all.sort_by_key(|(position, _)| *position);
+    all.sort_by_key(|(turn, _)| *turn);
     all.into_iter()
         .for_each(|(_, (channel, id))| take(channel, id));
 }

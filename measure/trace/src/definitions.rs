@@ -152,13 +152,17 @@ impl Definitions {
         action: Action,
     ) -> Result<Option<Participation>, TraceError> {
         let (team, track, enters) = match action {
-            Action::Internal | Action::Send { .. } | Action::Receive { .. } => return Ok(None),
-            Action::Enter { communicator } => (communicator, Track::Collective, true),
-            Action::Exit { communicator, .. } => (communicator, Track::Collective, false),
+            Action::Enter { communicator } | Action::Start { communicator, .. } => {
+                (communicator, Track::Collective, true)
+            }
+            Action::Exit { communicator, .. } | Action::Complete { communicator, .. } => {
+                (communicator, Track::Collective, false)
+            }
             Action::Fork { team } => (team, Track::Fork, true),
             Action::Begin { team } => (team, Track::Fork, false),
             Action::End { team } => (team, Track::Join, true),
             Action::Join { team } => (team, Track::Join, false),
+            _ => return Ok(None),
         };
         let no_member = TraceError::NotAMember {
             event,
@@ -175,6 +179,13 @@ impl Definitions {
         };
         let statement = match action {
             Action::Exit {
+                kind,
+                root,
+                sent,
+                received,
+                ..
+            }
+            | Action::Complete {
                 kind,
                 root,
                 sent,
@@ -199,11 +210,16 @@ impl Definitions {
             Action::Join { .. } => by_root(CollectiveKind::Join),
             _ => None,
         };
+        let request = match action {
+            Action::Start { request, .. } | Action::Complete { request, .. } => Some(request),
+            _ => None,
+        };
         Ok(Some(Participation {
             track,
             seat,
             enters,
             statement,
+            request,
         }))
     }
 

@@ -4,8 +4,10 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::channels::LocationMessages;
+use super::channels::{LocationMessages, MarkId};
 use super::definitions::Definitions;
+use super::posts::Posts;
+use super::signals::Signals;
 use super::teams::{Column, Participation, Track};
 use super::trace::{Location, Mark, NONE, Role};
 use super::{Action, EventId, LocationId, Place, TraceError};
@@ -18,6 +20,8 @@ pub(super) type Columns = FxHashMap<(u32, Track, u32), Column>;
 pub(crate) struct ProcessEvents {
     pub(super) locations: Vec<LocationEvents>,
     pub(super) columns: Columns,
+    pub(super) posts: Posts,
+    pub(super) signals: Signals,
 }
 
 /// Events of one location.
@@ -65,6 +69,7 @@ impl ProcessEvents {
         let is_one = self.locations.len() == 1;
         let found = &mut self.locations[index as usize];
         let event = found.events.add(found.id, position, time)?;
+        let position_here = (!is_one).then_some(position);
         let (sends, peer, communicator, tag) = match action {
             Action::Internal => return Ok(()),
             Action::Send {
@@ -77,11 +82,42 @@ impl ProcessEvents {
                 communicator,
                 tag,
             } => (false, from, communicator, tag),
+            Action::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                request,
+            } => {
+                let message = found.messages.next();
+                if let Some(turn) = self.posts.complete(request, [index, message]) {
+                    found.messages.post(message, turn);
+                }
+                (false, from, communicator, tag)
+            }
+            Action::PostReceive { request } => {
+                let turn = (position_here.unwrap_or(0), event.event);
+                self.posts.post(request, turn, index);
+                return Ok(());
+            }
+            Action::CancelReceive { request } => {
+                self.posts.cancel(request);
+                return Ok(());
+            }
+            Action::Signal { id } | Action::Wait { id } => {
+                let marks = &mut found.events.marks;
+                let mark = MarkId {
+                    location: found.id.0,
+                    mark: marks.len() as u32,
+                };
+                marks.push(Mark::new(event.event, Role::Nothing, 0, NONE));
+                let signals = matches!(action, Action::Signal { .. });
+                self.signals.add(id, mark, signals);
+                return Ok(());
+            }
             _ => return self.collective(definitions, index, position, event, action),
         };
         let end = definitions.channel(event, sends, peer, communicator, tag)?;
-        let position = (!is_one).then_some(position);
-        let mark = found.messages.add(event.event, end, position);
+        let mark = found.messages.add(event.event, end, position_here);
         found.events.marks.push(mark);
         Ok(())
     }
@@ -102,6 +138,7 @@ impl ProcessEvents {
             seat,
             enters,
             statement,
+            ..
         } = part;
         let column = self
             .columns
@@ -110,12 +147,12 @@ impl ProcessEvents {
         let marks = &mut self.locations[index as usize].events.marks;
         let mark = marks.len() as u32;
         if enters {
-            column.enter(event, position, statement, mark);
+            column.enter(part, event, position, mark);
             marks.push(Mark::new(event.event, Role::Enter, seat.rank, NONE));
             return Ok(());
         }
         let (sends, receives) = statement.map_or((true, true), |says| says.role_of(seat.rank));
-        let enter = column.exit(track, event, position, statement, receives.then_some(mark))?;
+        let enter = column.exit(part, event, position, receives.then_some(mark))?;
         if !sends && *enter != NONE {
             let mark = &mut marks[*enter as usize];
             *mark = mark.alone();

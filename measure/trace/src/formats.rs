@@ -3,7 +3,7 @@
 //! A trace is text, `*.dbt`, or binary with the same content, `*.dbtb`.
 //!
 //! ```text
-//! # downbeat trace 2
+//! # downbeat trace 3
 //! location 0 0 0 rank 0
 //! location 1 1 1 rank 1
 //! communicator 0 0 1
@@ -28,9 +28,16 @@
 //! | `LOCATION TIME enter REGION`, `leave REGION` | enter and leave of a region |
 //! | `LOCATION TIME note TEXT` | any other event, which is preserved |
 //! | `LOCATION TIME send LOCATION COMMUNICATOR TAG` | send of a message to a location |
-//! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG` | receive of a message from a location, or the completion of the receive |
+//! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG` | receive of a message from a location |
+//! | `LOCATION TIME receive-post REQUEST` | start of a non-blocking or persistent receive |
+//! | `LOCATION TIME receive-complete LOCATION COMMUNICATOR TAG REQUEST` | its completion, with the message that was received |
+//! | `LOCATION TIME receive-cancel REQUEST` | its end without a message |
 //! | `LOCATION TIME collective COMMUNICATOR` | enter of a collective operation |
 //! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA` | exit of a collective operation; KIND and DATA are described below |
+//! | `LOCATION TIME collective-start COMMUNICATOR REQUEST` | start of a non-blocking collective operation |
+//! | `LOCATION TIME collective-complete COMMUNICATOR KIND ROOT DATA REQUEST` | its completion |
+//! | `LOCATION TIME signal ID` | something that one event of the process waits for: a thread is created or ends, a lock is released, work is given to a device |
+//! | `LOCATION TIME wait ID` | the end of that wait: the thread begins or is joined, the lock is acquired, the work is begun |
 //! | `LOCATION TIME fork TEAM`, `thread-begin TEAM`, `thread-end TEAM`, `join TEAM` | start and end of a team of threads, and of each of its threads |
 //! | `end EVENTS` | end of a complete trace, with its number of events |
 //! | `crc32 CHECKSUM` | CRC-32 of all bytes before this line |
@@ -38,6 +45,22 @@
 //! KIND is one of `barrier`, `broadcast`, `scatter`, `gather`, `reduce`, `allreduce`, `allgather`,
 //! `alltoall`, `alltoallv`, `reduce_scatter`, `scan` and `exscan`; DATA tells which data the member
 //! had: `none`, `sent`, `received` or `both`.
+//!
+//! REQUEST and ID are any numbers from 0 to 2^64 - 1; a process can use them again after the
+//! completion or the wait. Version 2 has neither requests nor signals.
+//!
+//! An event must not precede another one where that is its cause:
+//!
+//! | event | must not precede |
+//! |---|---|
+//! | receive, or its completion | the send. The messages of a sender, receiver, communicator and tag do not overtake each other: the first one belongs to the receive that was posted first, whichever completes first |
+//! | exit or completion of a collective operation | the enters or starts of those members whose data it waits for, by the kind: the root's, all, or those of lower ranks |
+//! | begin of a thread, join | the fork; the ends of the threads |
+//! | wait | the signal with the same ID |
+//!
+//! The first enter or start of a member in a communicator belongs to its first operation, the second
+//! one to the next, and so on. An exit ends the first blocking operation that was not left, a
+//! completion the operation that was started with its REQUEST.
 //!
 //! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease
 //! on a location.
@@ -66,7 +89,7 @@
 //! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace)?;
 //! file.write_corrected(&to, file.format, right.times(), &file.sessions)?;
 //!
-//! let corrected = text.replace("trace 1", "trace 2").replace("6900", "7010");
+//! let corrected = text.replace("trace 1", "trace 3").replace("6900", "7010");
 //! assert!(std::fs::read_to_string(&to)?.starts_with(&corrected));
 //! # std::fs::remove_file(&from)?;
 //! # std::fs::remove_file(&to)?;

@@ -10,7 +10,9 @@ use program::SAMPLE_SPACING;
 pub use program::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use replay::{ProgramRun, WrongClocks};
 
-use super::{ClockSample, Matching, Place, Trace, TraceBuilder, TraceError, TruthComparison};
+use super::{
+    ClockSample, LocationId, Matching, Place, Trace, TraceBuilder, TraceError, TruthComparison,
+};
 use downbeat_sync::ClusterError;
 use downbeat_sync::internal::exponential;
 
@@ -82,12 +84,14 @@ impl SyntheticProgram {
     pub(super) fn build(&self, builder: &mut TraceBuilder) -> Result<(), ClusterError> {
         let [process, thread] = self.reserved();
         for (location, place) in (0..).zip(self.places()) {
-            let id = builder.add_location(place).map_err(too_large)?;
-            let (events, marks) = if location < self.ranks() {
-                process
+            let is_rank = location < self.ranks();
+            let id = if is_rank {
+                builder.add_location(place)
             } else {
-                thread
+                builder.add_thread(LocationId(place.process))
             };
+            let id = id.map_err(too_large)?;
+            let (events, marks) = if is_rank { process } else { thread };
             builder.reserve(id, events, marks);
         }
         for members in self.communicators() {

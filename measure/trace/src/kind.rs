@@ -18,7 +18,7 @@ pub enum Action {
         /// Tag of the message.
         tag: i32,
     },
-    /// A message is received; for a non-blocking receive, the event at which it was found complete.
+    /// A message is received by an operation that waits for it.
     Receive {
         /// Sender.
         from: LocationId,
@@ -27,6 +27,30 @@ pub enum Action {
         /// Tag of the message.
         tag: i32,
     },
+    /// A receive is posted (`MPI_Irecv`, the start of a persistent receive). Messages of a channel
+    /// are matched in the order in which their receives were posted, not in that of completions.
+    PostReceive {
+        /// Id that the completion has. A process can use it for another request after the
+        /// completion.
+        request: u64,
+    },
+    /// A posted receive is found complete. Waits for the send. Without a post in the trace, it
+    /// counts as posted here.
+    CompleteReceive {
+        /// Sender.
+        from: LocationId,
+        /// Communicator of the message.
+        communicator: CommunicatorId,
+        /// Tag of the message.
+        tag: i32,
+        /// Id that the post has.
+        request: u64,
+    },
+    /// A posted receive ends without a message.
+    CancelReceive {
+        /// Id that the post has.
+        request: u64,
+    },
     /// A collective operation is entered. `MPI_Init` and `MPI_Finalize` count as barriers of all
     /// ranks.
     Enter {
@@ -34,7 +58,7 @@ pub enum Action {
         communicator: CommunicatorId,
     },
     /// A collective operation is left: the first one that this location entered in the communicator
-    /// and has not left.
+    /// and has not left, apart from those that were [started](Self::Start).
     Exit {
         /// Communicator of the operation.
         communicator: CommunicatorId,
@@ -46,6 +70,44 @@ pub enum Action {
         sent: bool,
         /// True if this member received data.
         received: bool,
+    },
+    /// A non-blocking collective operation is started. Other members wait for it as for an
+    /// [`Enter`](Self::Enter). Blocking and non-blocking operations of a communicator are in one
+    /// order.
+    Start {
+        /// Communicator of the operation.
+        communicator: CommunicatorId,
+        /// Id that the completion has. A member can use it for another operation after the
+        /// completion.
+        request: u64,
+    },
+    /// A non-blocking collective operation is found complete. Waits like an [`Exit`](Self::Exit);
+    /// completions can have any order.
+    Complete {
+        /// Communicator of the operation.
+        communicator: CommunicatorId,
+        /// Kind of operation.
+        kind: CollectiveKind,
+        /// Rank of the root in the communicator, if the operation has one.
+        root: u32,
+        /// True if this member contributed data.
+        sent: bool,
+        /// True if this member received data.
+        received: bool,
+        /// Id that the start has.
+        request: u64,
+    },
+    /// Something that one event of the process waits for: a thread is created or ends, a lock is
+    /// released, work is given to a device. Counts as a message inside the process.
+    Signal {
+        /// Id that the wait has. A process can use it again after the wait.
+        id: u64,
+    },
+    /// The end of a wait for a signal of the process: a thread begins or is joined, the lock is
+    /// acquired, the work is begun. Without a signal in the trace, it waits for nothing.
+    Wait {
+        /// Id that the signal has.
+        id: u64,
     },
     /// Threads are started, always by the same member of the team.
     Fork {

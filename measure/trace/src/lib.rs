@@ -79,11 +79,13 @@ mod logical;
 mod matching;
 mod merge;
 mod movement;
+mod posts;
 mod presync;
 mod primitives;
 #[cfg(loom)]
 mod replaying;
 mod resolution;
+mod signals;
 mod stamps;
 mod streaming;
 mod teams;

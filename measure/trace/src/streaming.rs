@@ -24,6 +24,7 @@ mod forward;
 mod gate;
 mod latencies;
 mod matcher;
+mod posted;
 mod record;
 mod survey;
 
@@ -37,3 +38,4 @@ pub use survey::Survey;
 
 pub(super) use census::StreamedOperation;
 pub(super) use matcher::Link;
+pub(super) use posted::{Overtaking, Posted};

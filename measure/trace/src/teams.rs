@@ -1,13 +1,16 @@
-//! Collective operations: the first enter and exit of each member in a team belong to one
-//! operation, the second ones to the next, and so on.
+//! Collective operations: the first enter of each member in a team belongs to one operation, the
+//! second one to the next, and so on. An exit belongs to the first operation that was not left, or
+//! to the one that was started with its request.
 
 mod assemble;
+mod outstanding;
 mod summary;
 
 use super::trace::{Instance, NONE};
 use super::{CollectiveKind, EventId, LocationId, Pattern, TraceError};
 
 pub(super) use assemble::{Operations, Tracks};
+pub(super) use outstanding::Turns;
 pub(super) use summary::Summary;
 
 /// Class of operations of a team; the operations of each class are counted separately.
@@ -39,6 +42,8 @@ pub(super) struct Participation {
     /// True for an enter, false for an exit.
     pub(super) enters: bool,
     pub(super) statement: Option<Statement>,
+    /// Request of a non-blocking operation.
+    pub(super) request: Option<u64>,
 }
 
 /// Member of a team.
@@ -52,8 +57,7 @@ pub(super) struct Seat {
 #[derive(Debug, Default)]
 pub(super) struct Column {
     pub(super) operations: Vec<MemberOperation>,
-    pub(super) entered: u32,
-    pub(super) left: u32,
+    pub(super) turns: Turns,
 }
 
 /// Events of one member in one operation.
@@ -72,36 +76,24 @@ pub(super) struct MemberOperation {
 impl Column {
     /// Enters the next operation of the member with this mark. Only a fork states the kind of the
     /// operation here.
-    pub(super) fn enter(
-        &mut self,
-        event: EventId,
-        position: u64,
-        statement: Option<Statement>,
-        mark: u32,
-    ) {
-        let index = self.entered;
-        self.entered += 1;
-        let operation = self.operation(index, event, position, statement);
+    pub(super) fn enter(&mut self, part: Participation, event: EventId, position: u64, mark: u32) {
+        let index = self.turns.enter(part.request);
+        let operation = self.operation(index, event, position, part.statement);
         (operation.location, operation.enter) = (event.location.0, mark);
     }
 
-    /// Leaves the first operation that the member has not left, with this mark if the member is a
-    /// logical receiver. Returns the mark of its enter. A thread begin does not state the kind of
-    /// the operation.
+    /// Leaves an operation of the member, with this mark if the member is a logical receiver.
+    /// Returns the mark of its enter. A thread begin does not state the kind of the operation.
     pub(super) fn exit(
         &mut self,
-        track: Track,
+        part: Participation,
         event: EventId,
         position: u64,
-        statement: Option<Statement>,
         mark: Option<u32>,
     ) -> Result<&mut u32, TraceError> {
-        let index = self.left;
-        if track == Track::Collective && index >= self.entered {
-            return Err(TraceError::NotEntered(event));
-        }
-        self.left += 1;
-        let operation = self.operation(index, event, position, statement);
+        let index = self.turns.exit(part.track, part.request);
+        let index = index.ok_or(TraceError::NotEntered(event))?;
+        let operation = self.operation(index, event, position, part.statement);
         if operation.location != event.location.0 && operation.enter != NONE {
             // Another thread of the process has entered.
             return Err(TraceError::NotEntered(event));

@@ -1,14 +1,18 @@
 //! Tests of writing corrected archives, which are read again by OTF2's own program.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is a test")]
 
+#[path = "otf2/relations.rs"]
+mod relations;
 #[path = "otf2/support.rs"]
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::formats::otf2::{Archive, ReadOptions, WriteOptions, first_difference};
 use downbeat_trace::{ClockOwner, ControlledLogicalClock, Latencies, Matching, Message, Trace};
+use relations::{Related, relations};
 use support::{ArchiveFolder, NANOS, PrintedEvent, files, in_trace, nanos, shown, words};
 
 const LATENCY: Duration = Duration::from_nanos(500);
@@ -193,6 +197,68 @@ fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Vec<Timest
         .iter()
         .map(|location| jitter(location.times()))
         .collect()
+}
+
+/// Every relation that the archive tells holds after a correction, as OTF2's own program shows it.
+#[test]
+fn requests_windows_threads_and_locks_are_relations() {
+    let folder = ArchiveFolder::new();
+    let anchor = folder.archive(NANOS, 40, "requests");
+    let archive = Archive::open(&anchor).unwrap();
+    let violated = |relations: &[Related]| {
+        let mut kinds: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+        for (kind, from, to) in relations {
+            let [all, violated] = kinds.entry(kind).or_default();
+            *all += 1;
+            *violated += usize::from(*to - *from < LATENCY.as_nanos());
+        }
+        kinds
+    };
+    let before = violated(&relations(&shown(&anchor)));
+    let wrong = ["message", "non-blocking", "RMA", "creation", "end", "lock"];
+    for (kind, all) in wrong.into_iter().zip([80, 320, 240, 40, 40, 79]) {
+        assert_eq!(before[kind][0], all, "{kind}");
+        assert!(before[kind][1] > 0, "{kind}");
+    }
+    for clock_of in [ClockOwner::Location, ClockOwner::Process] {
+        let reading = ReadOptions {
+            matching: Matching {
+                clock_of,
+                ..Matching::default()
+            },
+            ..ReadOptions::default()
+        };
+        let read = archive.read(&reading).unwrap();
+        assert!(
+            read.origin
+                .read
+                .unexamined
+                .iter()
+                .all(|(kind, _)| kind.contains("puts"))
+        );
+        let to = folder.0.join(format!("to {clock_of:?}"));
+        let times = correct(&read.trace);
+        let written = archive.write_corrected(
+            &read.trace,
+            &read.origin,
+            &times,
+            &to,
+            WriteOptions {
+                rewrite: true,
+                ..WriteOptions::default()
+            },
+        );
+        let after = violated(&relations(&shown(&written.unwrap().anchor)));
+        for kind in wrong {
+            // Within a process, its clock has recorded what happened.
+            let as_recorded = ["creation", "end", "lock"].contains(&kind);
+            let left = match clock_of {
+                ClockOwner::Process if as_recorded => before[kind][1],
+                _ => 0,
+            };
+            assert_eq!(after[kind], [before[kind][0], left], "{kind}, {clock_of:?}");
+        }
+    }
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
     let cases = [
         (
             "in.dbtb",
-            "--events 40000",
+            "--events 40000 --asynchronous",
             "--json --truth DIR/truth.dbtb --page DIR/made/page.html --svg DIR/made/svg",
         ),
         (
@@ -169,6 +169,7 @@ fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
 fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
     let cases = [
         ("plain 1000000000 100", "--page DIR/made/page.html"),
+        ("requests 1000000000 100", "--clock-of location"),
         (
             "plain 1000000000 100",
             "--json --rewrite --truth DIR/plain/traces.otf2",

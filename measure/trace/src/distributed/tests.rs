@@ -275,6 +275,7 @@ fn ranks_correct_programs_as_one_rank_does() {
                 SyntheticTraffic::Pairs,
                 SyntheticTraffic::Stencil,
             ][seed as usize % 3],
+            asynchronous: seed % 2 == 1,
             violated: 0.4,
             seed,
             ..SyntheticProgram::new(2 + seed as u32, 0)
@@ -287,8 +288,14 @@ fn ranks_correct_programs_as_one_rank_does() {
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
         let add = |builder: &mut PartBuilder| {
-            for place in program.places() {
-                builder.add_location(place).unwrap();
+            for (location, place) in (0..).zip(program.places()) {
+                let rank = LocationId(place.process);
+                let is_rank = location == place.process;
+                let added = match is_rank {
+                    true => builder.add_location(place),
+                    false => builder.add_thread(rank),
+                };
+                added.unwrap();
             }
             for members in program.communicators() {
                 builder.add_communicator(&members).unwrap();
@@ -303,12 +310,12 @@ fn ranks_correct_programs_as_one_rank_does() {
             run.map_err(|why| (0, why.to_string()))
         };
         for ranks in RANKS {
-            let load = |(number, of): (u32, &Location)| Load {
-                process: number,
+            let load = |of: &Location| Load {
+                process: of.place().process,
                 place: of.place(),
                 events: of.times().len() as u64,
             };
-            let loads: Vec<Load> = (0..).zip(trace.locations()).map(load).collect();
+            let loads: Vec<Load> = trace.locations().iter().map(load).collect();
             let shares = Shares::new(ranks, ClockOwner::Process, &loads);
             let found = shared_by(ranks, &shares, Matching::default(), &clock, add);
             assert!(found == Ok(expected.clone()), "seed {seed}, {ranks} ranks");
@@ -353,12 +360,22 @@ impl Chaos {
         };
         let communicators: Vec<Vec<u32>> = (0..3).map(|_| communicator(rng)).collect();
         let mut of = vec![vec![]; locations.len()];
+        // Completions that are still to come.
+        let mut late = vec![];
         for _ in 0..rng.usize(0..60) {
-            if rng.u8(..) < 150 {
+            if !late.is_empty() && rng.bool() {
+                complete(rng, &mut late, &mut of);
+            }
+            if rng.u8(..) < 20 {
+                signal(rng, &locations, &mut of);
+            } else if rng.u8(..) < 150 {
                 message(rng, count, &mut of);
             } else {
-                collective(rng, &communicators, &mut of);
+                collective(rng, &communicators, &mut of, &mut late);
             }
+        }
+        while !late.is_empty() {
+            complete(rng, &mut late, &mut of);
         }
         if rng.u8(..) < 90 {
             spoil(rng, &mut of);
@@ -417,16 +434,41 @@ fn message(rng: &mut Rng, locations: u32, of: &mut [Vec<Action>]) {
         communicator,
         tag,
     });
-    of[to as usize].push(Action::Receive {
-        from: LocationId(from),
-        communicator,
-        tag,
-    });
+    let (from, to) = (LocationId(from), &mut of[to as usize]);
+    if rng.u8(..) < 80 {
+        // Posted before some of the last events.
+        let request = rng.u64(0..8);
+        let at = to.len() - rng.usize(0..=to.len().min(3));
+        to.insert(at, Action::PostReceive { request });
+        to.push(Action::CompleteReceive {
+            from,
+            communicator,
+            tag,
+            request,
+        });
+    } else {
+        to.push(Action::Receive {
+            from,
+            communicator,
+            tag,
+        });
+    }
     of[rng.usize(0..locations as usize)].push(Action::Internal);
 }
 
+/// Adds one of the completions that are still to come.
+fn complete(rng: &mut Rng, late: &mut Vec<(u32, Action)>, of: &mut [Vec<Action>]) {
+    let (member, action) = late.swap_remove(rng.usize(0..late.len()));
+    of[member as usize].push(action);
+}
+
 /// Lets members enter one after the other, and leave, with other events between.
-fn collective(rng: &mut Rng, communicators: &[Vec<u32>], of: &mut [Vec<Action>]) {
+fn collective(
+    rng: &mut Rng,
+    communicators: &[Vec<u32>],
+    of: &mut [Vec<Action>],
+    late: &mut Vec<(u32, Action)>,
+) {
     let number = rng.u32(0..3);
     let (communicator, members) = (CommunicatorId(number), &communicators[number as usize]);
     if rng.u8(..) < 40 {
@@ -445,18 +487,47 @@ fn collective(rng: &mut Rng, communicators: &[Vec<u32>], of: &mut [Vec<Action>])
         KINDS[rng.usize(..KINDS.len())],
         rng.u32(..members.len() as u32),
     );
-    members
-        .iter()
-        .for_each(|member| of[*member as usize].push(Action::Enter { communicator }));
+    let request = (rng.u8(..) < 100).then(|| rng.u64(..));
+    let enter = match request {
+        Some(request) => Action::Start {
+            communicator,
+            request,
+        },
+        None => Action::Enter { communicator },
+    };
+    let entered = members.iter();
+    entered.for_each(|member| of[*member as usize].push(enter));
     for member in members {
         let [sent, received] = [rng.u8(..) < 220, rng.u8(..) < 220];
-        of[*member as usize].push(Action::Exit {
-            communicator,
-            kind,
-            root,
-            sent,
-            received,
-        });
+        match request {
+            Some(request) => {
+                let complete = Action::Complete {
+                    communicator,
+                    kind,
+                    root,
+                    sent,
+                    received,
+                    request,
+                };
+                late.push((*member, complete));
+            }
+            None => of[*member as usize].push(Action::Exit {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+            }),
+        }
+    }
+}
+
+fn signal(rng: &mut Rng, locations: &[(u32, Place)], of: &mut [Vec<Action>]) {
+    let [from, to] = [0; 2].map(|_| rng.usize(0..locations.len()));
+    let id = rng.u64(0..4);
+    if locations[from].0 == locations[to].0 {
+        of[from].push(Action::Signal { id });
+        of[to].push(Action::Wait { id });
     }
 }
 

@@ -5,6 +5,7 @@ use downbeat_files::Flaw;
 use super::bytes::{Input, put, put_signed, put_text};
 use super::definitions::LONGEST_NAME;
 use super::item::{DATA, KINDS, What, kind_number};
+use crate::CollectiveKind;
 
 /// First byte of an item.
 pub(super) mod tag {
@@ -30,6 +31,13 @@ pub(super) mod tag {
     pub(in crate::formats) const THREAD_BEGIN: u8 = 24;
     pub(in crate::formats) const THREAD_END: u8 = 25;
     pub(in crate::formats) const JOIN: u8 = 26;
+    pub(in crate::formats) const POST_RECEIVE: u8 = 27;
+    pub(in crate::formats) const COMPLETE_RECEIVE: u8 = 28;
+    pub(in crate::formats) const CANCEL_RECEIVE: u8 = 29;
+    pub(in crate::formats) const COLLECTIVE_START: u8 = 30;
+    pub(in crate::formats) const COLLECTIVE_COMPLETE: u8 = 31;
+    pub(in crate::formats) const SIGNAL: u8 = 32;
+    pub(in crate::formats) const WAIT: u8 = 33;
 }
 
 pub(super) fn location(bytes: &mut impl Input) -> Result<u32, Flaw> {
@@ -86,24 +94,50 @@ pub(super) fn event<'a>(
             communicator: communicator(bytes)?,
         },
         tag::COLLECTIVE_END => {
-            let communicator = communicator(bytes)?;
-            // The kind and the data are encoded in one number.
-            let number = bytes.u32("a collective operation")? as usize;
-            let Some((kind, _)) = KINDS.get(number / DATA.len()) else {
-                return Err(Flaw::Byte(
-                    offset,
-                    format!("{number} is not a collective operation"),
-                ));
-            };
-            let ([sent, received], _) = DATA[number % DATA.len()];
+            let (communicator, operation) = (communicator(bytes)?, operation(bytes, offset)?);
+            let (kind, root, [sent, received]) = operation;
             What::CollectiveEnd {
                 communicator,
-                kind: *kind,
-                root: bytes.u32("the rank of a root")?,
+                kind,
+                root,
                 sent,
                 received,
             }
         }
+        tag::POST_RECEIVE => What::PostReceive {
+            request: bytes.number()?,
+        },
+        tag::COMPLETE_RECEIVE => What::CompleteReceive {
+            from: location(bytes)?,
+            communicator: communicator(bytes)?,
+            tag: message_tag(bytes)?,
+            request: bytes.number()?,
+        },
+        tag::CANCEL_RECEIVE => What::CancelReceive {
+            request: bytes.number()?,
+        },
+        tag::COLLECTIVE_START => What::CollectiveStart {
+            communicator: communicator(bytes)?,
+            request: bytes.number()?,
+        },
+        tag::COLLECTIVE_COMPLETE => {
+            let (communicator, operation) = (communicator(bytes)?, operation(bytes, offset)?);
+            let (kind, root, [sent, received]) = operation;
+            What::CollectiveComplete {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                request: bytes.number()?,
+            }
+        }
+        tag::SIGNAL => What::Signal {
+            id: bytes.number()?,
+        },
+        tag::WAIT => What::Wait {
+            id: bytes.number()?,
+        },
         tag::FORK => What::Fork {
             team: communicator(bytes)?,
         },
@@ -118,6 +152,22 @@ pub(super) fn event<'a>(
         },
         _ => return Err(unknown(offset, tag)),
     })
+}
+
+/// Reads the kind and the data of a member, encoded in one number, and the rank of the root.
+fn operation(
+    bytes: &mut impl Input,
+    offset: u64,
+) -> Result<(CollectiveKind, u32, [bool; 2]), Flaw> {
+    let number = bytes.u32("a collective operation")? as usize;
+    let Some((kind, _)) = KINDS.get(number / DATA.len()) else {
+        return Err(Flaw::Byte(
+            offset,
+            format!("{number} is not a collective operation"),
+        ));
+    };
+    let (data, _) = DATA[number % DATA.len()];
+    Ok((*kind, bytes.u32("the rank of a root")?, data))
 }
 
 fn message_tag(bytes: &mut impl Input) -> Result<i32, Flaw> {
@@ -163,13 +213,52 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
         } => {
             begin(tag::COLLECTIVE_END);
             put(to, communicator.into());
-            // The kind is known, because the event was checked before.
-            let kind = kind_number(kind).unwrap_or(0);
-            put(
-                to,
-                (kind * DATA.len() + usize::from(sent) + 2 * usize::from(received)) as u64,
-            );
-            put(to, root.into());
+            put_operation(to, kind, root, [sent, received]);
+        }
+        What::CompleteReceive {
+            from,
+            communicator,
+            tag,
+            request,
+        } => {
+            begin(tag::COMPLETE_RECEIVE);
+            put(to, from.into());
+            put(to, communicator.into());
+            put_signed(to, tag.into());
+            put(to, request);
+        }
+        What::CollectiveStart {
+            communicator,
+            request,
+        } => {
+            begin(tag::COLLECTIVE_START);
+            put(to, communicator.into());
+            put(to, request);
+        }
+        What::CollectiveComplete {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+            request,
+        } => {
+            begin(tag::COLLECTIVE_COMPLETE);
+            put(to, communicator.into());
+            put_operation(to, kind, root, [sent, received]);
+            put(to, request);
+        }
+        What::PostReceive { request: id }
+        | What::CancelReceive { request: id }
+        | What::Signal { id }
+        | What::Wait { id } => {
+            begin(match what {
+                What::PostReceive { .. } => tag::POST_RECEIVE,
+                What::CancelReceive { .. } => tag::CANCEL_RECEIVE,
+                What::Signal { .. } => tag::SIGNAL,
+                _ => tag::WAIT,
+            });
+            put(to, id);
         }
         What::Enter { region: number }
         | What::Leave { region: number }
@@ -192,4 +281,12 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             put(to, number.into());
         }
     }
+}
+
+fn put_operation(to: &mut Vec<u8>, kind: CollectiveKind, root: u32, [sent, received]: [bool; 2]) {
+    // The kind is known, because the event was checked before.
+    let kind = kind_number(kind).unwrap_or(0);
+    let both = kind * DATA.len() + usize::from(sent) + 2 * usize::from(received);
+    put(to, both as u64);
+    put(to, root.into());
 }

@@ -139,15 +139,28 @@ impl Known {
                 from: peer,
                 communicator,
                 ..
+            }
+            | What::CompleteReceive {
+                from: peer,
+                communicator,
+                ..
             } => {
                 self.location(peer)?;
                 self.communicator(communicator)
             }
-            What::CollectiveEnd { kind, .. } if kind_number(kind).is_none() => {
+            What::CollectiveEnd { kind, .. } | What::CollectiveComplete { kind, .. }
+                if kind_number(kind).is_none() =>
+            {
                 Err("a fork or join is not a collective operation".to_owned())
             }
+            What::PostReceive { .. }
+            | What::CancelReceive { .. }
+            | What::Signal { .. }
+            | What::Wait { .. } => Ok(()),
             What::Collective { communicator }
             | What::CollectiveEnd { communicator, .. }
+            | What::CollectiveStart { communicator, .. }
+            | What::CollectiveComplete { communicator, .. }
             | What::Fork { team: communicator }
             | What::ThreadBegin { team: communicator }
             | What::ThreadEnd { team: communicator }

@@ -60,7 +60,7 @@ fn timeless(item: Item<'_>) -> Item<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::tests::{BINARY, UNSEALED as TEXT};
+    use crate::formats::tests::{OLD_BINARY as BINARY, UNSEALED as TEXT};
     use downbeat_files::testing::Folder;
     use std::fs;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::{Matching, Place};
 use proptest::prelude::*;
 
-use super::tests::{BINARY, CHUNKED, FLAT, TEXT, UNSEALED};
+use super::tests::{BINARY, CHUNKED, FLAT, OLD_BINARY, OLD_TEXT, TEXT, UNSEALED};
 use super::*;
 use downbeat_files::Checksums;
 use downbeat_files::testing::Folder;
@@ -47,8 +47,8 @@ fn first_lines() {
     assert_eq!(read(&[0; 100]).unwrap_err(), none);
     assert_eq!(read(&vec![b'x'; 1 << 24]).unwrap_err(), none);
     assert_eq!(
-        read(b"# downbeat trace 3\n").unwrap_err(),
-        "line 1: version \"3\" is not known here"
+        read(b"# downbeat trace 4\n").unwrap_err(),
+        "line 1: version \"4\" is not known here"
     );
     assert_eq!(
         read(b"# downbeat trace 1\n").unwrap_err(),
@@ -214,12 +214,12 @@ fn inconsistent_files_are_rejected() {
 
 #[test]
 fn truncation_is_detected_everywhere() {
-    for text in [TEXT, UNSEALED] {
+    for text in [TEXT, OLD_TEXT, UNSEALED] {
         for end in 0..text.len() {
             assert!(read(&text.as_bytes()[..end]).is_err(), "{end}");
         }
     }
-    for bytes in [BINARY, CHUNKED, FLAT] {
+    for bytes in [BINARY, OLD_BINARY, CHUNKED, FLAT] {
         for end in 1..bytes.len() {
             assert_eq!(
                 read(&bytes[..end]).unwrap_err(),
@@ -235,8 +235,8 @@ fn bytes() {
         read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
     };
     assert_eq!(
-        read(b"\x89dbt\r\n\x1a\n\x04").unwrap_err(),
-        "byte 8: version 4 is not known here"
+        read(b"\x89dbt\r\n\x1a\n\x05").unwrap_err(),
+        "byte 8: version 5 is not known here"
     );
     let changed = "byte 0: this is no trace, or was changed as if it were text";
     assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);
@@ -319,7 +319,7 @@ fn disk_errors_are_reported() {
             Err(io::ErrorKind::StorageFull.into())
         }
     }
-    for bytes in [TEXT.as_bytes(), BINARY, CHUNKED, FLAT] {
+    for bytes in [TEXT.as_bytes(), BINARY, OLD_BINARY, CHUNKED, FLAT] {
         let mut reader =
             TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
         let why = loop {

@@ -112,6 +112,59 @@ pub enum What<'a> {
         /// True if this member received data.
         received: bool,
     },
+    /// A receive is posted.
+    PostReceive {
+        /// Id that the completion has.
+        request: u64,
+    },
+    /// A posted receive is found complete.
+    CompleteReceive {
+        /// Sender.
+        from: u32,
+        /// Communicator of the message.
+        communicator: u32,
+        /// Tag of the message.
+        tag: i32,
+        /// Id that the post has.
+        request: u64,
+    },
+    /// A posted receive ends without a message.
+    CancelReceive {
+        /// Id that the post has.
+        request: u64,
+    },
+    /// A non-blocking collective operation is started.
+    CollectiveStart {
+        /// Communicator of the operation.
+        communicator: u32,
+        /// Id that the completion has.
+        request: u64,
+    },
+    /// A non-blocking collective operation is found complete.
+    CollectiveComplete {
+        /// Communicator of the operation.
+        communicator: u32,
+        /// Kind of operation; neither a fork nor a join.
+        kind: CollectiveKind,
+        /// Rank of the root in the communicator; ignored if the operation has none.
+        root: u32,
+        /// True if this member contributed data.
+        sent: bool,
+        /// True if this member received data.
+        received: bool,
+        /// Id that the start has.
+        request: u64,
+    },
+    /// Something that another event of the process waits for.
+    Signal {
+        /// Id that the wait has.
+        id: u64,
+    },
+    /// The end of a wait for a signal.
+    Wait {
+        /// Id that the signal has.
+        id: u64,
+    },
     /// Threads are started.
     Fork {
         /// Team of the new threads and of the one that starts them.
@@ -174,6 +227,43 @@ impl What<'_> {
                 sent,
                 received,
             },
+            Action::PostReceive { request } => Self::PostReceive { request },
+            Action::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                request,
+            } => Self::CompleteReceive {
+                from: from.index() as u32,
+                communicator: number(communicator),
+                tag,
+                request,
+            },
+            Action::CancelReceive { request } => Self::CancelReceive { request },
+            Action::Start {
+                communicator,
+                request,
+            } => Self::CollectiveStart {
+                communicator: number(communicator),
+                request,
+            },
+            Action::Complete {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                request,
+            } => Self::CollectiveComplete {
+                communicator: number(communicator),
+                kind,
+                root,
+                sent,
+                received,
+                request,
+            },
+            Action::Signal { id } => Self::Signal { id },
+            Action::Wait { id } => Self::Wait { id },
             Action::Fork { team } => Self::Fork { team: number(team) },
             Action::Begin { team } => Self::ThreadBegin { team: number(team) },
             Action::End { team } => Self::ThreadEnd { team: number(team) },

@@ -59,6 +59,43 @@ impl FileNumbers {
                 sent,
                 received,
             },
+            What::PostReceive { request } => Action::PostReceive { request },
+            What::CompleteReceive {
+                from,
+                communicator: within,
+                tag,
+                request,
+            } => Action::CompleteReceive {
+                from: location_of(from)?,
+                communicator: communicator(within)?,
+                tag,
+                request,
+            },
+            What::CancelReceive { request } => Action::CancelReceive { request },
+            What::CollectiveStart {
+                communicator: within,
+                request,
+            } => Action::Start {
+                communicator: communicator(within)?,
+                request,
+            },
+            What::CollectiveComplete {
+                communicator: within,
+                kind,
+                root,
+                sent,
+                received,
+                request,
+            } => Action::Complete {
+                communicator: communicator(within)?,
+                kind,
+                root,
+                sent,
+                received,
+                request,
+            },
+            What::Signal { id } => Action::Signal { id },
+            What::Wait { id } => Action::Wait { id },
             What::Fork { team } => Action::Fork {
                 team: communicator(team)?,
             },

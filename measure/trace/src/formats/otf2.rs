@@ -28,11 +28,17 @@
 //! | of the archive | in the trace |
 //! |---|---|
 //! | `MPI_Send`, `MPI_Isend` | send, at the time it was posted |
-//! | `MPI_Recv`, `MPI_Irecv` | receive, at the time it completed |
+//! | `MPI_Recv` | receive |
+//! | request, completion and cancellation of `MPI_Irecv` | post, completion and cancellation of a receive, by the request |
 //! | collective operations | their enter and exit; a member without data neither sends nor receives |
 //! | `MPI_Init`, `MPI_Finalize` | barriers of all ranks, by the names of the regions |
+//! | request and completion of a non-blocking collective operation | its start and completion, by the request |
+//! | RMA collective operations | collective operations of the window; members of a barrier that does not synchronize processes wait for none |
+//! | puts, gets and their completions | internal events: both ends are on one location, which keeps its order. The target has no event; counted as [`Unexamined`] |
+//! | creation and begin of a thread, its end and the wait for it | signal and wait, by contingent and sequence count |
+//! | release of a lock, and the acquisition with the next number | signal and wait |
 //! | fork, join and teams of threads, OpenMP's barriers | the same |
-//! | non-blocking collective operations, operations that create or free objects, operations on intercommunicators, RMA, locks, tasks | internal events; counted as [`Unexamined`] |
+//! | operations that create or free objects, operations on intercommunicators, RMA locks and synchronizations, tasks, non-blocking operations that never complete | internal events; counted as [`Unexamined`] |
 //! | everything else | internal events |
 //!
 //! [`Archive::for_each_item`] returns the same events as items of a trace file: internal events
@@ -40,10 +46,9 @@
 //! also a barrier is entered before the barrier, and left after it. Message lengths are not part of
 //! such files.
 //!
-//! Messages of one sender, receiver, communicator and tag are matched in the order in which their
-//! receives completed, which may differ from that in which they were posted. The resulting
-//! dependences are valid nevertheless, as messages do not overtake each other, but may be weaker
-//! than the actual ones.
+//! A non-blocking operation must be completed by the location that started it. The events from its
+//! start to its completion are in memory at a time, because only the completion tells its
+//! communicator.
 
 mod anchor;
 mod archive;

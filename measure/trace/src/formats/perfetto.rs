@@ -6,7 +6,10 @@
 //! | locations | their threads |
 //! | enter and leave | a slice with the name of the region |
 //! | a collective operation | a slice with its name; with it are the communicator, the root, and which data there was |
+//! | start and completion of a non-blocking collective operation | instants: such operations overlap |
 //! | send and receive | instants, with an arrow from one to the other; with them are who it was, communicator and tag |
+//! | post and cancellation of a receive | instants |
+//! | signal and wait | instants, with an arrow from one to the other |
 //! | fork and join, thread-begin and thread-end | slices `fork` and `thread` |
 //! | note | an instant |
 //! | sessions in which clocks were compared | nothing: there is one clock |

@@ -207,7 +207,13 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
     };
     match first.strip_prefix(text::MAGIC.as_bytes()) {
         None => Err(no_trace(lines)),
-        Some(version) if version == text::VERSION.as_bytes() => Ok(true),
+        Some(version)
+            if [text::VERSION, text::BEFORE_REQUESTS]
+                .map(str::as_bytes)
+                .contains(&version) =>
+        {
+            Ok(true)
+        }
         Some(version) if version == text::UNSEALED.as_bytes() => Ok(false),
         Some(version) => Err(lines.flaw(
             0,

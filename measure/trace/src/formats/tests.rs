@@ -12,8 +12,11 @@ use super::*;
 use downbeat_files::testing::{Folder, is_noticed};
 use downbeat_files::{Checksums, FileError};
 
-pub(super) const TEXT: &str = include_str!("golden/all-2.dbt");
-pub(super) const BINARY: &[u8] = include_bytes!("golden/all-3.dbtb");
+pub(super) const TEXT: &str = include_str!("golden/all-3.dbt");
+pub(super) const BINARY: &[u8] = include_bytes!("golden/all-4.dbtb");
+/// Traces as the last versions without requests and signals wrote them.
+pub(super) const OLD_TEXT: &str = include_str!("golden/all-2.dbt");
+pub(super) const OLD_BINARY: &[u8] = include_bytes!("golden/all-3.dbtb");
 /// Traces as version 1 wrote them, without a checksum and without chunks.
 pub(super) const UNSEALED: &str = include_str!("golden/all-1.dbt");
 pub(super) const FLAT: &[u8] = include_bytes!("golden/all-1.dbtb");
@@ -39,9 +42,24 @@ fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
 fn both_formats_are_unchanged() {
     let text =
         |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
-    for bytes in [TEXT.as_bytes(), UNSEALED.as_bytes(), BINARY, CHUNKED, FLAT] {
+    for bytes in [TEXT.as_bytes(), BINARY] {
         assert_eq!(text(bytes), TEXT);
         assert_eq!(converted(bytes, TraceFormat::Binary).unwrap(), BINARY);
+    }
+    // Older ones have fewer events, and another version.
+    let items = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with("crc32"));
+        lines.skip(1).map(str::to_owned).collect()
+    };
+    let old = [
+        OLD_TEXT.as_bytes(),
+        UNSEALED.as_bytes(),
+        OLD_BINARY,
+        CHUNKED,
+        FLAT,
+    ];
+    for bytes in old {
+        assert_eq!(items(&text(bytes)), items(OLD_TEXT));
     }
 }
 
@@ -50,20 +68,20 @@ fn binary_encoding_is_as_documented() {
     let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1\n0 99 note x\nend 2\n";
     let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
     let things: [&[u8]; 14] = [
-        b"\x89dbt\r\n\x1a\n\x03",
+        b"\x89dbt\r\n\x1a\n\x04",
         b"\x01\x03\xac\x02\x01a",
         b"\x03\x01\x00",
         // A chunk: its block, its order, times and actions.
         b"\x08\x01\x00\x02\x03\x07",
         b"\x0f\x53\xa5\x67",
         b"\x01\x01",
-        b"\xfa\x9b\x33\xbf",
+        b"\xba\xa5\xea\xda",
         b"\x01\xc8\x01",
         b"\x13\x00\x00\x02\x12\x01x",
         b"\x00\x02",
         // The index: the chunk, and the events of the location.
         b"\x01\x12\x01\x02\x01",
-        b"\x7f\xef\x18\x47",
+        b"\xc2\xe6\x7e\xb5",
         b"\x2e\0\0\0\0\0\0\0",
         b"dbtindex",
     ];
@@ -83,6 +101,7 @@ fn chunks_are_processed_like_the_file_in_its_order() {
             threads,
             collective_every: 3,
             fork_every: 5,
+            asynchronous: seed % 2 == 1,
             seed,
             ..SyntheticProgram::new(nodes, 0)
         };
@@ -118,8 +137,13 @@ fn chunks_are_processed_like_the_file_in_its_order() {
 
 fn write_program(program: &SyntheticProgram, path: &Path, format: TraceFormat) {
     let mut writer = TraceWriter::create(path, format).unwrap();
-    for place in program.places() {
-        writer.write(&Item::Location { place, name: "a" }).unwrap();
+    for (location, place) in (0..).zip(program.places()) {
+        let (rank, name) = (place.process, "a");
+        let item = match location == rank {
+            true => Item::Location { place, name },
+            false => Item::Thread { rank, name },
+        };
+        writer.write(&item).unwrap();
     }
     for members in program.communicators() {
         let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
@@ -150,7 +174,7 @@ fn a_file_is_read_as_a_trace() {
     let file = TraceFile::read(&path, Matching::default()).unwrap();
     assert_eq!(
         (file.format, file.trace.events(), file.master),
-        (TraceFormat::Text, 21, 0)
+        (TraceFormat::Text, 39, 0)
     );
     assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
     let places: Vec<Place> = file.trace.locations().iter().map(Location::place).collect();
@@ -161,7 +185,7 @@ fn a_file_is_read_as_a_trace() {
             file.trace.messages().count(),
             file.trace.collectives().count()
         ),
-        (1, 4)
+        (4, 6)
     );
     assert_eq!(
         file.sessions
@@ -293,7 +317,7 @@ fn edited_traces_are_read_on_request() {
     let why = read(&path, edited.as_bytes(), Checksums::Verify).unwrap_err();
     assert!(
         why.to_string().ends_with(
-            "line 35: its checksum is wrong: the file was damaged or edited after it was written"
+            "line 53: its checksum is wrong: the file was damaged or edited after it was written"
         ),
         "{why}"
     );
@@ -312,7 +336,7 @@ fn edited_traces_are_read_on_request() {
     let why = read(&path, without_checksum.as_bytes(), Checksums::Verify).unwrap_err();
     assert!(
         why.to_string()
-            .ends_with("line 35: the file is cut off here"),
+            .ends_with("line 53: the file is cut off here"),
         "{why}"
     );
     let why = read(
@@ -323,7 +347,7 @@ fn edited_traces_are_read_on_request() {
     assert!(
         why.unwrap_err()
             .to_string()
-            .ends_with("line 35: the checksum of the trace is missing")
+            .ends_with("line 53: the checksum of the trace is missing")
     );
     // Most other bytes of times, tags and names.
     let is_read = |place: &usize| {
@@ -347,7 +371,7 @@ struct Random {
 fn random() -> impl Strategy<Value = Random> {
     let time = prop_oneof![any::<i64>(), -1_000_i64..1_000];
     (
-        0_u8..24,
+        0_u8..30,
         any::<[u32; 3]>(),
         [time.clone(), time],
         "[ -~äß]{1,12}",
@@ -369,6 +393,7 @@ impl Random {
         let location = a.checked_rem(locations).unwrap_or(0);
         let team = b.checked_rem(communicators).unwrap_or(0);
         let [one, other] = self.times;
+        let request = one as u64;
         let name = &self.name[..];
         let what = match self.kind {
             _ if locations == 0 => {
@@ -433,7 +458,33 @@ impl Random {
             11 => What::ThreadBegin { team },
             12 => What::ThreadEnd { team },
             13 => What::Join { team },
-            14..20 => {
+            14 => What::PostReceive { request },
+            15 => What::CompleteReceive {
+                from: c % locations,
+                communicator: team,
+                tag: self.tag,
+                request,
+            },
+            16 => What::CancelReceive { request },
+            17 => What::CollectiveStart {
+                communicator: team,
+                request,
+            },
+            18 => What::Signal { id: request },
+            19 => What::Wait { id: request },
+            20..23 => {
+                let ([sent, received], _) = DATA[b as usize % 4];
+                let (kind, _) = KINDS[a as usize % 12];
+                What::CollectiveComplete {
+                    communicator: team,
+                    kind,
+                    root: c,
+                    sent,
+                    received,
+                    request,
+                }
+            }
+            23..27 => {
                 let ([sent, received], _) = DATA[b as usize % 4];
                 let (kind, _) = KINDS[a as usize % 12];
                 What::CollectiveEnd {

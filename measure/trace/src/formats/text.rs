@@ -5,7 +5,7 @@
 //!
 //! The last line holds the checksum of all bytes before it.
 
-use crate::Place;
+use crate::{CollectiveKind, Place};
 use downbeat_clock_core::Timestamp;
 
 use super::definitions::FileDefinitions;
@@ -14,8 +14,11 @@ use downbeat_files::number::whole;
 use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
-pub(super) const VERSION: &str = "2";
-/// Previous version, without a checksum; also for traces that are written by hand.
+pub(super) const VERSION: &str = "3";
+/// Previous version, without requests and signals.
+pub(super) const BEFORE_REQUESTS: &str = "2";
+/// First version, without a checksum; also for traces that are written by hand, which may have
+/// everything.
 pub(super) const UNSEALED: &str = "1";
 pub(super) const CHECKSUM: ChecksumLine = ChecksumLine {
     before: "crc32 ",
@@ -225,6 +228,7 @@ fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String
 #[inline]
 fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
     const COMMUNICATOR: &str = "the number of a communicator";
+    const REQUEST: &str = "the id of a request";
     let what = match fields.next("the kind of an event")? {
         b"enter" => What::Enter {
             region: fields.u32("the number of a region")?,
@@ -248,11 +252,7 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
         },
         b"collective-end" => {
             let communicator = fields.u32(COMMUNICATOR)?;
-            let (kind, _) =
-                KINDS[fields.one_of("a collective operation", KINDS.map(|(_, name)| name))?];
-            let root = fields.u32("the rank of a root")?;
-            let ([sent, received], _) =
-                DATA[fields.one_of("none, sent, received or both", DATA.map(|(_, name)| name))?];
+            let (kind, root, [sent, received]) = operation(fields)?;
             What::CollectiveEnd {
                 communicator,
                 kind,
@@ -261,6 +261,40 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
                 received,
             }
         }
+        b"receive-post" => What::PostReceive {
+            request: fields.u64(REQUEST)?,
+        },
+        b"receive-complete" => What::CompleteReceive {
+            from: fields.u32("the number of a location")?,
+            communicator: fields.u32(COMMUNICATOR)?,
+            tag: fields.i32("a tag")?,
+            request: fields.u64(REQUEST)?,
+        },
+        b"receive-cancel" => What::CancelReceive {
+            request: fields.u64(REQUEST)?,
+        },
+        b"collective-start" => What::CollectiveStart {
+            communicator: fields.u32(COMMUNICATOR)?,
+            request: fields.u64(REQUEST)?,
+        },
+        b"collective-complete" => {
+            let communicator = fields.u32(COMMUNICATOR)?;
+            let (kind, root, [sent, received]) = operation(fields)?;
+            What::CollectiveComplete {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                request: fields.u64(REQUEST)?,
+            }
+        }
+        b"signal" => What::Signal {
+            id: fields.u64("the id of a signal")?,
+        },
+        b"wait" => What::Wait {
+            id: fields.u64("the id of a signal")?,
+        },
         b"fork" => What::Fork {
             team: fields.u32(COMMUNICATOR)?,
         },
@@ -276,6 +310,14 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
         other => return Err(no(other, "the kind of an event")),
     };
     Ok(what)
+}
+
+/// Reads the kind of a collective operation, the rank of its root, and the data of a member.
+fn operation(fields: &mut Fields<'_>) -> Result<(CollectiveKind, u32, [bool; 2]), String> {
+    let kind = fields.one_of("a collective operation", KINDS.map(|(_, name)| name))?;
+    let root = fields.u32("the rank of a root")?;
+    let data = fields.one_of("none, sent, received or both", DATA.map(|(_, name)| name))?;
+    Ok((KINDS[kind].0, root, DATA[data].0))
 }
 
 /// Appends the line of an item that was checked, without its line end.
@@ -384,16 +426,53 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             received,
         } => {
             words(to, "collective-end", &[communicator.into()]);
-            // The kind is known, because the event was checked before.
-            text(to, kind_number(kind).map_or("", |kind| KINDS[kind].1));
-            field(to, root.into());
-            text(to, DATA[usize::from(sent) + 2 * usize::from(received)].1);
+            write_operation(to, kind, root, [sent, received]);
         }
+        What::PostReceive { request } => id(to, "receive-post", request),
+        What::CompleteReceive {
+            from,
+            communicator,
+            tag,
+            request,
+        } => {
+            let message = [from.into(), communicator.into(), tag.into()];
+            words(to, "receive-complete", &message);
+            unsigned_field(to, request);
+        }
+        What::CancelReceive { request } => id(to, "receive-cancel", request),
+        What::CollectiveStart {
+            communicator,
+            request,
+        } => {
+            words(to, "collective-start", &[communicator.into()]);
+            unsigned_field(to, request);
+        }
+        What::CollectiveComplete {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+            request,
+        } => {
+            words(to, "collective-complete", &[communicator.into()]);
+            write_operation(to, kind, root, [sent, received]);
+            unsigned_field(to, request);
+        }
+        What::Signal { id: of } => id(to, "signal", of),
+        What::Wait { id: of } => id(to, "wait", of),
         What::Fork { team } => words(to, "fork", &[team.into()]),
         What::ThreadBegin { team } => words(to, "thread-begin", &[team.into()]),
         What::ThreadEnd { team } => words(to, "thread-end", &[team.into()]),
         What::Join { team } => words(to, "join", &[team.into()]),
     }
+}
+
+fn write_operation(to: &mut Vec<u8>, kind: CollectiveKind, root: u32, [sent, received]: [bool; 2]) {
+    // The kind is known, because the event was checked before.
+    text(to, kind_number(kind).map_or("", |kind| KINDS[kind].1));
+    field(to, root.into());
+    text(to, DATA[usize::from(sent) + 2 * usize::from(received)].1);
 }
 
 /// Appends the last line.
@@ -416,11 +495,28 @@ fn field(to: &mut Vec<u8>, number: i64) {
     digits(to, number);
 }
 
+fn id(to: &mut Vec<u8>, word: &str, id: u64) {
+    words(to, word, &[]);
+    unsigned_field(to, id);
+}
+
+fn unsigned_field(to: &mut Vec<u8>, number: u64) {
+    to.push(b' ');
+    unsigned(to, number);
+}
+
+fn digits(to: &mut Vec<u8>, number: i64) {
+    if number < 0 {
+        to.push(b'-');
+    }
+    unsigned(to, number.unsigned_abs());
+}
+
 /// Appends a decimal number. The formatting of the standard library would take half of the time of
 /// writing a trace.
-fn digits(to: &mut Vec<u8>, number: i64) {
+fn unsigned(to: &mut Vec<u8>, number: u64) {
     let mut buffer = [0; 20];
-    let (mut at, mut rest) = (buffer.len(), number.unsigned_abs());
+    let (mut at, mut rest) = (buffer.len(), number);
     loop {
         at -= 1;
         buffer[at] = b'0' + (rest % 10) as u8;
@@ -428,9 +524,6 @@ fn digits(to: &mut Vec<u8>, number: i64) {
         if rest == 0 {
             break;
         }
-    }
-    if number < 0 {
-        to.push(b'-');
     }
     to.extend_from_slice(&buffer[at..]);
 }

@@ -16,15 +16,28 @@ const fn may_be_empty(kind: CollectiveKind) -> bool {
     )
 }
 
+/// Collective operation.
+#[derive(Clone, Copy, Debug)]
+struct Operation<'a> {
+    members: &'a [LocationId],
+    communicator: CommunicatorId,
+    kind: CollectiveKind,
+    root: u32,
+    /// Latency between any two members.
+    latency: i64,
+    /// Request, if it is not blocking.
+    request: Option<u64>,
+}
+
 impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
-    /// Runs the collective operation of all processes with this index.
+    /// Runs the collective operation of all processes with this index, or the pair of them.
     pub(super) fn collective(&mut self, number: u32) -> Result<(), E> {
         let ranks = self.program.ranks();
         if ranks < 2 {
             return Ok(());
         }
+        let number = number * (1 + u32::from(self.program.asynchronous));
         let turns = CollectiveKind::MPI_KINDS.len() as u32;
-        let kind = CollectiveKind::MPI_KINDS[(number % turns) as usize];
         let communicator = if (number / turns).is_multiple_of(2) {
             WORLD
         } else {
@@ -35,27 +48,56 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
             _ => (0..ranks).rev().map(LocationId).collect(),
         };
         let root = self.random.u32(..ranks);
-        self.run_collective(&members, communicator, kind, root, self.latencies[2])
+        let operation = |number: u32, request| Operation {
+            members: &members,
+            communicator,
+            kind: CollectiveKind::MPI_KINDS[(number % turns) as usize],
+            root,
+            latency: self.latencies[2],
+            request,
+        };
+        if !self.program.asynchronous {
+            let only = operation(number, None);
+            let entered = self.enter(&only)?;
+            return self.leave(&only, &entered);
+        }
+        // The first one is left last.
+        let both = [0, 1].map(|request| operation(number + request as u32, Some(request)));
+        let entered = [self.enter(&both[0])?, self.enter(&both[1])?];
+        self.leave(&both[1], &entered[1])?;
+        self.leave(&both[0], &entered[0])
     }
 
-    /// Lets all members enter, and leave as early as possible, with the given latency between any
-    /// two.
-    fn run_collective(
-        &mut self,
-        members: &[LocationId],
-        communicator: CommunicatorId,
-        kind: CollectiveKind,
-        root: u32,
-        latency: i64,
-    ) -> Result<(), E> {
-        let mut entered = Vec::with_capacity(members.len());
-        for member in members {
+    /// Lets all members enter. Returns the times at which they do.
+    fn enter(&mut self, operation: &Operation<'_>) -> Result<Vec<i64>, E> {
+        let communicator = operation.communicator;
+        let action = match operation.request {
+            Some(request) => Action::Start {
+                communicator,
+                request,
+            },
+            None => Action::Enter { communicator },
+        };
+        let enter = |member: &LocationId| {
             let at = self.shortly(*member);
-            entered.push(self.event(*member, at, Action::Enter { communicator })?);
-        }
+            self.event(*member, at, action)
+        };
+        operation.members.iter().map(enter).collect()
+    }
+
+    /// Lets all members, who entered at these times, leave as early as possible.
+    fn leave(&mut self, operation: &Operation<'_>, entered: &[i64]) -> Result<(), E> {
+        let Operation {
+            members,
+            communicator,
+            kind,
+            root,
+            latency,
+            request,
+        } = *operation;
         let latest = entered.iter().copied().max().unwrap_or(0);
         let mut latest_before = i64::MIN / 2;
-        for ((rank, member), enter) in (0..).zip(members).zip(&entered) {
+        for ((rank, member), enter) in (0..).zip(members).zip(entered) {
             let waits_for = match kind.pattern() {
                 Pattern::FromRoot if rank != root => entered[root as usize],
                 Pattern::ToRoot if rank == root => latest,
@@ -68,17 +110,24 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
                 .shortly(*member)
                 .max(waits_for + latency + self.jitter());
             let [sent, received] = [(); 2].map(|()| !may_be_empty(kind) || self.random.u8(..8) > 0);
-            self.event(
-                *member,
-                at,
-                Action::Exit {
+            let action = match request {
+                Some(request) => Action::Complete {
+                    communicator,
+                    kind,
+                    root,
+                    sent,
+                    received,
+                    request,
+                },
+                None => Action::Exit {
                     communicator,
                     kind,
                     root,
                     sent,
                     received,
                 },
-            )?;
+            };
+            self.event(*member, at, action)?;
         }
         Ok(())
     }
@@ -103,6 +152,13 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         for thread in self.program.threads_of(rank) {
             let begun = forked + latency + self.jitter();
             self.event(thread, begun, Action::Begin { team })?;
+            if self.program.asynchronous {
+                let id = thread.0.into();
+                let at = self.shortly(rank);
+                let signalled = self.event(rank, at, Action::Signal { id })?;
+                let waited = signalled + latency + self.jitter();
+                self.event(thread, waited, Action::Wait { id })?;
+            }
             for _ in 0..self.program.internal {
                 let at = self.shortly(thread);
                 self.event(thread, at, Action::Internal)?;
@@ -112,7 +168,16 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
             .into_iter()
             .chain(self.program.threads_of(rank))
             .collect();
-        self.run_collective(&members, team, CollectiveKind::Barrier, 0, latency)?;
+        let barrier = Operation {
+            members: &members,
+            communicator: team,
+            kind: CollectiveKind::Barrier,
+            root: 0,
+            latency,
+            request: None,
+        };
+        let entered = self.enter(&barrier)?;
+        self.leave(&barrier, &entered)?;
         let mut ended = i64::MIN / 2;
         for thread in self.program.threads_of(rank) {
             let at = self.shortly(thread);

@@ -12,7 +12,7 @@ use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 /// its events by the clock of its node. The clock of the first node is correct. In a round, every
 /// process has a few local events, sends messages, and waits for those to it in any order, as
 /// non-blocking receives do. In some rounds there is a collective operation, or threads are
-/// started.
+/// started. See [`asynchronous`](Self::asynchronous) for requests and signals.
 ///
 /// Equal programs give equal traces. No events are stored: the program is run again for every
 /// result.
@@ -52,6 +52,10 @@ pub struct SyntheticProgram {
     pub collective_every: u32,
     /// Number of rounds between starts of threads, which meet at a barrier and end; 0 for none.
     pub fork_every: u32,
+    /// If true, every message is sent twice, the receives are posted first and complete in any order,
+    /// collective operations are not blocking and overlap in pairs, and threads wait for a signal
+    /// before they work.
+    pub asynchronous: bool,
     /// Minimum latencies of messages.
     pub latencies: Latencies,
     /// Mean additional latency of messages, exponentially distributed.
@@ -126,6 +130,7 @@ impl SyntheticProgram {
             traffic: SyntheticTraffic::Pairs,
             collective_every: 20,
             fork_every: 0,
+            asynchronous: false,
             latencies: Latencies::new(process, node, beyond).unwrap_or(Latencies::ZERO),
             jitter: Duration::from_nanos(500),
             clocks: Clocks {
@@ -294,9 +299,10 @@ impl SyntheticProgram {
     pub(super) fn reserved(&self) -> [(usize, usize); 2] {
         let every = |rounds: u32| self.rounds.checked_div(rounds).unwrap_or(0) as usize;
         let (rounds, internal) = (self.rounds as usize, self.internal as usize);
-        let messages = rounds * self.most_messages();
+        let twice = 1 + usize::from(self.asynchronous);
+        let messages = rounds * self.most_messages() * twice;
         let collectives = if self.ranks() > 1 {
-            2 * every(self.collective_every)
+            2 * every(self.collective_every) * twice
         } else {
             0
         };
@@ -305,10 +311,17 @@ impl SyntheticProgram {
         } else {
             0
         };
-        let marks = messages + collectives + 4 * forks;
+        let [signals, waits] = if self.asynchronous {
+            [(self.threads as usize - 1) * forks, forks]
+        } else {
+            [0; 2]
+        };
+        let posts = if self.asynchronous { messages / 2 } else { 0 };
+        let marks = messages + collectives + 4 * forks + signals;
+        let of_thread = 4 * forks + waits;
         [
-            (marks + rounds * internal, marks),
-            (forks * (4 + internal), 4 * forks),
+            (marks + posts + rounds * internal, marks),
+            (of_thread + forks * internal, of_thread),
         ]
     }
 

@@ -53,6 +53,8 @@ struct MessageInFlight {
     /// True time of the send, and its time by interpolated clocks.
     truth: i64,
     shown: f64,
+    /// Request of its receive, if that was posted.
+    request: u64,
 }
 
 /// State of a running program.
@@ -210,26 +212,30 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
     fn send(&mut self) -> Result<(), E> {
         self.messages.clear();
         let ranks = self.program.ranks();
+        let mut planned = vec![];
         if self.fixed.is_empty() {
             let mut order: Vec<_> = (0..ranks).collect();
             self.random.shuffle(&mut order);
             for pair in order.chunks_exact(2) {
-                self.send_one(pair[0], pair[1], 0)?;
-                self.send_one(pair[1], pair[0], 0)?;
-            }
-            return Ok(());
-        }
-        let fixed = std::mem::take(&mut self.fixed);
-        for (from, receivers) in (0..).zip(&fixed) {
-            for (tag, to) in (0..).zip(receivers) {
-                self.send_one(from, *to, tag)?;
+                planned.extend([(pair[0], pair[1], 0), (pair[1], pair[0], 0)]);
             }
         }
-        self.fixed = fixed;
-        Ok(())
+        for (from, receivers) in (0..).zip(&self.fixed) {
+            planned.extend((0..).zip(receivers).map(|(tag, to)| (from, *to, tag)));
+        }
+        if self.program.asynchronous {
+            // The second message of a channel may be received first.
+            planned = planned.iter().flat_map(|message| [*message; 2]).collect();
+            for (request, (_, to, _)) in (0..).zip(&planned) {
+                let at = self.shortly(LocationId(*to));
+                self.event(LocationId(*to), at, Action::PostReceive { request })?;
+            }
+        }
+        let mut planned = (0..).zip(planned);
+        planned.try_for_each(|(request, (from, to, tag))| self.send_one(from, to, tag, request))
     }
 
-    fn send_one(&mut self, from: u32, to: u32, tag: i32) -> Result<(), E> {
+    fn send_one(&mut self, from: u32, to: u32, tag: i32, request: u64) -> Result<(), E> {
         let sender = LocationId(from);
         let at = self.shortly(sender);
         let truth = self.event(
@@ -248,6 +254,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             tag,
             truth,
             shown,
+            request,
         });
         Ok(())
     }
@@ -263,10 +270,20 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             let there = message.truth + latency + self.jitter();
             let at =
                 self.when_received(message, latency, there.max(self.now[receiver.index()] + 1));
-            let action = Action::Receive {
-                from: LocationId(message.from),
-                communicator: WORLD,
-                tag: message.tag,
+            let (from, communicator, tag) = (LocationId(message.from), WORLD, message.tag);
+            let action = if self.program.asynchronous {
+                Action::CompleteReceive {
+                    from,
+                    communicator,
+                    tag,
+                    request: message.request,
+                }
+            } else {
+                Action::Receive {
+                    from,
+                    communicator,
+                    tag,
+                }
             };
             self.event(receiver, at, action)?;
         }

@@ -18,6 +18,7 @@ fn varied(seed: u64) -> SyntheticProgram {
             SyntheticTraffic::Pairs,
             SyntheticTraffic::Stencil,
         ][seed as usize % 3],
+        asynchronous: seed % 4 == 3,
         sessions: 4,
         seed,
         ..SyntheticProgram::new(1 + seed as u32 % 5, 0)

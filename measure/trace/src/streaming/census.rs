@@ -6,8 +6,9 @@ use rustc_hash::FxHashSet;
 
 use super::super::definitions::Definitions;
 use super::super::latencies::{Site, levels_of};
-use super::super::teams::{Track, sends};
+use super::super::teams::{Track, Turns, sends};
 use super::super::{CollectiveKind, EventId, LeftOut, LocationId, Place, TraceError};
+use super::posted::Overtaking;
 
 /// Error of the correction of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,21 +75,23 @@ pub(crate) struct StreamedOperation {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) begun: u32,
-    /// Numbers of operations that every member has entered and left; empty before the first one.
-    pub(super) members: Vec<(u32, u32)>,
+    /// Operations that every member has entered and left; empty before the first one.
+    pub(super) members: Vec<Turns>,
 }
 
 /// Contents of a stream: its locations, the numbers of their events, and the properties of
 /// collective operations that are known only at their ends.
 ///
-/// It takes 8 bytes for every member of a communicator, and some more for each member that
-/// contributed no data to a collective operation in which others waited for data.
+/// It takes 16 bytes for every member of a communicator, and some more for each member that
+/// contributed no data to a collective operation in which others waited for data, and for each
+/// receive that completed before one of its channel that was posted earlier.
 #[derive(Debug)]
 pub struct Census {
     /// Locations, communicators and teams.
     pub(crate) definitions: Definitions,
-    /// For all teams, by track: numbers of operations that every member enters and leaves.
+    /// For all teams, by track: operations that every member enters and leaves.
     pub(super) counts: Vec<[Counts; 3]>,
+    pub(super) overtaking: Overtaking,
     /// Members that contributed no data: the operation, and the rank.
     pub(super) withheld: FxHashSet<(u64, u32)>,
     /// Number of messages that every location receives; the last locations are omitted if they
@@ -132,8 +135,8 @@ impl Census {
         levels_of(self.ids().map(|location| self.site(location.0)))
     }
 
-    /// Returns the numbers of operations that each member enters and leaves.
-    fn of(&self, (team, track, _): Which) -> &[(u32, u32)] {
+    /// Returns the operations that each member enters and leaves.
+    fn of(&self, (team, track, _): Which) -> &[Turns] {
         self.counts
             .get(team as usize)
             .map_or(&[], |tracks| &tracks[track as usize].members)
@@ -141,16 +144,13 @@ impl Census {
 
     /// Returns the number of events of an operation.
     pub(super) fn events_of(&self, which: Which) -> u32 {
-        let has = |count: &u32| u32::from(*count > which.2);
-        self.of(which)
-            .iter()
-            .map(|(entered, left)| has(entered) + has(left))
-            .sum()
+        let events = |of: &Turns| u32::from(of.entered > which.2) + u32::from(of.has_left(which.2));
+        self.of(which).iter().map(events).sum()
     }
 
     /// Returns true if the operation has a fork.
     pub(super) fn is_forked(&self, which: Which) -> bool {
-        self.of(which).iter().any(|(entered, _)| *entered > which.2)
+        self.of(which).iter().any(|of| of.entered > which.2)
     }
 
     /// Returns the location of a member of an operation.
@@ -171,7 +171,7 @@ impl Census {
         let enters = |which| {
             self.of(which)
                 .get(rank as usize)
-                .is_some_and(|(entered, _)| *entered > which.2)
+                .is_some_and(|of| of.entered > which.2)
         };
         sends(kind, root, rank)
             && of.which.is_some_and(enters)

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::super::definitions::{ChannelEnd, Definitions};
-use super::super::teams::{Participation, Progress, Seat, Track, sends};
+use super::super::teams::{Participation, Progress, Seat, Track, Turns, sends};
 use super::super::trace::Instance;
 use super::super::{Action, CollectiveKind, EventId, LocationId, TraceError};
 use super::census::{Census, Counts, StreamError, StreamedOperation, Which};
+use super::posted::Posted;
 
 /// Channel of messages: the sending process, and its end.
-type Channel = (u32, ChannelEnd);
+pub(super) type Channel = (u32, ChannelEnd);
 
 /// Event of a stream, with its link to other events.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,10 @@ pub(super) struct Links {
     /// Receives whose sends have not come, or never come.
     pub(super) early: FxHashMap<Channel, VecDeque<EventId>>,
     pub(super) messages: u64,
+    /// Receives that are posted, as long as there is no census.
+    pub(super) posted: Posted<Channel>,
+    /// Ends of signals without the other one, by process and id: for signals, their messages.
+    signals: FxHashMap<(u32, u64), (EventId, Option<u64>)>,
     pub(super) ongoing: FxHashMap<Which, Ongoing>,
     pub(super) operations: u64,
     /// Operation that was completed last.
@@ -148,9 +153,32 @@ impl Links {
                 tag,
             } => {
                 let end = definitions.channel(event, false, from, communicator, tag)?;
-                let sender = (end.peer, end.mirrored(definitions.process(event)));
-                Ok(self.receive(sender, event, census.is_some()))
+                Ok(self.receive(definitions, census, end, event, None))
             }
+            Action::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                request,
+            } => {
+                let end = definitions.channel(event, false, from, communicator, tag)?;
+                Ok(self.receive(definitions, census, end, event, Some(request)))
+            }
+            Action::PostReceive { request } => {
+                if census.is_none() {
+                    let process = definitions.process(event);
+                    self.posted.post(process, request, event.location);
+                }
+                Ok(Link::Nothing)
+            }
+            Action::CancelReceive { request } => {
+                if census.is_none() {
+                    self.posted.cancel(definitions.process(event), request);
+                }
+                Ok(Link::Nothing)
+            }
+            Action::Signal { id } => self.signal((definitions.process(event), id), event),
+            Action::Wait { id } => Ok(self.wait((definitions.process(event), id), event)),
             _ => match definitions.participation(event, action)? {
                 Some(part) => self.collective(definitions, census, part, event),
                 None => Ok(Link::Nothing),
@@ -171,23 +199,67 @@ impl Links {
         Ok(Link::Send { message })
     }
 
-    fn receive(&mut self, key: Channel, event: EventId, is_known: bool) -> Link {
-        let mut message = None;
-        if let Some(sent) = self.sent.get_mut(&key) {
-            message = sent.pop_front();
-            if sent.is_empty() {
-                self.sent.remove(&key);
+    fn receive(
+        &mut self,
+        definitions: &Definitions,
+        census: Option<&Census>,
+        end: ChannelEnd,
+        event: EventId,
+        request: Option<u64>,
+    ) -> Link {
+        let process = definitions.process(event);
+        let channel = (end.peer, end.mirrored(process));
+        let sent = self.sent.get_mut(&channel);
+        let waiting = sent.as_ref().map_or(0, |sent| sent.len());
+        let overtakes = match census {
+            Some(census) => census.overtaking.get(&event).copied().unwrap_or(0),
+            // The number of messages is the same, whichever it takes.
+            None => {
+                self.posted
+                    .receive(process, (channel, waiting), event, request);
+                0
             }
+        };
+        let message = sent.and_then(|sent| sent.remove(overtakes as usize));
+        if waiting == 1 && message.is_some() {
+            self.sent.remove(&channel);
         }
         match message {
             Some((message, _)) => Link::Receive { message },
             None => {
-                if !is_known {
-                    self.early.entry(key).or_default().push_back(event);
-                }
+                self.early.entry(channel).or_default().push_back(event);
                 Link::Nothing
             }
         }
+    }
+
+    fn signal(&mut self, key: (u32, u64), event: EventId) -> Result<Link, StreamError> {
+        let message = self.messages;
+        self.messages += 1;
+        match self.signals.insert(key, (event, Some(message))) {
+            Some((wait, None)) if wait.location != event.location => {
+                Err(StreamError::Disorder(wait))
+            }
+            _ => Ok(Link::Send { message }),
+        }
+    }
+
+    fn wait(&mut self, key: (u32, u64), event: EventId) -> Link {
+        if let Some((_, Some(message))) = self.signals.get(&key).copied() {
+            self.signals.remove(&key);
+            return Link::Receive { message };
+        }
+        self.signals.insert(key, (event, None));
+        Link::Nothing
+    }
+
+    /// Decides on posted receives after the last event. Returns an event that waits for a later one.
+    pub(super) fn finish(&mut self) -> Option<EventId> {
+        let late = self.posted.finish();
+        // Messages that waited for other receives came after these.
+        let early = self.posted.early.iter();
+        let mut early = early.filter(|(channel, _)| !self.early.contains_key(channel));
+        late.or_else(|| early.next().map(|(_, event)| *event))
     }
 
     /// Returns sends whose receives have not come.
@@ -207,25 +279,25 @@ impl Links {
             seat,
             enters,
             statement: says,
+            request,
         } = part;
         let members = definitions.members(seat.team).len() as u32;
-        let (begun, (entered, left)) = self.counts(seat, track, members);
-        if !enters && track == Track::Collective && left >= entered {
-            return Err(TraceError::NotEntered(event).into());
-        }
-        let index = if enters { entered } else { left };
-        if enters && left > index {
+        let (begun, turns) = self.turns(seat, track, members);
+        if enters && turns.left > turns.entered {
             // A thread ends after the join, on its own.
             return Err(StreamError::Disorder(event));
         }
+        let index = if enters {
+            turns.enter(request)
+        } else {
+            let index = turns.exit(track, request);
+            index.ok_or(TraceError::NotEntered(event))?
+        };
         let which = (seat.team, track, index);
         let is_first = index >= begun;
         if is_first {
             self.begin(which, members, event, census);
         }
-        let counts =
-            &mut self.counts[seat.team as usize][track as usize].members[seat.rank as usize];
-        *(if enters { &mut counts.0 } else { &mut counts.1 }) += 1;
         let Some(ongoing) = self.ongoing.get_mut(&which) else {
             // The operation was taken for complete. Threads may begin or end in addition to those
             // that were waited for, but they make no new statement.
@@ -269,18 +341,17 @@ impl Links {
         Ok(link)
     }
 
-    /// Returns the number of operations of a track, and the numbers that a member has entered and
-    /// left.
-    fn counts(&mut self, seat: Seat, track: Track, members: u32) -> (u32, (u32, u32)) {
+    /// Returns the number of operations of a track, and those of a member.
+    fn turns(&mut self, seat: Seat, track: Track, members: u32) -> (u32, &mut Turns) {
         let team = seat.team as usize;
         if self.counts.len() <= team {
             self.counts.resize_with(team + 1, Default::default);
         }
         let counts = &mut self.counts[team][track as usize];
         if counts.members.is_empty() {
-            counts.members.resize(members as usize, (0, 0));
+            counts.members.resize(members as usize, Turns::default());
         }
-        (counts.begun, counts.members[seat.rank as usize])
+        (counts.begun, &mut counts.members[seat.rank as usize])
     }
 
     fn begin(&mut self, which: Which, members: u32, seen: EventId, census: Option<&Census>) {
@@ -322,7 +393,7 @@ impl Links {
                     && progress.enters + progress.exits >= instance.members
                     && counts()
                         .iter()
-                        .all(|(entered, left)| *entered > index || *left > index)
+                        .all(|of| of.entered > index || of.left > index)
             }
         }
     }
@@ -341,6 +412,7 @@ impl Ongoing {
             seat: Seat { rank, .. },
             enters,
             statement: says,
+            ..
         } = part;
         if let Some(left) = says {
             self.progress.agree(&mut self.instance, left, event)?;

@@ -68,6 +68,9 @@ impl Survey {
     /// # Errors
     /// As [`TraceBuilder::finish`].
     pub fn finish(mut self, builder: TraceBuilder) -> Result<Census, StreamError> {
+        if let Some(event) = self.links.finish() {
+            return Err(StreamError::Disorder(event));
+        }
         let definitions = builder.definitions;
         let lenient = definitions.matching.lenient;
         let early = || self.links.early.values().flatten().copied();
@@ -95,11 +98,13 @@ impl Survey {
                 continue;
             }
             if !lenient {
-                let counts = &self.links.counts[*team as usize][*track as usize].members;
+                let turns = &self.links.counts[*team as usize][*track as usize].members;
+                let counts: Vec<_> = turns.iter().map(|of| (of.entered, of.left)).collect();
                 let members = definitions.members(*team);
+                let enters = |rank: usize| ongoing.enters[rank];
                 let refusal = ongoing
                     .progress
-                    .refusal(*track, *index, members, counts, |rank| ongoing.enters[rank]);
+                    .refusal(*track, *index, members, &counts, enters);
                 return Err(refusal
                     .unwrap_or(TraceError::NotLeft(ongoing.progress.seen))
                     .into());
@@ -107,7 +112,10 @@ impl Survey {
             left_out.collectives += 1;
         }
         let Links {
-            operations, counts, ..
+            operations,
+            counts,
+            posted,
+            ..
         } = self.links;
         let Self {
             withheld,
@@ -119,6 +127,7 @@ impl Survey {
         Ok(Census {
             definitions,
             counts,
+            overtaking: posted.overtaking,
             withheld,
             received,
             events,

@@ -14,7 +14,7 @@ pub(crate) type OperationKey = [u32; 3];
 /// Operations of a team on one track.
 #[derive(Debug)]
 pub(crate) struct Operations {
-    /// Numbers of operations that each member entered and left.
+    /// Numbers of operations that each member entered, and left before the first that it did not.
     pub(crate) counts: Vec<(u32, u32)>,
     pub(crate) summaries: Vec<Summary>,
     /// Columns of the members whose events are known here, by their ranks.
@@ -45,10 +45,10 @@ impl Operations {
     }
 
     fn add(&mut self, rank: u32, column: Column) {
-        let counts = (column.entered, column.left);
-        self.counts[rank as usize] = counts;
+        let turns = &column.turns;
+        self.counts[rank as usize] = (turns.entered, turns.left);
         for (index, part) in (0..).zip(&column.operations) {
-            self.merge(index, &Summary::of_member(part, index, counts));
+            self.merge(index, &Summary::of_member(part, index, turns));
         }
         self.columns.push((rank, column));
     }

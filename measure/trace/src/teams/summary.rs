@@ -1,7 +1,7 @@
 //! Summary of the known events of one operation; summaries of different members can be merged in
 //! any order.
 
-use super::{MemberOperation, disagreement};
+use super::{MemberOperation, Turns, disagreement};
 use crate::trace::Instance;
 use crate::{CollectiveKind, EventId, TraceError};
 
@@ -23,19 +23,14 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Returns the summary for one member, given the numbers of operations that it entered and
-    /// left.
-    pub(super) fn of_member(
-        part: &MemberOperation,
-        index: u32,
-        (entered, left): (u32, u32),
-    ) -> Self {
+    /// Returns the summary for one member.
+    pub(super) fn of_member(part: &MemberOperation, index: u32, turns: &Turns) -> Self {
         Self {
             first: part.first,
             stated: part.stated,
             conflict: None,
-            enters: u32::from(entered > index),
-            exits: u32::from(left > index),
+            enters: u32::from(turns.entered > index),
+            exits: u32::from(turns.has_left(index)),
         }
     }
 

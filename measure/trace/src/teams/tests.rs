@@ -86,6 +86,7 @@ fn incomplete_traces_can_be_corrected() {
             threads: 2,
             collective_every: 1,
             fork_every: 2,
+            asynchronous: seed % 3 == 2,
             sessions: 0,
             seed,
             ..SyntheticProgram::new(4, 0)

@@ -42,15 +42,43 @@ pub(crate) enum Step {
     Begin(usize),
     End(usize),
     Join(usize),
+    PostReceive(u64),
+    CompleteReceive(usize, usize, i32, u64),
+    CancelReceive(u64),
+    Start(usize, u64),
+    Complete(usize, CollectiveKind, usize, bool, bool, u64),
+    Signal(u64),
+    Wait(u64),
 }
 
-/// Message under way.
+/// Sender, receiver, team and tag.
+type Channel = (usize, usize, usize, i32);
+
+/// Messages of a channel, of which the receives are blocking or posted, in this order.
+#[derive(Default)]
+struct Messages {
+    sent: Vec<Event>,
+    receives: usize,
+}
+
+/// Receive that is posted.
+struct Posted {
+    channel: Channel,
+    /// Index of its message in the channel.
+    message: usize,
+    request: u64,
+}
+
+/// Everything that is under way.
+#[derive(Default)]
 struct Flying {
-    from: usize,
-    to: usize,
-    team: usize,
-    tag: i32,
-    sent: Event,
+    channels: BTreeMap<Channel, Messages>,
+    posted: Vec<Posted>,
+    /// Signals that nothing has waited for, with their ids.
+    signals: Vec<(Event, u64)>,
+    ongoing: Vec<Ongoing>,
+    /// Ids are not used again, as the events of the locations of a process are pushed in any order.
+    last_id: u64,
 }
 
 /// Collective operation that members take part in.
@@ -61,12 +89,27 @@ struct Ongoing {
     data: Vec<(bool, bool)>,
     entered: Vec<Option<Event>>,
     exited: Vec<Option<Event>>,
+    /// Request of each member, if the operation is not blocking.
+    requests: Option<Vec<u64>>,
 }
 
 struct Times {
     now: i64,
     offsets: Vec<i64>,
     percents: Vec<i64>,
+}
+
+impl Flying {
+    /// Returns the channels with messages that no receive was posted for.
+    fn messages(&self) -> impl Iterator<Item = Channel> + '_ {
+        let all = self.channels.iter();
+        let open = all.filter(|(_, messages)| messages.sent.len() > messages.receives);
+        open.map(|(channel, _)| *channel)
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.ongoing.is_empty() || !self.posted.is_empty() || self.messages().next().is_some()
+    }
 }
 
 impl Program {
@@ -110,80 +153,154 @@ impl Program {
             times.percents[location] = times.percents[*clock];
         }
         let mut clocks = times;
-        let (mut flying, mut ongoing) = (vec![], vec![]);
+        let mut flying = Flying::default();
         for _ in 0..steps {
-            program.step(rng, &mut clocks, &mut flying, &mut ongoing, true);
+            program.step(rng, &mut clocks, &mut flying, true);
         }
-        while !flying.is_empty() || !ongoing.is_empty() {
-            program.step(rng, &mut clocks, &mut flying, &mut ongoing, false);
+        while flying.is_busy() {
+            program.step(rng, &mut clocks, &mut flying, false);
         }
         program
     }
 
-    fn step(
-        &mut self,
-        rng: &mut Rng,
-        clocks: &mut Times,
-        flying: &mut Vec<Flying>,
-        ongoing: &mut Vec<Ongoing>,
-        begin: bool,
-    ) {
+    fn step(&mut self, rng: &mut Rng, clocks: &mut Times, flying: &mut Flying, begin: bool) {
         clocks.now += [0, 1, 10, 200, 1_000][rng.usize(0..5)];
         let location = rng.usize(0..self.events.len());
-        match rng.u32(0..10) {
+        match rng.u32(0..12) {
             0 => {
                 self.add(clocks, location, Step::Internal);
             }
             1..4 if begin => {
-                let (to, team, tag) = (
-                    rng.usize(0..self.events.len()),
-                    rng.usize(0..self.teams.len()),
-                    rng.i32(0..2),
+                let channel = self.channel(rng, location);
+                let sent = self.add(
+                    clocks,
+                    location,
+                    Step::Send(channel.1, channel.2, channel.3),
                 );
-                let sent = self.add(clocks, location, Step::Send(to, team, tag));
-                flying.push(Flying {
-                    from: location,
-                    to,
-                    team,
-                    tag,
-                    sent,
-                });
+                flying.channels.entry(channel).or_default().sent.push(sent);
             }
             4 if begin => {
                 let team = rng.usize(0..self.teams.len());
-                // Operations of a team are sequential, so that all members take part in the same
-                // order.
-                if ongoing.iter().all(|other: &Ongoing| other.team != team) {
-                    ongoing.push(self.start(rng, team));
+                // All members take part in the same order, and only non-blocking operations of a
+                // team overlap with others.
+                let mut others = flying.ongoing.iter().filter(|other| other.team == team);
+                if others.all(|other| other.requests.is_some()) {
+                    flying.ongoing.push(self.start(rng, team));
                 }
             }
-            5..7 if !flying.is_empty() => {
-                let any = rng.usize(0..flying.len());
-                let same = |m: &Flying| (m.from, m.to, m.team, m.tag);
-                // The first message of its channel: messages do not overtake each other.
-                let first = flying
-                    .iter()
-                    .position(|m| same(m) == same(&flying[any]))
-                    .unwrap();
-                let message = flying.remove(first);
-                let received = self.add(
-                    clocks,
-                    message.to,
-                    Step::Receive(message.from, message.team, message.tag),
-                );
-                self.relations.push((message.sent, received));
-            }
-            7.. if !ongoing.is_empty() => {
-                let which = rng.usize(0..ongoing.len());
-                let rank = rng.usize(0..self.teams[ongoing[which].team].len());
-                self.take_part(clocks, &mut ongoing[which], rank);
+            5 if begin => self.post(rng, clocks, flying, location),
+            5..8 => self.receive(rng, clocks, flying),
+            8 => self.signal(rng, clocks, flying, location),
+            9.. if !flying.ongoing.is_empty() => {
+                let which = rng.usize(0..flying.ongoing.len());
+                let rank = rng.usize(0..self.teams[flying.ongoing[which].team].len());
+                let (before, from_here) = flying.ongoing.split_at_mut(which);
+                let this = &mut from_here[0];
+                let mut before = before.iter().filter(|other| other.team == this.team);
+                if before.all(|other| other.entered[rank].is_some()) {
+                    self.take_part(clocks, this, rank);
+                }
                 let is_done = |seen: &[Option<Event>]| seen.iter().all(Option::is_some);
-                if is_done(&ongoing[which].exited) && is_done(&ongoing[which].entered) {
-                    let done = ongoing.remove(which);
+                if is_done(&this.exited) && is_done(&this.entered) {
+                    let done = flying.ongoing.remove(which);
                     self.relate(&done);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Returns a channel of messages that this location sends; tags tell the locations of a process
+    /// apart.
+    fn channel(&self, rng: &mut Rng, from: usize) -> Channel {
+        let locations = self.events.len();
+        let (to, team) = (rng.usize(0..locations), rng.usize(0..self.teams.len()));
+        let tag = (rng.usize(0..2) * locations + from) * locations + to;
+        (from, to, team, tag as i32)
+    }
+
+    /// Posts a receive, if possible for a message that is under way.
+    fn post(&mut self, rng: &mut Rng, clocks: &mut Times, flying: &mut Flying, to: usize) {
+        let mut channels: Vec<Channel> = flying.messages().filter(|of| of.1 == to).collect();
+        if channels.is_empty() {
+            let from = rng.usize(0..self.events.len());
+            let (_, peer, team, _) = self.channel(rng, from);
+            let locations = self.events.len();
+            let tag = (rng.usize(0..2) * locations + from) * locations + peer;
+            channels.extend((peer == to).then_some((from, to, team, tag as i32)));
+        }
+        if channels.is_empty() {
+            return;
+        }
+        let channel = channels[rng.usize(0..channels.len())];
+        flying.last_id += 1;
+        let messages = flying.channels.entry(channel).or_default();
+        flying.posted.push(Posted {
+            channel,
+            message: messages.receives,
+            request: flying.last_id,
+        });
+        messages.receives += 1;
+        self.add(clocks, to, Step::PostReceive(flying.last_id));
+    }
+
+    /// Completes a receive that was posted, or receives another message.
+    fn receive(&mut self, rng: &mut Rng, clocks: &mut Times, flying: &mut Flying) {
+        if !flying.posted.is_empty() && rng.bool() {
+            let any = rng.usize(0..flying.posted.len());
+            let Posted {
+                channel: (from, to, team, tag),
+                message,
+                request,
+            } = flying.posted[any];
+            let channel = (from, to, team, tag);
+            let Some(messages) = flying.channels.get_mut(&channel) else {
+                return;
+            };
+            if let Some(sent) = messages.sent.get(message) {
+                let step = Step::CompleteReceive(from, team, tag, request);
+                let received = self.add(clocks, to, step);
+                self.relations.push((*sent, received));
+                flying.posted.swap_remove(any);
+            } else if message + 1 == messages.receives {
+                messages.receives -= 1;
+                self.add(clocks, to, Step::CancelReceive(request));
+                flying.posted.swap_remove(any);
+            }
+            return;
+        }
+        let channels: Vec<Channel> = flying.messages().collect();
+        if channels.is_empty() {
+            return;
+        }
+        let channel = channels[rng.usize(0..channels.len())];
+        let (from, to, team, tag) = channel;
+        let Some(messages) = flying.channels.get_mut(&channel) else {
+            return;
+        };
+        if let Some(sent) = messages.sent.get(messages.receives) {
+            let received = self.add(clocks, to, Step::Receive(from, team, tag));
+            self.relations.push((*sent, received));
+            messages.receives += 1;
+        }
+    }
+
+    /// Signals, or waits for a signal of the process.
+    fn signal(&mut self, rng: &mut Rng, clocks: &mut Times, flying: &mut Flying, location: usize) {
+        let mut signals = flying.signals.iter();
+        let place = |location: usize| self.places[location];
+        let waited_for = signals.position(|((from, _), _)| place(*from) == place(location));
+        match waited_for.filter(|_| rng.bool()) {
+            Some(found) => {
+                let (signal, id) = flying.signals.remove(found);
+                let wait = self.add(clocks, location, Step::Wait(id));
+                self.relations.push((signal, wait));
+            }
+            None => {
+                flying.last_id += 1;
+                let signal = self.add(clocks, location, Step::Signal(flying.last_id));
+                flying.signals.push((signal, flying.last_id));
+            }
         }
     }
 
@@ -194,20 +311,24 @@ impl Program {
             13 => CollectiveKind::Join,
             i => CollectiveKind::MPI_KINDS[i],
         };
+        let is_mpi = !matches!(kind, CollectiveKind::Fork | CollectiveKind::Join);
         Ongoing {
             team,
             kind,
             // Threads of a team are always started by the same member.
-            root: if matches!(kind, CollectiveKind::Fork | CollectiveKind::Join) {
-                0
-            } else {
-                rng.usize(0..members)
-            },
+            root: if is_mpi { rng.usize(0..members) } else { 0 },
             data: (0..members)
                 .map(|_| (rng.u8(0..4) > 0, rng.u8(0..4) > 0))
                 .collect(),
             entered: vec![None; members],
             exited: vec![None; members],
+            // Requests that are open together differ.
+            requests: (is_mpi && rng.bool()).then(|| {
+                let first = rng.u64(..);
+                (0..members as u64)
+                    .map(|rank| first.wrapping_add(rank))
+                    .collect()
+            }),
         }
     }
 
@@ -238,7 +359,10 @@ impl Program {
                 CollectiveKind::Fork if rank != op.root => return op.entered[rank] = Some(nothing),
                 CollectiveKind::Fork => Step::Fork(op.team),
                 CollectiveKind::Join => Step::End(op.team),
-                _ => Step::Enter(op.team),
+                _ => match &op.requests {
+                    Some(requests) => Step::Start(op.team, requests[rank]),
+                    None => Step::Enter(op.team),
+                },
             };
             op.entered[rank] = Some(self.add(clocks, location, step));
             return;
@@ -252,7 +376,16 @@ impl Program {
             CollectiveKind::Join if rank != op.root => return op.exited[rank] = Some(nothing),
             CollectiveKind::Join => Step::Join(op.team),
             CollectiveKind::Fork => Step::Begin(op.team),
-            kind => Step::Exit(op.team, kind, op.root, op.data[rank].0, op.data[rank].1),
+            kind => {
+                let (sent, received) = op.data[rank];
+                match &op.requests {
+                    Some(requests) => {
+                        let request = requests[rank];
+                        Step::Complete(op.team, kind, op.root, sent, received, request)
+                    }
+                    None => Step::Exit(op.team, kind, op.root, sent, received),
+                }
+            }
         };
         op.exited[rank] = Some(self.add(clocks, location, step));
     }
@@ -293,11 +426,17 @@ impl Program {
     }
 
     fn define(&self, builder: &mut TraceBuilder) -> (Vec<LocationId>, Vec<CommunicatorId>) {
-        let ids: Vec<LocationId> = self
-            .places
-            .iter()
-            .map(|place| builder.add_location(*place).unwrap())
-            .collect();
+        let mut processes = BTreeMap::new();
+        let mut add = |place: &Place| {
+            let first = processes.get(&place.process).copied();
+            let id = match first {
+                Some(first) => builder.add_thread(first).unwrap(),
+                None => builder.add_location(*place).unwrap(),
+            };
+            processes.entry(place.process).or_insert(id);
+            id
+        };
+        let ids: Vec<LocationId> = self.places.iter().map(&mut add).collect();
         let of = |team: &Vec<usize>| team.iter().map(|member| ids[*member]).collect::<Vec<_>>();
         let teams = self
             .teams
@@ -418,6 +557,28 @@ fn action(step: Step, ids: &[LocationId], teams: &[CommunicatorId]) -> Action {
         Step::Begin(team) => Action::Begin { team: teams[team] },
         Step::End(team) => Action::End { team: teams[team] },
         Step::Join(team) => Action::Join { team: teams[team] },
+        Step::PostReceive(request) => Action::PostReceive { request },
+        Step::CompleteReceive(from, team, tag, request) => Action::CompleteReceive {
+            from: ids[from],
+            communicator: teams[team],
+            tag,
+            request,
+        },
+        Step::CancelReceive(request) => Action::CancelReceive { request },
+        Step::Start(team, request) => Action::Start {
+            communicator: teams[team],
+            request,
+        },
+        Step::Complete(team, kind, root, sent, received, request) => Action::Complete {
+            communicator: teams[team],
+            kind,
+            root: root as u32,
+            sent,
+            received,
+            request,
+        },
+        Step::Signal(id) => Action::Signal { id },
+        Step::Wait(id) => Action::Wait { id },
     }
 }
 

@@ -223,8 +223,16 @@ fn invalid_streams_have_the_same_results_as_in_memory() {
                     found,
                     TraceError::OtherKind { .. } | TraceError::OtherRoot { .. }
                 );
+                // A stream takes the last receive to complete for the one without a message, not
+                // the one that was posted last.
+                let is_receive = |why| matches!(why, TraceError::UnmatchedReceive(_));
+                let is_send = |why| matches!(why, TraceError::UnmatchedSend(_));
+                let is_other = [found, expected].iter().any(|why| is_receive(*why))
+                    && [found, expected]
+                        .iter()
+                        .all(|why| is_receive(*why) || is_send(*why));
                 assert!(
-                    found == expected || disagree,
+                    found == expected || disagree || is_other,
                     "seed {seed}: {found}, {expected}"
                 );
                 refused += 1;
@@ -248,16 +256,18 @@ fn invalid_streams_have_the_same_results_as_in_memory() {
 
 #[test]
 fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
-    for (seed, traffic) in (0..).zip([
+    let all = [
         SyntheticTraffic::Ring,
         SyntheticTraffic::Pairs,
         SyntheticTraffic::Stencil,
-    ]) {
+    ];
+    for (seed, traffic) in (0..).zip([all, all].concat()) {
         let program = SyntheticProgram {
             processes: 4,
             threads: 3,
             fork_every: 7,
             collective_every: 3,
+            asynchronous: seed >= 3,
             traffic,
             sessions: 0,
             seed,
@@ -265,8 +275,15 @@ fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
         };
         let definitions = || {
             let mut builder = TraceBuilder::new(Matching::default());
+            let mut ranks = vec![];
             for place in program.places() {
-                builder.add_location(place).unwrap();
+                match ranks.get(place.process as usize) {
+                    Some(rank) => builder.add_thread(*rank).unwrap(),
+                    None => {
+                        ranks.push(builder.add_location(place).unwrap());
+                        ranks[ranks.len() - 1]
+                    }
+                };
             }
             for members in program.communicators() {
                 builder.add_communicator(&members).unwrap();

@@ -63,8 +63,9 @@ static void collective(int of, double from, double to, int op, uint32_t comm, ui
 /* Events of every kind that is a relation to others, at one location. */
 static void kinds(double start) {
     int of = 0;
+    /* It is never completed, and there is no window. */
     EVENT(NonBlockingCollectiveRequest, of, start, 1);
-    EVENT(NonBlockingCollectiveComplete, of, start + 1, OTF2_COLLECTIVE_OP_BARRIER, WORLD, OTF2_UNDEFINED_UINT32, 0, 0, 1);
+    EVENT(MpiRequestTest, of, start + 1, 1);
     EVENT(RmaWinCreate, of, start + 2, 0);
     EVENT(RmaCollectiveBegin, of, start + 3);
     EVENT(RmaCollectiveEnd, of, start + 4, OTF2_COLLECTIVE_OP_BARRIER, OTF2_RMA_SYNC_LEVEL_PROCESS, 0, 0, 0, 0);
@@ -105,6 +106,44 @@ static void threads(double start) {
         EVENT(ThreadTeamEnd, of, start + 4000 + 500 * i, TEAM);
     }
     EVENT(ThreadJoin, 1, start + 5000, OTF2_PARADIGM_OPENMP);
+}
+
+/* Relations that are told by requests, windows, contingents and locks; offsets of clocks reverse many. */
+static void requests(int number, double start) {
+    uint64_t id = 10 * number;
+    /* The local window 0 is the global one 1. */
+    uint32_t window = 0;
+    EVENT(MpiIrecvRequest, 0, start + 100, id);
+    EVENT(MpiIrecvRequest, 0, start + 200, id + 1);
+    EVENT(MpiIrecvRequest, 0, start + 300, id + 2);
+    EVENT(MpiIsend, 2, start + 400, 0, WORLD, 3, 8, id + 3);
+    EVENT(MpiIsend, 2, start + 900, 0, WORLD, 3, 16, id + 4);
+    /* The second message is found complete first. */
+    EVENT(MpiIrecv, 0, start + 1500, 2, WORLD, 3, 16, id + 1);
+    EVENT(MpiIrecv, 0, start + 1600, 2, WORLD, 3, 8, id);
+    EVENT(MpiRequestCancelled, 0, start + 1700, id + 2);
+    for (int i = 0; i < RANKS; i++) {
+        EVENT(NonBlockingCollectiveRequest, i, start + 2000 + 300 * i, id);
+        EVENT(NonBlockingCollectiveRequest, i, start + 2100 + 300 * i, id + 1);
+        collective(i, start + 2200 + 300 * i, start + 3500 + 10 * i, OTF2_COLLECTIVE_OP_BARRIER, WORLD, -1, 0, 0);
+        EVENT(NonBlockingCollectiveComplete, i, start + 4000 + 10 * i, OTF2_COLLECTIVE_OP_BCAST, WORLD, 1, i == 1 ? 8 : 0, 8, id + 1);
+        EVENT(NonBlockingCollectiveComplete, i, start + 4100 + 10 * i, OTF2_COLLECTIVE_OP_ALLREDUCE, WORLD, -1, 8, 8, id);
+        EVENT(RmaCollectiveBegin, i, start + 5000 + 300 * i);
+        EVENT(RmaPut, i, start + 5010 + 300 * i, window, 0, 8, id);
+        EVENT(RmaOpCompleteBlocking, i, start + 5020 + 300 * i, window, id);
+        EVENT(RmaCollectiveEnd, i, start + 6000 + 10 * i, OTF2_COLLECTIVE_OP_BARRIER, OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY, window, -1, 0, 0);
+        /* Nothing waits here. */
+        EVENT(RmaCollectiveBegin, i, start + 7000 + 300 * i);
+        EVENT(RmaCollectiveEnd, i, start + 7100 + 300 * i, OTF2_COLLECTIVE_OP_BARRIER, OTF2_RMA_SYNC_LEVEL_MEMORY, window, -1, 0, 0);
+    }
+    EVENT(ThreadCreate, 1, start + 8000, TEAM, number);
+    EVENT(ThreadBegin, THREAD, start + 8200, TEAM, number);
+    EVENT(ThreadAcquireLock, THREAD, start + 8300, OTF2_PARADIGM_PTHREAD, 4, 2 * number + 1);
+    EVENT(ThreadReleaseLock, THREAD, start + 8400, OTF2_PARADIGM_PTHREAD, 4, 2 * number + 1);
+    EVENT(ThreadAcquireLock, 1, start + 8500, OTF2_PARADIGM_PTHREAD, 4, 2 * number + 2);
+    EVENT(ThreadReleaseLock, 1, start + 8600, OTF2_PARADIGM_PTHREAD, 4, 2 * number + 2);
+    EVENT(ThreadEnd, THREAD, start + 8700, TEAM, number);
+    EVENT(ThreadWait, 1, start + 8900, TEAM, number);
 }
 
 static void one_round(int number, double start, const char *variant) {
@@ -163,6 +202,12 @@ static void local_definitions(OTF2_Archive *archive, const char *variant) {
         OTF2_IdMap *map = OTF2_IdMap_CreateFromUint64Array(REGIONS, regions, false);
         check(OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, map));
         OTF2_IdMap_Free(map);
+        if (!strcmp(variant, "requests")) {
+            uint64_t windows[] = { 1, 0 };
+            OTF2_IdMap *of_windows = OTF2_IdMap_CreateFromUint64Array(2, windows, false);
+            check(OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_RMA_WIN, of_windows));
+            OTF2_IdMap_Free(of_windows);
+        }
         int many = !strcmp(variant, "corrected") ? 3 : !strcmp(variant, "lonely") ? 1 : !strcmp(variant, "repeated") ? 2 : 0;
         for (int j = 0; j < many; j++) {
             uint64_t time = at(i, !strcmp(variant, "repeated") ? 0 : j * 400000.0);
@@ -212,7 +257,7 @@ static void communicators(OTF2_GlobalDefWriter *w) {
         check(OTF2_GlobalDefWriter_WriteComm(w, WORLD + i, name, groups[i], OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 }
 
-static void global_definitions(OTF2_Archive *archive) {
+static void global_definitions(OTF2_Archive *archive, const char *variant) {
     OTF2_GlobalDefWriter *w = OTF2_Archive_GetGlobalDefWriter(archive);
     uint64_t length = flushed ? last - first : at(0, 1e9);
     check(OTF2_GlobalDefWriter_WriteClockProperties(w, (uint64_t)ticks_per_second, flushed ? first : 0, length, OTF2_UNDEFINED_TIMESTAMP));
@@ -237,6 +282,8 @@ static void global_definitions(OTF2_Archive *archive) {
     }
     check(OTF2_GlobalDefWriter_WriteParameter(w, 0, string(w, "round"), OTF2_PARAMETER_TYPE_INT64));
     communicators(w);
+    for (int i = 0; !strcmp(variant, "requests") && i < 2; i++)
+        check(OTF2_GlobalDefWriter_WriteRmaWin(w, i, string(w, "window"), i ? WORLD : PAIR, OTF2_RMA_WIN_FLAG_NONE));
     check(OTF2_Archive_CloseGlobalDefWriter(archive, w));
 }
 
@@ -262,6 +309,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < rounds; i++)
     {
         one_round(i, 10000 + i * 60000.0, argv[4]);
+        if (!strcmp(argv[4], "requests"))
+            requests(i, 60500 + i * 60000.0);
         for (int of = 0; flushed && of < RANKS; of++)
             flush_at(of, 69000 + i * 60000.0);
     }
@@ -270,7 +319,7 @@ int main(int argc, char **argv) {
         check(OTF2_Archive_CloseEvtWriter(archive, writers[i]));
     check(OTF2_Archive_CloseEvtFiles(archive));
     local_definitions(archive, argv[4]);
-    global_definitions(archive);
+    global_definitions(archive, argv[4]);
     check(OTF2_Archive_Close(archive));
     return 0;
 }

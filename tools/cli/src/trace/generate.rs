@@ -52,6 +52,9 @@ pub(crate) struct TraceGenerateOptions {
     /// Number of rounds of messages between starts of threads; 0 for no thread starts
     #[arg(long, value_name = "ROUNDS", default_value_t = 0)]
     fork_every: u32,
+    /// Send messages twice and post their receives first, overlap non-blocking collective operations, let threads wait for signals
+    #[arg(long)]
+    asynchronous: bool,
     /// Minimum latencies of messages: within a process, within a node, between nodes
     #[arg(long, value_name = "DURATIONS", value_parser = levels, default_value = "200ns,500ns,2us", allow_hyphen_values = true)]
     latencies: Latencies,
@@ -144,6 +147,7 @@ impl TraceGenerateOptions {
             },
             collective_every: self.collective_every,
             fork_every: self.fork_every,
+            asynchronous: self.asynchronous,
             latencies: self.latencies,
             jitter: self.jitter,
             sessions: self.sessions,

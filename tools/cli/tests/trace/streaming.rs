@@ -14,6 +14,9 @@ fn a_streamed_correction_equals_one_in_memory() {
     );
     folder.says("generate -o curved.dbtb --nodes 6 --events 6000 --sessions 5 --traffic stencil");
     folder.says("generate -o alone.dbt --sessions 0 --events 3000");
+    folder.says(
+        "generate -o requests.dbtb --asynchronous --processes 2 --threads 3 --fork-every 2 --collective-every 3 --traffic ring --events 6000",
+    );
     // Without a few lines in the middle, some events do not match.
     let whole = fs::read_to_string(folder.path("plain.dbt")).expect("it is there");
     let whole = handwritten(&whole);
@@ -39,6 +42,7 @@ fn a_streamed_correction_equals_one_in_memory() {
         "curved.dbtb",
         "curved.dbtb --pre-synchronization least-squares --clock-of node --gradient 0.1 --control 0.9",
         "alone.dbt --latencies 1us",
+        "requests.dbtb --clock-of location",
         "torn.dbt --lenient",
     ] {
         let printed = ["never", "always"].map(|when| {
@@ -69,6 +73,7 @@ fn a_streamed_correction_equals_one_in_memory() {
             "never",
             "out.dbt",
             "plain.dbt",
+            "requests.dbtb",
             "torn.dbt"
         ]
     );

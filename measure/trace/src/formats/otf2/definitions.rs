@@ -23,6 +23,8 @@ pub(super) struct Otf2Definitions {
     /// Locations by their ranks, for every paradigm.
     ranks: BTreeMap<u8, Vec<u64>>,
     pub(super) communicators: BTreeMap<u32, Otf2Communicator>,
+    /// Communicators of RMA windows.
+    pub(super) windows: BTreeMap<u32, u32>,
     /// Definitions with the reference of an earlier one, which they replace: the kind and the
     /// reference.
     pub(super) redefined: Vec<(&'static str, u64)>,
@@ -101,6 +103,7 @@ pub(super) mod kind {
     pub(super) const REGION: u8 = 15;
     pub(super) const GROUP: u8 = 18;
     pub(super) const COMM: u8 = 22;
+    pub(super) const RMA_WIN: u8 = 24;
     pub(super) const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
     pub(super) const INTER_COMM: u8 = 43;
 }
@@ -216,6 +219,11 @@ impl Otf2Definitions {
                 let within = Otf2Communicator::Within(data.half()?);
                 let before = self.communicators.insert(reference, within).is_some();
                 before.then_some(("communicator", reference.into()))
+            }
+            kind::RMA_WIN => {
+                let (reference, _name) = (data.half()?, data.half()?);
+                let before = self.windows.insert(reference, data.half()?).is_some();
+                before.then_some(("RMA window", reference.into()))
             }
             kind::INTER_COMM => {
                 let (reference, _name) = (data.half()?, data.half()?);

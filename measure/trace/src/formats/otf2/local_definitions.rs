@@ -18,6 +18,7 @@ const MAPPING_TABLE: u8 = 5;
 /// Kinds of references that are mapped.
 const REGIONS: u8 = 3;
 const COMMUNICATORS: u8 = 6;
+const WINDOWS: u8 = 8;
 
 /// Layout of a table: the global references of 0, 1, 2 and so on, or pairs.
 const DENSE: u8 = 0;
@@ -54,6 +55,7 @@ impl LocalDefinitions {
         let mapping = match data.byte()? {
             REGIONS => &mut self.mappings.regions,
             COMMUNICATORS => &mut self.mappings.communicators,
+            WINDOWS => &mut self.mappings.windows,
             _ => return Some(()),
         };
         let (count, layout) = (data.number()?, data.byte()?);

@@ -7,7 +7,7 @@ use downbeat_clock_core::{Global, Timestamp};
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
-use super::events::Otf2Event;
+use super::events::{Otf2Event, Otf2Operation, Otf2Signal};
 use super::sink::{EventSink, ReadError};
 use super::teams::Otf2Teams;
 use super::unexamined::{Relation, Unexamined};
@@ -16,6 +16,9 @@ use super::unexamined::{Relation, Unexamined};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begun {
     Collective,
+    RmaCollective,
+    /// Non-blocking collective operation, with its request.
+    Request(u64),
     /// `MPI_Init` or `MPI_Finalize`, inside of which a collective operation may take precedence.
     Start(CommunicatorId),
     Fork,
@@ -102,14 +105,38 @@ impl<S: EventSink> LocationStream<'_, S> {
                     tag: tag as i32,
                 })
             }
-            Otf2Event::CollectiveBegin => self.begin(Begun::Collective),
-            Otf2Event::CollectiveEnd {
-                operation,
+            Otf2Event::PostReceive { request } => Action::PostReceive { request },
+            Otf2Event::CompleteReceive {
+                from,
                 communicator,
-                root,
-                sent,
-                received,
-            } => self.collective_end(operation, communicator, root, [sent, received])?,
+                tag,
+                request,
+            } => {
+                let peer = self.peer(communicator, from)?;
+                peer.map_or(Action::Internal, |(from, communicator)| {
+                    Action::CompleteReceive {
+                        from,
+                        communicator,
+                        tag: tag as i32,
+                        request,
+                    }
+                })
+            }
+            Otf2Event::CancelReceive { request } => Action::CancelReceive { request },
+            Otf2Event::CollectiveBegin => self.begin(Begun::Collective),
+            Otf2Event::RmaCollectiveBegin => self.begin(Begun::RmaCollective),
+            Otf2Event::CollectiveStart { request } => self.begin(Begun::Request(request)),
+            Otf2Event::CollectiveEnd(operation) => {
+                self.collective_end(operation, Begun::Collective)?
+            }
+            Otf2Event::RmaCollectiveEnd(operation) => {
+                self.collective_end(operation, Begun::RmaCollective)?
+            }
+            Otf2Event::CollectiveComplete { operation, request } => {
+                self.collective_end(operation, Begun::Request(request))?
+            }
+            Otf2Event::Signal(signal) => self.signal(signal, |id| Action::Signal { id }),
+            Otf2Event::Wait(signal) => self.signal(signal, |id| Action::Wait { id }),
             Otf2Event::Fork
             | Otf2Event::Join
             | Otf2Event::TeamBegin { .. }
@@ -133,12 +160,15 @@ impl<S: EventSink> LocationStream<'_, S> {
 
     /// Ends the stream. Returns the number of collective operations that were begun but not ended.
     pub(super) fn end(&mut self) -> Result<usize, S::Error> {
-        let open = self
-            .held
-            .begun
-            .iter()
-            .filter(|(_, begun)| *begun == Begun::Collective)
-            .count();
+        let mut open = 0;
+        for (_, begun) in &self.held.begun {
+            match begun {
+                Begun::Collective | Begun::RmaCollective => open += 1,
+                // A program may leave its last requests to the end of MPI.
+                Begun::Request(_) => self.unexamined.add(Relation::NonBlockingCollective),
+                Begun::Start(_) | Begun::Fork => {}
+            }
+        }
         self.flush()?;
         Ok(open)
     }
@@ -220,26 +250,42 @@ impl<S: EventSink> LocationStream<'_, S> {
 
     fn collective_end(
         &mut self,
-        operation: u8,
-        communicator: u32,
-        root: u32,
-        [sent, received]: [u64; 2],
+        of: Otf2Operation,
+        begun: Begun,
     ) -> Result<Action, ReadError<S::Error>> {
-        let (within, kind) = (self.teams.within(communicator), kind(operation));
+        let Otf2Operation {
+            operation,
+            communicator,
+            root,
+            sent,
+            received,
+        } = of;
+        let is_rma = begun == Begun::RmaCollective;
+        let within = if is_rma {
+            self.teams.window(communicator)
+        } else {
+            self.teams.within(communicator)
+        };
+        let kind = kind(operation);
         let known = within.zip(kind);
         if known.is_none() {
             let relation = match kind {
                 None => Some(Relation::OtherCollective),
+                Some(_) if is_rma => Some(Relation::RmaCollective),
                 Some(_) => self.teams.unexamined(communicator),
             };
             relation
                 .into_iter()
                 .for_each(|relation| self.unexamined.add(relation));
         }
-        let enter = known.map_or(Action::Internal, |(communicator, _)| Action::Enter {
-            communicator,
+        let enter = known.map_or(Action::Internal, |(communicator, _)| match begun {
+            Begun::Request(request) => Action::Start {
+                communicator,
+                request,
+            },
+            _ => Action::Enter { communicator },
         });
-        if !self.resolve(|begun| begun == Begun::Collective, enter) {
+        if !self.resolve(|other| other == begun, enter) {
             if self.lenient {
                 self.unexamined.add(Relation::Unbegun);
                 return Ok(Action::Internal);
@@ -253,14 +299,35 @@ impl<S: EventSink> LocationStream<'_, S> {
         let Some((communicator, kind)) = known else {
             return Ok(Action::Internal);
         };
+        if let Begun::Request(request) = begun {
+            return Ok(Action::Complete {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                request,
+            });
+        }
         self.resolve(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
         Ok(Action::Exit {
             communicator,
             kind,
             root,
-            sent: sent > 0,
-            received: received > 0,
+            sent,
+            received,
         })
+    }
+
+    /// Returns the action of one end of a signal.
+    fn signal(&mut self, signal: Otf2Signal, action: impl Fn(u64) -> Action) -> Action {
+        match signal.id() {
+            Some(id) => action(id),
+            None => {
+                self.unexamined.add(signal.relation());
+                Action::Internal
+            }
+        }
     }
 
     fn thread(&mut self, event: Otf2Event) -> Action {

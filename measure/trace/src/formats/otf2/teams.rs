@@ -30,6 +30,8 @@ pub(super) enum Otf2Team {
 #[derive(Clone, Debug)]
 pub(super) struct Otf2Teams {
     teams: FxHashMap<u32, Otf2Team>,
+    /// Communicators of the operations on RMA windows, which have an order of their own.
+    windows: FxHashMap<u32, CommunicatorId>,
     /// Communicators of one location each, created at their first use.
     own: FxHashMap<(u32, LocationId), CommunicatorId>,
     /// Locations in the order of the archive.
@@ -64,6 +66,8 @@ impl Otf2Teams {
                 .entry(definitions.locations[i].process)
                 .or_insert(i);
         }
+        // Locations of processes without a rank.
+        let mut first_of_process: HashMap<u32, LocationId> = HashMap::new();
         let mut ids: Vec<Option<LocationId>> = vec![None; definitions.locations.len()];
         let mut ranks = FxHashMap::default();
         // Ranks are added first, as other threads refer to the rank of their process.
@@ -75,8 +79,9 @@ impl Otf2Teams {
         for i in first.into_iter().chain(second) {
             let process = definitions.locations[i].process;
             let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
-            let id = match rank {
-                Some(rank) if !is_rank[i] => sink.add_thread(i, rank).map_err(ReadError::Sink)?,
+            let first = rank.or_else(|| first_of_process.get(&process).copied());
+            let id = match first {
+                Some(first) if !is_rank[i] => sink.add_thread(i, first).map_err(ReadError::Sink)?,
                 _ => sink
                     .add_location(
                         i,
@@ -88,6 +93,7 @@ impl Otf2Teams {
                     .map_err(ReadError::Sink)?,
             };
             ids[i] = Some(id);
+            first_of_process.entry(process).or_insert(id);
             if is_rank[i] || rank.is_some() {
                 ranks.insert(id, if is_rank[i] { id } else { rank.unwrap_or(id) });
             }
@@ -135,6 +141,13 @@ impl Otf2Teams {
             };
             teams.insert(*reference, team);
         }
+        let mut windows = FxHashMap::default();
+        for (reference, communicator) in &definitions.windows {
+            if let Some(Otf2Team::Within { members, .. }) = teams.get(communicator) {
+                let id = sink.add_communicator(members).map_err(ReadError::Sink)?;
+                windows.insert(*reference, id);
+            }
+        }
         let all: Vec<LocationId> = mpi
             .iter()
             .filter_map(|rank| at.get(rank))
@@ -148,6 +161,7 @@ impl Otf2Teams {
         };
         Ok(Self {
             teams,
+            windows,
             own: FxHashMap::default(),
             locations,
             ranks,
@@ -162,6 +176,11 @@ impl Otf2Teams {
             Otf2Team::Within { id, .. } => Some(*id),
             Otf2Team::Own(_) | Otf2Team::Between { .. } => None,
         }
+    }
+
+    /// Returns the communicator of operations on an RMA window.
+    pub(super) fn window(&self, window: u32) -> Option<CommunicatorId> {
+        self.windows.get(&window).copied()
     }
 
     /// Returns the kind of relation of operations in a communicator that are not examined; `None` for

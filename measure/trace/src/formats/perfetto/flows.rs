@@ -1,85 +1,181 @@
-//! Matching of sends and receives, which belong to one message.
+//! Matching of sends and receives, which belong to one message, and of signals and waits.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formats::{Item, What};
+use crate::streaming::{Overtaking, Posted};
+use crate::{EventId, LocationId};
 
-/// Sender, receiver, communicator and tag.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct FlowChannel {
-    from: u32,
-    to: u32,
-    communicator: u32,
-    tag: i32,
+/// Messages between two processes, or signals with one id inside a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum FlowChannel {
+    Messages {
+        from: u32,
+        to: u32,
+        communicator: u32,
+        tag: i32,
+    },
+    Signals {
+        process: u32,
+        id: u64,
+    },
 }
 
-/// Ends of messages of a channel that wait for their other ends, in order: only sends, or only
-/// receives.
-#[derive(Debug)]
-struct WaitingFlows {
-    is_send: bool,
-    first: u64,
-    others: VecDeque<u64>,
+/// Ends of the messages of a channel so far.
+#[derive(Clone, Debug, Default)]
+struct FlowEnds {
+    sent: u32,
+    /// Index of the first message without a receive.
+    received: u32,
+    /// Indices of later messages that have one.
+    overtaking: BTreeSet<u32>,
 }
 
 /// Numbers messages in the order of their first ends in the trace. Only unmatched ends are held in
 /// memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Flows {
     /// Location whose messages a location sends and receives: usually itself.
     speaks_for: Vec<u32>,
-    waiting: FxHashMap<FlowChannel, WaitingFlows>,
+    /// Number of events of each location.
+    events: Vec<u32>,
+    channels: FxHashMap<FlowChannel, FlowEnds>,
+    /// Messages without their other ends, with their only ends.
+    waiting: FxHashMap<(FlowChannel, u32), (u64, EventId)>,
     next: u64,
+    posted: Posted<FlowChannel>,
+    known: Option<KnownFlows>,
+}
+
+/// Properties of messages that are known after the last event only.
+#[derive(Clone, Debug, Default)]
+struct KnownFlows {
+    unmatched: FxHashSet<EventId>,
+    overtaking: Overtaking,
+}
+
+impl FlowEnds {
+    fn send(&mut self) -> u32 {
+        self.sent += 1;
+        self.sent - 1
+    }
+
+    /// Returns the index of the message of a receive that leaves the first ones to others.
+    fn receive(&mut self, leaves: u32) -> u32 {
+        let free = (self.received..).filter(|index| !self.overtaking.contains(index));
+        let index = free.take(leaves as usize + 1).last().unwrap_or(0);
+        self.overtaking.insert(index);
+        while self.overtaking.remove(&self.received) {
+            self.received += 1;
+        }
+        index
+    }
+
+    fn is_done(&self) -> bool {
+        self.sent == self.received && self.overtaking.is_empty()
+    }
 }
 
 impl Flows {
-    /// Returns the number of the message, if the item is an end of one.
+    /// Returns the state before the first event, for a second pass over the trace; `self` has seen
+    /// it.
+    pub(super) fn again(&self) -> Self {
+        let mut posted = self.posted.clone();
+        posted.finish();
+        Self {
+            known: Some(KnownFlows {
+                unmatched: self.waiting.values().map(|(_, event)| *event).collect(),
+                overtaking: posted.overtaking,
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the number of messages that lack an end, as far as known.
+    pub(super) fn unmatched(&self) -> u64 {
+        let known = self.known.as_ref();
+        known.map_or(0, |known| known.unmatched.len() as u64)
+    }
+
+    /// Returns the number of the message, if the item is an end of one that is not known to lack the
+    /// other end.
     #[inline]
     pub(super) fn take(&mut self, item: &Item<'_>) -> Option<u64> {
-        match *item {
-            Item::Location { .. } => self.speaks_for.push(self.speaks_for.len() as u32),
-            Item::Thread { rank, .. } => self.speaks_for.push(self.process_of(rank)),
-            Item::Event {
-                location,
-                what:
-                    What::Send {
-                        to,
-                        communicator,
-                        tag,
-                    },
-                ..
-            } => {
-                let channel = FlowChannel {
-                    from: self.process_of(location),
-                    to: self.process_of(to),
-                    communicator,
-                    tag,
-                };
-                return Some(self.end(channel, true));
+        let (location, what) = match *item {
+            Item::Location { .. } => {
+                self.speaks_for.push(self.speaks_for.len() as u32);
+                return None;
             }
-            Item::Event {
-                location,
-                what:
-                    What::Receive {
-                        from,
-                        communicator,
-                        tag,
-                    },
-                ..
-            } => {
-                let channel = FlowChannel {
-                    from: self.process_of(from),
-                    to: self.process_of(location),
-                    communicator,
-                    tag,
-                };
-                return Some(self.end(channel, false));
+            Item::Thread { rank, .. } => {
+                self.speaks_for.push(self.process_of(rank));
+                return None;
             }
-            _ => {}
+            Item::Event { location, what, .. } => (location, what),
+            _ => return None,
+        };
+        if self.events.len() <= location as usize {
+            self.events.resize(location as usize + 1, 0);
         }
-        None
+        let count = &mut self.events[location as usize];
+        let event = EventId {
+            location: LocationId(location),
+            event: *count,
+        };
+        *count = count.wrapping_add(1);
+        let process = self.process_of(location);
+        let (channel, sends, request) = match what {
+            What::Send {
+                to,
+                communicator,
+                tag,
+            } => (self.messages(process, to, communicator, tag), true, None),
+            What::Receive {
+                from,
+                communicator,
+                tag,
+            } => (self.messages(from, process, communicator, tag), false, None),
+            What::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                request,
+            } => {
+                let channel = self.messages(from, process, communicator, tag);
+                (channel, false, Some(request))
+            }
+            What::Signal { id } => (FlowChannel::Signals { process, id }, true, None),
+            What::Wait { id } => (FlowChannel::Signals { process, id }, false, None),
+            What::PostReceive { request } => {
+                if self.known.is_none() {
+                    self.posted.post(process, request, event.location);
+                }
+                return None;
+            }
+            What::CancelReceive { request } => {
+                self.posted.cancel(process, request);
+                return None;
+            }
+            _ => return None,
+        };
+        if !sends && self.known.is_none() && matches!(channel, FlowChannel::Messages { .. }) {
+            // Any number may wait: the order in the file need not be that of the program.
+            let found = (channel, usize::MAX);
+            self.posted.receive(process, found, event, request);
+        }
+        let flow = self.end(channel, sends, event);
+        let known = self.known.as_ref();
+        (!known.is_some_and(|known| known.unmatched.contains(&event))).then_some(flow)
+    }
+
+    fn messages(&self, from: u32, to: u32, communicator: u32, tag: i32) -> FlowChannel {
+        FlowChannel::Messages {
+            from: self.process_of(from),
+            to: self.process_of(to),
+            communicator,
+            tag,
+        }
     }
 
     fn process_of(&self, location: u32) -> u32 {
@@ -89,34 +185,25 @@ impl Flows {
             .unwrap_or(location)
     }
 
-    fn end(&mut self, channel: FlowChannel, is_send: bool) -> u64 {
-        use std::collections::hash_map::Entry;
-        match self.waiting.entry(channel) {
-            Entry::Occupied(mut waiting) if waiting.get().is_send != is_send => {
-                let found = waiting.get().first;
-                match waiting.get_mut().others.pop_front() {
-                    Some(next) => waiting.get_mut().first = next,
-                    None => drop(waiting.remove()),
-                }
-                return found;
-            }
-            Entry::Occupied(mut waiting) => waiting.get_mut().others.push_back(self.next),
-            Entry::Vacant(none) => {
-                none.insert(WaitingFlows {
-                    is_send,
-                    first: self.next,
-                    others: VecDeque::new(),
-                });
+    fn end(&mut self, channel: FlowChannel, sends: bool, event: EventId) -> u64 {
+        let known = self.known.as_ref();
+        let leaves = known.and_then(|known| known.overtaking.get(&event).copied());
+        let ends = self.channels.entry(channel).or_default();
+        let index = if sends {
+            ends.send()
+        } else {
+            ends.receive(leaves.unwrap_or(0))
+        };
+        if ends.is_done() {
+            self.channels.remove(&channel);
+        }
+        match self.waiting.remove(&(channel, index)) {
+            Some((flow, _)) => flow,
+            None => {
+                self.waiting.insert((channel, index), (self.next, event));
+                self.next += 1;
+                self.next - 1
             }
         }
-        self.next += 1;
-        self.next - 1
-    }
-
-    /// Returns the messages that still lack an end.
-    pub(super) fn unmatched(&self) -> impl Iterator<Item = u64> {
-        self.waiting
-            .values()
-            .flat_map(|waiting| waiting.others.iter().copied().chain([waiting.first]))
     }
 }

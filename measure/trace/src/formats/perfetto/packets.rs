@@ -15,7 +15,18 @@ pub(super) enum InternedName<'a> {
 }
 
 /// Names of events other than regions; those of collective operations follow them.
-const NAMES: [&str; 5] = ["collective", "send", "receive", "fork", "thread"];
+const NAMES: [&str; 10] = [
+    "collective",
+    "send",
+    "receive",
+    "fork",
+    "thread",
+    "collective started",
+    "receive posted",
+    "receive cancelled",
+    "signal",
+    "wait",
+];
 
 impl InternedName<'_> {
     pub(super) const COLLECTIVE: Self = Self::Number(1);
@@ -23,6 +34,11 @@ impl InternedName<'_> {
     pub(super) const RECEIVE: Self = Self::Number(3);
     pub(super) const FORK: Self = Self::Number(4);
     pub(super) const THREAD: Self = Self::Number(5);
+    pub(super) const COLLECTIVE_START: Self = Self::Number(6);
+    pub(super) const POST: Self = Self::Number(7);
+    pub(super) const CANCEL: Self = Self::Number(8);
+    pub(super) const SIGNAL: Self = Self::Number(9);
+    pub(super) const WAIT: Self = Self::Number(10);
     const KINDS: u64 = 1 + NAMES.len() as u64;
     const OTHERS: u64 = Self::KINDS + KINDS.len() as u64;
 

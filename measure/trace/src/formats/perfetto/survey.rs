@@ -1,7 +1,6 @@
 //! First pass over a trace before it is written for Perfetto.
 
 use downbeat_clock_core::Duration;
-use rustc_hash::FxHashSet;
 
 use super::flows::Flows;
 use crate::formats::Item;
@@ -43,8 +42,8 @@ impl PerfettoSurvey {
             .ok_or(FileError::Unwritable(too_far))
     }
 
-    /// Returns the messages that lack an end.
-    pub(super) fn unmatched(&self) -> FxHashSet<u64> {
-        self.flows.unmatched().collect()
+    /// Returns the state of messages before the first event, for the second pass.
+    pub(super) fn flows(&self) -> Flows {
+        self.flows.again()
     }
 }

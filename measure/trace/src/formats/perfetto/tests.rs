@@ -84,7 +84,7 @@ fn all_items_are_shown() {
     // All times are shifted by 30 ns.
     let expected = [
         "rank 0 0-4611686018427387934 main()",
-        "größer 10-3031 main()",
+        "größer 10-3330 main()",
         "größer 630   receive from=rank 0 communicator=0 tag=-42",
         "thread 1 670-730 thread team=1",
         "größer 680-720   fork team=1",
@@ -95,13 +95,29 @@ fn all_items_are_shown() {
         "rank 0 2030-2130   broadcast kind=broadcast communicator=0 data=sent root=0",
         "rank 0 3030-3031   exscan kind=exscan communicator=0 data=none",
         "größer 3030-3031   exscan kind=exscan communicator=0 data=both",
+        "rank 0 3130   receive posted",
+        "größer 3130   send to=rank 0 communicator=0 tag=5",
+        "größer 3135   send to=rank 0 communicator=0 tag=5",
+        "rank 0 3140   receive posted",
+        "rank 0 3150   receive from=rank 1, größer communicator=0 tag=5",
+        "rank 0 3160   receive from=rank 1, größer communicator=0 tag=5",
+        "rank 0 3165   receive posted",
+        "rank 0 3166   receive cancelled",
+        "rank 0 3170   collective started communicator=0",
+        "rank 0 3171   collective started communicator=0",
+        "rank 0 3175   barrier kind=barrier communicator=0 data=both",
+        "rank 0 3176   gather kind=gather communicator=0 data=sent root=1",
+        "größer 3180   collective started communicator=0",
+        "größer 3181   collective started communicator=0",
+        "größer 3182   gather kind=gather communicator=0 data=received root=1",
+        "größer 3183   barrier kind=barrier communicator=0 data=both",
+        "thread 1 3220 wait",
+        "größer 3230   signal",
     ];
     assert_eq!(lines(&viewed), expected);
-    assert_eq!(
-        viewed.arrows,
-        [[2, 6]],
-        "from the receive, which is too early, to the send"
-    );
+    // From the receive and the wait, which are too early, to the send and the signal. The receives
+    // that were posted complete in the other order.
+    assert_eq!(viewed.arrows, [[2, 6], [14, 16], [13, 17], [28, 29]]);
     let categories: Vec<&str> = viewed
         .shown
         .iter()
@@ -124,7 +140,7 @@ fn all_items_are_shown() {
         summary,
         PerfettoSummary {
             locations: 3,
-            events: 21,
+            events: 39,
             shift,
             ..PerfettoSummary::default()
         }

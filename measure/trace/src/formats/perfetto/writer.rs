@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::Place;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::{CollectiveKind, Place};
+use rustc_hash::FxHashMap;
 
 use super::PerfettoSurvey;
 use super::flows::Flows;
@@ -27,7 +27,6 @@ const LONGEST_NOTE: usize = 1 << 8;
 pub struct PerfettoWriter {
     definitions: FileDefinitions,
     flows: Flows,
-    unmatched: FxHashSet<u64>,
     /// First location of each process.
     processes: FxHashMap<Place, u32>,
     places: Vec<Place>,
@@ -53,8 +52,7 @@ impl PerfettoWriter {
         packets::begin(&mut buffer);
         Ok(Self {
             definitions: FileDefinitions::default(),
-            flows: Flows::default(),
-            unmatched: survey.unmatched(),
+            flows: survey.flows(),
             processes: FxHashMap::default(),
             places: vec![],
             timelines: vec![],
@@ -118,7 +116,7 @@ impl PerfettoWriter {
         Ok(PerfettoSummary {
             locations,
             events,
-            unmatched: self.unmatched.len() as u64,
+            unmatched: self.flows.unmatched(),
             ..self.summary
         })
     }
@@ -140,7 +138,6 @@ impl PerfettoWriter {
     }
 
     fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
-        let flow = flow.filter(|flow| !self.unmatched.contains(flow));
         let (timeline, to, summary) = (
             &mut self.timelines[location as usize],
             &mut self.buffer,
@@ -171,6 +168,12 @@ impl PerfettoWriter {
                 from,
                 communicator,
                 tag,
+            }
+            | What::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                ..
             } => {
                 message(
                     InternedName::RECEIVE,
@@ -205,28 +208,49 @@ impl PerfettoWriter {
                 sent,
                 received,
             } => {
-                // `FileDefinitions::take` has checked the kind.
                 let number = kind_number(kind).unwrap_or(0);
-                let has_root = kind.has_root();
-                let (kind, data) = (
-                    Annotation::Kind(Word::kind(number)),
-                    Annotation::Data(Word::data(sent, received)),
-                );
-                let annotations = [
-                    kind,
-                    Annotation::Communicator(communicator),
-                    data,
-                    Annotation::Root(root),
-                ];
-                let annotations = &annotations[..if has_root { 4 } else { 3 }];
+                let annotations = operation(communicator, kind, root, [sent, received]);
                 timeline.end(
                     to,
                     time,
                     TimelineSlice::Collective(communicator),
                     Some(InternedName::kind(number)),
-                    annotations,
+                    annotations.as_slice(),
                     summary,
                 );
+            }
+            // Non-blocking operations overlap with others, so they cannot be slices of their track.
+            What::CollectiveStart { communicator, .. } => {
+                let name = (InternedName::COLLECTIVE_START, Category::Collective);
+                let annotations = [Annotation::Communicator(communicator)];
+                timeline.instant(to, time, name, &annotations, None);
+            }
+            What::CollectiveComplete {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                ..
+            } => {
+                let name = InternedName::kind(kind_number(kind).unwrap_or(0));
+                let annotations = operation(communicator, kind, root, [sent, received]);
+                let name = (name, Category::Collective);
+                timeline.instant(to, time, name, annotations.as_slice(), None);
+            }
+            What::PostReceive { .. } | What::CancelReceive { .. } => {
+                let name = match what {
+                    What::PostReceive { .. } => InternedName::POST,
+                    _ => InternedName::CANCEL,
+                };
+                timeline.instant(to, time, (name, Category::Message), &[], None);
+            }
+            What::Signal { .. } | What::Wait { .. } => {
+                let name = match what {
+                    What::Signal { .. } => InternedName::SIGNAL,
+                    _ => InternedName::WAIT,
+                };
+                timeline.instant(to, time, (name, Category::Thread), &[], flow);
             }
             What::Fork { team } => timeline.begin(
                 to,
@@ -252,6 +276,22 @@ impl PerfettoWriter {
             }
         }
     }
+}
+
+/// Annotations of the end of a collective operation; `FileDefinitions::take` has checked its kind.
+fn operation(
+    communicator: u32,
+    kind: CollectiveKind,
+    root: u32,
+    [sent, received]: [bool; 2],
+) -> Vec<Annotation> {
+    let mut annotations = vec![
+        Annotation::Kind(Word::kind(kind_number(kind).unwrap_or(0))),
+        Annotation::Communicator(communicator),
+        Annotation::Data(Word::data(sent, received)),
+    ];
+    annotations.extend(kind.has_root().then_some(Annotation::Root(root)));
+    annotations
 }
 
 /// Returns the name of a note, which is interned if possible.

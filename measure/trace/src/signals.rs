@@ -1,0 +1,28 @@
+//! Signals inside a process, and the events that wait for them.
+
+use rustc_hash::FxHashMap;
+
+use super::channels::MarkId;
+
+/// Signals and waits of a process.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    /// Ends without a partner, each with true for a signal.
+    open: FxHashMap<u64, (MarkId, bool)>,
+    /// Signals and their waits.
+    pub(super) pairs: Vec<[MarkId; 2]>,
+}
+
+impl Signals {
+    /// Adds a signal, or else a wait. Events of several locations may be added in any order, so
+    /// either can be the first.
+    pub(super) fn add(&mut self, id: u64, mark: MarkId, signals: bool) {
+        match self.open.remove(&id) {
+            Some((other, true)) if !signals => self.pairs.push([other, mark]),
+            Some((other, false)) if signals && other.location != mark.location => {
+                self.pairs.push([mark, other]);
+            }
+            _ => drop(self.open.insert(id, (mark, signals))),
+        }
+    }
+}
