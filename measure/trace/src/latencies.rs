@@ -4,6 +4,7 @@ pub(super) mod by_pair;
 pub(super) mod cycles;
 pub(super) mod pair;
 pub(super) mod round_trips;
+pub(super) mod stays;
 
 use downbeat_clock_core::Duration;
 

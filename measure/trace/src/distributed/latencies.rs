@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use downbeat_clock_core::Duration;
 
-use super::super::Latencies;
+use super::super::latencies::Site;
 use super::super::latencies::by_pair::MessagesByPair;
 use super::super::latencies::cycles::{Shortest, ShortestOfPair};
 use super::super::latencies::pair::EndpointPair;
 use super::super::latencies::round_trips::TripSearch;
+use super::super::latencies::stays::{Stay, StaySearch};
+use super::super::{Latencies, Place};
 use super::TracePart;
 use super::exchange::{boxes, exchange, gather_everywhere, others};
 use super::verdict::sent_elsewhere;
@@ -84,9 +86,56 @@ impl Latencies {
                     let all = all.iter().flat_map(|words| words.as_chunks().0);
                     search.pairs = all.map(pair_of).collect();
                 }
-                return Ok(Self::from_levels(search.least()));
+                break;
             }
         }
+        let mut levels = search.least();
+        if levels.iter().any(Option::is_none) {
+            part.stays(comm).await?.fill(&mut levels);
+        }
+        Ok(Self::from_levels(levels))
+    }
+}
+
+impl TracePart {
+    /// Searches the stays in collective operations, each of which one rank gets.
+    async fn stays<C: Comm>(&self, comm: &C) -> Result<StaySearch, CommError> {
+        let (mut out, mut inbox) = (boxes(comm), boxes(comm));
+        self.trace.each_stay(|index, stays| {
+            let name = self.names[index];
+            let words = &mut out[(name % u64::from(comm.size())) as usize];
+            for Stay { site, took } in stays {
+                let place = u64::from(site.place.node) << 32 | u64::from(site.place.process);
+                words.extend([name, place, site.clock.into(), took.as_nanos() as u64]);
+            }
+        });
+        let own = std::mem::take(&mut out[comm.rank() as usize]);
+        exchange(comm, &others(comm), &mut out, &mut inbox).await?;
+        inbox.push(own);
+        let mut by_name: BTreeMap<u64, Vec<Stay>> = BTreeMap::new();
+        let all = inbox.iter().flat_map(|words| words.as_chunks().0);
+        for [name, place, clock, took] in all {
+            let place = Place {
+                node: (place >> 32) as u32,
+                process: *place as u32,
+            };
+            let clock = *clock as u32;
+            by_name.entry(*name).or_default().push(Stay {
+                site: Site { clock, place },
+                took: Duration::from_nanos(*took as i64),
+            });
+        }
+        let mut search = StaySearch::default();
+        by_name.into_values().for_each(|mut of| search.add(&mut of));
+        let none = i64::MAX as u64;
+        let mine = search
+            .least
+            .map(|took| took.map_or(none, |took| took.as_nanos() as u64));
+        let least = |one: [u64; 3], other: [u64; 3]| std::array::from_fn(|i| one[i].min(other[i]));
+        let found: [u64; 3] = all_reduce(comm, mine, least).await?;
+        search.least =
+            found.map(|nanos| (nanos < none).then(|| Duration::from_nanos(nanos as i64)));
+        Ok(search)
     }
 }
 

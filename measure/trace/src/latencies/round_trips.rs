@@ -7,6 +7,7 @@ use super::Latencies;
 use super::by_pair::MessagesByPair;
 use super::cycles::{self, Shortest, ShortestOfPair};
 use super::pair::{Arrival, EndpointPair};
+use super::stays::StaySearch;
 use crate::Trace;
 
 /// Maximum interruption of a round trip, as a multiple of its duration.
@@ -47,9 +48,14 @@ impl Latencies {
     /// If no pair exchanges messages in both directions, cycles of messages between more
     /// processes count like round trips, by the shortest message of each pair.
     ///
-    /// Collective operations are ignored. A level without messages, or without cycles if clocks are
-    /// wrong, is [unknown](Self::unknown), and taken as that of the level below, or 0. A latency that
-    /// is longer than that of the next level is reduced to it.
+    /// If messages show nothing, collective operations do in which all members wait for each other:
+    /// the times that the last two members were inside are a round trip, provided that neither is
+    /// longer than three times the shortest one of all members. The estimate is half of the shortest
+    /// one, less a tenth, divided by the number of steps that such an operation needs: the logarithm
+    /// to base 2 of the number of members.
+    ///
+    /// A level that nothing shows is [unknown](Self::unknown), and taken as that of the level below,
+    /// or 0. A latency that is longer than that of the next level is reduced to it.
     pub fn measured(trace: &Trace) -> Self {
         Self::measured_on(trace, 1)
     }
@@ -65,9 +71,16 @@ impl Latencies {
         loop {
             search.pass(&mut messages, workers);
             if !search.has_another_pass() {
-                return Self::from_levels(search.least());
+                break;
             }
         }
+        let mut levels = search.least();
+        if levels.iter().any(Option::is_none) {
+            let mut search = StaySearch::default();
+            trace.each_stay(|_, stays| search.add(stays));
+            search.fill(&mut levels);
+        }
+        Self::from_levels(levels)
     }
 }
 
