@@ -1,13 +1,13 @@
 //! Whole correction of a trace: one direction from its measured times to corrected ones, with a
 //! check at every stage.
 
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 use super::distributed::{CorrectionError, TracePart, common_span};
 use super::movement::{Movement, MovementWalk, TimeSlices};
-use super::presync::{PreSynchronization, Sessions};
+use super::presync::{Interpolation, MessageHulls, PreSynchronization, Sessions};
 use super::{
     ControlledLogicalClock, Deviation, Latencies, Pass, Resolution, Totals, Trace, TruthComparison,
     Verdict,
@@ -47,10 +47,15 @@ pub struct CorrectionSettings {
 pub struct Correction {
     /// Numbers of events, messages and operations.
     pub totals: Totals,
+    /// True if clocks were pre-synchronized; false if all were taken as correct.
+    pub clocks_mapped: bool,
     /// Number of locations without samples, whose clocks were taken as correct.
     pub unknown_clocks: usize,
     /// Number of sessions left out because they contradict earlier ones.
     pub sessions_left_out: usize,
+    /// Upper limit of the errors of the pre-synchronized clocks, if the method states one: see
+    /// [`ClockMaps::bound`](crate::ClockMaps::bound).
+    pub clock_error: Option<Duration>,
     /// Minimum latencies, as given or measured.
     pub latencies: Latencies,
     /// Levels of latencies at which there are different clocks, in the order of
@@ -123,12 +128,21 @@ pub async fn correct<C: Comm, W>(
         trace.agree_on_events(truth, comm).await?;
     }
     let (mut measured, mut unknown_clocks, mut sessions_left_out) = (None, 0, 0);
+    let (mut clocks_mapped, mut clock_error) = (false, None);
     if let Some(method) = settings.pre_synchronization {
-        // All ranks have all sessions, and find the same maps.
-        let maps = method
-            .maps(&trace.as_ref().clocks(), &sessions)
-            .map_err(CorrectionError::Clocks)?;
+        let clocks = trace.as_ref().clocks();
+        // All ranks have all sessions, or all hulls, and find the same maps.
+        let maps = match method.interpolation {
+            Interpolation::Hull => {
+                let least = settings.latencies.unwrap_or(Latencies::ZERO);
+                let hulls = MessageHulls::of_part(&trace, &least, comm).await?;
+                method.maps_of_messages(&clocks, hulls)
+            }
+            _ => method.maps(&clocks, &sessions),
+        };
+        let maps = maps.map_err(CorrectionError::Clocks)?;
         (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
+        (clocks_mapped, clock_error) = (maps.are_needed(), maps.bound);
         measured = Some(copied(trace.as_ref()));
         trace.correct(&maps, comm).await?;
         maps.correct_samples(&mut sessions);
@@ -190,8 +204,10 @@ pub async fn correct<C: Comm, W>(
     let written = sink(&trace, &times, &sessions).await;
     let report = Correction {
         totals: trace.totals(comm).await?,
+        clocks_mapped,
         unknown_clocks,
         sessions_left_out,
+        clock_error,
         latencies,
         levels: trace.as_ref().levels(),
         passes,

@@ -11,6 +11,7 @@ mod builder;
 mod cycle;
 mod exchange;
 mod forward;
+mod hulls;
 mod latencies;
 mod mail;
 mod operations;

@@ -5,8 +5,8 @@
 //! precedes one that it depends on. A [`Verdict`] lists the violations in a set of times, and a
 //! [`Deviation`] compares times before and after.
 //!
-//! The clocks should be synchronized first, as well as offset measurements allow, by a
-//! [`PreSynchronization`].
+//! The clocks should be synchronized first, as well as offset measurements or the messages
+//! themselves allow, by a [`PreSynchronization`].
 //!
 //! [`correct()`] does all of this: it takes a [`MeasuredTrace`] from its measured times through
 //! pre-synchronization, the logical clock and the checks to a sink of your own, and returns a
@@ -120,14 +120,14 @@ pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use matching::Matching;
 pub use movement::{LocationMovement, Movement, MovementWalk, TimeSlices};
 pub use presync::{
-    ClockMap, ClockMaps, ClockOffsetError, ClockSample, Interpolation, PreSynchronization,
-    Sessions, StreamedMaps,
+    ClockMap, ClockMaps, ClockOffsetError, ClockSample, Interpolation, MessageHulls,
+    PreSynchronization, Sessions, StreamedMaps,
 };
 #[cfg(loom)]
 pub use replaying::Replaying;
 pub use resolution::Resolution;
 pub use streaming::{
-    Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward,
+    Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward, StreamedHulls,
     StreamedLatencies, Survey,
 };
 pub use totals::Totals;

@@ -1,17 +1,21 @@
-//! Pre-synchronization: one clock for all locations from measured clock offsets alone, before
-//! events are considered.
+//! Pre-synchronization: one clock for all locations from measured clock offsets, or from messages,
+//! before each event is considered.
 //!
 //! While a program ran, its clocks were compared with that of one location, the master, in
-//! sessions: at the start and at the end, and sometimes in between.
+//! sessions: at the start and at the end, and sometimes in between. Without sessions, the hulls of
+//! messages limit the offsets.
 
 mod error;
+mod hulls;
 mod map;
+mod tree;
 
 use downbeat_clock_core::{
     ClockModel, Domain, Duration, FitError, Global, Local, OffsetFit, OffsetSample, TickRate,
     Timestamp,
 };
 pub use error::ClockOffsetError;
+pub use hulls::MessageHulls;
 use map::MapShape;
 pub use map::{ClockMap, ClockMaps, ClockSample, Sessions, StreamedMaps};
 
@@ -31,6 +35,9 @@ pub enum Interpolation {
     /// through their means, as in Intel Trace Collector.
     #[default]
     Spline,
+    /// Straight line between the convex hulls of the messages to and from other clocks, without
+    /// sessions: see [`PreSynchronization::maps_of_messages`].
+    Hull,
 }
 
 /// Method and parameters of pre-synchronization.
@@ -65,6 +72,9 @@ pub struct PreSynchronization {
     /// If true, clocks without samples are taken as correct, and sessions that contradict the one
     /// before are left out. Otherwise both are errors.
     pub lenient: bool,
+    /// If true, [`Hull`](Interpolation::Hull) takes all clocks as correct where no message and no
+    /// collective operation contradicts that.
+    pub unless_possible: bool,
 }
 
 /// Samples and means of the sessions that are used.
@@ -85,6 +95,7 @@ impl PreSynchronization {
             most_samples: usize::MAX,
             longest_session: Duration::MAX,
             lenient: false,
+            unless_possible: false,
         }
     }
 
@@ -108,9 +119,12 @@ impl PreSynchronization {
             map_indices: vec![0; readers.len()],
             unknown: 0,
             left_out: 0,
+            bound: None,
         };
-        if self.interpolation == Interpolation::Unchanged {
-            return Ok(found);
+        match self.interpolation {
+            Interpolation::Unchanged => return Ok(found),
+            Interpolation::Hull => return Err(ClockOffsetError::NeedsMessages),
+            _ => {}
         }
         let mut owners: Vec<_> = readers.iter().copied().zip(0..).collect();
         owners.sort_unstable();

@@ -11,7 +11,7 @@
 //! 1. A [`Survey`] finds inconsistencies, and collects what must be known in advance: the
 //!    [`Census`].
 //! 2. A [`Matcher`] links every event to its message or collective operation; [`StreamedLatencies`]
-//!    need that, if latencies are measured.
+//!    need that, if latencies are measured, and [`StreamedHulls`], if clocks are known by messages.
 //! 3. A [`StreamedForward`] makes a [`Record`] of each event. The caller keeps these as integers on
 //!    a stack.
 //! 4. A [`StreamedBackward`] takes the records from the top of the stack, and hands out times as
@@ -22,15 +22,18 @@ mod backward;
 mod census;
 mod forward;
 mod gate;
+mod hulls;
 mod latencies;
 mod matcher;
 mod posted;
 mod record;
+mod stays;
 mod survey;
 
 pub use backward::StreamedBackward;
 pub use census::{Census, StreamError};
 pub use forward::StreamedForward;
+pub use hulls::StreamedHulls;
 pub use latencies::StreamedLatencies;
 pub use matcher::{Linked, Matcher};
 pub use record::Record;

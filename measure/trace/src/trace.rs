@@ -38,6 +38,8 @@ pub struct Location {
     /// if other locations share the clock.
     pub(super) positions: Vec<(u32, u64)>,
     pub(super) shares_clock: bool,
+    /// True if its times were mapped to another clock since they were read.
+    pub(super) is_mapped: bool,
     pub(super) times: Vec<Timestamp<Global>>,
     /// Events with dependencies to other locations, in order.
     pub(super) marks: Vec<Mark>,
@@ -185,6 +187,7 @@ impl Location {
             clock,
             positions: vec![],
             shares_clock: false,
+            is_mapped: false,
             times: vec![],
             marks: vec![],
         }

@@ -181,7 +181,7 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
             ));
             let said: Value = serde_json::from_str(&said).unwrap();
             assert!(
-                said["pre_synchronized"]["messages"]["violated"].as_u64() > Some(0),
+                said["as_measured"]["messages"]["violated"].as_u64() > Some(0),
                 "{said}"
             );
             assert_eq!(said["corrected"]["holds"], true);
@@ -262,6 +262,25 @@ fn clock_offsets_become_sessions() {
         none != archive && none != linear,
         "{none} {archive} {linear}"
     );
+}
+
+/// Clock offsets at one time only, and none at all, leave the rest to messages.
+#[test]
+fn messages_tell_what_clock_offsets_do_not() {
+    let folder = ArchiveFolder::new("hulls")
+        .with_archive("lonely", 1_000_000_000, 200)
+        .with_archive("plain", 1_000_000_000, 200)
+        .with_archive("corrected", 1_000_000_000, 200);
+    for (variant, warns) in [("lonely", true), ("plain", false), ("corrected", false)] {
+        let anchor = format!("{variant}/traces.otf2");
+        let said = folder.says(&format!("correct {anchor} -o to-{variant} {LATENCIES}"));
+        let warning = "The clock offsets of the archive cover 0 ns of ";
+        assert_eq!(said.contains(warning), warns, "{said}");
+        let hull = "Pre-synchronization: hull, by messages; if clocks drift at constant rates, their errors are at most ";
+        assert_eq!(said.contains(hull), variant != "corrected", "{said}");
+        folder.says(&format!("check to-{variant}/traces.otf2 {LATENCIES}"));
+        fs::remove_dir_all(folder.path(&format!("to-{variant}"))).unwrap();
+    }
 }
 
 #[test]

@@ -260,6 +260,36 @@ fn documents_have_a_schema_and_the_content_of_the_text() {
 
 /// One receive is moved from 900 ns to 1000 ns after the start of its location.
 #[test]
+fn messages_tell_clocks_that_were_never_compared() {
+    let folder = TraceFolder::new("hull");
+    folder.says(
+        "generate -o a.dbtb --truth truth.dbtb --sessions 0 --duration 10s --processes 2 --events 20000",
+    );
+    let error = |options: &str| {
+        let said = json(&folder.says(&format!(
+            "correct a.dbtb -o b.dbtb --json --truth truth.dbtb {options}"
+        )));
+        let method = said["pre_synchronization"]["method"].as_str();
+        let centred = said["truth"]["pre_synchronized"]["centred_nanos"].as_f64();
+        (
+            method.expect("a name").to_owned(),
+            centred.expect("an error"),
+        )
+    };
+    let (method, found) = error("");
+    let (_, none) = error("--pre-synchronization none");
+    assert!(
+        method == "hull" && found < 1_000.0 && none > 1e6,
+        "{found} {none}"
+    );
+    // What messages do not contradict stays as it is, unless a method is named.
+    let said = folder.says("correct truth.dbtb -o again.dbtb");
+    assert!(said.contains("Pre-synchronization: none\n"), "{said}");
+    let said = folder.says("correct truth.dbtb -o again.dbtb --pre-synchronization hull");
+    assert!(said.contains("Pre-synchronization: hull, by messages; if clocks drift at constant rates, their errors are at most "), "{said}");
+}
+
+#[test]
 fn figures_equal_those_by_hand() {
     let folder = TraceFolder::new("hand");
     let trace = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\

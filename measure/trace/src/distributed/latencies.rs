@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, Timestamp};
 
 use super::super::latencies::Site;
 use super::super::latencies::by_pair::MessagesByPair;
@@ -91,22 +91,42 @@ impl Latencies {
         }
         let mut levels = search.least();
         if levels.iter().any(Option::is_none) {
-            part.stays(comm).await?.fill(&mut levels);
+            let mut search = StaySearch::default();
+            let stays = part.stays(comm).await?;
+            stays.into_values().for_each(|mut of| search.add(&mut of));
+            let none = i64::MAX as u64;
+            let nanos = |took: Option<Duration>| took.map_or(none, |took| took.as_nanos() as u64);
+            let least =
+                |one: [u64; 3], other: [u64; 3]| std::array::from_fn(|i| one[i].min(other[i]));
+            let found = all_reduce(comm, search.least.map(nanos), least).await?;
+            search.least =
+                found.map(|nanos| (nanos < none).then(|| Duration::from_nanos(nanos as i64)));
+            search.fill(&mut levels);
         }
         Ok(Self::from_levels(levels))
     }
 }
 
 impl TracePart {
-    /// Searches the stays in collective operations, each of which one rank gets.
-    async fn stays<C: Comm>(&self, comm: &C) -> Result<StaySearch, CommError> {
+    /// Collects the stays in collective operations, each of which one rank gets, by the positions of
+    /// the operations.
+    pub(super) async fn stays<C: Comm>(
+        &self,
+        comm: &C,
+    ) -> Result<BTreeMap<u64, Vec<Stay>>, CommError> {
         let (mut out, mut inbox) = (boxes(comm), boxes(comm));
         self.trace.each_stay(|index, stays| {
             let name = self.names[index];
             let words = &mut out[(name % u64::from(comm.size())) as usize];
-            for Stay { site, took } in stays {
+            for Stay {
+                site,
+                entered,
+                left,
+            } in stays
+            {
                 let place = u64::from(site.place.node) << 32 | u64::from(site.place.process);
-                words.extend([name, place, site.clock.into(), took.as_nanos() as u64]);
+                let times = [*entered, *left].map(|time| time.as_nanos() as u64);
+                words.extend([name, place, site.clock.into(), times[0], times[1]]);
             }
         });
         let own = std::mem::take(&mut out[comm.rank() as usize]);
@@ -114,7 +134,7 @@ impl TracePart {
         inbox.push(own);
         let mut by_name: BTreeMap<u64, Vec<Stay>> = BTreeMap::new();
         let all = inbox.iter().flat_map(|words| words.as_chunks().0);
-        for [name, place, clock, took] in all {
+        for [name, place, clock, entered, left] in all {
             let place = Place {
                 node: (place >> 32) as u32,
                 process: *place as u32,
@@ -122,20 +142,11 @@ impl TracePart {
             let clock = *clock as u32;
             by_name.entry(*name).or_default().push(Stay {
                 site: Site { clock, place },
-                took: Duration::from_nanos(*took as i64),
+                entered: Timestamp::from_nanos(*entered as i64),
+                left: Timestamp::from_nanos(*left as i64),
             });
         }
-        let mut search = StaySearch::default();
-        by_name.into_values().for_each(|mut of| search.add(&mut of));
-        let none = i64::MAX as u64;
-        let mine = search
-            .least
-            .map(|took| took.map_or(none, |took| took.as_nanos() as u64));
-        let least = |one: [u64; 3], other: [u64; 3]| std::array::from_fn(|i| one[i].min(other[i]));
-        let found: [u64; 3] = all_reduce(comm, mine, least).await?;
-        search.least =
-            found.map(|nanos| (nanos < none).then(|| Duration::from_nanos(nanos as i64)));
-        Ok(search)
+        Ok(by_name)
     }
 }
 

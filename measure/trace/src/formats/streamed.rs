@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     Action, Census, ClockMaps, CommunicatorId, ControlledLogicalClock, Correction, CorrectionError,
-    CorrectionSettings, Deviation, EventId, Latencies, Linked, LocationId, Matcher, Matching,
-    MovementWalk, Pass, Place, Record, StreamError, StreamedBackward, StreamedDeviation,
-    StreamedForward, StreamedLatencies, StreamedMaps, StreamedVerdict, Survey, TimeSlices,
-    TraceBuilder, TraceError, Verdict,
+    CorrectionSettings, Deviation, EventId, Interpolation, Latencies, Linked, LocationId, Matcher,
+    Matching, MessageHulls, MovementWalk, Pass, Place, Record, StreamError, StreamedBackward,
+    StreamedDeviation, StreamedForward, StreamedHulls, StreamedLatencies, StreamedMaps,
+    StreamedVerdict, Survey, TimeSlices, TraceBuilder, TraceError, Verdict,
 };
 use downbeat_clock_core::{Global, Timestamp};
 
@@ -164,9 +164,16 @@ impl StreamedTrace {
     ) -> Result<Correction, StreamedError> {
         let (clocks, mut sessions) = (self.census.clocks(), self.sessions.clone());
         let method = settings.pre_synchronization;
-        let maps = method
-            .map(|method| method.maps(clocks, &sessions))
-            .transpose();
+        let maps = match method {
+            None => Ok(None),
+            Some(method) if method.interpolation == Interpolation::Hull => {
+                let least = settings.latencies.unwrap_or(Latencies::ZERO);
+                method
+                    .maps_of_messages(clocks, self.hulls(&least)?)
+                    .map(Some)
+            }
+            Some(method) => method.maps(clocks, &sessions).map(Some),
+        };
         let maps = maps.map_err(|why| FileError::content(&self.path, why.to_string()))?;
         if let Some(maps) = &maps {
             maps.correct_samples(&mut sessions);
@@ -198,12 +205,16 @@ impl StreamedTrace {
             let why = CorrectionError::Violated(violations);
             return Err(StreamedError::Violated(why));
         }
-        let (unknown_clocks, sessions_left_out) =
-            maps.map_or((0, 0), |maps| (maps.unknown, maps.left_out));
+        let clocks_mapped = maps.as_ref().is_some_and(ClockMaps::are_needed);
+        let (unknown_clocks, sessions_left_out, clock_error) = maps.map_or((0, 0, None), |maps| {
+            (maps.unknown, maps.left_out, maps.bound)
+        });
         Ok(Correction {
             totals: self.census.totals(arrivals),
+            clocks_mapped,
             unknown_clocks,
             sessions_left_out,
+            clock_error,
             latencies,
             levels: self.census.levels(),
             passes,
@@ -215,6 +226,16 @@ impl StreamedTrace {
             movement: movement.finish(),
             truth: None,
         })
+    }
+
+    /// Returns the hulls of messages by the measured times.
+    fn hulls(&self, least: &Latencies) -> Result<MessageHulls, StreamedError> {
+        let mut hulls = StreamedHulls::new(&self.census, *least);
+        self.each(None, |event, [time, _]| {
+            hulls.take(event, time);
+            Ok(())
+        })?;
+        Ok(hulls.finish())
     }
 
     /// Returns [`Latencies::measured`] of the pre-synchronized times.

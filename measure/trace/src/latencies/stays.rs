@@ -2,17 +2,24 @@
 //! the time that one of them is inside and that of the other are a round trip, whatever their clocks
 //! show.
 
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::{Latencies, Site};
 use crate::trace::{NONE, Slot};
 use crate::{Pattern, Trace};
 
-/// Time that a member was inside an operation.
+/// Stay of a member in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) site: Site,
-    pub(crate) took: Duration,
+    pub(crate) entered: Timestamp<Global>,
+    pub(crate) left: Timestamp<Global>,
+}
+
+impl Stay {
+    fn took(&self) -> Duration {
+        self.left - self.entered
+    }
 }
 
 /// Shortest latencies of each level so far.
@@ -25,15 +32,15 @@ impl StaySearch {
     /// Takes an operation: all of its members that waited for all others, and the others for them.
     pub(crate) fn add(&mut self, stays: &mut Vec<Stay>) {
         let members = stays.len();
-        let Some(shortest) = stays.iter().map(|stay| stay.took).min() else {
+        let Some(shortest) = stays.iter().map(Stay::took).min() else {
             return;
         };
         // Others came early, and waited for the last ones.
         let longest = Duration::from_nanos(shortest.as_nanos().saturating_mul(3));
-        stays.retain(|stay| stay.took <= longest);
+        stays.retain(|stay| stay.took() <= longest);
         // The members of a node, and of a process, one after the other.
         let group = |stay: &Stay| (stay.site.place.node, stay.site.place.process);
-        stays.sort_unstable_by_key(|stay| (group(stay), stay.took, stay.site.clock));
+        stays.sort_unstable_by_key(|stay| (group(stay), stay.took(), stay.site.clock));
         let by_node = |one: &Stay, other: &Stay| one.site.place.node == other.site.place.node;
         let by_process = |one: &Stay, other: &Stay| group(one) == group(other);
         // Each message of such an operation may take a step of it.
@@ -63,10 +70,10 @@ impl StaySearch {
 
 /// Returns the shortest stays of two members at this distance together.
 fn both(stays: &[Stay], level: usize) -> Option<Duration> {
-    let first = stays.iter().min_by_key(|stay| stay.took)?;
+    let first = stays.iter().min_by_key(|stay| stay.took())?;
     let is_other = |stay: &&Stay| stay.site.level(first.site) == Some(level);
-    let other = stays.iter().filter(is_other).map(|stay| stay.took).min()?;
-    Some(first.took + other)
+    let other = stays.iter().filter(is_other).map(Stay::took).min()?;
+    Some(first.took() + other)
 }
 
 impl Trace {
@@ -97,7 +104,8 @@ impl Trace {
                 };
                 stays.push(Stay {
                     site,
-                    took: left - entered,
+                    entered,
+                    left,
                 });
             }
             take(index, &mut stays);
@@ -120,7 +128,8 @@ mod tests {
                     process: *process,
                 },
             },
-            took: Duration::from_nanos(*nanos),
+            entered: Timestamp::ORIGIN,
+            left: Timestamp::from_nanos(*nanos),
         })
         .collect()
     }

@@ -28,6 +28,8 @@ pub enum ClockOffsetError {
     },
     /// The clocks are more than 146 years apart.
     TooFar(LocationId),
+    /// The method needs messages, not sessions.
+    NeedsMessages,
     /// The event with this index was recorded before its predecessor, or a knot is not after its predecessor.
     Decreasing(usize),
     /// Events that were recorded at one time would have to be moved apart or to change places, but an offset moves
@@ -54,6 +56,9 @@ impl fmt::Display for ClockOffsetError {
                     "the master, location {}, does not exist",
                     location.index()
                 )
+            }
+            Self::NeedsMessages => {
+                f.write_str("convex hulls are those of messages, not of sessions")
             }
             Self::NoSamples(location) => write!(
                 f,

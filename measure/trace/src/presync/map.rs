@@ -40,6 +40,9 @@ pub struct ClockMaps {
     pub unknown: usize,
     /// Number of sessions that a lenient pre-synchronization left out.
     pub left_out: usize,
+    /// Upper limit of the errors of all known clocks while messages were exchanged, if these limit
+    /// it and the offsets of clocks are lines.
+    pub bound: Option<Duration>,
 }
 
 impl ClockMap {
@@ -96,6 +99,11 @@ impl ClockMap {
 }
 
 impl ClockMaps {
+    /// Returns true if a clock was found that is not the master's.
+    pub fn are_needed(&self) -> bool {
+        self.map_indices.iter().any(|index| *index > 0)
+    }
+
     /// Returns the map of a location; for an unknown location, the map of a correct clock.
     pub fn for_location(&self, location: LocationId) -> &ClockMap {
         &self.maps[self.map_indices.get(location.index()).copied().unwrap_or(0)]
@@ -114,6 +122,8 @@ impl ClockMaps {
             _ => {}
         };
         for location in trace.ids() {
+            let map = self.map_indices.get(location.index());
+            trace.locations[location.index()].is_mapped |= map.is_some_and(|index| *index > 0);
             if !trace.locations[location.index()].shares_clock {
                 let mut map = self.for_location(location).in_order();
                 let map = |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos()));

@@ -396,3 +396,93 @@ fn a_spline_applied_in_order_is_the_same_spline() {
         assert_eq!(in_order(at), map.apply(at));
     }
 }
+
+/// Clocks that only messages tell: by a whole trace, by ranks that share it, and by a stream.
+#[test]
+fn messages_tell_the_clocks_within_the_bound_that_follows() {
+    use crate::{CorrectionError, Load, MessageHulls, PartBuilder, Shares, SyntheticProgram};
+    use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
+    for seed in 0..6 {
+        let mut program = SyntheticProgram {
+            processes: 1 + seed as u32 % 3,
+            asynchronous: seed % 2 == 0,
+            sessions: 0,
+            duration: Duration::from_secs(10),
+            seed,
+            ..SyntheticProgram::new(4, 20_000)
+        };
+        program.clocks.wander = None;
+        let method = PreSynchronization {
+            interpolation: Interpolation::Hull,
+            ..PreSynchronization::new(program.master())
+        };
+        let mut trace = program.trace(Matching::default()).unwrap();
+        let least = program.latencies;
+        let maps = method.maps_of_messages(&trace.clocks(), MessageHulls::of_trace(&trace, &least));
+        let maps = maps.unwrap();
+        assert!(maps.are_needed() && maps.unknown == 0);
+
+        let loads = trace.locations().iter().map(|of| Load {
+            process: of.place().process,
+            place: of.place(),
+            events: of.times().len() as u64,
+        });
+        let shares = Shares::new(3, ClockOwner::Process, &loads.collect::<Vec<_>>());
+        let shared = ThreadCluster::new(3).run(|comm| {
+            let mut builder = PartBuilder::new(Matching::default(), shares.clone(), comm.rank());
+            for place in program.places() {
+                builder.add_location(place).unwrap();
+            }
+            for members in program.communicators() {
+                builder.add_communicator(&members).unwrap();
+            }
+            let mut position = 0;
+            let see = |event: crate::SyntheticEvent| {
+                let time = Timestamp::from_nanos(event.local.as_nanos());
+                if builder.owns(event.location) {
+                    builder
+                        .push(position, event.location, time, event.action)
+                        .unwrap();
+                }
+                position += 1;
+                Ok::<_, downbeat_sync::ClusterError>(())
+            };
+            program.run(see).unwrap();
+            block_on_ready(async {
+                let part = builder.finish(comm).await?;
+                let hulls = MessageHulls::of_part(&part, &least, comm).await;
+                Ok::<_, CorrectionError>(hulls?)
+            })
+        });
+        for hulls in shared.unwrap() {
+            let hulls = hulls.unwrap();
+            let same = method.maps_of_messages(&trace.clocks(), hulls).unwrap();
+            assert_eq!(same.bound, maps.bound);
+            for location in trace.ids() {
+                let ends = [0, 5_000_000_000, 10_000_000_000].map(Timestamp::from_nanos);
+                let apply = |maps: &ClockMaps| ends.map(|at| maps.for_location(location).apply(at));
+                assert_eq!(apply(&same), apply(&maps));
+            }
+        }
+
+        maps.correct(&mut trace).unwrap();
+        let error = program.error(&trace.times()).unwrap();
+        let largest = error.bias().abs() + error.largest_centred();
+        let bound = maps.bound.unwrap();
+        assert!(largest <= bound.as_nanos() as f64, "{largest} {bound}");
+        assert!(largest < 2_000.0, "{largest}");
+
+        // Clocks that nothing contradicts stay as they are.
+        let unless = PreSynchronization {
+            unless_possible: true,
+            ..method
+        };
+        let again = MessageHulls::of_trace(&trace, &least);
+        let again = unless.maps_of_messages(&trace.clocks(), again).unwrap();
+        assert!(!again.are_needed() && again.bound.is_none());
+        assert_eq!(
+            method.maps(&trace.clocks(), &[]).unwrap_err(),
+            ClockOffsetError::NeedsMessages
+        );
+    }
+}

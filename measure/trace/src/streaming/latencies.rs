@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::super::latencies::pair::{Arrival, EndpointPair};
 use super::super::latencies::round_trips::{PairState, TripSearch};
-use super::super::latencies::stays::{Stay, StaySearch};
-use super::super::{EventId, Latencies, Pattern};
+use super::super::latencies::stays::StaySearch;
+use super::super::{EventId, Latencies};
+use super::stays::StreamedStays;
 use super::{Census, Link, Linked};
 
 /// Messages of a pair, in order, with their directions.
@@ -33,16 +34,7 @@ pub struct StreamedLatencies<'a> {
     search: TripSearch,
     states: FxHashMap<EndpointPair, PairState>,
     /// Collective operations, in a pass over these.
-    stays: Option<StreamedStays>,
-}
-
-/// Members of collective operations that are not complete, by the numbers of the operations.
-#[derive(Debug, Default)]
-struct StreamedStays {
-    /// Times at which members entered, by their ranks.
-    entered: FxHashMap<(u64, u32), Timestamp<Global>>,
-    stays: FxHashMap<u64, Vec<Stay>>,
-    search: StaySearch,
+    stays: Option<(StreamedStays, StaySearch)>,
 }
 
 impl<'a> StreamedLatencies<'a> {
@@ -74,8 +66,11 @@ impl<'a> StreamedLatencies<'a> {
 
     /// Takes the next event and its time.
     pub fn take(&mut self, event: Linked, time: Timestamp<Global>) {
-        if let Some(stays) = &mut self.stays {
-            return stays.take(self.census, event, time);
+        if let Some((stays, search)) = &mut self.stays {
+            let of_operation = stays.take(self.census, event, time);
+            return of_operation
+                .into_iter()
+                .for_each(|mut of| search.add(&mut of));
         }
         let location = event.id.location.0;
         let before = self.last[location as usize].replace(time);
@@ -160,52 +155,17 @@ impl<'a> StreamedLatencies<'a> {
         }
         let lacks_levels = self.search.least().iter().any(Option::is_none);
         let are_needed = lacks_levels && self.census.collectives > 0;
-        self.stays = are_needed.then(StreamedStays::default);
+        self.stays = are_needed.then(Default::default);
         are_needed
     }
 
     /// Returns the latencies after the last pass.
     pub fn finish(self) -> Latencies {
         let mut levels = self.search.least();
-        if let Some(mut stays) = self.stays {
-            // Operations that lack events.
-            let left = stays.stays.into_values();
-            left.for_each(|mut of| stays.search.add(&mut of));
-            stays.search.fill(&mut levels);
+        if let Some((stays, mut search)) = self.stays {
+            stays.finish().for_each(|mut of| search.add(&mut of));
+            search.fill(&mut levels);
         }
         Latencies::from_levels(levels)
-    }
-}
-
-impl StreamedStays {
-    fn take(&mut self, census: &Census, event: Linked, time: Timestamp<Global>) {
-        let of = match event.link {
-            Link::Enter { of } => {
-                self.entered.insert((of.number, of.rank), time);
-                of
-            }
-            Link::Exit {
-                of,
-                kind,
-                sends,
-                receives,
-                ..
-            } => {
-                let counts = sends && receives && kind.pattern() == Pattern::AllToAll;
-                let entered = self.entered.remove(&(of.number, of.rank));
-                if let Some(at) = entered.filter(|_| counts) {
-                    let site = census.site(event.id.location.0);
-                    let took = time - at;
-                    let stays = self.stays.entry(of.number).or_default();
-                    stays.push(Stay { site, took });
-                }
-                of
-            }
-            _ => return,
-        };
-        if of.is_last {
-            let stays = self.stays.remove(&of.number);
-            self.search.add(&mut stays.unwrap_or_default());
-        }
     }
 }

@@ -43,6 +43,7 @@ fn a_streamed_correction_equals_one_in_memory() {
         "curved.dbtb --pre-synchronization least-squares --clock-of node --gradient 0.1 --control 0.9",
         "alone.dbt --latencies 1us",
         "requests.dbtb --clock-of location",
+        "requests.dbtb --pre-synchronization hull --latencies 200ns,500ns,2us",
         "torn.dbt --lenient",
     ] {
         let printed = ["never", "always"].map(|when| {

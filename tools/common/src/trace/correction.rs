@@ -9,9 +9,10 @@ use downbeat_trace::formats::Sessions;
 use downbeat_trace::{
     ClockOwner, ControlVariable, ControlledLogicalClock, CorrectionError, CorrectionSettings,
     Gradient, Interpolation, Latencies, LocationId, MeasuredTrace, PreSynchronization, TracePart,
+    common_span,
 };
 
-use super::document::{Document, PreSyncReport, Printed};
+use super::document::{Document, HULL, PreSyncReport, Printed};
 use super::recording::{Destination, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
 use super::{PageContents, PageOptions, Unfinished, files};
@@ -29,7 +30,8 @@ pub struct CorrectionOptions {
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// Pre-synchronization between sessions; with this option, the clock offsets of an OTF2 archive are its sessions
-    /// [default: spline; none without sessions; for an archive, interpolation of its clock offsets as OTF2 defines it]
+    /// [default: spline; without sessions, hull if messages arrive before they are sent; for an archive, interpolation
+    /// of its clock offsets as OTF2 defines it]
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
     /// Maximum number of samples used per session, from its start [default: all]
@@ -89,6 +91,8 @@ enum PreSyncOption {
     LeastSquares,
     /// Constrained spline through all sessions; with two sessions, the same as least-squares
     Spline,
+    /// Straight lines between the convex hulls of the messages there and back; needs no sessions
+    Hull,
 }
 
 fn control(text: &str) -> Result<ControlVariable, String> {
@@ -99,6 +103,10 @@ fn control(text: &str) -> Result<ControlVariable, String> {
 fn gradient(text: &str) -> Result<Gradient, String> {
     Gradient::new(cli::share(text)?).ok_or_else(|| "must be more than 1e-9".to_owned())
 }
+
+/// Largest part of a trace, in times of their sessions, to which offsets are extrapolated without
+/// asking messages.
+const MOST_EXTRAPOLATED: i64 = 10;
 
 impl CorrectionOptions {
     /// Checks, before hours of work, that the output can be written. While the returned value is
@@ -171,7 +179,11 @@ impl CorrectionOptions {
             source,
         } = recording;
         let master = trace.ids().nth(source.master as usize);
-        let (method, mut report) = self.pre_synchronization(&sessions, source.applied, master);
+        let span = common_span(trace.as_ref().span(), comm).await;
+        let span = span.map_err(|why| self.failure(CorrectionError::from(why)))?;
+        let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
+        let applied = (source.applied, [source.applied_for, span]);
+        let (method, mut report) = self.pre_synchronization(&sessions, applied, master);
         let mut clock = self.clock();
         clock.workers = workers;
         let settings = CorrectionSettings {
@@ -198,8 +210,7 @@ impl CorrectionOptions {
         };
         let corrected = downbeat_trace::correct(comm, measured, &settings, sink).await;
         let (correction, archive) = corrected.map_err(|why| self.failure(why))?;
-        (report.unknown, report.sessions_left_out) =
-            (correction.unknown_clocks, correction.sessions_left_out);
+        report.complete(&correction);
         let latencies = self.latencies.setting(correction.latencies);
         let read = source.read_on_ranks(comm).await?;
         let reports = (report, latencies, archive?);
@@ -219,18 +230,18 @@ impl CorrectionOptions {
 
     /// Returns the pre-synchronization, if any is needed, and its report, which lacks the numbers of
     /// what was left out. `applied` is the number of sessions that the timestamps already include,
-    /// and `master` is the location whose clock is the reference.
+    /// the time that they cover, and that of the trace; `master` is the location whose clock is the
+    /// reference.
     pub fn pre_synchronization(
         &self,
         sessions: &Sessions,
-        applied: usize,
+        (applied, [covered, whole]): (usize, [Duration; 2]),
         master: Option<LocationId>,
     ) -> (Option<PreSynchronization>, PreSyncReport) {
         let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
-        let otherwise = if most > 0 {
-            PreSyncOption::Spline
-        } else {
-            PreSyncOption::None
+        let otherwise = match most {
+            0 => PreSyncOption::Hull,
+            _ => PreSyncOption::Spline,
         };
         let method = self.pre_synchronization.unwrap_or(otherwise);
         let mut report = PreSyncReport {
@@ -238,10 +249,16 @@ impl CorrectionOptions {
             sessions: most,
             unknown: 0,
             sessions_left_out: 0,
+            clock_error_nanos: None,
+            extrapolated: None,
+            is_default: self.pre_synchronization.is_none(),
         };
         if applied > 0 {
             (report.method, report.sessions) = ("archive", applied);
-            return (None, report);
+            if covered.as_nanos() >= whole.as_nanos() / MOST_EXTRAPOLATED {
+                return (None, report);
+            }
+            report.extrapolated = Some([covered, whole]);
         }
         let master = master.filter(|_| method != PreSyncOption::None);
         let settings = master.map(|master| {
@@ -250,6 +267,7 @@ impl CorrectionOptions {
             settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
             settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
             settings.lenient = self.matching.matching().lenient;
+            settings.unless_possible = self.pre_synchronization.is_none();
             settings
         });
         (settings, report)
@@ -291,6 +309,7 @@ impl PreSyncOption {
             Self::Linear => "linear",
             Self::LeastSquares => "least-squares",
             Self::Spline => "spline",
+            Self::Hull => HULL,
         }
     }
 }
@@ -302,6 +321,7 @@ impl From<PreSyncOption> for Interpolation {
             PreSyncOption::Linear => Self::Linear,
             PreSyncOption::LeastSquares => Self::LeastSquares,
             PreSyncOption::Spline => Self::Spline,
+            PreSyncOption::Hull => Self::Hull,
         }
     }
 }

@@ -58,6 +58,9 @@ pub struct Printed<'a> {
     pub streamed: bool,
 }
 
+/// Name of the pre-synchronization by messages.
+pub(super) const HULL: &str = "hull";
+
 /// Report of the pre-synchronization.
 #[derive(Debug, Serialize)]
 pub struct PreSyncReport {
@@ -69,6 +72,15 @@ pub struct PreSyncReport {
     pub unknown: usize,
     /// Number of sessions left out because they contradict earlier ones.
     pub sessions_left_out: usize,
+    /// Upper limit of the errors of the clocks, in ns, if the method states one and clocks drift at a
+    /// constant rate.
+    pub clock_error_nanos: Option<i64>,
+    /// Time that the clock offsets of an archive cover, and that of the trace, if it is far longer.
+    #[serde(skip)]
+    pub extrapolated: Option<[Duration; 2]>,
+    /// True if the method is not one that the user asked for.
+    #[serde(skip)]
+    pub is_default: bool,
 }
 
 /// Report of one pass over the trace.
@@ -169,20 +181,52 @@ impl Document {
 }
 
 impl PreSyncReport {
+    /// Adds the results of the correction.
+    pub fn complete(&mut self, found: &Correction) {
+        (self.unknown, self.sessions_left_out) = (found.unknown_clocks, found.sessions_left_out);
+        self.clock_error_nanos = found.clock_error.map(Duration::as_nanos);
+        if self.extrapolated.is_some() && found.clocks_mapped {
+            self.method = HULL;
+        } else if self.is_default && !found.clocks_mapped {
+            // No message contradicts the clocks, or none tells them.
+            (self.unknown, self.clock_error_nanos) = (0, None);
+            if self.method == HULL {
+                self.method = "none";
+            }
+        }
+    }
+
     /// Formats the report in one line, and one more each for missing samples and left-out sessions.
     pub fn text(&self) -> String {
         let mut text = match self.method {
             "none" => "Pre-synchronization: none\n".to_owned(),
+            HULL => match self.clock_error_nanos {
+                Some(nanos) => format!(
+                    "Pre-synchronization: hull, by messages; if clocks drift at constant rates, their errors are at most {}\n",
+                    Duration::from_nanos(nanos)
+                ),
+                None => {
+                    "Pre-synchronization: hull, by messages; no constant drifts fit all of them\n"
+                        .to_owned()
+                }
+            },
             method => format!(
                 "Pre-synchronization: {method}, of {}\n",
                 output::count(self.sessions, "session")
             ),
         };
-        if self.unknown > 0 {
+        if let Some([covered, whole]) = self.extrapolated {
             text += &format!(
-                "Clocks without samples, taken as correct: {}\n",
-                self.unknown
+                "The clock offsets of the archive cover {covered} of {whole}: all others are extrapolated\n"
             );
+        }
+        if self.unknown > 0 {
+            let without = match self.method {
+                HULL => "messages in both directions",
+                _ => "samples",
+            };
+            let unknown = self.unknown;
+            text += &format!("Clocks without {without}, taken as correct: {unknown}\n");
         }
         if self.sessions_left_out > 0 {
             text += &format!(

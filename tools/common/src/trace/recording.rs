@@ -11,13 +11,13 @@ use super::files;
 use crate::cli::unreadable;
 use crate::{Failure, agree, cores};
 use digest::digest;
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
 use downbeat_trace::formats::otf2::{Archive, Origin, PartRead, Unexamined};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
 use downbeat_trace::{
-    CorrectionError, Load, Matching, PartBuilder, Resolution, Shares, Trace, TracePart,
+    ClockSample, CorrectionError, Load, Matching, PartBuilder, Resolution, Shares, Trace, TracePart,
 };
 
 /// Trace read from a file or an OTF2 archive.
@@ -43,6 +43,8 @@ pub struct RecordingSource {
     /// Number of sessions that the timestamps include: the maximum number of clock offsets of a
     /// location of an archive.
     pub applied: usize,
+    /// Longest time from the first to the last of these sessions.
+    pub applied_for: Duration,
     kind: SourceKind,
 }
 
@@ -194,6 +196,7 @@ impl From<TraceFile<()>> for Loaded {
                 names: std::mem::take(&mut file.names),
                 master: file.master,
                 applied: 0,
+                applied_for: Duration::ZERO,
                 kind: SourceKind::File(file),
             },
         }
@@ -203,9 +206,19 @@ impl From<TraceFile<()>> for Loaded {
 impl Loaded {
     fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
         let mut sessions = archive.sessions(&origin);
-        let mut applied = 0;
+        let (mut applied, mut applied_for) = (0, Duration::ZERO);
         if reading.apply_offsets {
             applied = sessions.iter().map(Vec::len).max().unwrap_or(0);
+            let ends = |of: &Vec<Vec<ClockSample>>| {
+                let mut samples = of.iter().flatten();
+                let first = samples.next()?.at;
+                Some(samples.last().map_or(first, |last| last.at) - first)
+            };
+            applied_for = sessions
+                .iter()
+                .filter_map(ends)
+                .max()
+                .unwrap_or(applied_for);
             sessions.iter_mut().for_each(Vec::clear);
         }
         let source = RecordingSource {
@@ -213,6 +226,7 @@ impl Loaded {
             names: archive.names(&origin),
             master: 0,
             applied,
+            applied_for,
             kind: SourceKind::Archive(Box::new((archive, origin))),
         };
         Self { sessions, source }

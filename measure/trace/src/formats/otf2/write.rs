@@ -75,11 +75,11 @@ impl<'a> CorrectedTimes<'a> {
     /// Returns the times of the location with this index in the archive.
     fn of(&self, index: usize) -> LocationTimes<'a> {
         let location = self.origin.locations[index];
-        let read = self.trace.locations()[location.index()].times();
+        let of = &self.trace.locations()[location.index()];
         LocationTimes {
             location,
             times: &self.times[location.index()],
-            read: self.origin.offsets.then_some(read),
+            read: (self.origin.offsets && !of.is_mapped).then_some(of.times()),
         }
     }
 }

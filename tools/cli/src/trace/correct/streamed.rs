@@ -1,5 +1,6 @@
 //! Correction of a trace that is read several times instead of being held in memory.
 
+use downbeat_clock_core::Duration;
 use downbeat_common::Failure;
 use downbeat_common::cli::unreadable;
 use downbeat_common::trace::{ArchiveRead, Document, files};
@@ -24,7 +25,7 @@ impl TraceCorrectOptions {
         };
         let master = trace.census.ids().nth(trace.master as usize);
         let (pre_synchronization, mut report) =
-            options.pre_synchronization(&trace.sessions, 0, master);
+            options.pre_synchronization(&trace.sessions, (0, [Duration::ZERO; 2]), master);
         let settings = CorrectionSettings {
             pre_synchronization,
             latencies: options.latencies.given(),
@@ -45,8 +46,7 @@ impl TraceCorrectOptions {
             Err(StreamedError::Violated(why)) => return Err(options.failure(why)),
             Err(why) => return Err(Failure::Input(why.to_string())),
         };
-        (report.unknown, report.sessions_left_out) =
-            (found.unknown_clocks, found.sessions_left_out);
+        report.complete(&found);
         let latencies = options.latencies.setting(found.latencies);
         let read = ArchiveRead::default();
         let document = Document::new(&found, (report, latencies, None), (&trace.names, &read));

@@ -1,0 +1,161 @@
+//! Clocks from their offsets in pairs: those with the smallest errors connect all clocks to the
+//! master's.
+
+use downbeat_clock_core::{ClockModel, Duration, TickRate, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::hulls::{MessageHulls, OffsetLine};
+use super::map::{ClockMap, ClockMaps, MapShape};
+use super::{ClockOffsetError, PreSynchronization};
+use crate::LocationId;
+
+/// Minimum distance between the points of a line: times are rounded to nanoseconds.
+const APART: i64 = 1 << 40;
+
+/// Clock that is connected to the master's.
+#[derive(Clone, Copy)]
+struct Reached {
+    map: ClockModel<downbeat_clock_core::Local, downbeat_clock_core::Global>,
+    bound: Option<f64>,
+}
+
+impl PreSynchronization {
+    /// Computes the clock maps of locations from the messages between their clocks, if there are no
+    /// sessions. For each pair of clocks with messages in both directions, the offset is the line
+    /// between the convex hulls of the messages there and of those back (Duda et al. 1987) that
+    /// keeps the same margin to both, as large as possible; a flatter one if that has nine tenths of
+    /// the margin, as a few messages do not tell a drift. The pairs with the smallest errors
+    /// connect each clock to the master's; those that no pair connects are
+    /// [unknown](ClockMaps::unknown), and taken as correct.
+    ///
+    /// `readers` is as for [`maps`](Self::maps).
+    ///
+    /// # Errors
+    /// When the master is unknown, or clocks are more than 146 years apart.
+    pub fn maps_of_messages(
+        &self,
+        readers: &[u32],
+        mut messages: MessageHulls,
+    ) -> Result<ClockMaps, ClockOffsetError> {
+        let master = *readers
+            .get(self.master.index())
+            .ok_or(ClockOffsetError::NoMaster(self.master))?;
+        let mut found = ClockMaps {
+            maps: vec![ClockMap::SAME],
+            map_indices: vec![0; readers.len()],
+            unknown: 0,
+            left_out: 0,
+            bound: None,
+        };
+        if self.unless_possible && !messages.are_reversed {
+            return Ok(found);
+        }
+        found.bound = Some(Duration::ZERO);
+        let reached = reach(master, &tree(messages.lines()))?;
+        let mut indices = FxHashMap::from_iter([(master, 0)]);
+        for (location, clock) in readers.iter().enumerate() {
+            let index = match (indices.get(clock), reached.get(clock)) {
+                (Some(index), _) => *index,
+                (None, None) => {
+                    found.unknown += 1;
+                    continue;
+                }
+                (None, Some(Reached { map, bound })) => {
+                    let shape = MapShape::Line(*map);
+                    found.maps.push(ClockMap { shape });
+                    let bound = bound.map(|bound| Duration::from_nanos(bound.ceil() as i64));
+                    found.bound = found.bound.zip(bound).map(|(one, other)| one.max(other));
+                    indices.insert(*clock, found.maps.len() - 1);
+                    found.maps.len() - 1
+                }
+            };
+            found.map_indices[location] = index;
+        }
+        Ok(found)
+    }
+}
+
+type Neighbours = FxHashMap<u32, Vec<([u32; 2], OffsetLine)>>;
+
+/// Keeps the first lines, the most certain ones, that connect clocks which none before connects.
+fn tree(lines: Vec<([u32; 2], OffsetLine)>) -> Neighbours {
+    let mut groups: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut neighbours = Neighbours::default();
+    for (ends, line) in lines {
+        let [one, other] = ends.map(|end| root(&mut groups, end));
+        if one != other {
+            groups.insert(one, other);
+            for end in ends {
+                neighbours.entry(end).or_default().push((ends, line));
+            }
+        }
+    }
+    neighbours
+}
+
+/// Returns the representative of a clock's group.
+fn root(groups: &mut FxHashMap<u32, u32>, clock: u32) -> u32 {
+    let mut at = clock;
+    while let Some(next) = groups.get(&at).copied() {
+        // Paths get shorter on the way.
+        if let Some(after) = groups.get(&next).copied() {
+            groups.insert(at, after);
+        }
+        at = next;
+    }
+    at
+}
+
+/// Composes the lines from the master to each clock.
+fn reach(
+    master: u32,
+    neighbours: &Neighbours,
+) -> Result<FxHashMap<u32, Reached>, ClockOffsetError> {
+    let start = Reached {
+        map: ClockModel::IDENTITY,
+        bound: Some(0.0),
+    };
+    let mut found = FxHashMap::from_iter([(master, start)]);
+    let mut next = vec![master];
+    while let Some(from) = next.pop() {
+        let before = found[&from];
+        for (ends, line) in neighbours.get(&from).into_iter().flatten() {
+            let is_first = ends[0] == from;
+            let to = ends[usize::from(is_first)];
+            if found.contains_key(&to) {
+                continue;
+            }
+            // Two times of the one clock, and what the other one shows.
+            let times = [
+                line.span[0],
+                line.span[0].saturating_add(APART).max(line.span[1]),
+            ];
+            let too_far = ClockOffsetError::TooFar(LocationId(to));
+            let shown = |at: i64| {
+                let second = i64::try_from(line.second(at)).map_err(|_| too_far)?;
+                Ok::<_, ClockOffsetError>(match is_first {
+                    true => [second, at],
+                    // Back from the rounded time.
+                    false => [
+                        i64::try_from(line.first(second)).map_err(|_| too_far)?,
+                        second,
+                    ],
+                })
+            };
+            let [start, end] = [shown(times[0])?, shown(times[1])?];
+            let image = |at: i64| before.map.apply(Timestamp::from_nanos(at));
+            let images = [image(start[1]), image(end[1])];
+            let [run, rise] = [end[0].abs_diff(start[0]), {
+                let [start, end] = images.map(Timestamp::as_nanos);
+                end.abs_diff(start)
+            }];
+            let rate = TickRate::from_ratio(rise, run).map_err(|_| too_far)?;
+            let at = Timestamp::from_nanos(start[0]);
+            let map = ClockModel::through(at, images[0], rate).map_err(|_| too_far)?;
+            let bound = before.bound.zip(line.bound).map(|(one, other)| one + other);
+            found.insert(to, Reached { map, bound });
+            next.push(to);
+        }
+    }
+    Ok(found)
+}
