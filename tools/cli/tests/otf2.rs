@@ -270,7 +270,7 @@ fn messages_tell_what_clock_offsets_do_not() {
     let folder = ArchiveFolder::new("hulls")
         .with_archive("lonely", 1_000_000_000, 200)
         .with_archive("plain", 1_000_000_000, 200)
-        .with_archive("corrected", 1_000_000_000, 200);
+        .with_archive("corrected", 1_000_000_000, 100);
     for (variant, warns) in [("lonely", true), ("plain", false), ("corrected", false)] {
         let anchor = format!("{variant}/traces.otf2");
         let said = folder.says(&format!("correct {anchor} -o to-{variant} {LATENCIES}"));
