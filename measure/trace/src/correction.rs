@@ -36,7 +36,8 @@ pub struct CorrectionSettings {
     pub clock: ControlledLogicalClock,
     /// True to move the events before jumps, too.
     pub backward: bool,
-    /// Resolution of the times that are written. If its ticks are longer than a nanosecond, all
+    /// Resolution of the times that are written, which are never before the origin: if
+    /// pre-synchronization leads to some, all times are shifted. If its ticks are longer than a nanosecond, all
     /// corrected times are those of ticks; latencies and distances are rounded up to them.
     pub resolution: Option<Resolution>,
 }
@@ -144,8 +145,18 @@ pub async fn correct<C: Comm, W>(
         (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
         (clocks_mapped, clock_error) = (maps.are_needed(), maps.bound);
         measured = Some(copied(trace.as_ref()));
+        let before = common_span(trace.as_ref().span(), comm).await?;
         trace.correct(&maps, comm).await?;
         maps.correct_samples(&mut sessions);
+        let after = common_span(trace.as_ref().span(), comm).await?;
+        if let Some(([before, _], [after, _])) =
+            before.zip(after).filter(|_| settings.resolution.is_some())
+            && after < Timestamp::ORIGIN
+            && before >= Timestamp::ORIGIN
+        {
+            // One clock is as good as another that differs by a constant.
+            trace.trace_mut().shift(before - after)?;
+        }
     }
     let resolution = settings
         .resolution

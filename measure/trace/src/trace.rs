@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::ids::{EventId, LocationId, Place};
 use super::timeline::Timelines;
@@ -319,6 +319,18 @@ impl Trace {
             slots: self.slots_of(instance),
             trace: self,
         })
+    }
+
+    /// Adds the same to all times.
+    ///
+    /// # Errors
+    /// As [`map_times`](Self::map_times).
+    pub(super) fn shift(&mut self, by: Duration) -> Result<(), TraceError> {
+        for location in self.ids() {
+            self.locations[location.index()].is_mapped = true;
+            self.map_times(location, |time| time + by)?;
+        }
+        Ok(())
     }
 
     /// Replaces every time of a location by the result of `f`, as a correction of its clock does.

@@ -8,6 +8,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::formats::otf2::{Archive, ReadOptions, WriteOptions, first_difference};
@@ -197,6 +198,110 @@ fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Vec<Timest
         .iter()
         .map(|location| jitter(location.times()))
         .collect()
+}
+
+/// Markers, snapshots and samples of thumbnails are at times of events before and after.
+#[test]
+fn other_times_move_with_the_events_around_them() {
+    let folder = ArchiveFolder::new();
+    let anchor = folder.archive(NANOS, 20, "marked");
+    let archive = Archive::open(&anchor).unwrap();
+    let read = archive.read(&ReadOptions::default()).unwrap();
+    let times = correct(&read.trace);
+    let old = shown(&anchor);
+    for (name, rewrite) in [("offsets", false), ("rewritten", true)] {
+        let writing = WriteOptions {
+            rewrite,
+            ..WriteOptions::default()
+        };
+        let to = folder.0.join(name);
+        let written = archive.write_corrected(&read.trace, &read.origin, &times, &to, writing);
+        let copy = written.unwrap().anchor;
+        let new = shown(&copy);
+        // The time of an event, before and after.
+        let both = |location: u64, index: usize| [&old, &new].map(|all| all[&location][index].0);
+        let of = |location: u64, kind: &str| {
+            old[&location]
+                .iter()
+                .position(|event| event.1 == kind)
+                .unwrap()
+        };
+        // Between events of a thread, times are interpolated.
+        let near = |found: i64, expected: i64| (found - expected).abs() <= 10;
+
+        let markers =
+            [&anchor, &copy].map(|anchor| words("otf2-marker", &[anchor.to_str().unwrap()]));
+        let fields = |marker: &str| -> Vec<(i64, i64)> {
+            let lines = marker.lines().filter(|line| line.starts_with("MARKER "));
+            let number = |line: &str, name: &str| -> i64 {
+                let rest = line.split_once(name).unwrap().1.trim_start_matches(':');
+                rest.split(',').next().unwrap().trim().parse().unwrap()
+            };
+            lines
+                .map(|line| (number(line, "Time:"), number(line, "Duration")))
+                .collect()
+        };
+        let [before, after] = [&markers[0], &markers[1]].map(|text| fields(text));
+        let (sent, complete) = (of(20, "MPI_ISEND"), of(20, "MPI_ISEND_COMPLETE"));
+        let [[was, is], [ended, ends]] = [sent, complete].map(|index| both(20, index));
+        assert_eq!(before[0], (was, ended - was));
+        assert!(
+            is != was && near(after[0].0, is) && near(after[0].0 + after[0].1, ends),
+            "{after:?}"
+        );
+        // The fork of process 1; its thread is the first location of the archive, and shares its clock.
+        let [was, is] = both(20, of(20, "THREAD_FORK"));
+        assert_eq!(before[1..], [(was, 0); 2]);
+        assert!(
+            is != was
+                && after[1..]
+                    .iter()
+                    .all(|marker| near(marker.0, is) && marker.1 == 0),
+            "{after:?} {is}"
+        );
+        let text = |marker: &str| {
+            marker
+                .lines()
+                .map(|line| line.split("Scope").last().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(text(&markers[0]), text(&markers[1]));
+
+        // The only sample is of one byte, at the end of the record of its time.
+        let sample = |anchor: &Path| {
+            let file = fs::read(anchor.with_extension("0.thumb")).unwrap();
+            let at = file
+                .windows(3)
+                .position(|bytes| bytes[0] == 11 && bytes[2] <= 8)
+                .unwrap();
+            let length = usize::from(file[at + 2]);
+            let time = &file[at + 3..at + 3 + length];
+            time.iter()
+                .rev()
+                .fold(0_i64, |all, byte| all << 8 | i64::from(*byte))
+        };
+        assert!(sample(&anchor) == was && near(sample(&copy), is));
+
+        let snapshot = |anchor: &Path| {
+            words(
+                support::writer().to_str().unwrap(),
+                &[anchor.to_str().unwrap()],
+            )
+        };
+        let numbers = |text: &str| -> Vec<i64> {
+            text.lines()
+                .next()
+                .unwrap()
+                .split(' ')
+                .map(|number| number.parse().unwrap())
+                .collect()
+        };
+        let [was, is] = [&anchor, &copy].map(|anchor| numbers(&snapshot(anchor)));
+        let [sent, entered] = [sent, of(20, "ENTER") + 2].map(|index| both(20, index));
+        assert_eq!(was, [sent[0], entered[0]]);
+        assert!(near(is[0], sent[1]) && near(is[1], entered[1]), "{is:?}");
+        assert!(snapshot(&copy).ends_with("3 records\n"));
+    }
 }
 
 /// Every relation that the archive tells holds after a correction, as OTF2's own program shows it.

@@ -144,8 +144,8 @@ fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
         ),
         (
             "in.dbt",
-            "--events 3000 --asynchronous --sessions 0",
-            "--json",
+            "--events 3000 --asynchronous",
+            "--json --pre-synchronization hull",
         ),
         (
             "in.dbt",
@@ -175,6 +175,7 @@ fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
     let cases = [
         ("plain 1000000000 100", "--page DIR/made/page.html"),
         ("requests 1000000000 100", "--clock-of location"),
+        ("marked 1000000000 100", "--pre-synchronization none"),
         (
             "plain 1000000000 100",
             "--json --rewrite --truth DIR/plain/traces.otf2",

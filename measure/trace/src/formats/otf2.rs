@@ -60,6 +60,7 @@ mod error;
 mod event_file;
 mod events;
 mod files;
+mod instants;
 mod items;
 mod local_definitions;
 mod offsets;

@@ -1,6 +1,6 @@
 /* Writes an OTF2 archive as a program of three ranks would, one of them with a second thread, and clocks that are skewed.
  *
- * archive FOLDER TICKS_PER_SECOND ROUNDS VARIANT, where VARIANT is one of: plain, corrected (with clock offsets), lonely
+ * archive FOLDER TICKS_PER_SECOND ROUNDS VARIANT, where VARIANT is one of: marked (with markers, snapshots and a thumbnail), requests, plain, corrected (with clock offsets), lonely
  * (with one of each location), repeated (with two of one time), shared (by several events each, times are), unmatched,
  * unended, unbegun, stranger (a rank that there is not), loose (definitions that are given twice, and name other numbers of
  * events), kinds (events of all kinds of relations), flushed (with flushes of buffers, and a time span that just covers all
@@ -287,7 +287,52 @@ static void global_definitions(OTF2_Archive *archive, const char *variant) {
     check(OTF2_Archive_CloseGlobalDefWriter(archive, w));
 }
 
+/* Writes markers, a thumbnail and a snapshot of location 20, at times of its events. */
+static void instants(OTF2_Archive *archive) {
+    uint64_t sent = at(1, 13500), complete = at(1, 16000), entered = at(1, 10010), fork = at(1, 40000);
+    OTF2_MarkerWriter *markers_of = OTF2_Archive_GetMarkerWriter(archive);
+    check(OTF2_MarkerWriter_WriteDefMarker(markers_of, 0, "group", "category", OTF2_SEVERITY_LOW));
+    check(OTF2_MarkerWriter_WriteMarker(markers_of, sent, complete - sent, 0, OTF2_MARKER_SCOPE_LOCATION, 20, "send"));
+    check(OTF2_MarkerWriter_WriteMarker(markers_of, fork, 0, 0, OTF2_MARKER_SCOPE_LOCATION_GROUP, 1, "fork"));
+    check(OTF2_MarkerWriter_WriteMarker(markers_of, fork, 0, 0, OTF2_MARKER_SCOPE_GLOBAL, 0, "all"));
+    check(OTF2_Archive_CloseMarkerWriter(archive, markers_of));
+    uint64_t region = MAIN, sample = 5;
+    OTF2_ThumbWriter *thumbnail = OTF2_Archive_GetThumbWriter(archive, "name", "text", OTF2_THUMBNAIL_TYPE_REGION, 1, 1, &region);
+    check(OTF2_ThumbWriter_WriteSample(thumbnail, fork, 1, &sample));
+    check(OTF2_Archive_OpenSnapFiles(archive));
+    OTF2_SnapWriter *snapshot = OTF2_Archive_GetSnapWriter(archive, 20);
+    check(OTF2_SnapWriter_SnapshotStart(snapshot, NULL, sent, 1));
+    check(OTF2_SnapWriter_Enter(snapshot, NULL, sent, entered, MAIN));
+    check(OTF2_SnapWriter_SnapshotEnd(snapshot, NULL, sent, 4));
+    check(OTF2_Archive_CloseSnapWriter(archive, snapshot));
+    check(OTF2_Archive_CloseSnapFiles(archive));
+}
+
+static OTF2_CallbackCode show(OTF2_LocationRef l, OTF2_TimeStamp at, void *u, OTF2_AttributeList *a, OTF2_TimeStamp original, OTF2_RegionRef r) {
+    printf("%lu %lu\n", at, original);
+    return OTF2_CALLBACK_SUCCESS;
+}
+
+static int snapshots(const char *anchor) {
+    uint64_t count;
+    OTF2_Reader *reader = OTF2_Reader_Open(anchor);
+    check(OTF2_Reader_SetSerialCollectiveCallbacks(reader));
+    check(OTF2_Reader_GetNumberOfLocations(reader, &count));
+    check(OTF2_Reader_SelectLocation(reader, 20));
+    check(OTF2_Reader_ReadAllGlobalDefinitions(reader, OTF2_Reader_GetGlobalDefReader(reader), &count));
+    check(OTF2_Reader_OpenSnapFiles(reader));
+    OTF2_SnapReader *of_location = OTF2_Reader_GetSnapReader(reader, 20);
+    OTF2_SnapReaderCallbacks *callbacks = OTF2_SnapReaderCallbacks_New();
+    check(OTF2_SnapReaderCallbacks_SetEnterCallback(callbacks, show));
+    check(OTF2_Reader_RegisterSnapCallbacks(reader, of_location, callbacks, NULL));
+    check(OTF2_Reader_ReadAllLocalSnapshots(reader, of_location, &count));
+    printf("%lu records\n", count);
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2)
+        return snapshots(argv[1]);
     if (argc != 5)
         return 2;
     ticks_per_second = atof(argv[2]);
@@ -318,6 +363,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < LOCATIONS; i++)
         check(OTF2_Archive_CloseEvtWriter(archive, writers[i]));
     check(OTF2_Archive_CloseEvtFiles(archive));
+    if (!strcmp(argv[4], "marked"))
+        instants(archive);
     local_definitions(archive, argv[4]);
     global_definitions(archive, argv[4]);
     check(OTF2_Archive_Close(archive));

@@ -26,7 +26,7 @@ impl Archive {
         let mut loads: Vec<_> = (0..).zip(&builder.definitions.places).map(load).collect();
         for (location, found) in teams.locations.iter().zip(&self.locations) {
             let load = &mut loads[location.index()];
-            load.process = teams.rank_of(*location).index() as u32;
+            load.process = builder.definitions.processes[location.index()];
             load.events = self.most_events(found) as u64;
         }
         loads

@@ -15,13 +15,13 @@ pub(super) const BUFFER_FLUSH: u8 = 10;
 
 /// Recorded and new time of an event in ticks.
 #[derive(Clone, Copy)]
-struct Moved {
-    from: u64,
-    to: u64,
+pub(super) struct Moved {
+    pub(super) from: u64,
+    pub(super) to: u64,
 }
 
 /// New times of the events of a location, in their order.
-struct NewTimes<'a> {
+pub(super) struct NewTimes<'a> {
     archive: &'a Archive,
     index: usize,
     path: PathBuf,
@@ -31,7 +31,7 @@ struct NewTimes<'a> {
 }
 
 impl<'a> NewTimes<'a> {
-    fn open(
+    pub(super) fn open(
         archive: &'a Archive,
         index: usize,
         times: &'a [Timestamp<Global>],
@@ -47,7 +47,7 @@ impl<'a> NewTimes<'a> {
         })
     }
 
-    fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
+    pub(super) fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
         let (from, time) = match (self.file.next_time()?, self.times.next()) {
             (Some(from), Some(time)) => (from, *time),
             (None, None) => return Ok(None),
@@ -121,7 +121,7 @@ impl Archive {
 }
 
 /// Returns the new time of what was recorded at `time`, between these events.
-fn between(before: Moved, time: u64, after: Option<Moved>) -> u64 {
+pub(super) fn between(before: Moved, time: u64, after: Option<Moved>) -> u64 {
     let elapsed = time.saturating_sub(before.from);
     match after {
         Some(after) if before.from < after.from && time <= after.from => {

@@ -56,24 +56,24 @@ type WrittenLocation = (usize, bool);
 
 /// Corrected times of a trace that was read from an archive.
 #[derive(Clone, Copy)]
-struct CorrectedTimes<'a> {
-    trace: &'a Trace,
-    origin: &'a Origin,
-    times: &'a [Vec<Timestamp<Global>>],
+pub(super) struct CorrectedTimes<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) origin: &'a Origin,
+    pub(super) times: &'a [Vec<Timestamp<Global>>],
 }
 
 /// Times of one location, in the order of its events in the trace.
 #[derive(Clone, Copy)]
-struct LocationTimes<'a> {
-    location: LocationId,
-    times: &'a [Timestamp<Global>],
+pub(super) struct LocationTimes<'a> {
+    pub(super) location: LocationId,
+    pub(super) times: &'a [Timestamp<Global>],
     /// Times that every reader of the archive finds, if they are known.
     read: Option<&'a [Timestamp<Global>]>,
 }
 
 impl<'a> CorrectedTimes<'a> {
     /// Returns the times of the location with this index in the archive.
-    fn of(&self, index: usize) -> LocationTimes<'a> {
+    pub(super) fn of(&self, index: usize) -> LocationTimes<'a> {
         let location = self.origin.locations[index];
         let of = &self.trace.locations()[location.index()];
         LocationTimes {
@@ -86,7 +86,7 @@ impl<'a> CorrectedTimes<'a> {
 
 impl LocationTimes<'_> {
     /// Returns true if readers of the archive find these times already.
-    fn is_unmoved(&self) -> bool {
+    pub(super) fn is_unmoved(&self) -> bool {
         self.read == Some(self.times)
     }
 }
@@ -117,8 +117,8 @@ impl Archive {
     ///
     /// The folder appears when it is complete, or not at all. If events moved, the start time and
     /// length of the archive are extended to cover them. Ends of flushes move with the events around
-    /// them, as in OTF2. Times of snapshots and markers are not changed. The configuration of Score-P
-    /// next to the archive is copied.
+    /// them, as in OTF2, and so do markers, snapshots and samples of thumbnails. The configuration of
+    /// Score-P next to the archive is copied.
     ///
     /// # Errors
     /// When the folder exists or cannot be written; when times do not belong to the trace,
@@ -138,6 +138,8 @@ impl Archive {
         if let Some(span) = self.moved_span(trace, origin, times, |_| true) {
             self.cover(copy.part(), span)?;
         }
+        let instants = self.moved_instants(trace, origin, times, |_| true)?;
+        self.write_instants(copy.part(), instants)?;
         let (knots, rewritten) = written.into_iter().unzip();
         Ok(WrittenArchive {
             anchor: copy.finish()?,
@@ -341,6 +343,7 @@ impl Archive {
         let new = offsets::with_offsets(old.as_deref(), self.chunks.definitions, offsets);
         let new = new.map_err(|why| Otf2Error::content(&from, why))?;
         fs::write(&to, new).map_err(Otf2Error::io(&to))?;
+        self.write_snapshots(index, times, anchor)?;
         Ok((offsets.len(), knots.is_none()))
     }
 

@@ -133,7 +133,7 @@ fn collective_operations_show_what_one_way_messages_with_wrong_clocks_do_not() {
         };
         // Four members need two steps.
         let measured = shares(&program)[0];
-        assert!((0.45..=0.65).contains(&measured), "{measured}");
+        assert!((0.45..=0.75).contains(&measured), "{measured}");
         let alone = SyntheticProgram {
             collective_every: 0,
             ..program

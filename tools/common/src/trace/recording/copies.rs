@@ -44,6 +44,19 @@ pub(super) async fn write<C: Comm>(
         _ => Ok(()),
     };
     agree(comm, covered.map_err(Failure::run)).await?;
+    let instants = archive.moved_instants(part.as_ref(), origin, times, is_own);
+    let instants = agree(
+        comm,
+        instants
+            .map_err(crate::cli::unreadable)
+            .map_err(Failure::Input),
+    )
+    .await?;
+    let instants = gather(comm, instants).await.map_err(Failure::run)?;
+    let moved = copy
+        .as_ref()
+        .map_or(Ok(()), |copy| archive.write_instants(copy.part(), instants));
+    agree(comm, moved.map_err(Failure::run)).await?;
     let finished = copy.map_or(Ok(()), |copy| copy.finish().map(drop));
     agree(comm, finished.map_err(Failure::run)).await?;
 
@@ -62,6 +75,28 @@ pub(super) async fn write<C: Comm>(
         all.push((knots as usize, rewritten > 0));
     }
     Ok(ArchiveReport::of(archive, all))
+}
+
+/// Returns the numbers of all ranks on rank 0, and none on the others.
+async fn gather<C: Comm>(comm: &C, mut own: Vec<[u64; 2]>) -> Result<Vec<[u64; 2]>, CommError> {
+    let all = collective::all_reduce(comm, own.len() as u64, |one, other| one + other).await?;
+    if all == 0 {
+        return Ok(own);
+    }
+    if comm.rank() != 0 {
+        let words = own.as_flattened().iter();
+        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+        comm.send_bytes(0, &bytes).await?;
+        return Ok(vec![]);
+    }
+    for other in 1..comm.size() {
+        let mut bytes = vec![];
+        comm.recv_bytes(other, &mut bytes).await?;
+        let words = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+        let words: Vec<u64> = words.collect();
+        own.extend(words.as_chunks().0);
+    }
+    Ok(own)
 }
 
 /// Returns the text of rank 0 on all ranks.

@@ -1,0 +1,318 @@
+//! Times besides those of events: markers, samples of thumbnails, and snapshots. Readers of OTF2 add
+//! no clock offsets to them, so they are rewritten where the events around them move.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::chunks::RecordWriter;
+use super::event_file::EventFile;
+use super::files::{self, folder, local};
+use super::record::{ATTRIBUTES, Fields, LONG, Order, TRUNCATED, data, order, parts, records};
+use super::rewrite::{Moved, NewTimes, between};
+use super::write::{CorrectedTimes, LocationTimes};
+use super::{Archive, Origin, Otf2Error};
+use crate::{LocationId, Trace};
+use downbeat_clock_core::{Global, Timestamp};
+
+/// Record of a marker: its time, its duration, its definition, and its scope.
+const MARKER: u8 = 6;
+/// Record of a sample of a thumbnail, which begins with its time.
+const SAMPLE: u8 = 11;
+/// First kind of events in snapshots, which begin with their original times in eight bytes.
+const SNAPSHOT_EVENT: u8 = 12;
+
+/// Scopes of markers that name locations.
+const LOCATION: u8 = 1;
+const LOCATION_GROUP: u8 = 2;
+const SYSTEM_TREE_NODE: u8 = 3;
+
+impl Archive {
+    /// Returns the new times of markers and samples of thumbnails by the clocks of the selected
+    /// locations, in ticks, each with its number among all. A marker moves with the first location of
+    /// its scope, all others with the first one of the archive.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn moved_instants(
+        &self,
+        trace: &Trace,
+        origin: &Origin,
+        times: &[Vec<Timestamp<Global>>],
+        selected: impl Fn(LocationId) -> bool,
+    ) -> Result<Vec<[u64; 2]>, Otf2Error> {
+        let times = CorrectedTimes {
+            trace,
+            origin,
+            times,
+        };
+        let mut by_location: Vec<Vec<(u64, u64)>> = vec![vec![]; self.locations().len()];
+        let mut count = 0;
+        for path in self.files_with_instants()? {
+            self.with_instants(&path, |location, time| {
+                by_location[location].push((time, count));
+                count += 1;
+                time
+            })?;
+        }
+        let mut moved = vec![];
+        for (index, mut instants) in by_location.into_iter().enumerate() {
+            let of = times.of(index);
+            if instants.is_empty() || !selected(of.location) || of.is_unmoved() {
+                continue;
+            }
+            instants.sort_unstable();
+            let mut clock = MovedClock::open(self, index, of)?;
+            for (time, number) in instants {
+                moved.push([number, clock.apply(time)?]);
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Writes the markers and thumbnails of the copy in `part` with these times, of which each has
+    /// its number among all.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn write_instants(&self, part: &Path, mut moved: Vec<[u64; 2]>) -> Result<(), Otf2Error> {
+        moved.sort_unstable();
+        let mut moved = moved.into_iter().peekable();
+        if moved.peek().is_none() {
+            return Ok(());
+        }
+        let mut count = 0;
+        for path in self.files_with_instants()? {
+            let new = self.with_instants(&path, |_, time| {
+                let found = moved.next_if(|[number, _]| *number == count);
+                count += 1;
+                found.map_or(time, |[_, moved]| moved)
+            })?;
+            let to = part.join(path.file_name().unwrap_or_default());
+            fs::write(&to, new).map_err(Otf2Error::io(&to))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the snapshots of a location, if it has any, with the times of the events around them.
+    pub(super) fn write_snapshots(
+        &self,
+        index: usize,
+        times: LocationTimes<'_>,
+        anchor: &Path,
+    ) -> Result<(), Otf2Error> {
+        let id = self.locations()[index].id;
+        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "snap"));
+        if !from.exists() {
+            return Ok(());
+        }
+        let failed = |why| Otf2Error::content(&from, why);
+        let mut all = vec![];
+        self.each_snapshot(&from, |time, original, _| {
+            all.push(time);
+            all.extend(original.map(|(_, time)| time));
+            Ok(())
+        })?;
+        all.sort_unstable();
+        all.dedup();
+        let mut clock = MovedClock::open(self, index, times)?;
+        let moved = all.iter().map(|time| clock.apply(*time));
+        let moved: Vec<u64> = moved.collect::<Result<_, _>>()?;
+        // All of them are there.
+        let new = |time: u64| all.binary_search(&time).map_or(time, |at| moved[at]);
+        let order = EventFile::open(&from, self.chunks.events)?.order();
+        let mut writer = RecordWriter::new(vec![], self.chunks.events, order);
+        self.each_snapshot(&from, |time, original, record| {
+            let mut bytes = record.to_vec();
+            if let Some((at, original)) = original {
+                let end = at + size_of_val(&original);
+                bytes[at..end].copy_from_slice(&order.bytes(new(original)));
+            }
+            let added = writer.add_event(new(time), &bytes);
+            added.map_err(|why| failed(why.to_string()))
+        })?;
+        let content = writer.end().map_err(|why| failed(why.to_string()))?;
+        // The copy of all files is there.
+        fs::write(&to, content).map_err(Otf2Error::io(&to))
+    }
+
+    /// Passes the time of each record of snapshots, the original time of its event with its place,
+    /// and the record.
+    fn each_snapshot(
+        &self,
+        path: &Path,
+        mut take: impl FnMut(u64, Option<(usize, u64)>, &[u8]) -> Result<(), Otf2Error>,
+    ) -> Result<(), Otf2Error> {
+        let mut file = EventFile::open(path, self.chunks.events)?;
+        let order = file.order();
+        while let Some(record) = file.next()? {
+            let original = (record.kind >= SNAPSHOT_EVENT).then(|| {
+                let original = original_time(record.bytes, order);
+                original.ok_or_else(|| Otf2Error::content(path, TRUNCATED))
+            });
+            take(record.time, original.transpose()?, record.bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Lists the files of markers and of thumbnails.
+    fn files_with_instants(&self) -> Result<Vec<PathBuf>, Otf2Error> {
+        let is_one = |path: &PathBuf| {
+            let extension = path.extension().unwrap_or_default();
+            extension == "marker" || extension == "thumb"
+        };
+        let all = files::all(&self.anchor)?.into_iter();
+        let beside = |name: PathBuf| folder(&self.anchor).join(name);
+        Ok(all.filter(is_one).map(beside).collect())
+    }
+
+    /// Returns the content of a file with all times replaced by the results of `new`, which gets each
+    /// with the location by whose clock it moves, given by its index.
+    fn with_instants(
+        &self,
+        path: &Path,
+        mut new: impl FnMut(usize, u64) -> u64,
+    ) -> Result<Vec<u8>, Otf2Error> {
+        let failed = |why: String| Otf2Error::content(path, why);
+        let file = fs::read(path).map_err(Otf2Error::io(path))?;
+        let size = self.chunks.definitions;
+        let order = order(&file).ok_or_else(|| failed(TRUNCATED.to_owned()))?;
+        let mut to = RecordWriter::new(vec![], size, order);
+        let is_marker = path
+            .extension()
+            .is_some_and(|extension| extension == "marker");
+        for record in records(&file, order, size) {
+            let record = record.map_err(failed)?;
+            let renewed = match parts(record, order) {
+                (MARKER, data) if is_marker => self.marker(data, order, &mut new),
+                (SAMPLE, mut data) if !is_marker => data
+                    .number()
+                    .map(|time| with_numbers(SAMPLE, &[new(0, time)], &data, order)),
+                _ => Some(record.to_vec()),
+            };
+            let renewed = renewed.ok_or_else(|| failed(TRUNCATED.to_owned()))?;
+            to.add(&renewed).map_err(|why| failed(why.to_string()))?;
+        }
+        to.end().map_err(|why| failed(why.to_string()))
+    }
+
+    /// Returns the record of a marker with new times; `None` if it is truncated.
+    fn marker(
+        &self,
+        mut data: Fields<'_>,
+        order: Order,
+        new: &mut impl FnMut(usize, u64) -> u64,
+    ) -> Option<Vec<u8>> {
+        let (time, duration) = (data.number()?, data.number()?);
+        let mut rest = data.clone();
+        let (_definition, scope, reference) = (rest.half()?, rest.byte()?, rest.number()?);
+        let location = self.of_scope(scope, reference);
+        let start = new(location, time);
+        let lasting = match duration {
+            0 => 0,
+            _ => new(location, time.saturating_add(duration)).saturating_sub(start),
+        };
+        Some(with_numbers(MARKER, &[start, lasting], &data, order))
+    }
+
+    /// Returns the index of the first location in the scope of a marker; 0 if that is not one that
+    /// names locations.
+    fn of_scope(&self, scope: u8, reference: u64) -> usize {
+        let all = &self.definitions.locations;
+        let found = all.iter().position(|location| match scope {
+            LOCATION => location.id == reference,
+            LOCATION_GROUP => u64::from(location.process) == reference,
+            SYSTEM_TREE_NODE => u64::from(self.definitions.node_of(location.process)) == reference,
+            _ => true,
+        });
+        found.unwrap_or(0)
+    }
+}
+
+/// Returns the place and the value of the original time of an event in a snapshot, which is after its
+/// attributes.
+fn original_time(bytes: &[u8], order: Order) -> Option<(usize, u64)> {
+    let mut at = 0;
+    while *bytes.get(at)? == ATTRIBUTES {
+        at = data(bytes, at, order)?[1];
+    }
+    let [start, end] = data(bytes, at, order)?;
+    Some((start, Fields::new(&bytes[start..end], order).full()?))
+}
+
+/// Returns a record that begins with these numbers, and ends with the other fields.
+fn with_numbers(kind: u8, numbers: &[u64], others: &Fields<'_>, order: Order) -> Vec<u8> {
+    let mut fields = vec![];
+    numbers
+        .iter()
+        .for_each(|number| order.put(*number, &mut fields));
+    fields.extend(others.rest());
+    let mut record = vec![kind];
+    match u8::try_from(fields.len()) {
+        Ok(length) if length != LONG => record.push(length),
+        _ => {
+            record.push(LONG);
+            record.extend(order.bytes(fields.len() as u64));
+        }
+    }
+    record.extend(fields);
+    record
+}
+
+/// Times that readers find at a location before and after the correction.
+struct MovedClock<'a> {
+    archive: &'a Archive,
+    index: usize,
+    events: NewTimes<'a>,
+    first: Option<Moved>,
+    before: Option<Moved>,
+    after: Option<Moved>,
+}
+
+impl<'a> MovedClock<'a> {
+    fn open(
+        archive: &'a Archive,
+        index: usize,
+        times: LocationTimes<'a>,
+    ) -> Result<Self, Otf2Error> {
+        let events = NewTimes::open(archive, index, times.times)?;
+        let mut clock = Self {
+            archive,
+            index,
+            events,
+            first: None,
+            before: None,
+            after: None,
+        };
+        clock.after = clock.next()?;
+        clock.first = clock.after;
+        Ok(clock)
+    }
+
+    /// Returns the next event, with the time that readers found before.
+    fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
+        let offsets = &self.archive.offsets[self.index];
+        let shown = |from: u64| {
+            offsets
+                .apply(i64::try_from(from).unwrap_or(i64::MAX))
+                .max(0)
+        };
+        let next = self.events.next()?;
+        Ok(next.map(|Moved { from, to }| Moved {
+            from: shown(from) as u64,
+            to,
+        }))
+    }
+
+    /// Returns the new time of what readers found at `time`, which is not before the last one.
+    fn apply(&mut self, time: u64) -> Result<u64, Otf2Error> {
+        while let Some(next) = self.after.filter(|next| next.from <= time) {
+            self.before = Some(next);
+            self.after = self.next()?;
+        }
+        Ok(match (self.before, self.first) {
+            (Some(before), _) => between(before, time, self.after),
+            (None, Some(first)) => first.to.saturating_sub(first.from.saturating_sub(time)),
+            (None, None) => time,
+        })
+    }
+}
