@@ -1,4 +1,4 @@
-//! Convex hulls of the messages between two clocks (Duda et al. 1987). No message arrives before it
+//! Convex hulls of the messages between two clocks (Duda 1987). No message arrives before it
 //! is sent, so the offset between the clocks is below the apparent duration of each message there,
 //! and above the negative one of each message back. A line between the hulls of both is one that
 //! the clocks can have had.

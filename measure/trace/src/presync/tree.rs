@@ -22,7 +22,7 @@ struct Reached {
 impl PreSynchronization {
     /// Computes the clock maps of locations from the messages between their clocks, if there are no
     /// sessions. For each pair of clocks with messages in both directions, the offset is the line
-    /// between the convex hulls of the messages there and of those back (Duda et al. 1987) that
+    /// between the convex hulls of the messages there and of those back (Duda 1987) that
     /// keeps the same margin to both, as large as possible; a flatter one if that has nine tenths of
     /// the margin, as a few messages do not tell a drift. The pairs with the smallest errors
     /// connect each clock to the master's; those that no pair connects are

@@ -77,24 +77,21 @@ pub(super) async fn write<C: Comm>(
     Ok(ArchiveReport::of(archive, all))
 }
 
-/// Returns the numbers of all ranks on rank 0, and none on the others.
+/// Returns the numbers of all ranks on rank 0.
 async fn gather<C: Comm>(comm: &C, mut own: Vec<[u64; 2]>) -> Result<Vec<[u64; 2]>, CommError> {
-    let all = collective::all_reduce(comm, own.len() as u64, |one, other| one + other).await?;
-    if all == 0 {
-        return Ok(own);
-    }
-    if comm.rank() != 0 {
-        let words = own.as_flattened().iter();
-        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
-        comm.send_bytes(0, &bytes).await?;
-        return Ok(vec![]);
-    }
     for other in 1..comm.size() {
-        let mut bytes = vec![];
-        comm.recv_bytes(other, &mut bytes).await?;
-        let words = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
-        let words: Vec<u64> = words.collect();
-        own.extend(words.as_chunks().0);
+        let count = if comm.rank() == other { own.len() } else { 0 };
+        let count = collective::all_reduce(comm, count as u64, |one, other| one + other).await?;
+        let mut bytes = vec![0; 16 * count as usize];
+        if count > 0 && comm.rank() == 0 {
+            comm.recv_bytes(other, &mut bytes).await?;
+            let words = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+            own.extend(words.collect::<Vec<_>>().as_chunks().0);
+        } else if count > 0 && comm.rank() == other {
+            let words = own.as_flattened().iter();
+            bytes = words.flat_map(|word| word.to_le_bytes()).collect();
+            comm.send_bytes(0, &bytes).await?;
+        }
     }
     Ok(own)
 }
