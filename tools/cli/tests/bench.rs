@@ -132,8 +132,12 @@ fn every_scheme_takes_the_processing_that_fits_it() {
             "median",
             "median",
         ),
-        (&["--scheme", "ms4", "--window", "20ms"], "median", "median"),
-        (&["--scheme", "ms4", "--window", "20ms"], "global", "mean"),
+        (
+            &["--scheme", "ms4", "--window", "100ms"],
+            "median",
+            "median",
+        ),
+        (&["--scheme", "ms4", "--window", "100ms"], "global", "mean"),
     ] {
         let options = [scheme, &["--processing", processing, "--reps", "10"]].concat();
         let report = json_of(&options);

@@ -117,7 +117,7 @@ impl Contents {
             );
         }
         for (kind, count) in not_examined {
-            let _ = writeln!(text, "Not examined: {count} {kind}");
+            let _ = writeln!(text, "Not examined, {kind}: {count}");
         }
         text
     }
