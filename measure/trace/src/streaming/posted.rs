@@ -88,7 +88,9 @@ impl<C: Copy + Eq + Hash> Posted<C> {
             && let Some((number, _)) = of.requests.remove(&request)
         {
             of.open.remove(&number);
-            self.decide(process);
+            if of.open.is_empty() {
+                self.decide(process);
+            }
         }
     }
 
