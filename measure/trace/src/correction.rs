@@ -144,18 +144,20 @@ pub async fn correct<C: Comm, W>(
         let maps = maps.map_err(CorrectionError::Clocks)?;
         (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
         (clocks_mapped, clock_error) = (maps.are_needed(), maps.bound);
-        measured = Some(copied(trace.as_ref()));
-        let before = common_span(trace.as_ref().span(), comm).await?;
-        trace.correct(&maps, comm).await?;
-        maps.correct_samples(&mut sessions);
-        let after = common_span(trace.as_ref().span(), comm).await?;
-        if let Some(([before, _], [after, _])) =
-            before.zip(after).filter(|_| settings.resolution.is_some())
-            && after < Timestamp::ORIGIN
-            && before >= Timestamp::ORIGIN
-        {
-            // One clock is as good as another that differs by a constant.
-            trace.trace_mut().shift(before - after)?;
+        if clocks_mapped {
+            measured = Some(copied(trace.as_ref()));
+            let before = common_span(trace.as_ref().span(), comm).await?;
+            trace.correct(&maps, comm).await?;
+            maps.correct_samples(&mut sessions);
+            let after = common_span(trace.as_ref().span(), comm).await?;
+            if let Some(([before, _], [after, _])) =
+                before.zip(after).filter(|_| settings.resolution.is_some())
+                && after < Timestamp::ORIGIN
+                && before >= Timestamp::ORIGIN
+            {
+                // One clock is as good as another that differs by a constant.
+                trace.trace_mut().shift(before - after)?;
+            }
         }
     }
     let resolution = settings

@@ -111,16 +111,8 @@ impl PreSynchronization {
         readers: &[u32],
         sessions: &[Vec<Vec<ClockSample>>],
     ) -> Result<ClockMaps, ClockOffsetError> {
-        let masters = *readers
-            .get(self.master.index())
-            .ok_or(ClockOffsetError::NoMaster(self.master))?;
-        let mut found = ClockMaps {
-            maps: vec![ClockMap::SAME],
-            map_indices: vec![0; readers.len()],
-            unknown: 0,
-            left_out: 0,
-            bound: None,
-        };
+        let masters = self.masters_clock(readers)?;
+        let mut found = ClockMaps::unchanged(readers.len());
         match self.interpolation {
             Interpolation::Unchanged => return Ok(found),
             Interpolation::Hull => return Err(ClockOffsetError::NeedsMessages),
@@ -154,6 +146,12 @@ impl PreSynchronization {
             found.maps.push(map);
         }
         Ok(found)
+    }
+
+    /// Returns the master's clock, given by its first location.
+    fn masters_clock(&self, readers: &[u32]) -> Result<u32, ClockOffsetError> {
+        let found = readers.get(self.master.index()).copied();
+        found.ok_or(ClockOffsetError::NoMaster(self.master))
     }
 
     /// Selects the sessions that are used, each of which must be consistent with the one before.

@@ -2,11 +2,10 @@
 
 use downbeat_sync::{Comm, CommError};
 
-use super::super::trace::Role;
-use super::super::{Latencies, LocationId, MessageHulls};
+use super::super::{Latencies, MessageHulls};
 use super::TracePart;
 use super::exchange::gather_everywhere;
-use super::verdict::sent_elsewhere;
+use super::verdict::{sent_at, sent_elsewhere};
 
 impl MessageHulls {
     /// Does the same as [`of_trace`](Self::of_trace) for a trace that ranks share; collective, with
@@ -26,21 +25,9 @@ impl MessageHulls {
         let times = trace.times();
         let elsewhere = sent_elsewhere(part, &times, comm).await?;
         let mut hulls = Self::default();
-        for (to, location) in (0..).zip(&trace.locations) {
-            let receives = location.marks.iter().filter(|_| part.is_own(to));
-            for mark in receives.filter(|mark| mark.role() == Role::Receive) {
-                let (from, sent) = (mark.peer(), mark.partner as usize);
-                let sent = match part.is_own(from) {
-                    true => {
-                        let event = trace.locations[from as usize].marks[sent].event;
-                        times[from as usize][event as usize]
-                    }
-                    false => elsewhere[from as usize][sent],
-                };
-                let received = times[to as usize][mark.event as usize];
-                let sites = [from, to].map(|location| trace.site(LocationId(location)));
-                hulls.add_message(sites, [sent, received], latencies);
-            }
+        let sent = |send, mark| sent_at(part, &times, &elsewhere, send, mark);
+        for location in trace.ids().filter(|location| part.is_own(location.0)) {
+            hulls.add_received(trace, location, sent, latencies);
         }
         let stays = part.stays(comm).await?;
         stays

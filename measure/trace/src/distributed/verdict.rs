@@ -98,7 +98,7 @@ pub(super) async fn sent_elsewhere<T: AsRef<[Timestamp<Global>]>, C: Comm>(
 }
 
 /// Returns the time of a send, given the times of those elsewhere.
-fn sent_at<T: AsRef<[Timestamp<Global>]>>(
+pub(super) fn sent_at<T: AsRef<[Timestamp<Global>]>>(
     part: &TracePart,
     times: &[T],
     sent: &[Vec<Timestamp<Global>>],

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::latencies::Site;
 use crate::latencies::stays::Stay;
-use crate::{Latencies, Trace};
+use crate::{EventId, Latencies, LocationId, Message, Trace};
 
 /// Point of a hull: a time of the first clock, and a limit of what the second one is ahead of it
 /// then.
@@ -256,17 +256,29 @@ impl MessageHulls {
     /// members wait for each other. Nothing takes less than `latencies`.
     pub fn of_trace(trace: &Trace, latencies: &Latencies) -> Self {
         let mut hulls = Self::default();
+        let time = |of: EventId| trace.locations[of.location.index()].times[of.event as usize];
         for location in trace.ids() {
-            for (message, _) in trace.received_by(location) {
-                let [from, to] = [message.send, message.receive];
-                let sites = [from, to].map(|event| trace.site(event.location));
-                if let (Some(sent), Some(received)) = (trace.time(from), trace.time(to)) {
-                    hulls.add_message(sites, [sent, received], latencies);
-                }
-            }
+            hulls.add_received(trace, location, |send, _| time(send), latencies);
         }
         trace.each_stay(|_, stays| hulls.add_operation(stays, latencies));
         hulls
+    }
+
+    /// Takes the messages that a location receives; `sent` returns the time of a send, given its
+    /// mark.
+    pub(crate) fn add_received(
+        &mut self,
+        trace: &Trace,
+        location: LocationId,
+        sent: impl Fn(EventId, u32) -> Timestamp<Global>,
+        latencies: &Latencies,
+    ) {
+        let times = &trace.locations[location.index()].times;
+        for (Message { send, receive }, mark) in trace.received_by(location) {
+            let sites = [send, receive].map(|event| trace.site(event.location));
+            let received = times[receive.event as usize];
+            self.add_message(sites, [sent(send, mark), received], latencies);
+        }
     }
 
     /// Takes a message between two locations, and when it was sent and received.

@@ -31,22 +31,14 @@ impl PreSynchronization {
     /// `readers` is as for [`maps`](Self::maps).
     ///
     /// # Errors
-    /// When the master is unknown, or clocks are more than 146 years apart.
+    /// If the master is unknown, or clocks are more than 146 years apart.
     pub fn maps_of_messages(
         &self,
         readers: &[u32],
         mut messages: MessageHulls,
     ) -> Result<ClockMaps, ClockOffsetError> {
-        let master = *readers
-            .get(self.master.index())
-            .ok_or(ClockOffsetError::NoMaster(self.master))?;
-        let mut found = ClockMaps {
-            maps: vec![ClockMap::SAME],
-            map_indices: vec![0; readers.len()],
-            unknown: 0,
-            left_out: 0,
-            bound: None,
-        };
+        let master = self.masters_clock(readers)?;
+        let mut found = ClockMaps::unchanged(readers.len());
         if self.unless_possible && !messages.are_reversed {
             return Ok(found);
         }
