@@ -140,10 +140,7 @@ impl Verdict {
     ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
         let sent = |event: EventId, _| time_of(times, event);
-        Ok(findings(trace, times, latencies, 1, sent, |number| {
-            Some(number.into())
-        })
-        .finish())
+        Ok(findings(trace, times, latencies, 1, sent, |_| true).finish())
     }
 
     /// Returns true if there are no violations.
@@ -177,15 +174,15 @@ impl Verdict {
 const BLOCK: usize = 256;
 
 /// Checks the events of all locations and the collective operations, on this number of threads.
-/// `sent` returns the time of a send, given its event and mark, and `number` the number of a
-/// collective operation in the order of the whole trace, if it belongs to this part only.
+/// `sent` returns the time of a send, given its event and mark, and `is_own` is true for collective
+/// operations that belong to this part only, given by their numbers.
 pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
     trace: &Trace,
     times: &[T],
     latencies: &Latencies,
     workers: usize,
     sent: impl Fn(EventId, u32) -> Timestamp<Global> + Sync,
-    number: impl Fn(u32) -> Option<u64> + Sync,
+    is_own: impl Fn(u32) -> bool + Sync,
 ) -> Findings {
     let groups = groups(trace, workers);
     let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
@@ -244,9 +241,9 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
             .clone()
             .zip(trace.collectives().skip(operations.start))
         {
-            let Some(number) = number(instance as u32) else {
+            if !is_own(instance as u32) {
                 continue;
-            };
+            }
             let time = |event| time_of(times, event);
             parties.clear();
             parties.extend(
@@ -254,7 +251,7 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
                     .members()
                     .map(|member| Party::new(member, trace, time)),
             );
-            found.collective(number, collective.kind(), &parties, &mut counter, latencies);
+            found.collective(collective.kind(), &parties, &mut counter, latencies);
         }
         found
     });

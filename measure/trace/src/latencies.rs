@@ -108,6 +108,15 @@ impl Site {
     }
 }
 
+/// Returns true if the latency of a level that exists is not known.
+pub(super) fn is_incomplete(
+    known: &[Option<Duration>; Latencies::LEVELS],
+    exists: [bool; Latencies::LEVELS],
+) -> bool {
+    let mut levels = known.iter().zip(exists);
+    levels.any(|(known, exists)| exists && known.is_none())
+}
+
 /// Returns true for each level of distance at which there are two different clocks.
 pub(super) fn levels_of(sites: impl Iterator<Item = Site>) -> [bool; Latencies::LEVELS] {
     let mut found = [false; Latencies::LEVELS];

@@ -127,8 +127,8 @@ pub use presync::{
 pub use replaying::Replaying;
 pub use resolution::Resolution;
 pub use streaming::{
-    Census, Linked, Matcher, Record, StreamError, StreamedBackward, StreamedForward, StreamedHulls,
-    StreamedLatencies, Survey,
+    CausalOrder, Census, EventCodec, Linked, Record, StreamError, StreamedBackward,
+    StreamedForward, StreamedHulls, StreamedLatencies, Survey, SurveyedEvent,
 };
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};

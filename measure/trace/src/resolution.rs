@@ -67,7 +67,7 @@ impl Resolution {
     }
 
     /// Returns the time of a tick.
-    fn time(self, tick: Timestamp<Global>) -> Timestamp<Global> {
+    pub(crate) fn time(self, tick: Timestamp<Global>) -> Timestamp<Global> {
         // Times are within 146 years.
         Timestamp::from_nanos(self.nanos(tick.as_nanos()).unwrap_or(i64::MAX))
     }
@@ -99,9 +99,56 @@ impl Resolution {
         }
     }
 
+    /// Returns the nearest tick to the next time of a clock, after that of the last one if the times
+    /// increase.
+    #[inline]
+    fn next_tick(self, last: &mut LastTick, time: Timestamp<Global>) -> Timestamp<Global> {
+        let nanos = time.as_nanos();
+        let tick = self.nearest(nanos, nanos) as i64;
+        let tick = match *last {
+            Some((before, tick_before)) if before == time => tick_before,
+            Some((_, tick_before)) => tick.max(tick_before + 1),
+            None => tick,
+        };
+        *last = Some((time, tick));
+        Timestamp::from_nanos(tick)
+    }
+
     fn nearest(self, earliest: i64, latest: i64) -> i128 {
         let middle = i128::from(earliest) + i128::from(latest);
         (self.per_second * middle + NANOS).div_euclid(2 * NANOS)
+    }
+}
+
+/// Last time of a clock, and its tick.
+type LastTick = Option<(Timestamp<Global>, i64)>;
+
+/// Ticks of the events of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamedTicks {
+    resolution: Resolution,
+    last: Vec<LastTick>,
+}
+
+impl StreamedTicks {
+    pub(crate) fn new(resolution: Resolution, clocks: usize) -> Self {
+        Self {
+            resolution,
+            last: vec![None; clocks],
+        }
+    }
+
+    /// Returns the tick of the next event of a clock, and its time.
+    #[inline]
+    pub(crate) fn of(
+        &mut self,
+        clock: u32,
+        time: Timestamp<Global>,
+    ) -> (Timestamp<Global>, Timestamp<Global>) {
+        let tick = self
+            .resolution
+            .next_tick(&mut self.last[clock as usize], time);
+        (tick, self.resolution.time(tick))
     }
 }
 
@@ -117,15 +164,7 @@ impl Trace {
             for (part, event) in timeline.events() {
                 let location = timeline.locations[part] as usize;
                 let time = &mut self.locations[location].times[event];
-                let nanos = time.as_nanos();
-                let tick = resolution.nearest(nanos, nanos) as i64;
-                let tick = match last {
-                    Some((before, tick_before)) if before == *time => tick_before,
-                    Some((_, tick_before)) => tick.max(tick_before + 1),
-                    None => tick,
-                };
-                last = Some((*time, tick));
-                *time = Timestamp::from_nanos(tick);
+                *time = resolution.next_tick(&mut last, *time);
             }
         }
         // The events of each clock are still in the same order.

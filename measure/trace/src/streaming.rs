@@ -1,30 +1,30 @@
-//! Correction of a trace that is not in memory: one forward pass and one backward pass over a
-//! stream.
+//! Correction of a trace that is not in memory, by passes over its events.
 //!
-//! The stream must have each event after those that it waits for, regardless of times: sends before
-//! their receives, enters before exits that wait for them. Then only messages under way, unfinished
-//! collective operations, and events that backward amortization may still move are in memory. The
-//! result is that of [`ControlledLogicalClock::correct`](super::ControlledLogicalClock::correct),
-//! bit for bit.
-//!
-//! The events are read several times, in the same order:
-//! 1. A [`Survey`] finds inconsistencies, and collects what must be known in advance: the
-//!    [`Census`].
-//! 2. A [`Matcher`] links every event to its message or collective operation; [`StreamedLatencies`]
-//!    need that, if latencies are measured, and [`StreamedHulls`], if clocks are known by messages.
-//! 3. A [`StreamedForward`] makes a [`Record`] of each event. The caller keeps these as integers on
-//!    a stack.
-//! 4. A [`StreamedBackward`] takes the records from the top of the stack, and hands out times as
-//!    soon as they are final.
+//! 1. A [`Survey`] takes the events of each location in their order, finds inconsistencies, and returns
+//!    each event with its link to others. The caller keeps these by location.
+//! 2. A [`CausalOrder`] puts them in an order in which each event follows those that it waits for,
+//!    and the events of each clock are in theirs. The caller keeps this sequence; all further passes
+//!    are over it. [`StreamedLatencies`] are needed if latencies are measured, and [`StreamedHulls`]
+//!    if clocks are known by messages.
+//! 3. A [`StreamedForward`] makes a [`Record`] of each event. The caller keeps its times on a stack.
+//! 4. A [`StreamedBackward`] takes the records from the last to the first, and hands out times as
+//!    soon as they are final: those of each location from its last event to its first.
 //! 5. The final times are used, for example by a [`StreamedVerdict`](super::StreamedVerdict).
+//!
+//! Only messages under way, unfinished collective operations, and events that backward amortization
+//! may still move are in memory. The result is that of
+//! [`ControlledLogicalClock::correct`](super::ControlledLogicalClock::correct), bit for bit.
 
 mod backward;
 mod census;
+mod clock_merge;
+mod codec;
 mod forward;
 mod gate;
 mod hulls;
 mod latencies;
-mod matcher;
+mod link;
+mod order;
 mod posted;
 mod record;
 mod stays;
@@ -32,13 +32,15 @@ mod survey;
 
 pub use backward::StreamedBackward;
 pub use census::{Census, StreamError};
+pub use codec::EventCodec;
 pub use forward::StreamedForward;
 pub use hulls::StreamedHulls;
 pub use latencies::StreamedLatencies;
-pub use matcher::{Linked, Matcher};
+pub use link::Linked;
+pub use order::CausalOrder;
 pub use record::Record;
-pub use survey::Survey;
+pub use survey::{Survey, SurveyedEvent};
 
-pub(super) use census::StreamedOperation;
-pub(super) use matcher::Link;
+pub(super) use census::{StreamedOperation, Which};
+pub(super) use link::Link;
 pub(super) use posted::{Overtaking, Posted};

@@ -23,8 +23,7 @@ const CLOCKS: usize = 1;
 const MESSAGES: usize = 2;
 const OPERATIONS: usize = 3;
 
-/// Position of a violation among those of its kind: the location or operation, and the event or
-/// rank.
+/// Position of a violation among those of its kind: the location and the event.
 type Position = (u64, u32);
 
 /// First violations of a kind, in the order of the trace.
@@ -138,10 +137,9 @@ impl Findings {
         }
     }
 
-    /// Checks a collective operation; operations are numbered in the order of the trace.
+    /// Checks a collective operation.
     pub(crate) fn collective(
         &mut self,
-        number: u64,
         kind: CollectiveKind,
         parties: &[Party],
         counter: &mut LateCounter,
@@ -153,10 +151,10 @@ impl Findings {
         self.counts.within_clocks += found.within;
         let first = &mut self.first[OPERATIONS];
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
-            let at = (number, rank as u32);
-            if !first.would_keep(at) {
-                return;
-            }
+            let exit = parties[rank].exit.map(|(exit, _)| position_of(exit));
+            let Some(at) = exit.filter(|at| first.would_keep(*at)) else {
+                continue;
+            };
             let early = late::first_sender(parties, rank, kind.pattern(), latencies);
             if let Some((send, receive, by)) = early {
                 let kind = Some(kind);

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::super::streaming::{Census, Link, Linked, StreamedOperation};
+use super::super::streaming::{Census, Link, Linked, StreamedOperation, Which};
 use super::super::teams::sends;
 use super::super::{CollectiveKind, EventId, Latencies, Message};
 use super::late::{LateCounter, Party};
@@ -20,7 +20,7 @@ pub struct StreamedVerdict<'a> {
     /// Last event of every clock with its time, by the first location of the clock.
     last_of_clocks: Vec<Option<(EventId, Timestamp<Global>)>>,
     sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
-    ongoing: FxHashMap<u64, OngoingCheck>,
+    ongoing: FxHashMap<Which, OngoingCheck>,
     counter: LateCounter,
 }
 
@@ -61,7 +61,7 @@ impl<'a> StreamedVerdict<'a> {
         }
         match link {
             Link::Nothing => {}
-            Link::Send { message } => {
+            Link::Send { message } | Link::EarlyReceive { message } => {
                 self.sent.insert(message, (id, time));
             }
             Link::Receive { message } => {
@@ -73,6 +73,12 @@ impl<'a> StreamedVerdict<'a> {
                 let is_across = from.clock != to.clock;
                 let latency = is_across.then(|| self.latencies.between_sites(from, to));
                 self.found.message(message, [sent, time], latency);
+            }
+            Link::LateSend { message } => {
+                if let Some((receive, received)) = self.sent.remove(&message) {
+                    let message = Message { send: id, receive };
+                    self.found.message(message, [time, received], None);
+                }
             }
             Link::Enter { of: operation } => {
                 let party = self.party(operation, id);
@@ -88,7 +94,7 @@ impl<'a> StreamedVerdict<'a> {
             } => {
                 let party = self.party(operation, id);
                 party.exit = receives.then_some((id, time.as_nanos()));
-                if let Some(ongoing) = self.ongoing.get_mut(&operation.number) {
+                if let Some(ongoing) = self.ongoing.get_mut(&operation.which) {
                     ongoing.kind_and_root = Some((kind, root));
                     ongoing
                         .without_data
@@ -104,7 +110,7 @@ impl<'a> StreamedVerdict<'a> {
         let site = self.census.site(id.location.0);
         let ongoing = self
             .ongoing
-            .entry(operation.number)
+            .entry(operation.which)
             .or_insert_with(|| OngoingCheck {
                 parties: vec![
                     Party {
@@ -126,7 +132,7 @@ impl<'a> StreamedVerdict<'a> {
     fn end(&mut self, operation: StreamedOperation) {
         let Some(mut ongoing) = operation
             .is_last
-            .then(|| self.ongoing.remove(&operation.number))
+            .then(|| self.ongoing.remove(&operation.which))
             .flatten()
         else {
             return;
@@ -146,7 +152,7 @@ impl<'a> StreamedVerdict<'a> {
             latencies,
             ..
         } = self;
-        found.collective(operation.number, kind, &ongoing.parties, counter, latencies);
+        found.collective(kind, &ongoing.parties, counter, latencies);
     }
 
     /// Returns the verdict on all events.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use downbeat_clock_core::{Duration, Timestamp};
 
-use super::super::latencies::Site;
 use super::super::latencies::by_pair::MessagesByPair;
 use super::super::latencies::cycles::{Shortest, ShortestOfPair};
 use super::super::latencies::pair::EndpointPair;
 use super::super::latencies::round_trips::TripSearch;
 use super::super::latencies::stays::{Stay, StaySearch};
+use super::super::latencies::{Site, is_incomplete};
 use super::super::{Latencies, Place};
 use super::TracePart;
 use super::exchange::{boxes, exchange, gather_everywhere, others};
@@ -90,7 +90,7 @@ impl Latencies {
             }
         }
         let mut levels = search.least();
-        if levels.iter().any(Option::is_none) {
+        if is_incomplete(&levels, part.as_ref().levels()) {
             let mut search = StaySearch::default();
             let stays = part.stays(comm).await?;
             stays.into_values().for_each(|mut of| search.add(&mut of));

@@ -41,8 +41,8 @@ impl Verdict {
         agree_on_fit(part, times, comm).await?;
         let sent = sent_elsewhere(part, times, comm).await?;
         let sent = |send: EventId, mark: u32| sent_at(part, times, &sent, send, mark);
-        let number = |instance| (!part.is_shared(instance)).then(|| part.name(instance));
-        let found = findings(&part.trace, times, latencies, workers, sent, number);
+        let is_own = |instance| !part.is_shared(instance);
+        let found = findings(&part.trace, times, latencies, workers, sent, is_own);
         let counter = LateCounter::new(part.trace.clock_of());
         let mut judge = Judge {
             part,
@@ -163,7 +163,7 @@ impl<T: AsRef<[Timestamp<Global>]>> Teller for Judge<'_, T> {
             latencies,
             ..
         } = self;
-        found.collective(part.name(instance), kind, &parties, counter, latencies);
+        found.collective(kind, &parties, counter, latencies);
     }
 }
 

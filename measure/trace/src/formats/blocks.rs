@@ -235,7 +235,7 @@ pub(super) fn copy(
         let copied = share(deal(chunks, &groups), |_, chunks| {
             encode_all(&chunks, times)
         });
-        copied.into_iter().flatten().collect()
+        Ok(copied.into_iter().flatten().collect())
     })
 }
 
@@ -282,7 +282,7 @@ pub(super) fn copy_with(
     layout: &Layout,
     sessions: &Sessions,
     most: usize,
-    mut encode: impl FnMut(Vec<CopiedChunk>) -> Vec<EncodedChunk>,
+    mut encode: impl FnMut(Vec<CopiedChunk>) -> Result<Vec<EncodedChunk>, FileError>,
 ) -> Result<Result<(), FileError>, InOrder> {
     let mut samples = samples_of(sessions);
     let (mut bytes, version) = open_chunked(from, layout.checksums)?;
@@ -312,7 +312,11 @@ pub(super) fn copy_with(
             batch.push(CopiedChunk { head, data, starts });
         }
         if tag != tag::CHUNK || batch.len() == most.max(1) {
-            for mut chunk in encode(std::mem::take(&mut batch)) {
+            let encoded = match encode(std::mem::take(&mut batch)) {
+                Ok(encoded) => encoded,
+                Err(why) => return Ok(Err(why)),
+            };
+            for mut chunk in encoded {
                 writing.begin_chunk(&mut buffer);
                 buffer.append(&mut chunk.head);
                 writing.checksum.put(&mut buffer);

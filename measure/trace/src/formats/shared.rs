@@ -100,7 +100,7 @@ impl TraceFile<()> {
             chunk.with(&sort(part, &blocks, &all))
         };
         let written = copy_with([&self.path, to], &layout, sessions, 1, |chunks| {
-            chunks.iter().map(&mut chunk).collect()
+            Ok(chunks.iter().map(&mut chunk).collect())
         });
         // Other ranks send all chunks, even if the file cannot be written.
         for _ in received..layout.chunks.len() {

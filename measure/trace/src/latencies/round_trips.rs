@@ -3,11 +3,11 @@
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::Latencies;
 use super::by_pair::MessagesByPair;
 use super::cycles::{self, Shortest, ShortestOfPair};
 use super::pair::{Arrival, EndpointPair};
 use super::stays::StaySearch;
+use super::{Latencies, is_incomplete};
 use crate::Trace;
 
 /// Maximum interruption of a round trip, as a multiple of its duration.
@@ -75,7 +75,7 @@ impl Latencies {
             }
         }
         let mut levels = search.least();
-        if levels.iter().any(Option::is_none) {
+        if is_incomplete(&levels, trace.levels()) {
             let mut search = StaySearch::default();
             trace.each_stay(|_, stays| search.add(stays));
             search.fill(&mut levels);

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::super::backward::{Hull, Stretch};
 use super::super::teams::sends;
-use super::super::{CollectiveKind, Gradient, Latencies, Pattern};
+use super::super::{CollectiveKind, Gradient, Latencies, LocationId, Pattern};
+use super::census::Which;
 use super::gate::StreamedGate;
 use super::{Census, Link, Record, StreamedOperation};
 
@@ -19,11 +20,9 @@ pub struct StreamedBackward<'a> {
     latencies: Latencies,
     /// Without a gradient, no event is moved.
     gradient: Option<Gradient>,
-    /// Index of the next event, plus one.
-    next: u64,
     /// Receive times and locations of messages whose sends have not come yet.
     received: FxHashMap<u64, (i64, u32)>,
-    left: FxHashMap<u64, Left>,
+    left: FxHashMap<Which, Left>,
     /// For all clocks, by their first locations, the held events from the last to the first; the
     /// first of them is a jump.
     held: Vec<VecDeque<HeldEvents>>,
@@ -44,7 +43,7 @@ struct Left {
 /// Event that may still be moved.
 #[derive(Debug)]
 struct HeldEvents {
-    event: u64,
+    location: LocationId,
     time: Timestamp<Global>,
     jump: i64,
     /// Latest time to which it may be moved.
@@ -60,7 +59,6 @@ impl<'a> StreamedBackward<'a> {
             census,
             latencies,
             gradient,
-            next: census.events,
             received,
             left,
             held,
@@ -68,32 +66,31 @@ impl<'a> StreamedBackward<'a> {
         }
     }
 
-    /// Takes the record before those taken so far. `put` receives the index of an event in the
-    /// stream, counted from 0, and its final time. Most events come in the order of records; held
-    /// ones come later.
+    /// Takes the record before those taken so far. `put` receives final times, for each location from
+    /// the last event to the first.
     ///
     /// # Errors
     /// Those of `put`.
     pub fn take<E>(
         &mut self,
         record: &Record,
-        mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
+        mut put: impl FnMut(LocationId, Timestamp<Global>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.next = self.next.saturating_sub(1);
+        let location = record.event.id.location;
         let Some(gradient) = self.gradient else {
-            return put(self.next, record.time());
+            return put(location, record.time());
         };
         let limit = self.limit(record);
-        let clock = self.census.clocks().get(record.location as usize);
+        let clock = self.census.clocks().get(location.index());
         let held = clock.and_then(|clock| self.held.get_mut(*clock as usize));
         let Some(held) = held else {
             return Ok(());
         };
         if held.is_empty() && record.jump <= 0 {
-            return put(self.next, record.time());
+            return put(location, record.time());
         }
         held.push_back(HeldEvents {
-            event: self.next,
+            location,
             time: record.time(),
             jump: record.jump,
             limit,
@@ -107,7 +104,7 @@ impl<'a> StreamedBackward<'a> {
     /// Those of `put`.
     pub fn finish<E>(
         mut self,
-        mut put: impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
+        mut put: impl FnMut(LocationId, Timestamp<Global>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(gradient) = self.gradient else {
             return Ok(());
@@ -119,14 +116,9 @@ impl<'a> StreamedBackward<'a> {
 
     /// Returns the latest time of an event; `None` if no other event depends on it.
     fn limit(&mut self, record: &Record) -> Option<i64> {
-        let Record {
-            location,
-            time,
-            link,
-            ..
-        } = *record;
-        match link {
-            Link::Nothing => None,
+        let (time, location) = (record.time, record.event.id.location.0);
+        match record.event.link {
+            Link::Nothing | Link::EarlyReceive { .. } | Link::LateSend { .. } => None,
             Link::Send { message } => {
                 let (received, to) = self.received.remove(&message)?;
                 let [from, to] = [location, to].map(|location| self.census.site(location));
@@ -152,7 +144,7 @@ impl<'a> StreamedBackward<'a> {
                 sends,
                 receives,
             } => {
-                let left = self.left.entry(of.number).or_insert_with(|| Left {
+                let left = self.left.entry(of.which).or_insert_with(|| Left {
                     kind,
                     root,
                     gate: StreamedGate::new(of.members),
@@ -160,7 +152,7 @@ impl<'a> StreamedBackward<'a> {
                 });
                 left.silent[of.rank as usize] = !sends;
                 if receives {
-                    left.gate.add(mirrored(of), -time, location);
+                    left.gate.add_late(mirrored(of), -time, location);
                 }
                 self.forget(of);
                 None
@@ -174,7 +166,7 @@ impl<'a> StreamedBackward<'a> {
             root,
             gate,
             silent,
-        } = self.left.get_mut(&of.number)?;
+        } = self.left.get_mut(&of.which)?;
         if silent[of.rank as usize] || !sends(*kind, *root, of.rank) {
             return None;
         }
@@ -188,7 +180,7 @@ impl<'a> StreamedBackward<'a> {
     /// Drops an operation at its first event.
     fn forget(&mut self, of: StreamedOperation) {
         if of.is_first {
-            self.left.remove(&of.number);
+            self.left.remove(&of.which);
         }
     }
 }
@@ -205,7 +197,7 @@ fn settle<E>(
     hull: &mut Hull,
     gradient: Gradient,
     is_whole: bool,
-    put: &mut impl FnMut(u64, Timestamp<Global>) -> Result<(), E>,
+    put: &mut impl FnMut(LocationId, Timestamp<Global>) -> Result<(), E>,
 ) -> Result<(), E> {
     while let (Some(first), Some(last)) = (held.front(), held.back()) {
         let stretch = Stretch::new(first.time, first.jump, gradient);
@@ -225,7 +217,7 @@ fn settle<E>(
         let is_before = held.iter().skip(1).position(|event| event.jump > 0);
         let settled = is_before.map_or(held.len(), |position| position + 1);
         held.drain(..settled)
-            .try_for_each(|event| put(event.event, event.time))?;
+            .try_for_each(|event| put(event.location, event.time))?;
     }
     Ok(())
 }

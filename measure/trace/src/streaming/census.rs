@@ -8,7 +8,6 @@ use super::super::definitions::Definitions;
 use super::super::latencies::{Site, levels_of};
 use super::super::teams::{Track, Turns, sends};
 use super::super::{CollectiveKind, EventId, LeftOut, LocationId, Place, TraceError};
-use super::posted::Overtaking;
 
 /// Error of the correction of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,32 +15,26 @@ use super::posted::Overtaking;
 pub enum StreamError {
     /// The events are not a valid trace in any order.
     Trace(TraceError),
-    /// The event waits for another one that comes later in the stream.
-    Disorder(EventId),
-    /// Events of one clock are not in the order of time.
-    ClockDisorder {
-        /// Event with the later time.
-        last: EventId,
-        /// Event of another location with the same clock, which comes next in the stream.
-        next: EventId,
-    },
+    /// The event waits for others that wait for it.
+    Cycle(EventId),
+    /// The receive completed before another location posted it, in the order of the stream.
+    LatePost(EventId),
 }
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trace(why) => why.fmt(f),
-            Self::ClockDisorder { last, next } => write!(
+            Self::Cycle(event) => write!(
                 f,
-                "{next} comes after {last}, which is later on the clock that they share: correct \
-                 such a trace in memory, or with one clock per location"
+                "{event} waits for events that wait for it: correct such a trace in memory, which shows \
+                 them"
             ),
-            Self::Disorder(event) => {
-                write!(
-                    f,
-                    "{event} waits for what comes after it here: correct such a trace in memory"
-                )
-            }
+            Self::LatePost(event) => write!(
+                f,
+                "{event} completes a receive that another location posts after it here: correct such a \
+                 trace in memory"
+            ),
         }
     }
 }
@@ -55,47 +48,38 @@ impl From<TraceError> for StreamError {
 }
 
 /// Operation of a team: the team, the track, and the index there.
-pub(super) type Which = (u32, Track, u32);
+pub(crate) type Which = (u32, Track, u32);
 
-/// Collective operation, and its number of members.
+/// Collective operation, and the member that takes part in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamedOperation {
-    pub(crate) number: u64,
+    pub(crate) which: Which,
     pub(crate) members: u32,
     pub(crate) rank: u32,
-    /// Key in the census; `None` after it was in a record.
-    pub(super) which: Option<Which>,
     /// True for the first event of the operation.
     pub(super) is_first: bool,
     /// True for the last event of the operation.
     pub(crate) is_last: bool,
 }
 
-/// Operations of a track so far.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) begun: u32,
-    /// Operations that every member has entered and left; empty before the first one.
-    pub(super) members: Vec<Turns>,
-}
+/// For each track of a team, operations that every member has entered and left; empty before the
+/// first one.
+pub(super) type TeamTurns = [Vec<Turns>; 3];
 
 /// Contents of a stream: its locations, the numbers of their events, and the properties of
 /// collective operations that are known only at their ends.
 ///
 /// It takes 16 bytes for every member of a communicator, and some more for each member that
-/// contributed no data to a collective operation in which others waited for data, and for each
-/// receive that completed before one of its channel that was posted earlier.
+/// contributed no data to a collective operation that passes it on.
 #[derive(Debug)]
 pub struct Census {
     /// Locations, communicators and teams.
     pub(crate) definitions: Definitions,
-    /// For all teams, by track: operations that every member enters and leaves.
-    pub(super) counts: Vec<[Counts; 3]>,
-    pub(super) overtaking: Overtaking,
+    /// For all teams, operations that every member enters and leaves.
+    pub(super) turns: Vec<TeamTurns>,
     /// Members that contributed no data: the operation, and the rank.
-    pub(super) withheld: FxHashSet<(u64, u32)>,
-    /// Number of messages that every location receives; the last locations are omitted if they
-    /// receive none.
+    pub(super) withheld: FxHashSet<(Which, u32)>,
+    /// Number of messages that every location receives from other clocks.
     pub(super) received: Vec<u64>,
     /// Number of events.
     pub events: u64,
@@ -137,44 +121,53 @@ impl Census {
 
     /// Returns the operations that each member enters and leaves.
     fn of(&self, (team, track, _): Which) -> &[Turns] {
-        self.counts
+        self.turns
             .get(team as usize)
-            .map_or(&[], |tracks| &tracks[track as usize].members)
+            .map_or(&[], |tracks| &tracks[track as usize])
     }
 
-    /// Returns the number of events of an operation.
-    pub(super) fn events_of(&self, which: Which) -> u32 {
-        let events = |of: &Turns| u32::from(of.entered > which.2) + u32::from(of.has_left(which.2));
-        self.of(which).iter().map(events).sum()
+    /// Returns, for each member of an operation, two flags: it enters, and it leaves.
+    pub(super) fn roles(&self, which: Which) -> impl Iterator<Item = [bool; 2]> {
+        self.of(which)
+            .iter()
+            .map(move |of| [of.entered > which.2, of.has_left(which.2)])
     }
 
-    /// Returns true if the operation has a fork.
-    pub(super) fn is_forked(&self, which: Which) -> bool {
-        self.of(which).iter().any(|of| of.entered > which.2)
+    /// Returns true if the member of this rank enters the operation.
+    fn enters(&self, which: Which, rank: u32) -> bool {
+        let of = self.of(which).get(rank as usize);
+        of.is_some_and(|of| of.entered > which.2)
     }
 
-    /// Returns the location of a member of an operation.
-    pub(super) fn member(&self, of: StreamedOperation, rank: u32) -> Option<u32> {
-        let (team, ..) = of.which?;
-        self.definitions.members(team).get(rank as usize).copied()
+    /// Returns the clock of a member of an operation.
+    pub(super) fn clock_of_member(&self, (team, ..): Which, rank: u32) -> Option<u32> {
+        let member = self.definitions.members(team).get(rank as usize)?;
+        self.clocks().get(*member as usize).copied()
     }
 
     /// Returns true if exits of a collective operation wait for the enter of the member of this
     /// rank.
-    pub(super) fn counts(
+    pub(super) fn counts(&self, which: Which, kind: CollectiveKind, root: u32, rank: u32) -> bool {
+        sends(kind, root, rank) && self.enters(which, rank) && !self.is_withheld(which, rank)
+    }
+
+    /// Does the same as [`counts`](Self::counts) for an exit that states no kind and root, too.
+    pub(super) fn is_awaited(
         &self,
-        of: StreamedOperation,
+        which: Which,
         kind: CollectiveKind,
         root: u32,
         rank: u32,
     ) -> bool {
-        let enters = |which| {
-            self.of(which)
-                .get(rank as usize)
-                .is_some_and(|of| of.entered > which.2)
-        };
-        sends(kind, root, rank)
-            && of.which.is_some_and(enters)
-            && !self.withheld.contains(&(of.number, rank))
+        match which.1 {
+            // Whoever enters a fork is its root.
+            Track::Fork => self.enters(which, rank),
+            _ => self.counts(which, kind, root, rank),
+        }
+    }
+
+    /// Returns true if a member contributed no data to an operation that passes it on.
+    fn is_withheld(&self, which: Which, rank: u32) -> bool {
+        !self.withheld.is_empty() && self.withheld.contains(&(which, rank))
     }
 }

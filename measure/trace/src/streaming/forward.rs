@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::super::extremes::NEVER;
 use super::super::gates::follows;
 use super::super::{ControlledLogicalClock, Latencies, Pass, Pattern};
+use super::census::Which;
 use super::gate::StreamedGate;
 use super::{Census, Link, Linked, Record, StreamError};
 
@@ -22,7 +23,7 @@ pub struct StreamedForward<'a> {
     last: Vec<Option<[Timestamp<Global>; 2]>>,
     /// Send times and locations of messages under way.
     sent: FxHashMap<u64, (i64, u32)>,
-    gates: FxHashMap<u64, StreamedGate>,
+    gates: FxHashMap<Which, StreamedGate>,
     error: Duration,
     /// Number of receives and exits that were too early even after the events before them had been
     /// moved.
@@ -68,13 +69,14 @@ impl<'a> StreamedForward<'a> {
             self.error = self.error.max(clock.displacement());
         }
         let mut record = Record {
-            location,
+            event,
             time: 0,
             jump: 0,
-            link: event.link,
         };
         let earliest = match event.link {
-            Link::Nothing => None,
+            Link::Nothing | Link::LateSend { .. } => None,
+            // Events of one clock stay in their order.
+            Link::EarlyReceive { .. } => Some(NEVER),
             Link::Send { message } => {
                 self.sent
                     .insert(message, (clock.now().as_nanos(), location));
@@ -83,7 +85,6 @@ impl<'a> StreamedForward<'a> {
             Link::Receive { message } => self.sent.remove(&message).map(|(sent, from)| {
                 let from = self.census.site(from);
                 match from.clock == this.clock {
-                    // Events of one clock stay in their order.
                     true => NEVER,
                     false => {
                         sent.saturating_add(self.latencies.between_sites(from, this).as_nanos())
@@ -93,7 +94,7 @@ impl<'a> StreamedForward<'a> {
             Link::Enter { of } => {
                 let gate = self
                     .gates
-                    .entry(of.number)
+                    .entry(of.which)
                     .or_insert_with(|| StreamedGate::new(of.members));
                 gate.add(of.rank, clock.now().as_nanos(), location);
                 None
@@ -105,19 +106,16 @@ impl<'a> StreamedForward<'a> {
                 let before = (kind.pattern() == Pattern::ToLater).then_some(of.rank);
                 let gate = self
                     .gates
-                    .entry(of.number)
+                    .entry(of.which)
                     .or_insert_with(|| StreamedGate::new(of.members));
                 let to = (this, &self.latencies);
-                let counts = |rank| self.census.counts(of, kind, root, rank);
-                let is_own = |rank| {
-                    let member = self.census.member(of, rank);
-                    member.is_some_and(|member| self.census.site(member).clock == this.clock)
-                };
+                let counts = |rank| self.census.counts(of.which, kind, root, rank);
+                let is_own = |rank| self.census.clock_of_member(of.which, rank) == Some(this.clock);
                 let site = |location| self.census.site(location);
                 let reach = gate
                     .reach(before, to, Some(&counts), site)
                     .or_else(|| gate.reach_of_others(before, to, (&counts, &is_own), site));
-                Some(reach.ok_or(StreamError::Disorder(event.id))?)
+                Some(reach.ok_or(StreamError::Cycle(event.id))?)
             }
         };
         self.arrivals += u64::from(earliest.is_some());
@@ -134,7 +132,7 @@ impl<'a> StreamedForward<'a> {
         if let Link::Enter { of } | Link::Exit { of, .. } = event.link
             && of.is_last
         {
-            self.gates.remove(&of.number);
+            self.gates.remove(&of.which);
         }
         Ok(record)
     }

@@ -33,6 +33,16 @@ impl StreamedGate {
         self.there[rank as usize] = (time, location);
     }
 
+    /// Adds the member of this rank, for which others with its own clock may not have waited.
+    pub(super) fn add_late(&mut self, rank: u32, time: i64, location: u32) {
+        self.add(rank, time, location);
+        if (rank as usize) < self.next {
+            self.next = 0;
+            self.seen = Extremes::NONE;
+            self.before.clear();
+        }
+    }
+
     /// Returns the arrival time if all ranks that count have come.
     pub(super) fn reach_of_those_there(
         &mut self,

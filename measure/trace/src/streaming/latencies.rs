@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 
+use super::super::latencies::is_incomplete;
 use super::super::latencies::pair::{Arrival, EndpointPair};
 use super::super::latencies::round_trips::{PairState, TripSearch};
 use super::super::latencies::stays::StaySearch;
@@ -153,7 +154,7 @@ impl<'a> StreamedLatencies<'a> {
         if self.search.has_another_pass() {
             return true;
         }
-        let lacks_levels = self.search.least().iter().any(Option::is_none);
+        let lacks_levels = is_incomplete(&self.search.least(), self.census.levels());
         let are_needed = lacks_levels && self.census.collectives > 0;
         self.stays = are_needed.then(Default::default);
         are_needed

@@ -1,5 +1,5 @@
-//! Receives that complete before others that were posted earlier: the messages that these will
-//! receive stay, so they take a later one.
+//! Receives that are posted before they complete: messages of a channel belong to them in the order
+//! of the posts.
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
@@ -8,17 +8,15 @@ use rustc_hash::FxHashMap;
 
 use super::super::{EventId, LocationId};
 
-/// For receives that do not take the first of the messages that wait: the number of messages before
-/// the one that they take.
+/// For receives that did not complete in the order of their posts, the indices of their messages in
+/// their channels.
 pub(crate) type Overtaking = FxHashMap<EventId, u32>;
 
 /// Posted receives of all processes, during the first pass over a trace; channels have any name.
 #[derive(Clone, Debug)]
 pub(crate) struct Posted<C> {
     processes: FxHashMap<u32, PostedByProcess<C>>,
-    pub(crate) overtaking: Overtaking,
-    /// Receives for which too few messages waited.
-    pub(super) early: Vec<(C, EventId)>,
+    overtaking: Overtaking,
 }
 
 #[derive(Clone, Debug)]
@@ -29,23 +27,24 @@ struct PostedByProcess<C> {
     requests: FxHashMap<u64, (u64, LocationId)>,
     /// Numbers of receives that are not complete.
     open: BTreeSet<u64>,
-    /// Complete receives while there are such.
+    /// Complete receives that may have overtaken others.
     undecided: Vec<Undecided<C>>,
+    /// Index of the first message of a channel that belongs to an undecided receive.
+    next: FxHashMap<C, u32>,
     /// Number of undecided receives at which to look for those that can be decided.
     limit: usize,
     /// Completions without posts, by request.
     early: FxHashMap<u64, EventId>,
 }
 
-/// Receive that may have overtaken others.
 #[derive(Clone, Copy, Debug)]
 struct Undecided<C> {
+    /// Number of the post.
+    number: u64,
     channel: C,
     event: EventId,
-    number: u64,
-    /// Number of messages that waited.
-    waiting: u32,
-    overtakes: u32,
+    /// Index of the message, if completions were in order.
+    index: u32,
 }
 
 const FEW: usize = 1_024;
@@ -55,7 +54,6 @@ impl<C> Default for Posted<C> {
         Self {
             processes: FxHashMap::default(),
             overtaking: Overtaking::default(),
-            early: vec![],
         }
     }
 }
@@ -67,6 +65,7 @@ impl<C> Default for PostedByProcess<C> {
             requests: FxHashMap::default(),
             open: BTreeSet::new(),
             undecided: vec![],
+            next: FxHashMap::default(),
             limit: 0,
             early: FxHashMap::default(),
         }
@@ -89,17 +88,17 @@ impl<C: Copy + Eq + Hash> Posted<C> {
         {
             of.open.remove(&number);
             if of.open.is_empty() {
-                self.decide(process);
+                of.decide(&mut self.overtaking);
             }
         }
     }
 
-    /// Takes the receive of a process, with its request if it was posted; `waiting` is the number of
-    /// messages of the channel that wait.
+    /// Takes the receive of a process, with its request if it was posted; `index` is the number of
+    /// receives of its channel before it.
     pub(crate) fn receive(
         &mut self,
         process: u32,
-        (channel, waiting): (C, usize),
+        (channel, index): (C, u32),
         event: EventId,
         request: Option<u64>,
     ) {
@@ -124,110 +123,52 @@ impl<C: Copy + Eq + Hash> Posted<C> {
         if of.open.is_empty() && of.undecided.is_empty() {
             return;
         }
+        of.next.entry(channel).or_insert(index);
         of.undecided.push(Undecided {
+            number,
             channel,
             event,
-            number,
-            waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
-            overtakes: 0,
+            index,
         });
         if of.open.is_empty() || of.undecided.len() >= of.limit.max(FEW) {
-            self.decide(process);
+            of.decide(&mut self.overtaking);
         }
     }
 
-    /// Decides on all receives that can be decided on, if it is time.
-    fn decide(&mut self, process: u32) {
-        let Some(of) = self.processes.get_mut(&process) else {
-            return;
-        };
-        let first_open = of.open.first().copied().unwrap_or(u64::MAX);
-        of.count_overtaken(first_open);
-        for found in &of.undecided {
-            if found.number >= first_open {
-                continue;
-            }
-            if found.overtakes >= found.waiting {
-                self.early.push((found.channel, found.event));
-            }
-            if found.overtakes > 0 {
-                self.overtaking.insert(found.event, found.overtakes);
-            }
-        }
-        of.undecided.retain(|found| found.number >= first_open);
-        of.limit = 2 * of.undecided.len();
-    }
-
-    /// Decides on all receives after the last event. Returns the first completion that was posted
-    /// after it in the stream, by another location.
-    pub(crate) fn finish(&mut self) -> Option<EventId> {
-        let all: Vec<u32> = self.processes.keys().copied().collect();
+    /// Decides on all receives after the last event. Returns them, and the first completion that was
+    /// posted after it in the stream, by another location.
+    pub(crate) fn finish(mut self) -> (Overtaking, Option<EventId>) {
         let mut late = vec![];
-        for process in all {
-            if let Some(of) = self.processes.get_mut(&process) {
-                late.extend(of.early.iter().filter_map(|(request, event)| {
-                    let (_, location) = of.requests.get(request)?;
-                    (*location != event.location).then_some(*event)
-                }));
-                of.open.clear();
-            }
-            self.decide(process);
+        for of in self.processes.values_mut() {
+            late.extend(of.early.iter().filter_map(|(request, event)| {
+                let (_, location) = of.requests.get(request)?;
+                (*location != event.location).then_some(*event)
+            }));
+            of.open.clear();
+            of.decide(&mut self.overtaking);
         }
-        late.into_iter().min()
+        (self.overtaking, late.into_iter().min())
     }
 }
 
 impl<C: Copy + Eq + Hash> PostedByProcess<C> {
-    /// Adds, to every undecided receive, the number of those of its channel that were posted before
-    /// and completed after it, among the ones with numbers below `end`.
-    fn count_overtaken(&mut self, end: u64) {
-        let is_counted = |found: &Undecided<C>| found.number < end;
-        let mut by_channel: FxHashMap<C, Vec<usize>> = FxHashMap::default();
-        for (index, found) in self.undecided.iter().enumerate() {
-            by_channel.entry(found.channel).or_default().push(index);
-        }
-        for indices in by_channel.into_values().filter(|of| of.len() > 1) {
-            let counted = indices.iter().map(|index| &self.undecided[*index]);
-            let mut numbers: Vec<u64> = counted
-                .filter(|found| is_counted(found))
-                .map(|found| found.number)
-                .collect();
-            numbers.sort_unstable();
-            let mut seen = Tally::new(numbers.len());
-            for index in indices.into_iter().rev() {
-                let found = &mut self.undecided[index];
-                let rank = numbers.partition_point(|number| *number < found.number);
-                found.overtakes += seen.below(rank);
-                if is_counted(found) {
-                    seen.add(rank);
-                }
+    /// Decides on all receives that were posted before those that are not complete.
+    fn decide(&mut self, overtaking: &mut Overtaking) {
+        let first_open = self.open.first().copied().unwrap_or(u64::MAX);
+        self.undecided.sort_unstable_by_key(|found| found.number);
+        let is_decided = |found: &Undecided<C>| found.number < first_open;
+        let decided = self.undecided.partition_point(is_decided);
+        for found in self.undecided.drain(..decided) {
+            // It was inserted with the receive.
+            let next = self.next.entry(found.channel).or_insert(found.index);
+            if *next != found.index {
+                overtaking.insert(found.event, *next);
             }
+            *next += 1;
         }
-    }
-}
-
-/// Counts of ranks, with sums of the counts below a rank in logarithmic time: a Fenwick tree.
-struct Tally(Vec<u32>);
-
-impl Tally {
-    fn new(ranks: usize) -> Self {
-        Self(vec![0; ranks + 1])
-    }
-
-    fn add(&mut self, rank: usize) {
-        let mut at = rank + 1;
-        while let Some(count) = self.0.get_mut(at) {
-            *count += 1;
-            at += at & at.wrapping_neg();
+        if self.undecided.is_empty() {
+            self.next.clear();
         }
-    }
-
-    fn below(&self, rank: usize) -> u32 {
-        let (mut at, mut sum) = (rank, 0);
-        while at > 0 {
-            sum += self.0[at];
-            at &= at - 1;
-        }
-        sum
+        self.limit = 2 * self.undecided.len();
     }
 }

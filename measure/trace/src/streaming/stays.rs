@@ -5,14 +5,15 @@ use rustc_hash::FxHashMap;
 
 use super::super::Pattern;
 use super::super::latencies::stays::Stay;
+use super::census::Which;
 use super::{Census, Link, Linked};
 
-/// Members of operations that are not complete, by the numbers of the operations.
+/// Members of operations that are not complete, by operation.
 #[derive(Debug, Default)]
 pub(super) struct StreamedStays {
     /// Times at which members entered, by their ranks.
-    entered: FxHashMap<(u64, u32), Timestamp<Global>>,
-    stays: FxHashMap<u64, Vec<Stay>>,
+    entered: FxHashMap<(Which, u32), Timestamp<Global>>,
+    stays: FxHashMap<Which, Vec<Stay>>,
 }
 
 impl StreamedStays {
@@ -26,7 +27,7 @@ impl StreamedStays {
     ) -> Option<Vec<Stay>> {
         let of = match event.link {
             Link::Enter { of } => {
-                self.entered.insert((of.number, of.rank), time);
+                self.entered.insert((of.which, of.rank), time);
                 of
             }
             Link::Exit {
@@ -37,9 +38,9 @@ impl StreamedStays {
                 ..
             } => {
                 let counts = sends && receives && kind.pattern() == Pattern::AllToAll;
-                let entered = self.entered.remove(&(of.number, of.rank));
+                let entered = self.entered.remove(&(of.which, of.rank));
                 if let Some(entered) = entered.filter(|_| counts) {
-                    self.stays.entry(of.number).or_default().push(Stay {
+                    self.stays.entry(of.which).or_default().push(Stay {
                         site: census.site(event.id.location.0),
                         entered,
                         left: time,
@@ -49,7 +50,7 @@ impl StreamedStays {
             }
             _ => return None,
         };
-        of.is_last.then(|| self.stays.remove(&of.number))?
+        of.is_last.then(|| self.stays.remove(&of.which))?
     }
 
     /// Returns the stays in each operation that lacks events.

@@ -1,139 +1,386 @@
 //! First pass over a stream.
 
 use downbeat_clock_core::{Global, Timestamp};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::trace::check_time;
-use super::super::{Action, EventId, LeftOut, LocationId, TraceBuilder, TraceError};
-use super::census::{Census, StreamError};
-use super::matcher::{Link, Links, Ongoing};
+use super::super::definitions::{ChannelEnd, Definitions};
+use super::super::teams::{Participation, Turns, sends};
+use super::super::trace::{NONE, check_time};
+use super::super::{
+    Action, CollectiveKind, EventId, LeftOut, LocationId, TraceBuilder, TraceError,
+};
+use super::census::{Census, StreamError, StreamedOperation, TeamTurns, Which};
+use super::posted::{Overtaking, Posted};
+use super::{CausalOrder, Link};
+
+/// Event of a location with its link, after the first pass over a stream.
+///
+/// The link of a receive that did not complete in the order of the posts is not known yet.
+#[derive(Clone, Copy, Debug)]
+pub struct SurveyedEvent {
+    pub(super) id: EventId,
+    pub(super) time: Timestamp<Global>,
+    /// Position in the whole trace.
+    pub(super) position: u64,
+    pub(super) link: Link,
+}
 
 /// Checks all events of a stream once, as a [`TraceBuilder`] does, but without keeping them.
 ///
-/// Locations and communicators are added to a builder, which is passed to the methods.
+/// Locations and communicators are added to a builder, which is passed to the methods. The events of
+/// each location are added in their order; locations may alternate in any order. The caller keeps
+/// the returned events of each location for the [`CausalOrder`].
 #[derive(Debug, Default)]
 pub struct Survey {
-    links: Links,
-    last: Vec<Option<Timestamp<Global>>>,
-    /// Last event of every clock with its time, by the first location of the clock.
-    last_of_clocks: Vec<Option<(EventId, Timestamp<Global>)>>,
-    withheld: FxHashSet<(u64, u32)>,
-    received: Vec<u64>,
+    locations: Vec<SurveyedLocation>,
+    /// Number of events.
     events: u64,
+    channels: FxHashMap<Channel, u32>,
+    messages: Messages,
+    posted: Posted<u32>,
+    /// Ends of signals without the other one, by process and id, each with the number of the signal
+    /// and true for the signal itself.
+    signals: FxHashMap<(u32, u64), (EventId, u64, bool)>,
+    turns: Vec<TeamTurns>,
+    withheld: FxHashSet<(Which, u32)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct SurveyedLocation {
+    events: u32,
+    last: Option<Timestamp<Global>>,
+}
+
+/// Channel of messages: the sending process, and its end.
+type Channel = (u32, ChannelEnd);
+
+/// Messages of a stream. The number of a message consists of that of its channel and its index there;
+/// signals are counted separately.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    channels: Vec<ChannelCounts>,
+    overtaking: Overtaking,
+    /// Number of signals, and of waits without one.
+    signals: u64,
+    /// Signals that lack an end.
+    incomplete: FxHashSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ChannelCounts {
+    /// Sending process.
+    sender: u32,
+    sends: u32,
+    receives: u32,
+}
+
+/// Flag of the numbers of signals.
+const SIGNAL: u64 = 1 << 63;
+
+impl Messages {
+    /// Returns the index of the next message of a channel in the order of sends, or else of receives.
+    fn next(&mut self, channel: u32, sends: bool) -> Option<u32> {
+        let of = &mut self.channels[channel as usize];
+        let count = match sends {
+            true => &mut of.sends,
+            false => &mut of.receives,
+        };
+        *count = count.checked_add(1)?;
+        Some(*count - 1)
+    }
+
+    /// Returns the number of the message that a receive takes.
+    pub(super) fn received(&self, event: EventId, message: u64) -> u64 {
+        if self.overtaking.is_empty() {
+            return message;
+        }
+        let index = self.overtaking.get(&event);
+        index.map_or(message, |index| {
+            message & !u64::from(u32::MAX) | u64::from(*index)
+        })
+    }
+
+    /// Returns true if a message has both ends.
+    pub(super) fn is_complete(&self, message: u64) -> bool {
+        if message & SIGNAL != 0 {
+            return self.incomplete.is_empty() || !self.incomplete.contains(&message);
+        }
+        let of = &self.channels[(message >> 32) as usize];
+        (message as u32) < of.sends.min(of.receives)
+    }
+
+    /// Returns true if a message lacks an end; signals may.
+    pub(super) fn is_alone(&self, message: u64) -> bool {
+        message & SIGNAL == 0 && !self.is_complete(message)
+    }
+
+    /// Returns the process that sends a message, given the one that receives it.
+    pub(super) fn sender(&self, message: u64, receiver: u32) -> u32 {
+        if message & SIGNAL != 0 {
+            return receiver;
+        }
+        self.channels[(message >> 32) as usize].sender
+    }
+
+    /// Returns the numbers of messages without receives, and of those without sends.
+    fn unmatched(&self) -> [u64; 2] {
+        let of = |counts: &ChannelCounts| {
+            let ChannelCounts {
+                sends, receives, ..
+            } = *counts;
+            [
+                sends.saturating_sub(receives),
+                receives.saturating_sub(sends),
+            ]
+            .map(u64::from)
+        };
+        let all = self.channels.iter().map(of);
+        all.fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
+    }
 }
 
 impl Survey {
-    /// Takes the next event; `builder` has the locations and communicators that it refers to.
+    /// Takes the next event of a location; `builder` has the locations and communicators that it
+    /// refers to.
     ///
     /// # Errors
-    /// As [`TraceBuilder::push`], and if a message is received before it is sent in the stream.
+    /// As [`TraceBuilder::push`].
+    #[inline]
     pub fn push(
         &mut self,
         builder: &TraceBuilder,
         location: LocationId,
         time: Timestamp<Global>,
         action: Action,
-    ) -> Result<(), StreamError> {
+    ) -> Result<SurveyedEvent, TraceError> {
         let definitions = &builder.definitions;
-        if location.index() >= definitions.places.len() {
-            return Err(TraceError::UnknownLocation(location).into());
+        if self.locations.len() <= location.index() {
+            if location.index() >= definitions.places.len() {
+                return Err(TraceError::UnknownLocation(location));
+            }
+            self.locations
+                .resize(location.index() + 1, SurveyedLocation::default());
         }
-        if self.last.len() <= location.index() {
-            self.last.resize(location.index() + 1, None);
-            self.received.resize(location.index() + 1, 0);
-            self.last_of_clocks.resize(location.index() + 1, None);
-        }
-        let id = self.links.next(location)?;
-        let last = &mut self.last[location.index()];
-        check_time(*last, time, id)?;
-        *last = Some(time);
-        let clock = definitions.clocks.readers()[location.index()];
-        let last = self.last_of_clocks[clock as usize].replace((id, time));
-        if let Some((last, _)) = last.filter(|(_, last)| time < *last) {
-            return Err(StreamError::ClockDisorder { last, next: id });
-        }
+        let of = &mut self.locations[location.index()];
+        let event = EventId {
+            location,
+            event: of.events,
+        };
+        let next = of.events.checked_add(1);
+        of.events = next.ok_or(TraceError::TooManyEvents(location))?;
+        check_time(of.last, time, event)?;
+        of.last = Some(time);
+        let position = self.events;
         self.events += 1;
-        let link = self.links.link(definitions, None, id, action)?;
-        if matches!(link, Link::Receive { .. }) {
-            self.received[location.index()] += 1;
-        }
-        self.withheld
-            .extend(self.links.over.take().iter().flat_map(Ongoing::withheld));
-        Ok(())
+        let link = match action {
+            Action::Internal => Link::Nothing,
+            _ => self.link(definitions, event, action)?,
+        };
+        Ok(SurveyedEvent {
+            id: event,
+            time,
+            position,
+            link,
+        })
     }
 
-    /// Returns the census; `builder` has the locations and communicators that the events referred
-    /// to.
+    fn link(
+        &mut self,
+        definitions: &Definitions,
+        event: EventId,
+        action: Action,
+    ) -> Result<Link, TraceError> {
+        let process = definitions.process(event);
+        let (from, communicator, tag, request) = match action {
+            Action::Send {
+                to,
+                communicator,
+                tag,
+            } => {
+                let end = definitions.channel(event, true, to, communicator, tag)?;
+                let (_, message) = self.message((process, end), event, true)?;
+                return Ok(Link::Send { message });
+            }
+            Action::Receive {
+                from,
+                communicator,
+                tag,
+            } => (from, communicator, tag, None),
+            Action::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                request,
+            } => (from, communicator, tag, Some(request)),
+            Action::PostReceive { request } => {
+                self.posted.post(process, request, event.location);
+                return Ok(Link::Nothing);
+            }
+            Action::CancelReceive { request } => {
+                self.posted.cancel(process, request);
+                return Ok(Link::Nothing);
+            }
+            Action::Signal { id } => {
+                let message = self.signal((process, id), event, true);
+                return Ok(Link::Send { message });
+            }
+            Action::Wait { id } => {
+                let message = self.signal((process, id), event, false);
+                return Ok(Link::Receive { message });
+            }
+            _ => {
+                let part = definitions.participation(event, action)?;
+                return part.map_or(Ok(Link::Nothing), |part| {
+                    self.collective(definitions, part, event)
+                });
+            }
+        };
+        let end = definitions.channel(event, false, from, communicator, tag)?;
+        let channel = (end.peer, end.mirrored(process));
+        let (channel, message) = self.message(channel, event, false)?;
+        let found = (channel, message as u32);
+        self.posted.receive(process, found, event, request);
+        Ok(Link::Receive { message })
+    }
+
+    /// Returns the number of the channel, and that of its next message.
+    fn message(
+        &mut self,
+        channel: Channel,
+        event: EventId,
+        sends: bool,
+    ) -> Result<(u32, u64), TraceError> {
+        let next = self.channels.len() as u32;
+        let number = *self.channels.entry(channel).or_insert(next);
+        if number == next {
+            self.messages.channels.push(ChannelCounts {
+                sender: channel.0,
+                sends: 0,
+                receives: 0,
+            });
+        }
+        let index = self.messages.next(number, sends);
+        let index = index.ok_or(TraceError::TooManyEvents(event.location))?;
+        Ok((number, u64::from(number) << 32 | u64::from(index)))
+    }
+
+    /// Returns the number of a signal, given one of its ends.
+    fn signal(&mut self, key: (u32, u64), event: EventId, signals: bool) -> u64 {
+        match self.signals.remove(&key) {
+            Some((_, number, true)) if !signals => return number,
+            Some((wait, number, false)) if signals && wait.location != event.location => {
+                return number;
+            }
+            replaced => {
+                let replaced = replaced.map(|(_, number, _)| number);
+                self.messages.incomplete.extend(replaced);
+            }
+        }
+        let number = SIGNAL | self.messages.signals;
+        self.messages.signals += 1;
+        self.signals.insert(key, (event, number, signals));
+        number
+    }
+
+    fn collective(
+        &mut self,
+        definitions: &Definitions,
+        part: Participation,
+        event: EventId,
+    ) -> Result<Link, TraceError> {
+        let Participation {
+            track,
+            seat,
+            enters,
+            statement,
+            request,
+        } = part;
+        let team = seat.team as usize;
+        let members = definitions.members(seat.team).len();
+        if self.turns.len() <= team {
+            self.turns.resize_with(team + 1, Default::default);
+        }
+        let turns = &mut self.turns[team][track as usize];
+        if turns.is_empty() {
+            turns.resize(members, Turns::default());
+        }
+        let turns = &mut turns[seat.rank as usize];
+        let index = if enters {
+            turns.enter(request)
+        } else {
+            let index = turns.exit(track, request);
+            index.ok_or(TraceError::NotEntered(event))?
+        };
+        let of = StreamedOperation {
+            which: (seat.team, track, index),
+            members: members as u32,
+            rank: seat.rank,
+            is_first: false,
+            is_last: false,
+        };
+        if enters {
+            return Ok(Link::Enter { of });
+        }
+        // A thread that begins states nothing: it waits for the fork.
+        let (kind, root, (is_sender, receives)) = statement
+            .map_or((CollectiveKind::Fork, NONE, (true, true)), |says| {
+                (says.kind, says.root, says.role_of(seat.rank))
+            });
+        if !is_sender && sends(kind, root, seat.rank) {
+            self.withheld.insert((of.which, of.rank));
+        }
+        Ok(Link::Exit {
+            of,
+            kind,
+            root,
+            sends: is_sender,
+            receives,
+        })
+    }
+
+    /// Returns the second pass over the same events; `builder` has the locations and communicators
+    /// that they referred to.
     ///
     /// # Errors
-    /// As [`TraceBuilder::finish`].
-    pub fn finish(mut self, builder: TraceBuilder) -> Result<Census, StreamError> {
-        if let Some(event) = self.links.finish() {
-            return Err(StreamError::Disorder(event));
-        }
-        let definitions = builder.definitions;
-        let lenient = definitions.matching.lenient;
-        let early = || self.links.early.values().flatten().copied();
-        let alone = self.links.sent().map(|event| {
-            (
-                event,
-                TraceError::UnmatchedSend as fn(EventId) -> TraceError,
-            )
-        });
-        let alone = alone.chain(early().map(|event| (event, TraceError::UnmatchedReceive as _)));
-        if let Some((event, why)) = alone.min_by_key(|(event, _)| *event).filter(|_| !lenient) {
-            return Err(why(event).into());
-        }
-        let sends = self.links.sent().count() as u64;
-        let mut left_out = LeftOut {
-            sends,
-            receives: early().count() as u64,
-            collectives: 0,
-        };
-        let mut ongoing: Vec<_> = self.links.ongoing.iter().collect();
-        ongoing.sort_unstable_by_key(|((team, track, index), _)| (*team, *track as u32, *index));
-        for ((team, track, index), ongoing) in ongoing {
-            self.withheld.extend(ongoing.withheld());
-            if ongoing.progress.is_complete(&ongoing.instance) {
-                continue;
-            }
-            if !lenient {
-                let turns = &self.links.counts[*team as usize][*track as usize].members;
-                let counts: Vec<_> = turns.iter().map(|of| (of.entered, of.left)).collect();
-                let members = definitions.members(*team);
-                let enters = |rank: usize| ongoing.enters[rank];
-                let refusal = ongoing
-                    .progress
-                    .refusal(*track, *index, members, &counts, enters);
-                return Err(refusal
-                    .unwrap_or(TraceError::NotLeft(ongoing.progress.seen))
-                    .into());
-            }
-            left_out.collectives += 1;
-        }
-        let Links {
-            operations,
-            counts,
-            posted,
-            ..
-        } = self.links;
+    /// If a receive completed before it was posted.
+    pub fn finish(self, builder: TraceBuilder) -> Result<CausalOrder, StreamError> {
         let Self {
-            withheld,
             events,
-            received,
+            mut messages,
+            posted,
+            signals,
+            turns,
+            withheld,
             ..
         } = self;
-        let messages = received.iter().sum();
-        Ok(Census {
+        let (overtaking, late) = posted.finish();
+        if let Some(event) = late {
+            return Err(StreamError::LatePost(event));
+        }
+        messages.overtaking = overtaking;
+        let lonely = signals.values().map(|(_, number, _)| *number);
+        messages.incomplete.extend(lonely);
+        let definitions = builder.definitions;
+        let of_track = |turns: &Vec<Turns>| {
+            let last = turns.iter().map(|of| of.entered.max(of.left)).max();
+            u64::from(last.unwrap_or(0))
+        };
+        let collectives = turns.iter().flatten().map(of_track).sum();
+        let [sends, receives] = messages.unmatched();
+        let census = Census {
+            received: vec![0; definitions.places.len()],
             definitions,
-            counts,
-            overtaking: posted.overtaking,
+            turns,
             withheld,
-            received,
             events,
-            messages,
-            collectives: operations,
-            left_out,
-        })
+            messages: 0,
+            collectives,
+            left_out: LeftOut {
+                sends,
+                receives,
+                collectives: 0,
+            },
+        };
+        Ok(CausalOrder::new(census, messages))
     }
 }

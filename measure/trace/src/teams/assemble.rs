@@ -236,10 +236,7 @@ impl Assembling<'_> {
                 exit: part.exit,
             };
             let is_known = is_complete || progress.said_by.is_some();
-            let counts = [
-                is_complete || (is_known && sends(found.kind, root, rank)),
-                is_known,
-            ];
+            let counts = [is_known && sends(found.kind, root, rank), is_known];
             for (mark, counts) in [&mut slot.enter, &mut slot.exit].into_iter().zip(counts) {
                 if *mark == NONE {
                     continue;

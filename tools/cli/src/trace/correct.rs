@@ -27,15 +27,15 @@ pub(crate) struct TraceCorrectOptions {
     /// Number of threads; the result does not depend on it [default: one per core]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     threads: Option<u32>,
-    /// Read the trace several times instead of holding all events in memory, for traces larger than memory; the result is
-    /// the same. In the file, every event must follow those that it depends on, whatever their timestamps, and the events of each clock must be in their order [default: auto]
+    /// Hold events in temporary files next to the output instead of in memory, for traces larger than memory; the result is
+    /// the same. They need about twice the space of a .dbtb file [default: auto]
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = StreamingOption::Auto, num_args = 0..=1, require_equals = true, default_missing_value = "always", hide_default_value = true)]
     streaming: StreamingOption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StreamingOption {
-    /// Stream files of more than 2 GiB, if the order of events allows it and --truth is not given
+    /// Stream files of more than 2 GiB, if --truth is not given and no events wait for each other in a cycle
     Auto,
     /// Stream, or fail if that is not possible
     Always,

@@ -125,7 +125,7 @@ impl CorrectionOptions {
     }
 
     /// Prints the report and writes the page. `names` are those of the locations; `streamed` is true
-    /// if the trace was read several times instead of being held in memory.
+    /// if the events were in temporary files instead of in memory.
     ///
     /// # Errors
     /// If the page or the standard output cannot be written.
@@ -143,7 +143,7 @@ impl CorrectionOptions {
         }
         let mut text = document.text(&self.input, &self.output);
         if streamed {
-            text += "Streamed: the trace was read several times instead of being held in memory\n";
+            text += "Streamed: the events were in temporary files instead of in memory\n";
         }
         if self.histograms {
             text += &format!("\n{}", document.deviation.histograms());

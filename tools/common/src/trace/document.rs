@@ -54,7 +54,7 @@ pub struct Printed<'a> {
     /// Report of the correction.
     #[serde(flatten)]
     pub document: &'a Document,
-    /// True if the trace was read several times instead of being held in memory.
+    /// True if the events were in temporary files instead of in memory.
     pub streamed: bool,
 }
 

@@ -1,7 +1,5 @@
 //! Matching of sends and receives, which belong to one message, and of signals and waits.
 
-use std::collections::BTreeSet;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formats::{Item, What};
@@ -23,14 +21,11 @@ enum FlowChannel {
     },
 }
 
-/// Ends of the messages of a channel so far.
-#[derive(Clone, Debug, Default)]
+/// Numbers of sends and of receives of a channel so far.
+#[derive(Clone, Copy, Debug, Default)]
 struct FlowEnds {
     sent: u32,
-    /// Index of the first message without a receive.
     received: u32,
-    /// Indices of later messages that have one.
-    overtaking: BTreeSet<u32>,
 }
 
 /// Numbers messages in the order of their first ends in the trace. Only unmatched ends are held in
@@ -56,38 +51,15 @@ struct KnownFlows {
     overtaking: Overtaking,
 }
 
-impl FlowEnds {
-    fn send(&mut self) -> u32 {
-        self.sent += 1;
-        self.sent - 1
-    }
-
-    /// Returns the index of the message of a receive that leaves the first ones to others.
-    fn receive(&mut self, leaves: u32) -> u32 {
-        let free = (self.received..).filter(|index| !self.overtaking.contains(index));
-        let index = free.take(leaves as usize + 1).last().unwrap_or(0);
-        self.overtaking.insert(index);
-        while self.overtaking.remove(&self.received) {
-            self.received += 1;
-        }
-        index
-    }
-
-    fn is_done(&self) -> bool {
-        self.sent == self.received && self.overtaking.is_empty()
-    }
-}
-
 impl Flows {
     /// Returns the state before the first event, for a second pass over the trace; `self` has seen
     /// it.
     pub(super) fn again(&self) -> Self {
-        let mut posted = self.posted.clone();
-        posted.finish();
+        let (overtaking, _) = self.posted.clone().finish();
         Self {
             known: Some(KnownFlows {
                 unmatched: self.waiting.values().map(|(_, event)| *event).collect(),
-                overtaking: posted.overtaking,
+                overtaking,
             }),
             ..Self::default()
         }
@@ -159,12 +131,7 @@ impl Flows {
             }
             _ => return None,
         };
-        if !sends && self.known.is_none() && matches!(channel, FlowChannel::Messages { .. }) {
-            // Any number may wait: the order in the file need not be that of the program.
-            let found = (channel, usize::MAX);
-            self.posted.receive(process, found, event, request);
-        }
-        let flow = self.end(channel, sends, event);
+        let flow = self.end(channel, sends, event, request);
         let known = self.known.as_ref();
         (!known.is_some_and(|known| known.unmatched.contains(&event))).then_some(flow)
     }
@@ -185,17 +152,34 @@ impl Flows {
             .unwrap_or(location)
     }
 
-    fn end(&mut self, channel: FlowChannel, sends: bool, event: EventId) -> u64 {
-        let known = self.known.as_ref();
-        let leaves = known.and_then(|known| known.overtaking.get(&event).copied());
+    fn end(
+        &mut self,
+        channel: FlowChannel,
+        sends: bool,
+        event: EventId,
+        request: Option<u64>,
+    ) -> u64 {
         let ends = self.channels.entry(channel).or_default();
-        let index = if sends {
-            ends.send()
+        let count = if sends {
+            &mut ends.sent
         } else {
-            ends.receive(leaves.unwrap_or(0))
+            &mut ends.received
         };
-        if ends.is_done() {
-            self.channels.remove(&channel);
+        let mut index = *count;
+        *count += 1;
+        match (channel, &self.known) {
+            (FlowChannel::Signals { .. }, _) => {
+                if ends.sent == ends.received {
+                    self.channels.remove(&channel);
+                }
+            }
+            (FlowChannel::Messages { .. }, _) if sends => {}
+            (FlowChannel::Messages { to, .. }, None) => {
+                self.posted.receive(to, (channel, index), event, request);
+            }
+            (FlowChannel::Messages { .. }, Some(known)) => {
+                index = known.overtaking.get(&event).copied().unwrap_or(index);
+            }
         }
         match self.waiting.remove(&(channel, index)) {
             Some((flow, _)) => flow,

@@ -1,4 +1,4 @@
-//! Correction of a trace that is read several times instead of being held in memory.
+//! Correction of a trace whose events are in temporary files instead of in memory.
 
 use downbeat_clock_core::Duration;
 use downbeat_common::Failure;
@@ -12,15 +12,17 @@ use super::{StreamingOption, TraceCorrectOptions};
 
 impl TraceCorrectOptions {
     /// Corrects the trace by streaming; returns the report and the names of the locations. `None` if
-    /// the order of events does not allow streaming, and the user did not demand it.
+    /// it must be corrected in memory, and the user did not demand streaming.
     pub(super) fn correct_streamed(&self) -> Result<Option<(Document, Vec<String>)>, Failure> {
         let options = &self.correction;
         let (matching, checksums) = (options.matching.matching(), options.verify.checksums());
-        let trace = match StreamedTrace::read(&options.input, matching, checksums) {
+        let trace = match StreamedTrace::read(&options.input, matching, checksums, &options.output)
+        {
             Ok(trace) => trace,
-            Err(StreamedError::Disorder(_)) if self.streaming == StreamingOption::Auto => {
+            Err(StreamedError::InMemory(_)) if self.streaming == StreamingOption::Auto => {
                 return Ok(None);
             }
+            Err(StreamedError::Unwritten(why)) => return Err(Failure::run(why)),
             Err(why) => return Err(Failure::Input(unreadable(why))),
         };
         let master = trace.census.ids().nth(trace.master as usize);
@@ -36,7 +38,7 @@ impl TraceCorrectOptions {
         let format = files::format(&options.output, trace.format);
         let found = match trace.correct(&settings, (&options.output, format)) {
             Ok(found) => found,
-            Err(StreamedError::Disorder(_)) if self.streaming == StreamingOption::Auto => {
+            Err(StreamedError::InMemory(_)) if self.streaming == StreamingOption::Auto => {
                 return Ok(None);
             }
             // An output or temporary file cannot be written.

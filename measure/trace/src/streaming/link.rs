@@ -1,0 +1,42 @@
+//! Events of a stream with their links to others.
+
+use super::super::{CollectiveKind, EventId};
+use super::StreamedOperation;
+
+/// Event of a stream, with its link to other events.
+#[derive(Clone, Copy, Debug)]
+pub struct Linked {
+    /// Id of the event.
+    pub id: EventId,
+    pub(crate) link: Link,
+}
+
+/// Link of an event to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    Nothing,
+    Send {
+        message: u64,
+    },
+    Receive {
+        message: u64,
+    },
+    /// Receive that comes before its send, on the same clock.
+    EarlyReceive {
+        message: u64,
+    },
+    /// Send of such a message.
+    LateSend {
+        message: u64,
+    },
+    Enter {
+        of: StreamedOperation,
+    },
+    Exit {
+        of: StreamedOperation,
+        kind: CollectiveKind,
+        root: u32,
+        sends: bool,
+        receives: bool,
+    },
+}
