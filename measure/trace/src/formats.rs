@@ -133,5 +133,5 @@ pub use format::TraceFormat;
 pub use item::{Item, What};
 pub use reader::TraceReader;
 pub use sessions::Sessions;
-pub use streamed::{StreamedError, StreamedTrace};
+pub use streamed::{CorrectedStream, StreamedError, StreamedTrace};
 pub use writer::TraceWriter;

@@ -8,6 +8,54 @@ use super::{EventId, LocationId, Trace};
 /// Events that are at most this far apart are not moved towards each other.
 const NEAR: i64 = 2;
 
+/// Longest distance by which an event may move.
+const MOST: Duration = Duration::from_nanos(1);
+
+/// Directions in which a corrected time may vary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leeway {
+    pub(crate) earlier: bool,
+    pub(crate) later: bool,
+}
+
+/// Dependence of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeewayRole {
+    Nothing,
+    /// The event waits for others.
+    Waits,
+    /// Others wait for the event.
+    IsAwaited,
+}
+
+impl Leeway {
+    /// Returns the leeway of an event between two others of its clock.
+    #[inline]
+    pub(crate) fn between(
+        role: LeewayRole,
+        around: [Option<Timestamp<Global>>; 2],
+        time: Timestamp<Global>,
+    ) -> Self {
+        let is_far = |other: Option<Timestamp<Global>>| {
+            other.is_none_or(|other| (other - time).as_nanos().unsigned_abs() > NEAR as u64)
+        };
+        let [before, after] = around.map(is_far);
+        Self {
+            earlier: role != LeewayRole::Waits && before,
+            later: role != LeewayRole::IsAwaited && after,
+        }
+    }
+
+    /// Returns the range of times around this one.
+    #[inline]
+    pub(crate) fn around(self, time: Timestamp<Global>) -> [Timestamp<Global>; 2] {
+        [
+            if self.earlier { time - MOST } else { time },
+            if self.later { time + MOST } else { time },
+        ]
+    }
+}
+
 impl Trace {
     /// Returns the events of a clock, given by its first location, in their order, each with the
     /// range of times that it may take, given the corrected times of all locations: at most a
@@ -21,7 +69,6 @@ impl Trace {
         clock: LocationId,
         times: &'a [T],
     ) -> impl Iterator<Item = (EventId, [Timestamp<Global>; 2])> + use<'a, T> {
-        const MOST: Duration = Duration::from_nanos(1);
         let timeline = self.timelines().of(clock.0);
         let mut next = vec![0; timeline.locations.len()];
         // Where times are missing, the iteration ends.
@@ -40,17 +87,14 @@ impl Trace {
         let (mut events, mut before) = (events.peekable(), None);
         core::iter::from_fn(move || {
             let (id, role, time) = events.next()?;
-            let is_far = |other: Option<Timestamp<Global>>| {
-                other.is_none_or(|other| (other - time).as_nanos().unsigned_abs() > NEAR as u64)
-            };
             let after = events.peek().map(|(.., time)| *time);
-            let earlier = !matches!(role, Role::Receive | Role::Exit) && is_far(before);
-            let later = !matches!(role, Role::Send | Role::Enter) && is_far(after);
+            let role = match role {
+                Role::Receive | Role::Exit => LeewayRole::Waits,
+                Role::Send | Role::Enter => LeewayRole::IsAwaited,
+                Role::Nothing => LeewayRole::Nothing,
+            };
+            let window = Leeway::between(role, [before, after], time).around(time);
             before = Some(time);
-            let window = [
-                if earlier { time - MOST } else { time },
-                if later { time + MOST } else { time },
-            ];
             Some((id, window))
         })
     }

@@ -42,5 +42,6 @@ pub use record::Record;
 pub use survey::{Survey, SurveyedEvent};
 
 pub(super) use census::{StreamedOperation, Which};
+pub(super) use codec::{number, put_number};
 pub(super) use link::Link;
 pub(super) use posted::{Overtaking, Posted};

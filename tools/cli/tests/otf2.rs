@@ -546,3 +546,76 @@ fn an_archive_is_converted() {
     );
     assert!(!folder.path("b.pftrace").exists());
 }
+
+/// Returns the contents of all files in a folder, by their names.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = vec![];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(contents(&path)),
+            false => all.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_streamed_archive_equals_one_in_memory() {
+    for (name, ticks) in [
+        ("plain", 1_000_000_000),
+        ("requests", 2_600_000_000),
+        ("kinds", 100_000_000),
+        ("marked", 1_000_000),
+        ("corrected", 1_000_000_000),
+        ("flushed", 1_000_000_000),
+        ("shared", 1_000_000_000),
+    ] {
+        let folder = ArchiveFolder::new(&format!("streamed-{name}")).with_archive(name, ticks, 60);
+        for options in [
+            "",
+            "--rewrite --clock-of location",
+            "--pre-synchronization hull",
+            "--pre-synchronization linear --no-backward --lenient",
+            "--latencies 200ns,500ns,2us",
+        ] {
+            let results = ["never", "always"].map(|when| {
+                let said = folder.says(&format!(
+                    "correct {name}/traces.otf2 -o out {options} --json --streaming={when}"
+                ));
+                let mut said: Value = serde_json::from_str(&said).unwrap();
+                assert_eq!(said["streamed"].take(), when == "always");
+                let files = contents(&folder.0.join("out"));
+                fs::remove_dir_all(folder.0.join("out")).unwrap();
+                (said, files)
+            });
+            let [never, always] = results;
+            assert_eq!(never.0, always.0, "{name} {options}");
+            assert!(never.1 == always.1, "{name} {options}");
+        }
+    }
+}
+
+#[test]
+fn bad_archives_are_refused_as_in_memory() {
+    for name in [
+        "unmatched",
+        "unended",
+        "unbegun",
+        "stranger",
+        "loose",
+        "repeated",
+    ] {
+        let folder = ArchiveFolder::new(&format!("streamed-bad-{name}"));
+        let folder = folder.with_archive(name, 1_000_000_000, 20);
+        let lines = ["never", "always"].map(|when| {
+            folder.fails(
+                2,
+                &format!("correct {name}/traces.otf2 -o out --streaming={when}"),
+            )
+        });
+        assert_eq!(lines[0], lines[1]);
+        assert!(!folder.0.join("out").exists());
+    }
+}

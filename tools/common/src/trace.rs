@@ -21,7 +21,7 @@ pub use document::{Document, PassReport, PreSyncReport, Printed};
 pub use items::{ReadItems, for_each_item, unwritable};
 pub use movement::{LocationReport, MovementReport};
 pub use page::{PageContents, PageOptions};
-pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource};
+pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource, extent};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
 pub use truth::{TruthReport, TruthStages};

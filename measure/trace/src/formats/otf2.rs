@@ -70,11 +70,13 @@ mod rewrite;
 mod sink;
 mod stream;
 mod teams;
+mod times;
 mod unexamined;
 mod write;
 
 pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, ReadOptions};
 pub use difference::first_difference;
 pub use error::Otf2Error;
+pub(crate) use times::{ArchiveTimes, CorrectedTimes, Times};
 pub use unexamined::Unexamined;
 pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

@@ -11,7 +11,7 @@ use downbeat_files::FileError;
 use downbeat_files::create_beside;
 
 /// Number of bytes that are written or read at once for each location.
-const LOCATION_CHUNK: usize = 16 << 10;
+const LOCATION_CHUNK: usize = 8 << 10;
 /// Number of bytes that are written or read at once, for data of all locations.
 const CHUNK: usize = 256 << 10;
 
@@ -92,30 +92,109 @@ struct Piece {
     length: u32,
 }
 
-/// Lists of events, one for each location.
+/// Lists of encoded values, which are filled and read from their beginnings.
 #[derive(Debug)]
-pub(super) struct EventLists {
+pub(super) struct ByteLists {
     spill: Spill,
-    lists: Vec<EventList>,
+    lists: Vec<ByteList>,
 }
 
 #[derive(Debug, Default)]
-struct EventList {
-    codec: EventCodec,
+struct ByteList {
     pieces: Vec<Piece>,
-    /// Events that are not written, or that were read: those from `at` on are next.
+    /// Values that are not written.
+    bytes: Vec<u8>,
+}
+
+impl ByteLists {
+    /// Creates lists in the folder of `path`.
+    pub(super) fn new(path: &Path) -> Result<Self, FileError> {
+        Ok(Self {
+            spill: Spill::new(path)?,
+            lists: vec![],
+        })
+    }
+
+    /// Adds a value to a list, which `encode` appends to its bytes.
+    #[inline]
+    pub(super) fn put(
+        &mut self,
+        list: usize,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), FileError> {
+        if self.lists.len() <= list {
+            self.lists.resize_with(list + 1, ByteList::default);
+        }
+        let list = &mut self.lists[list];
+        encode(&mut list.bytes);
+        if list.bytes.len() >= LOCATION_CHUNK {
+            list.pieces.push(self.spill.append(&list.bytes)?);
+            list.bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends writing.
+    pub(super) fn finish(&mut self) -> Result<(), FileError> {
+        for list in &mut self.lists {
+            if !list.bytes.is_empty() {
+                list.pieces.push(self.spill.append(&list.bytes)?);
+            }
+            list.bytes = vec![];
+        }
+        Ok(())
+    }
+}
+
+/// Position in one of the lists.
+#[derive(Debug, Default)]
+pub(super) struct ByteCursor {
     bytes: Vec<u8>,
     at: usize,
-    /// Index of the next piece to read.
     next: usize,
+}
+
+impl ByteCursor {
+    /// Returns the next value of a list, which `decode` takes from the bytes; `None` after the last.
+    #[inline]
+    pub(super) fn next<T>(
+        &mut self,
+        lists: &ByteLists,
+        list: usize,
+        decode: impl FnOnce(&mut &[u8]) -> Option<T>,
+    ) -> Result<Option<T>, FileError> {
+        if self.at == self.bytes.len() {
+            let pieces = lists.lists.get(list).map_or(&[][..], |list| &list.pieces);
+            let Some(piece) = pieces.get(self.next) else {
+                *self = Self {
+                    next: self.next,
+                    ..Self::default()
+                };
+                return Ok(None);
+            };
+            lists.spill.read(*piece, &mut self.bytes)?;
+            (self.at, self.next) = (0, self.next + 1);
+        }
+        let mut rest = &self.bytes[self.at..];
+        let value = decode(&mut rest);
+        self.at = self.bytes.len() - rest.len();
+        value.map(Some).ok_or_else(|| lists.spill.damaged())
+    }
+}
+
+/// Lists of events, one for each location.
+#[derive(Debug)]
+pub(super) struct EventLists {
+    lists: ByteLists,
+    ends: Vec<(EventCodec, ByteCursor)>,
 }
 
 impl EventLists {
     /// Creates the lists in the folder of `path`.
     pub(super) fn new(path: &Path) -> Result<Self, FileError> {
         Ok(Self {
-            spill: Spill::new(path)?,
-            lists: vec![],
+            lists: ByteLists::new(path)?,
+            ends: vec![],
         })
     }
 
@@ -126,29 +205,19 @@ impl EventLists {
         location: LocationId,
         event: &SurveyedEvent,
     ) -> Result<(), FileError> {
-        if self.lists.len() <= location.index() {
-            self.lists
-                .resize_with(location.index() + 1, EventList::default);
+        if self.ends.len() <= location.index() {
+            self.ends
+                .resize_with(location.index() + 1, Default::default);
         }
-        let list = &mut self.lists[location.index()];
-        list.codec.put_surveyed(event, &mut list.bytes);
-        if list.bytes.len() >= LOCATION_CHUNK {
-            list.pieces.push(self.spill.append(&list.bytes)?);
-            list.bytes.clear();
-        }
-        Ok(())
+        let codec = &mut self.ends[location.index()].0;
+        self.lists
+            .put(location.index(), |bytes| codec.put_surveyed(event, bytes))
     }
 
     /// Ends writing; all lists are then read from their beginnings.
     pub(super) fn finish(&mut self) -> Result<(), FileError> {
-        for list in &mut self.lists {
-            if !list.bytes.is_empty() {
-                list.pieces.push(self.spill.append(&list.bytes)?);
-            }
-            list.bytes = vec![];
-            list.codec = EventCodec::default();
-        }
-        Ok(())
+        self.ends.fill_with(Default::default);
+        self.lists.finish()
     }
 
     /// Returns the next event of a location.
@@ -157,23 +226,12 @@ impl EventLists {
         &mut self,
         location: LocationId,
     ) -> Result<Option<SurveyedEvent>, FileError> {
-        let Some(list) = self.lists.get_mut(location.index()) else {
+        let Some((codec, cursor)) = self.ends.get_mut(location.index()) else {
             return Ok(None);
         };
-        if list.at == list.bytes.len() {
-            let Some(piece) = list.pieces.get(list.next) else {
-                list.bytes = vec![];
-                list.at = 0;
-                return Ok(None);
-            };
-            self.spill.read(*piece, &mut list.bytes)?;
-            list.next += 1;
-            list.at = 0;
-        }
-        let mut rest = &list.bytes[list.at..];
-        let event = list.codec.take_surveyed(location, &mut rest);
-        list.at = list.bytes.len() - rest.len();
-        event.map(Some).ok_or_else(|| self.spill.damaged())
+        cursor.next(&self.lists, location.index(), |from| {
+            codec.take_surveyed(location, from)
+        })
     }
 }
 
@@ -324,103 +382,85 @@ fn numbers(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u64> {
     all.map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Lists of times, one for each location, which are filled from their ends to their beginnings.
+/// Lists of numbers, one for each location, which are filled from their ends to their beginnings.
 #[derive(Debug)]
-pub(super) struct TimeLists {
+pub(super) struct NumberLists {
     spill: Spill,
-    lists: Vec<TimeList>,
+    lists: Vec<NumberList>,
 }
 
 #[derive(Debug, Default)]
-struct TimeList {
+struct NumberList {
     /// Pieces from the last to the first.
     pieces: Vec<Piece>,
-    /// Times that are not written, from the last to the first.
-    times: Vec<u64>,
+    /// Numbers that are not written, from the last to the first.
+    numbers: Vec<u64>,
     count: u64,
 }
 
-/// Number of times in a piece.
-const TIMES: usize = LOCATION_CHUNK / size_of::<u64>();
+/// Number of numbers in a piece.
+const OF_LOCATION: usize = LOCATION_CHUNK / size_of::<u64>();
 
-impl TimeLists {
+impl NumberLists {
     /// Creates lists for this number of locations in the folder of `path`.
     pub(super) fn new(path: &Path, locations: usize) -> Result<Self, FileError> {
         let mut lists = vec![];
-        lists.resize_with(locations, TimeList::default);
+        lists.resize_with(locations, NumberList::default);
         Ok(Self {
             spill: Spill::new(path)?,
             lists,
         })
     }
 
-    /// Adds a time at the beginning of a list.
+    /// Adds a number at the beginning of a list.
     #[inline]
-    pub(super) fn put(
-        &mut self,
-        location: LocationId,
-        time: Timestamp<Global>,
-    ) -> Result<(), FileError> {
+    pub(super) fn put(&mut self, location: LocationId, number: i64) -> Result<(), FileError> {
         let list = &mut self.lists[location.index()];
-        list.times.push(time.as_nanos() as u64);
+        list.numbers.push(number as u64);
         list.count += 1;
-        if list.times.len() == TIMES {
-            Self::end_piece(&mut self.spill, list)?;
+        if list.numbers.len() == OF_LOCATION {
+            list.end_piece(&mut self.spill)?;
         }
-        Ok(())
-    }
-
-    fn end_piece(spill: &mut Spill, list: &mut TimeList) -> Result<(), FileError> {
-        list.times.reverse();
-        let bytes: Vec<u8> = list
-            .times
-            .iter()
-            .flat_map(|time| time.to_le_bytes())
-            .collect();
-        list.pieces.push(spill.append(&bytes)?);
-        list.times.clear();
         Ok(())
     }
 
     /// Ends writing.
     pub(super) fn finish(&mut self) -> Result<(), FileError> {
         for list in &mut self.lists {
-            Self::end_piece(&mut self.spill, list)?;
-            list.times = vec![];
+            list.end_piece(&mut self.spill)?;
+            list.numbers = vec![];
             list.pieces.reverse();
         }
         Ok(())
     }
 
-    /// Returns the number of times of a location.
+    /// Returns the number of numbers of a location.
     pub(super) fn count(&self, location: LocationId) -> u64 {
         self.lists[location.index()].count
     }
+}
 
-    /// Reads a piece of a list. Returns false after the last one.
-    fn piece(
-        &self,
-        location: LocationId,
-        number: usize,
-        bytes: &mut Vec<u8>,
-    ) -> Result<bool, FileError> {
-        match self.lists[location.index()].pieces.get(number) {
-            Some(piece) => self.spill.read(*piece, bytes).map(|()| true),
-            None => Ok(false),
-        }
+impl NumberList {
+    fn end_piece(&mut self, spill: &mut Spill) -> Result<(), FileError> {
+        self.numbers.reverse();
+        let mut bytes = vec![];
+        put_numbers(&self.numbers, &mut bytes);
+        self.pieces.push(spill.append(&bytes)?);
+        self.numbers.clear();
+        Ok(())
     }
 }
 
-/// Position in a list of times.
+/// Position in a list of numbers.
 #[derive(Debug)]
-pub(super) struct TimeCursor {
+pub(super) struct NumberCursor {
     location: LocationId,
     bytes: Vec<u8>,
     at: usize,
     next: usize,
 }
 
-impl TimeCursor {
+impl NumberCursor {
     /// Returns the beginning of the list of a location.
     pub(super) const fn new(location: LocationId) -> Self {
         Self {
@@ -436,21 +476,20 @@ impl TimeCursor {
         locations.map(Self::new).collect()
     }
 
-    /// Returns the next time; `None` after the last.
+    /// Returns the next number; `None` after the last.
     #[inline]
-    pub(super) fn next(
-        &mut self,
-        lists: &TimeLists,
-    ) -> Result<Option<Timestamp<Global>>, FileError> {
+    pub(super) fn next(&mut self, lists: &NumberLists) -> Result<Option<i64>, FileError> {
         while self.at == self.bytes.len() {
-            if !lists.piece(self.location, self.next, &mut self.bytes)? {
+            let pieces = &lists.lists[self.location.index()].pieces;
+            let Some(piece) = pieces.get(self.next) else {
                 return Ok(None);
-            }
+            };
+            lists.spill.read(*piece, &mut self.bytes)?;
             (self.at, self.next) = (0, self.next + 1);
         }
-        let time = self.bytes[self.at..].first_chunk().copied();
-        self.at += size_of::<u64>();
-        Ok(time.map(|time| Timestamp::from_nanos(i64::from_le_bytes(time))))
+        let number = self.bytes[self.at..].first_chunk().copied();
+        self.at += size_of::<i64>();
+        Ok(number.map(i64::from_le_bytes))
     }
 }
 
@@ -480,28 +519,23 @@ mod tests {
     }
 
     #[test]
-    fn times_come_back_in_order() {
+    fn numbers_come_back_in_order() {
         let (_folder, path) = Folder::with("a", b"");
-        let counts = [0, 1, TIMES as i64, 3 * TIMES as i64 + 5];
-        let mut lists = TimeLists::new(&path, counts.len()).unwrap();
+        let counts = [0, 1, OF_LOCATION as i64, 3 * OF_LOCATION as i64 + 5];
+        let mut lists = NumberLists::new(&path, counts.len()).unwrap();
         let location = |number: usize| LocationId(number as u32);
-        for time in (0..counts[3]).rev() {
-            for (number, _) in counts
-                .iter()
-                .enumerate()
-                .filter(|(_, count)| time < **count)
-            {
-                lists
-                    .put(location(number), Timestamp::from_nanos(time - 7))
-                    .unwrap();
+        for number in (0..counts[3]).rev() {
+            let longer = counts.iter().enumerate();
+            for (list, _) in longer.filter(|(_, count)| number < **count) {
+                lists.put(location(list), number - 7).unwrap();
             }
         }
         lists.finish().unwrap();
-        let mut cursors = TimeCursor::all((0..counts.len()).map(location));
-        for (number, count) in counts.iter().enumerate() {
-            assert_eq!(lists.count(location(number)), *count as u64);
-            let back = std::iter::from_fn(|| cursors[number].next(&lists).unwrap());
-            assert!(back.map(Timestamp::as_nanos).eq(-7..count - 7));
+        let mut cursors = NumberCursor::all((0..counts.len()).map(location));
+        for (list, count) in counts.iter().enumerate() {
+            assert_eq!(lists.count(location(list)), *count as u64);
+            let back = std::iter::from_fn(|| cursors[list].next(&lists).unwrap());
+            assert!(back.eq(-7..count - 7));
         }
     }
 }

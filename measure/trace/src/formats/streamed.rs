@@ -1,29 +1,33 @@
 //! Trace in a file that is too large for memory, corrected by several passes over temporary files.
 
+mod corrected;
+mod leeways;
+mod surveyed;
+mod time_map;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::resolution::StreamedTicks;
 use crate::{
-    Action, Census, ClockMaps, CommunicatorId, ControlledLogicalClock, Correction, CorrectionError,
-    CorrectionSettings, Deviation, EventId, Interpolation, Latencies, Linked, LocationId, Matching,
-    MessageHulls, Movement, MovementWalk, Pass, Place, Record, Resolution, StreamError,
-    StreamedBackward, StreamedDeviation, StreamedForward, StreamedHulls, StreamedLatencies,
-    StreamedMaps, StreamedVerdict, Survey, TimeSlices, TraceBuilder, TraceError, Verdict,
+    Census, ControlledLogicalClock, Correction, CorrectionError, CorrectionSettings, Deviation,
+    Interpolation, Latencies, Linked, Matching, MessageHulls, Movement, MovementWalk, Pass, Record,
+    StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedHulls,
+    StreamedLatencies, StreamedVerdict, TimeSlices, Verdict,
 };
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::blocks::{CopiedChunk, InOrder, Layout, copy_with, encode};
-use super::chunk::Block;
-use super::file::copy;
-use super::index::LocationLoad;
 use super::loading::Loading;
 use super::numbers::FileNumbers;
-use super::sessions::{Sessions, changed};
-use super::spill::{EventLists, EventSequence, Stack, TimeCursor, TimeLists};
-use super::target::{EventTarget, TraceTarget};
+use super::otf2::{Archive, Origin, Otf2Error, ReadOptions};
+use super::sessions::Sessions;
+use super::spill::{EventSequence, NumberCursor, NumberLists, Stack};
 use super::{TraceFormat, TraceReader};
 use downbeat_files::{Checksums, FileError};
+use leeways::{LeewayPass, StreamedLeeways};
+use surveyed::Surveyed;
+use time_map::{TimeMap, TimesBefore};
+
+pub use corrected::CorrectedStream;
 
 /// Error of the correction of a trace that is not held in memory.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ use downbeat_files::{Checksums, FileError};
 pub enum StreamedError {
     /// The trace cannot be read or written, or is not a valid one.
     Record(FileError),
+    /// The same for an archive.
+    Archive(Otf2Error),
     /// A temporary file cannot be written.
     Unwritten(FileError),
     /// The trace must be corrected in memory.
@@ -43,6 +49,7 @@ impl fmt::Display for StreamedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Record(why) | Self::Unwritten(why) | Self::InMemory(why) => why.fmt(f),
+            Self::Archive(why) => why.fmt(f),
             Self::Violated(why) => why.fmt(f),
         }
     }
@@ -56,14 +63,18 @@ impl From<FileError> for StreamedError {
     }
 }
 
-/// Counterpart of [`TraceFile`](super::TraceFile) whose events are not in memory, but in temporary
-/// files, which are always removed.
+impl From<Otf2Error> for StreamedError {
+    fn from(why: Otf2Error) -> Self {
+        Self::Archive(why)
+    }
+}
+
+/// Counterpart of [`TraceFile`](super::TraceFile) and [`Archive`] whose events are not in memory, but
+/// in temporary files, which are always removed.
 #[derive(Debug)]
 pub struct StreamedTrace {
-    /// Path of the file.
+    /// Path of the file, or of the anchor file of the archive.
     pub path: PathBuf,
-    /// Format of the file.
-    pub format: TraceFormat,
     /// Contents of the trace.
     pub census: Census,
     /// Names of the locations, in their order.
@@ -72,11 +83,20 @@ pub struct StreamedTrace {
     pub sessions: Sessions,
     /// Location whose clock the others were compared with, by its number.
     pub master: u32,
-    numbers: FileNumbers,
+    /// Times of the first and the last event; `None` if there are no events.
+    pub span: Option<[Timestamp<Global>; 2]>,
+    source: StreamedSource,
     /// All events, each after those that it waits for.
     events: EventSequence,
     /// Path next to which the temporary files are.
     beside: PathBuf,
+}
+
+/// File or archive that the events are from.
+#[derive(Debug)]
+enum StreamedSource {
+    File(TraceFormat, FileNumbers),
+    Archive(Box<(Archive, Origin)>),
 }
 
 /// Result of all passes over the events, before the corrected trace is written.
@@ -92,69 +112,17 @@ struct Replayed {
     span: [Timestamp<Global>; 2],
     as_measured: Verdict,
     pre_synchronized: Verdict,
-    times: TimeLists,
+    times: NumberLists,
+    /// For an archive, for each enter 1 if others wait for it.
+    enters: Option<NumberLists>,
 }
 
-/// Times of an event before the correction.
-#[derive(Clone, Copy, Debug)]
-struct TimesBefore {
-    measured: Timestamp<Global>,
-    pre_synchronized: Timestamp<Global>,
-    /// Pre-synchronized time in the unit of the logical clock.
-    ticks: Timestamp<Global>,
-}
-
-/// Pre-synchronization of the times of all events.
-#[derive(Clone, Copy, Debug, Default)]
-struct TimeMap<'a> {
-    maps: Option<&'a ClockMaps>,
-    /// Time that is added, so that no time is before the origin.
-    shift: Duration,
-    /// Resolution of the logical clock, if it is coarser than a nanosecond.
-    resolution: Option<Resolution>,
-}
-
-/// State of one pass over all events.
-struct TimePass<'a> {
-    map: TimeMap<'a>,
-    maps: Option<StreamedMaps<'a>>,
-    ticks: Option<StreamedTicks>,
-    /// First event whose pre-synchronized time is out of range.
-    far: Option<(EventId, TraceError)>,
-}
-
-impl TimePass<'_> {
-    /// Returns the times of the next event; `None` if that of any event so far is out of range.
-    #[inline]
-    fn take(
-        &mut self,
-        clocks: &[u32],
-        event: EventId,
-        measured: Timestamp<Global>,
-    ) -> Option<TimesBefore> {
-        let mut time = measured;
-        if let Some(maps) = &mut self.maps {
-            match maps.apply(event, time) {
-                Ok(mapped) if self.far.is_none() => time = mapped + self.map.shift,
-                Ok(_) => return None,
-                Err(why) => {
-                    if self.far.is_none_or(|(first, _)| event < first) {
-                        self.far = Some((event, why));
-                    }
-                    return None;
-                }
-            }
-        }
-        let mut ticks = time;
-        if let Some(resolution) = &mut self.ticks {
-            (ticks, time) = resolution.of(clocks[event.location.index()], time);
-        }
-        Some(TimesBefore {
-            measured,
-            pre_synchronized: time,
-            ticks,
-        })
-    }
+/// Result of the pass over the final times.
+struct Judged {
+    verdict: Verdict,
+    deviation: Deviation,
+    movement: Movement,
+    leeways: Option<StreamedLeeways>,
 }
 
 impl StreamedTrace {
@@ -170,16 +138,13 @@ impl StreamedTrace {
         beside: &Path,
     ) -> Result<Self, StreamedError> {
         let mut reader = TraceReader::open(path)?.with_checksums(checksums);
-        let surveyed = Surveyed::new(matching, beside);
-        let mut surveyed = surveyed.map_err(StreamedError::Unwritten)?;
+        let mut surveyed = Surveyed::new(matching, beside)?;
         let mut loading = Loading::new(&mut surveyed);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 return Err(reader.error(why).into());
             }
-            if let Some(why) = loading.target.failed.take() {
-                return Err(StreamedError::Unwritten(why));
-            }
+            loading.target.check()?;
         }
         let Loading {
             numbers,
@@ -188,31 +153,85 @@ impl StreamedTrace {
             master,
             ..
         } = loading;
-        let (census, events) = surveyed.finish(path, beside)?;
+        let unfit = |why: StreamError| match why {
+            StreamError::Trace(why) => FileError::content(path, why.to_string()).into(),
+            why => StreamedError::InMemory(FileError::content(path, why.to_string())),
+        };
+        let (census, events, span) = surveyed.finish(beside, unfit)?;
         Ok(Self {
             path: path.to_owned(),
-            format: reader.format(),
             census,
             names,
             sessions,
             master,
-            numbers,
+            span,
+            source: StreamedSource::File(reader.format(), numbers),
             events,
             beside: beside.to_owned(),
         })
     }
 
-    /// Corrects the trace, and writes it to another file, as [`correct()`](crate::correct()) does for one
-    /// in memory.
+    /// Reads an archive into temporary files next to `beside`.
     ///
     /// # Errors
-    /// If the sessions are ones that no clock can have produced, the file has changed or cannot be
-    /// read again, a pre-synchronized time is out of range, or files cannot be written.
+    /// As [`Archive::read`]; and if events wait for each other in a cycle, or temporary files cannot
+    /// be written.
+    pub fn read_archive(
+        archive: Archive,
+        reading: &ReadOptions,
+        beside: &Path,
+    ) -> Result<Self, StreamedError> {
+        let mut surveyed = Surveyed::new(reading.matching, beside)?;
+        let origin = archive.survey(reading, &mut surveyed)?;
+        surveyed.check()?;
+        let path = archive.anchor().to_owned();
+        let unfit = |why: StreamError| match why {
+            StreamError::Trace(why) => archive.trace_error(why).into(),
+            why => StreamedError::InMemory(FileError::content(&path, why.to_string())),
+        };
+        let (census, events, span) = surveyed.finish(beside, unfit)?;
+        let mut sessions = archive.sessions(&origin);
+        if reading.offsets {
+            sessions.iter_mut().for_each(Vec::clear);
+        }
+        Ok(Self {
+            path,
+            census,
+            names: archive.names(&origin),
+            sessions,
+            master: 0,
+            span,
+            source: StreamedSource::Archive(Box::new((archive, origin))),
+            events,
+            beside: beside.to_owned(),
+        })
+    }
+
+    /// Returns the archive from which the trace was read.
+    pub fn archive(&self) -> Option<(&Archive, &Origin)> {
+        match &self.source {
+            StreamedSource::File(..) => None,
+            StreamedSource::Archive(both) => Some((&both.0, &both.1)),
+        }
+    }
+
+    /// Returns the format of the file from which the trace was read.
+    pub fn format(&self) -> Option<TraceFormat> {
+        match self.source {
+            StreamedSource::File(format, _) => Some(format),
+            StreamedSource::Archive(_) => None,
+        }
+    }
+
+    /// Corrects the trace as [`correct()`](crate::correct()) does for one in memory.
+    ///
+    /// # Errors
+    /// If the sessions are ones that no clock can have produced, a pre-synchronized time is out of
+    /// range, or temporary files cannot be written.
     pub fn correct(
         &self,
         settings: &CorrectionSettings,
-        to: (&Path, TraceFormat),
-    ) -> Result<Correction, StreamedError> {
+    ) -> Result<CorrectedStream<'_>, StreamedError> {
         let mut sessions = self.sessions.clone();
         let method = settings.pre_synchronization;
         let maps = match method {
@@ -255,19 +274,25 @@ impl StreamedTrace {
             as_measured,
             pre_synchronized,
             times,
+            enters,
         } = self.replay(map, &clock, settings.backward)?;
-        let (corrected, deviation, movement) = self.judge(map, (&times, span), latencies)?;
+        let mut judged = self.judge(map, (&times, span), latencies, enters)?;
+        let corrected = judged.verdict;
         let violations = corrected.violations_since(&pre_synchronized);
         if violations > 0 {
             let why = CorrectionError::Violated(violations);
             return Err(StreamedError::Violated(why));
         }
-        self.write(to, &times, &sessions)?;
+        if let Some(leeways) = &mut judged.leeways {
+            let shifted = map.shift != Duration::ZERO;
+            let is_moved = |location| shifted || needed.is_some_and(|maps| maps.changes(location));
+            leeways.move_all(is_moved);
+        }
         let clocks_mapped = needed.is_some();
         let (unknown_clocks, sessions_left_out, clock_error) = maps.map_or((0, 0, None), |maps| {
             (maps.unknown, maps.left_out, maps.bound)
         });
-        Ok(Correction {
+        let report = Correction {
             totals: self.census.totals(arrivals),
             clocks_mapped,
             unknown_clocks,
@@ -280,9 +305,16 @@ impl StreamedTrace {
             as_measured,
             pre_synchronized,
             corrected,
-            deviation,
-            movement,
+            deviation: judged.deviation,
+            movement: judged.movement,
             truth: None,
+        };
+        Ok(CorrectedStream {
+            trace: self,
+            report,
+            sessions,
+            times,
+            leeways: judged.leeways,
         })
     }
 
@@ -358,7 +390,8 @@ impl StreamedTrace {
                     pre_synchronized.take(event, before, before);
                 }
                 let record = pass.take(event, times.ticks);
-                let record = record.map_err(|why| self.unfit(why))?;
+                let record =
+                    record.map_err(|why| FileError::content(&self.path, why.to_string()))?;
                 record.push_to(|number| stack.push(number))?;
                 Ok(())
             })?;
@@ -368,22 +401,34 @@ impl StreamedTrace {
             (jumps, arrivals) = (pass.jumps, pass.arrivals);
             Ok::<_, StreamedError>(pass.finish())
         })?;
-        let mut times = TimeLists::new(&self.beside, self.census.ids().len())?;
+        let locations = self.census.ids().len();
+        let mut times = NumberLists::new(&self.beside, locations)?;
+        let enters = self
+            .archive()
+            .map(|_| NumberLists::new(&self.beside, locations));
+        let mut enters = enters.transpose()?;
         let mut put = |location, time: Timestamp<Global>| {
             let time = resolution.map_or(time, |resolution| resolution.time(time));
-            times.put(location, time)
+            times.put(location, time.as_nanos())
         };
         let gradient = backward.then_some(clock.gradient);
         let mut backward = StreamedBackward::new(&self.census, clock.latencies, gradient);
         self.events.each_reversed(|event| {
-            match Record::pop_from(event, || stack.pop())? {
-                Some(record) => backward.take(&record, &mut put),
+            let Some(record) = Record::pop_from(event, || stack.pop())? else {
                 // Every event was pushed.
-                None => Ok(()),
+                return Ok(());
+            };
+            let is_awaited = backward.take(&record, &mut put)?;
+            match &mut enters {
+                Some(enters) if event.is_enter() => {
+                    enters.put(event.id.location, is_awaited.into())
+                }
+                _ => Ok(()),
             }
         })?;
         backward.finish(&mut put)?;
         times.finish()?;
+        enters.as_mut().map_or(Ok(()), NumberLists::finish)?;
         if let Some(resolution) = resolution {
             passes
                 .iter_mut()
@@ -398,104 +443,45 @@ impl StreamedTrace {
             as_measured,
             pre_synchronized,
             times,
+            enters,
         })
     }
 
-    /// Checks final times: returns the verdict on them, and their differences from the
-    /// pre-synchronized ones.
+    /// Checks the final times, and compares them with the pre-synchronized ones.
     fn judge(
         &self,
         map: TimeMap<'_>,
-        (times, [first, last]): (&TimeLists, [Timestamp<Global>; 2]),
+        (times, [first, last]): (&NumberLists, [Timestamp<Global>; 2]),
         latencies: Latencies,
-    ) -> Result<(Verdict, Deviation, Movement), StreamedError> {
+        enters: Option<NumberLists>,
+    ) -> Result<Judged, StreamedError> {
         let slices = TimeSlices::between(first, last);
         let mut movement = MovementWalk::new(slices, self.census.clocks().len());
         let mut deviation = StreamedDeviation::default();
         let mut verdict = StreamedVerdict::new(&self.census, latencies);
-        let mut cursors = TimeCursor::all(self.census.ids());
+        let mut cursors = NumberCursor::all(self.census.ids());
+        let leeways = enters.map(|enters| LeewayPass::new(&self.census, enters, &self.beside));
+        let mut leeways = leeways.transpose()?;
         self.each(map, |event, before| {
-            let (location, before) = (event.id.location, before.pre_synchronized);
+            let (location, measured) = (event.id.location, before.measured);
+            let before = before.pre_synchronized;
             // There is one for each event.
-            let time = cursors[location.index()].next(times)?.unwrap_or(before);
+            let time = cursors[location.index()].next(times)?;
+            let time = time.map_or(before, Timestamp::from_nanos);
             verdict.take(event, before, time);
             deviation.take(location, before, time);
             movement.take(location.index(), before, time);
+            if let Some(leeways) = &mut leeways {
+                leeways.take(event, measured, time)?;
+            }
             Ok(())
         })?;
-        Ok((verdict.finish(), deviation.finish(), movement.finish()))
-    }
-
-    /// Writes the same trace with other times to another file.
-    fn write(
-        &self,
-        (path, format): (&Path, TraceFormat),
-        times: &TimeLists,
-        sessions: &Sessions,
-    ) -> Result<(), FileError> {
-        let paths = [&*self.path, path];
-        if format == TraceFormat::Binary
-            && let Ok(written) = self.write_chunks(paths, times, sessions)
-        {
-            return written;
-        }
-        let mut next = self.next_time(times);
-        let mut written = 0;
-        let (writer, windows_end) = copy(paths, format, sessions, |location, _, _| {
-            written += 1;
-            next(location)
-        })?;
-        match written == self.census.events {
-            true => writer.finish_line(windows_end),
-            false => Err(changed(&self.path)),
-        }
-    }
-
-    /// Does the same for a file whose events are in chunks, without decoding the rest.
-    fn write_chunks(
-        &self,
-        paths: [&Path; 2],
-        times: &TimeLists,
-        sessions: &Sessions,
-    ) -> Result<Result<(), FileError>, InOrder> {
-        let layout = Layout::read(paths[0], Checksums::Ignore, |_| Ok(()))?;
-        let locations = (0..).zip(&layout.loads);
-        let fits = |(number, load): (u32, &LocationLoad)| {
-            let location = self.numbers.location(number);
-            location.is_some_and(|location| times.count(location) == load.events)
-        };
-        if layout.loads.len() != self.names.len() || !locations.into_iter().all(fits) {
-            return Ok(Err(changed(paths[0])));
-        }
-        let mut next = self.next_time(times);
-        let mut encode_block = |block: &Block| {
-            let times = (0..block.events).map(|_| next(block.location));
-            let times = times.collect::<Result<Vec<_>, _>>()?;
-            let mut encoded = vec![];
-            encode(&mut encoded, &times, block.events);
-            Ok(encoded)
-        };
-        let mut encode_chunk = |chunk: &CopiedChunk| {
-            let blocks = chunk.head.blocks.iter().map(&mut encode_block);
-            Ok(chunk.with(&blocks.collect::<Result<Vec<_>, FileError>>()?))
-        };
-        copy_with(paths, &layout, sessions, 1, |chunks| {
-            chunks.iter().map(&mut encode_chunk).collect()
+        Ok(Judged {
+            verdict: verdict.finish(),
+            deviation: deviation.finish(),
+            movement: movement.finish(),
+            leeways: leeways.map(LeewayPass::finish).transpose()?,
         })
-    }
-
-    /// Returns a function for the next time of each location of the file.
-    fn next_time<'a>(
-        &'a self,
-        times: &'a TimeLists,
-    ) -> impl FnMut(u32) -> Result<Timestamp<Global>, FileError> + 'a {
-        let mut cursors = TimeCursor::all(self.census.ids());
-        move |number| {
-            let location = self.numbers.location(number);
-            let cursor = location.and_then(|location| cursors.get_mut(location.index()));
-            let time = cursor.map_or(Ok(None), |cursor| cursor.next(times))?;
-            time.ok_or_else(|| changed(&self.path))
-        }
     }
 
     /// Passes all events to `see`, with their times.
@@ -504,15 +490,7 @@ impl StreamedTrace {
         map: TimeMap<'_>,
         mut see: impl FnMut(Linked, TimesBefore) -> Result<(), StreamedError>,
     ) -> Result<(), StreamedError> {
-        let clocks = self.census.clocks();
-        let mut pass = TimePass {
-            map,
-            maps: map.maps.map(|maps| maps.streamed(&self.census)),
-            ticks: map
-                .resolution
-                .map(|resolution| StreamedTicks::new(resolution, clocks.len())),
-            far: None,
-        };
+        let (clocks, mut pass) = (self.census.clocks(), map.begin(&self.census));
         self.events.each(|(event, time)| {
             pass.take(clocks, event.id, time)
                 .map_or(Ok(()), |times| see(event, times))
@@ -521,111 +499,5 @@ impl StreamedTrace {
             Some((_, why)) => Err(FileError::content(&self.path, why.to_string()).into()),
             None => Ok(()),
         }
-    }
-
-    fn unfit(&self, why: StreamError) -> StreamedError {
-        unfit(&self.path, why)
-    }
-}
-
-fn unfit(path: &Path, why: StreamError) -> StreamedError {
-    let content = FileError::content(path, why.to_string());
-    match why {
-        StreamError::Trace(_) => StreamedError::Record(content),
-        StreamError::Cycle(_) | StreamError::LatePost(_) => StreamedError::InMemory(content),
-    }
-}
-
-/// Builder of locations and communicators, and survey of events.
-#[derive(Debug)]
-struct Surveyed {
-    builder: TraceBuilder,
-    survey: Survey,
-    lists: EventLists,
-    /// Error of a temporary file.
-    failed: Option<FileError>,
-}
-
-impl Surveyed {
-    fn new(matching: Matching, beside: &Path) -> Result<Self, FileError> {
-        Ok(Self {
-            builder: TraceBuilder::new(matching),
-            survey: Survey::default(),
-            lists: EventLists::new(beside)?,
-            failed: None,
-        })
-    }
-
-    /// Puts the events in order after the last one.
-    fn finish(self, path: &Path, beside: &Path) -> Result<(Census, EventSequence), StreamedError> {
-        let Self {
-            builder,
-            survey,
-            mut lists,
-            ..
-        } = self;
-        let order = survey.finish(builder).map_err(|why| unfit(path, why))?;
-        let events = lists.finish().and_then(|()| EventSequence::new(beside));
-        let mut events = events.map_err(StreamedError::Unwritten)?;
-        let ordered = order.run(
-            |location| lists.next(location).map_err(Ordering::File),
-            |event, time| events.put((event, time)).map_err(Ordering::File),
-        );
-        let census = match ordered {
-            Ok(census) => census,
-            Err(Ordering::Stream(why)) => return Err(unfit(path, why)),
-            Err(Ordering::File(why)) => return Err(StreamedError::Unwritten(why)),
-        };
-        events.finish().map_err(StreamedError::Unwritten)?;
-        Ok((census, events))
-    }
-}
-
-/// Error of the pass that puts events in order.
-enum Ordering {
-    Stream(StreamError),
-    File(FileError),
-}
-
-impl From<StreamError> for Ordering {
-    fn from(why: StreamError) -> Self {
-        Self::Stream(why)
-    }
-}
-
-impl TraceTarget for Surveyed {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
-        self.builder.add_location(place)
-    }
-
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.builder.add_thread(rank)
-    }
-
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.builder.add_communicator(members)
-    }
-}
-
-impl EventTarget for Surveyed {
-    type Error = TraceError;
-
-    fn has(&self, _: LocationId) -> bool {
-        true
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        _: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-    ) -> Result<(), TraceError> {
-        let event = self.survey.push(&self.builder, location, time, action)?;
-        if let Err(why) = self.lists.put(location, &event) {
-            self.failed.get_or_insert(why);
-        }
-        Ok(())
     }
 }

@@ -115,6 +115,12 @@ impl ClockMaps {
         self.map_indices.iter().any(|index| *index > 0)
     }
 
+    /// Returns true if the clock of a location is not the master's.
+    pub(crate) fn changes(&self, location: LocationId) -> bool {
+        let index = self.map_indices.get(location.index());
+        index.is_some_and(|index| *index > 0)
+    }
+
     /// Returns the map of a location; for an unknown location, the map of a correct clock.
     pub fn for_location(&self, location: LocationId) -> &ClockMap {
         &self.maps[self.map_indices.get(location.index()).copied().unwrap_or(0)]
@@ -133,8 +139,7 @@ impl ClockMaps {
             _ => {}
         };
         for location in trace.ids() {
-            let map = self.map_indices.get(location.index());
-            trace.locations[location.index()].is_mapped |= map.is_some_and(|index| *index > 0);
+            trace.locations[location.index()].is_mapped |= self.changes(location);
             if !trace.locations[location.index()].shares_clock {
                 let mut map = self.for_location(location).in_order();
                 let map = |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos()));

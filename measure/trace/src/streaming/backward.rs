@@ -67,7 +67,7 @@ impl<'a> StreamedBackward<'a> {
     }
 
     /// Takes the record before those taken so far. `put` receives final times, for each location from
-    /// the last event to the first.
+    /// the last event to the first. Returns true if others wait for the event.
     ///
     /// # Errors
     /// Those of `put`.
@@ -75,27 +75,24 @@ impl<'a> StreamedBackward<'a> {
         &mut self,
         record: &Record,
         mut put: impl FnMut(LocationId, Timestamp<Global>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<bool, E> {
         let location = record.event.id.location;
-        let Some(gradient) = self.gradient else {
-            return put(location, record.time());
-        };
         let limit = self.limit(record);
         let clock = self.census.clocks().get(location.index());
         let held = clock.and_then(|clock| self.held.get_mut(*clock as usize));
-        let Some(held) = held else {
-            return Ok(());
-        };
-        if held.is_empty() && record.jump <= 0 {
-            return put(location, record.time());
+        match (self.gradient, held) {
+            (Some(gradient), Some(held)) if !held.is_empty() || record.jump > 0 => {
+                held.push_back(HeldEvents {
+                    location,
+                    time: record.time(),
+                    jump: record.jump,
+                    limit,
+                });
+                settle(held, &mut self.hull, gradient, false, &mut put)?;
+            }
+            _ => put(location, record.time())?,
         }
-        held.push_back(HeldEvents {
-            location,
-            time: record.time(),
-            jump: record.jump,
-            limit,
-        });
-        settle(held, &mut self.hull, gradient, false, &mut put)
+        Ok(limit.is_some())
     }
 
     /// Ends the pass after the last record.

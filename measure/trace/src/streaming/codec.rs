@@ -219,7 +219,7 @@ fn take_operation(first: u8, from: &mut &[u8]) -> Option<(StreamedOperation, u64
 
 /// Encodes a number in groups of seven bits, from the lowest; all but the last have the high bit.
 #[inline]
-fn put_number(mut number: u64, to: &mut Vec<u8>) {
+pub(crate) fn put_number(mut number: u64, to: &mut Vec<u8>) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
         number >>= 7;
@@ -227,8 +227,9 @@ fn put_number(mut number: u64, to: &mut Vec<u8>) {
     to.push(number as u8);
 }
 
+/// Decodes such a number.
 #[inline]
-fn number(from: &mut &[u8]) -> Option<u64> {
+pub(crate) fn number(from: &mut &[u8]) -> Option<u64> {
     // Most numbers are short.
     if let [first @ 0..0x80, rest @ ..] = *from {
         *from = rest;

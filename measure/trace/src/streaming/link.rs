@@ -11,6 +11,13 @@ pub struct Linked {
     pub(crate) link: Link,
 }
 
+impl Linked {
+    /// Returns true if the event enters a collective operation.
+    pub(crate) const fn is_enter(&self) -> bool {
+        matches!(self.link, Link::Enter { .. })
+    }
+}
+
 /// Link of an event to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {

@@ -285,14 +285,14 @@ impl CausalOrder {
         let Some(ongoing) = self.operations.get_mut(&of.which) else {
             return Ok(None);
         };
+        if track != Track::Fork {
+            ongoing.agree((kind, root), event)?;
+        }
         let shared = Some(turn.1).filter(|clock| self.is_shared[*clock as usize]);
         if receives && let Some(rank) = ongoing.awaits(census, (of, kind, root), shared) {
             ongoing.waiting.push((rank, turn));
             ongoing.is_new = of.is_first;
             return Ok(None);
-        }
-        if track != Track::Fork {
-            ongoing.agree((kind, root), event)?;
         }
         let own = ongoing.enters[of.rank as usize];
         if track == Track::Collective && own.is_none_or(|enter| enter.location != event.location) {

@@ -35,7 +35,7 @@ pub(crate) struct TraceCorrectOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StreamingOption {
-    /// Stream files of more than 2 GiB, if --truth is not given and no events wait for each other in a cycle
+    /// Stream traces of more than 2 GiB, if --truth is not given and no events wait for each other in a cycle
     Auto,
     /// Stream, or fail if that is not possible
     Always,
@@ -43,7 +43,7 @@ enum StreamingOption {
     Never,
 }
 
-/// Minimum size of files to stream by default; in memory, events take about five times the size of the file.
+/// Minimum size of traces to stream by default; in memory, events take about five times the size of the file.
 const LARGE: u64 = 2 << 30;
 
 pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
@@ -68,20 +68,18 @@ pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
 impl TraceCorrectOptions {
     /// Returns true if the trace is to be streamed.
     fn streams(&self) -> Result<bool, Failure> {
-        let is_file = !files::is_archive(&self.correction.input) && !self.correction.rewrite;
         match (self.streaming, &self.correction.truth) {
-            (StreamingOption::Always, _) if !is_file => Err(Failure::option(
-                "--streaming",
-                "an OTF2 archive cannot be streamed",
-            )),
             (StreamingOption::Always, Some(_)) => Err(Failure::option(
                 "--truth",
                 "cannot be combined with --streaming",
             )),
             (StreamingOption::Always, None) => Ok(true),
             (StreamingOption::Never, _) | (StreamingOption::Auto, Some(_)) => Ok(false),
-            (StreamingOption::Auto, None) => Ok(is_file
-                && fs::metadata(&self.correction.input).is_ok_and(|found| found.len() > LARGE)),
+            (StreamingOption::Auto, None) => {
+                let all = files::all_of(&self.correction.input).into_iter();
+                let lengths = all.filter_map(|file| Some(fs::metadata(file).ok()?.len()));
+                Ok(lengths.sum::<u64>() > LARGE)
+            }
         }
     }
 }

@@ -161,12 +161,7 @@ impl CorrectionOptions {
         workers: usize,
         comm: &C,
     ) -> Result<(Document, Vec<String>), Failure> {
-        let mut reading = Reading {
-            matching: self.matching.matching(),
-            apply_offsets: self.pre_synchronization.is_none(),
-            checksums: self.verify.checksums(),
-            workers,
-        };
+        let mut reading = self.reading(workers);
         let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;
         reading.apply_offsets = true;
         let truth = match &self.truth {
@@ -216,6 +211,16 @@ impl CorrectionOptions {
         let reports = (report, latencies, archive?);
         let document = Document::new(&correction, reports, (&source.names, &read));
         Ok((document, source.names))
+    }
+
+    /// Returns the options for reading the trace.
+    pub fn reading(&self, workers: usize) -> Reading {
+        Reading {
+            matching: self.matching.matching(),
+            apply_offsets: self.pre_synchronization.is_none(),
+            checksums: self.verify.checksums(),
+            workers,
+        }
     }
 
     /// Returns the controlled logical clock for these options, on one thread and without latencies.

@@ -100,6 +100,16 @@ impl Reading {
     }
 }
 
+impl ArchiveRead {
+    /// Returns the counts of an archive.
+    pub fn of(archive: &Archive, origin: &Origin) -> Self {
+        Self {
+            redefined: archive.redefined(),
+            part: origin.read,
+        }
+    }
+}
+
 impl Recording {
     /// Returns the trace; of other ranks' locations, it has no events.
     pub fn trace(&self) -> &Trace {
@@ -203,22 +213,25 @@ impl From<TraceFile<()>> for Loaded {
     }
 }
 
+/// Returns the maximum number of sessions of a location, and the longest time from the first to the
+/// last of them.
+pub fn extent(sessions: &Sessions) -> (usize, Duration) {
+    let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
+    let ends = |of: &Vec<Vec<ClockSample>>| {
+        let mut samples = of.iter().flatten();
+        let first = samples.next()?.at;
+        Some(samples.last().map_or(first, |last| last.at) - first)
+    };
+    let longest = sessions.iter().filter_map(ends).max();
+    (most, longest.unwrap_or(Duration::ZERO))
+}
+
 impl Loaded {
     fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
         let mut sessions = archive.sessions(&origin);
         let (mut applied, mut applied_for) = (0, Duration::ZERO);
         if reading.apply_offsets {
-            applied = sessions.iter().map(Vec::len).max().unwrap_or(0);
-            let ends = |of: &Vec<Vec<ClockSample>>| {
-                let mut samples = of.iter().flatten();
-                let first = samples.next()?.at;
-                Some(samples.last().map_or(first, |last| last.at) - first)
-            };
-            applied_for = sessions
-                .iter()
-                .filter_map(ends)
-                .max()
-                .unwrap_or(applied_for);
+            (applied, applied_for) = extent(&sessions);
             sessions.iter_mut().for_each(Vec::clear);
         }
         let source = RecordingSource {
@@ -301,7 +314,8 @@ fn load_archive(
 }
 
 impl Reading {
-    fn of_archive(&self) -> formats::otf2::ReadOptions {
+    /// Returns the same options for an archive.
+    pub fn of_archive(&self) -> formats::otf2::ReadOptions {
         formats::otf2::ReadOptions {
             matching: self.matching,
             offsets: self.apply_offsets,
@@ -331,10 +345,7 @@ impl RecordingSource {
     pub fn read(&self) -> ArchiveRead {
         match &self.kind {
             SourceKind::File(_) => ArchiveRead::default(),
-            SourceKind::Archive(source) => ArchiveRead {
-                redefined: source.0.redefined(),
-                part: source.1.read,
-            },
+            SourceKind::Archive(source) => ArchiveRead::of(&source.0, &source.1),
         }
     }
 

@@ -22,6 +22,7 @@ use super::stream::{HeldEvents, LENIENT, LocationStream};
 use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
 use crate::formats::Sessions;
+use crate::formats::target::TraceTarget;
 use crate::workers::share;
 
 /// Archive that is open for reading. It is never modified.
@@ -117,6 +118,13 @@ pub(super) struct LocationRead {
     miscounted: bool,
     /// Number of collective operations that never end.
     open: usize,
+}
+
+impl Origin {
+    /// Returns true if the clock offsets of the archive were added.
+    pub(crate) fn offsets(&self) -> bool {
+        self.offsets
+    }
 }
 
 impl PartRead {
@@ -300,6 +308,29 @@ impl Archive {
                 offsets: reading.offsets,
                 read: all,
             },
+        })
+    }
+
+    /// Passes all events to `target`, which holds none of them; returns their origin.
+    pub(in crate::formats) fn survey<T: TraceTarget<Error = TraceError>>(
+        &self,
+        reading: &ReadOptions,
+        target: &mut T,
+    ) -> Result<Origin, Otf2Error> {
+        self.check_definitions(reading)?;
+        let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
+        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), target);
+        let mut teams = teams.map_err(bad)?;
+        let mut all = PartRead::default();
+        for index in 0..self.locations.len() {
+            let read = self.read_location(index, reading, &mut teams, target);
+            let read = read.and_then(|found| self.check_ends(index, reading, found));
+            all.add(read.map_err(bad)?);
+        }
+        Ok(Origin {
+            locations: teams.locations,
+            offsets: reading.offsets,
+            read: all,
         })
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::{ClockOffsetError, TraceError};
+use downbeat_files::FileError;
 
 /// Error of reading or writing an OTF2 archive.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub enum Otf2Error {
         /// Locations that it mentions, with their numbers and names in the archive.
         named: Vec<String>,
     },
+    /// A temporary file was modified.
+    File(FileError),
     /// No clock offsets lead to the corrected times of an event file.
     Knots {
         /// Event file.
@@ -41,6 +44,16 @@ pub enum Otf2Error {
         /// Reason of the failure.
         why: ClockOffsetError,
     },
+}
+
+/// Errors of temporary files.
+impl From<FileError> for Otf2Error {
+    fn from(why: FileError) -> Self {
+        match why {
+            FileError::Io { path, why } => Self::Io { path, why },
+            other => Self::File(other),
+        }
+    }
 }
 
 impl Otf2Error {
@@ -81,6 +94,7 @@ impl fmt::Display for Otf2Error {
                 }
             }
             Self::Knots { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::File(why) => why.fmt(f),
         }
     }
 }
@@ -91,6 +105,7 @@ impl core::error::Error for Otf2Error {
             Self::Io { why, .. } => Some(why),
             Self::Trace { why, .. } => Some(why),
             Self::Knots { why, .. } => Some(why),
+            Self::File(why) => Some(why),
             Self::Content { .. } => None,
         }
     }

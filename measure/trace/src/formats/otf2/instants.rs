@@ -9,7 +9,7 @@ use super::event_file::EventFile;
 use super::files::{self, folder, local};
 use super::record::{ATTRIBUTES, Fields, LONG, Order, TRUNCATED, data, order, parts, records};
 use super::rewrite::{Moved, NewTimes, between};
-use super::write::{CorrectedTimes, LocationTimes};
+use super::times::{ArchiveTimes, TimesInMemory};
 use super::{Archive, Origin, Otf2Error};
 use crate::{LocationId, Trace};
 use downbeat_clock_core::{Global, Timestamp};
@@ -40,11 +40,19 @@ impl Archive {
         times: &[Vec<Timestamp<Global>>],
         selected: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<[u64; 2]>, Otf2Error> {
-        let times = CorrectedTimes {
+        let times = &TimesInMemory {
             trace,
             origin,
             times,
         };
+        self.instants(ArchiveTimes { origin, times }, &selected)
+    }
+
+    pub(super) fn instants(
+        &self,
+        times: ArchiveTimes<'_>,
+        selected: &dyn Fn(LocationId) -> bool,
+    ) -> Result<Vec<[u64; 2]>, Otf2Error> {
         let mut by_location: Vec<Vec<(u64, u64)>> = vec![vec![]; self.locations().len()];
         let mut count = 0;
         for path in self.files_with_instants()? {
@@ -56,12 +64,11 @@ impl Archive {
         }
         let mut moved = vec![];
         for (index, mut instants) in by_location.into_iter().enumerate() {
-            let of = times.of(index);
-            if instants.is_empty() || !selected(of.location) || of.is_unmoved() {
+            if instants.is_empty() || !selected(times.location(index)) || times.is_unmoved(index) {
                 continue;
             }
             instants.sort_unstable();
-            let mut clock = MovedClock::open(self, index, of)?;
+            let mut clock = MovedClock::open(self, index, times)?;
             for (time, number) in instants {
                 moved.push([number, clock.apply(time)?]);
             }
@@ -97,7 +104,7 @@ impl Archive {
     pub(super) fn write_snapshots(
         &self,
         index: usize,
-        times: LocationTimes<'_>,
+        times: ArchiveTimes<'_>,
         anchor: &Path,
     ) -> Result<(), Otf2Error> {
         let id = self.locations()[index].id;
@@ -272,9 +279,9 @@ impl<'a> MovedClock<'a> {
     fn open(
         archive: &'a Archive,
         index: usize,
-        times: LocationTimes<'a>,
+        times: ArchiveTimes<'a>,
     ) -> Result<Self, Otf2Error> {
-        let events = NewTimes::open(archive, index, times.times)?;
+        let events = NewTimes::open(archive, index, times)?;
         let mut clock = Self {
             archive,
             index,

@@ -8,6 +8,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::chunks::RecordWriter;
 use super::event_file::EventFile;
 use super::files::local;
+use super::times::{ArchiveTimes, Times};
 use super::{Archive, Otf2Error};
 
 /// Kind of an event whose data is the time at which a buffer had been flushed.
@@ -26,7 +27,7 @@ pub(super) struct NewTimes<'a> {
     index: usize,
     path: PathBuf,
     file: EventFile,
-    times: std::slice::Iter<'a, Timestamp<Global>>,
+    times: Times<'a, Timestamp<Global>>,
     last: u64,
 }
 
@@ -34,7 +35,7 @@ impl<'a> NewTimes<'a> {
     pub(super) fn open(
         archive: &'a Archive,
         index: usize,
-        times: &'a [Timestamp<Global>],
+        times: ArchiveTimes<'a>,
     ) -> Result<Self, Otf2Error> {
         let path = local(&archive.anchor, archive.locations()[index].id, "evt");
         Ok(Self {
@@ -42,14 +43,14 @@ impl<'a> NewTimes<'a> {
             index,
             file: EventFile::open(&path, archive.chunks.events)?,
             path,
-            times: times.iter(),
+            times: times.of(index),
             last: 0,
         })
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
         let (from, time) = match (self.file.next_time()?, self.times.next()) {
-            (Some(from), Some(time)) => (from, *time),
+            (Some(from), Some(time)) => (from, time?),
             (None, None) => return Ok(None),
             _ => return Err(self.archive.wrong_times(self.index)),
         };
@@ -73,7 +74,7 @@ impl Archive {
     pub(super) fn rewrite(
         &self,
         index: usize,
-        times: &[Timestamp<Global>],
+        times: ArchiveTimes<'_>,
         to: &Path,
     ) -> Result<(), Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");

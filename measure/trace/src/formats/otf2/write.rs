@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 
-use crate::{ClockOffsetError, Knots, Location, LocationId, TimeWindow, Trace};
+use crate::{ClockOffsetError, Knots, LocationId, TimeWindow, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::event_file::EventFile;
 use super::files::{self, folder, local};
+use super::times::{ArchiveTimes, TimesInMemory};
 use super::{Archive, Origin, Otf2Error, clock_properties, offsets};
 use downbeat_files::create_beside;
 
@@ -54,46 +55,14 @@ const COMPANIONS: [&str; 3] = ["scorep.cfg", "scorep.filter", "MANIFEST.md"];
 /// Number of clock offsets of a location, and true if its events were rewritten.
 type WrittenLocation = (usize, bool);
 
-/// Corrected times of a trace that was read from an archive.
-#[derive(Clone, Copy)]
-pub(super) struct CorrectedTimes<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) origin: &'a Origin,
-    pub(super) times: &'a [Vec<Timestamp<Global>>],
-}
-
-/// Times of one location, in the order of its events in the trace.
-#[derive(Clone, Copy)]
-pub(super) struct LocationTimes<'a> {
-    pub(super) location: LocationId,
-    pub(super) times: &'a [Timestamp<Global>],
-    /// Times that every reader of the archive finds, if they are known.
-    read: Option<&'a [Timestamp<Global>]>,
-}
-
-impl<'a> CorrectedTimes<'a> {
-    /// Returns the times of the location with this index in the archive.
-    pub(super) fn of(&self, index: usize) -> LocationTimes<'a> {
-        let location = self.origin.locations[index];
-        let of = &self.trace.locations()[location.index()];
-        LocationTimes {
-            location,
-            times: &self.times[location.index()],
-            read: (self.origin.offsets && !of.is_mapped).then_some(of.times()),
-        }
-    }
-}
-
-impl LocationTimes<'_> {
-    /// Returns true if readers of the archive find these times already.
-    pub(super) fn is_unmoved(&self) -> bool {
-        self.read == Some(self.times)
-    }
-}
-
-/// Maximum number of offsets: the larger of this constant and one per `EVENTS_PER_KNOT` events.
-const MANY: usize = 1_000;
+/// One offset per this number of events is not too many.
 const EVENTS_PER_KNOT: usize = 4;
+
+/// Returns the maximum number of offsets for this number of events. Readers hold all of them, so that
+/// new times of the events take less.
+fn most_knots(events: usize) -> usize {
+    (events / EVENTS_PER_KNOT).clamp(1_000, 100_000)
+}
 
 impl Archive {
     /// Writes a copy of the archive into a new folder, in which every reader of OTF2 finds these
@@ -107,7 +76,7 @@ impl Archive {
     /// times are as before are copied as they are.
     ///
     /// Offsets cannot move events apart that were recorded at one time. If that is necessary, if
-    /// more than one offset per four events is needed, or if [`WriteOptions::rewrite`] is set, the
+    /// more than one offset per four events or 100,000 are needed, or if [`WriteOptions::rewrite`] is set, the
     /// events of the location are rewritten, with exactly these times and no clock offsets;
     /// [`WrittenArchive::rewritten`] lists these locations. All other data of records of any kind
     /// are copied byte by byte.
@@ -133,12 +102,28 @@ impl Archive {
         folder: &Path,
         writing: WriteOptions,
     ) -> Result<WrittenArchive, Otf2Error> {
+        let times = &TimesInMemory {
+            trace,
+            origin,
+            times,
+        };
+        self.write_copy(ArchiveTimes { origin, times }, folder, writing)
+    }
+
+    /// Does the same as [`write_corrected`](Self::write_corrected).
+    pub(crate) fn write_copy(
+        &self,
+        times: ArchiveTimes<'_>,
+        folder: &Path,
+        writing: WriteOptions,
+    ) -> Result<WrittenArchive, Otf2Error> {
         let copy = self.begin_copy(folder)?;
-        let written = self.write_locations(trace, origin, times, copy.part(), writing, |_| true)?;
-        if let Some(span) = self.moved_span(trace, origin, times, |_| true) {
+        let all = |_| true;
+        let written = self.write_selected(times, copy.part(), writing, &all)?;
+        if let Some(span) = times.moved_span(&all) {
             self.cover(copy.part(), span)?;
         }
-        let instants = self.moved_instants(trace, origin, times, |_| true)?;
+        let instants = self.instants(times, &all)?;
         self.write_instants(copy.part(), instants)?;
         let (knots, rewritten) = written.into_iter().unzip();
         Ok(WrittenArchive {
@@ -182,21 +167,33 @@ impl Archive {
         writing: WriteOptions,
         selected: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<WrittenLocation>, Otf2Error> {
+        let times = &TimesInMemory {
+            trace,
+            origin,
+            times,
+        };
+        self.write_selected(ArchiveTimes { origin, times }, part, writing, &selected)
+    }
+
+    fn write_selected(
+        &self,
+        times: ArchiveTimes<'_>,
+        part: &Path,
+        writing: WriteOptions,
+        selected: &dyn Fn(LocationId) -> bool,
+    ) -> Result<Vec<WrittenLocation>, Otf2Error> {
         let anchor = part.join(self.anchor.file_name().unwrap_or_default());
         let is_selected = |index: &usize| {
-            origin
-                .locations
-                .get(*index)
-                .is_none_or(|location| selected(*location))
+            let location = times.origin.locations.get(*index);
+            location.is_none_or(|location| selected(*location))
         };
         let mut clocks = BTreeMap::<u32, Vec<usize>>::new();
         for index in (0..self.locations().len()).filter(is_selected) {
-            let location = origin.locations.get(index);
-            let of = location.and_then(|location| trace.locations().get(location.index()));
-            let found = location.and_then(|location| times.get(location.index()));
-            let fits = |of: &Location| found.is_some_and(|times| times.len() == of.times().len());
-            let of = of.filter(|of| fits(of));
-            let clock = of.ok_or_else(|| self.wrong_times(index))?.clock;
+            let location = times.origin.locations.get(index).copied();
+            let fits = |location: &LocationId| times.times.count(*location).is_some();
+            let location = location.filter(fits);
+            let clock = location.and_then(|location| times.times.clock(location));
+            let clock = clock.ok_or_else(|| self.wrong_times(index))?;
             clocks.entry(clock).or_default().push(index);
         }
         let clocks: Vec<_> = clocks.into_iter().collect();
@@ -211,11 +208,6 @@ impl Archive {
         order.sort_by_key(|clock| Reverse(events(&clocks[*clock].1)));
         let written = each(&order, writing.workers, |number| {
             let (clock, indices) = &clocks[number];
-            let times = CorrectedTimes {
-                trace,
-                origin,
-                times,
-            };
             self.write_clock(
                 times,
                 (LocationId(*clock), indices),
@@ -237,15 +229,12 @@ impl Archive {
         times: &[Vec<Timestamp<Global>>],
         selected: impl Fn(LocationId) -> bool,
     ) -> Option<[Timestamp<Global>; 2]> {
-        let times = CorrectedTimes {
+        let times = &TimesInMemory {
             trace,
             origin,
             times,
         };
-        let all = (0..self.locations().len()).map(|index| times.of(index));
-        let moved = all.filter(|of| selected(of.location) && !of.is_unmoved());
-        let spans = moved.filter_map(|of| Some([*of.times.first()?, *of.times.last()?]));
-        spans.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])])
+        ArchiveTimes { origin, times }.moved_span(&selected)
     }
 
     /// Extends the time span that the copy in `part` names, to cover these times.
@@ -276,32 +265,31 @@ impl Archive {
     /// were rewritten.
     fn write_clock(
         &self,
-        times: CorrectedTimes<'_>,
+        times: ArchiveTimes<'_>,
         (clock, indices): (LocationId, &[usize]),
         anchor: &Path,
         rewrite: bool,
     ) -> Result<Vec<(usize, WrittenLocation)>, Otf2Error> {
-        let is_moved = indices.iter().any(|index| !times.of(*index).is_unmoved());
+        let is_moved = indices.iter().any(|index| !times.is_unmoved(*index));
         let mut shared = None;
         if is_moved && !rewrite {
             shared = self.knots_of_clock(times, clock, indices)?;
         }
         let write = |index: &usize| {
-            let of = times.of(*index);
             let exact;
             let knots = match &shared {
-                _ if of.times.is_empty() || (of.is_unmoved() && !rewrite) => {
+                _ if times.count(*index) == 0 || (times.is_unmoved(*index) && !rewrite) => {
                     self.copy_location(*index, anchor)?;
                     return Ok((*index, (self.offsets[*index].knots().len(), false)));
                 }
                 _ if rewrite => None,
                 Some(shared) => Some(shared),
                 None => {
-                    exact = self.exact_knots(*index, of)?;
+                    exact = self.exact_knots(*index, times)?;
                     exact.as_ref()
                 }
             };
-            Ok((*index, self.write_location(*index, of, knots, anchor)?))
+            Ok((*index, self.write_location(*index, times, knots, anchor)?))
         };
         indices.iter().map(write).collect()
     }
@@ -323,7 +311,7 @@ impl Archive {
     fn write_location(
         &self,
         index: usize,
-        times: LocationTimes<'_>,
+        times: ArchiveTimes<'_>,
         knots: Option<&Knots>,
         anchor: &Path,
     ) -> Result<WrittenLocation, Otf2Error> {
@@ -331,7 +319,7 @@ impl Archive {
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
         match knots {
             Some(_) => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
-            None => self.rewrite(index, times.times, &to)?,
+            None => self.rewrite(index, times, &to)?,
         }
         let offsets = knots.map_or(&[][..], Knots::knots);
         let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "def"));
@@ -352,33 +340,35 @@ impl Archive {
     /// such offsets, or too many are needed.
     fn knots_of_clock(
         &self,
-        times: CorrectedTimes<'_>,
+        times: ArchiveTimes<'_>,
         clock: LocationId,
         indices: &[usize],
     ) -> Result<Option<Knots>, Otf2Error> {
         let open = |index: &usize| {
-            let of = times.of(*index);
             let path = local(&self.anchor, self.locations()[*index].id, "evt");
             let file = EventFile::open(&path, self.chunks.events)?;
-            Ok((of.location, (*index, file, of.is_unmoved())))
+            // Times that must not move.
+            let fixed = times.is_unmoved(*index).then(|| times.of(*index));
+            Ok((times.location(*index), (*index, file, fixed)))
         };
-        let has_events = |index: &&usize| !times.of(**index).times.is_empty();
+        let has_events = |index: &&usize| times.count(**index) > 0;
         let files: Result<FxHashMap<_, _>, Otf2Error> =
             indices.iter().filter(has_events).map(open).collect();
         let (mut files, mut events) = (files?, 0);
-        let leeway = times.trace.leeway(clock, times.times);
-        let windows = leeway.map(|(event, mut between)| {
+        let windows = times.times.leeway(clock).map(|found| {
             events += 1;
-            let Some((index, file, is_unmoved)) = files.get_mut(&event.location) else {
+            let (location, mut between) = found?;
+            let Some((index, file, fixed)) = files.get_mut(&location) else {
                 return Err(self.wrong_times(indices[0]));
             };
-            if *is_unmoved {
-                between = [times.times[event.location.index()][event.event as usize]; 2];
+            if let Some(fixed) = fixed {
+                let time = fixed.next().ok_or_else(|| self.wrong_times(*index))?;
+                between = [time?; 2];
             }
             self.window(*index, file, between)
         });
-        let all = indices.iter().map(|index| times.of(*index).times.len());
-        let most = MANY.max(all.sum::<usize>() / EVENTS_PER_KNOT);
+        let all = indices.iter().map(|index| times.count(*index) as usize);
+        let most = most_knots(all.sum());
         let knots = self.knots_through(windows, indices[0], most, true);
         Ok(knots?.filter(|_| events > 0))
     }
@@ -387,13 +377,15 @@ impl Archive {
     fn exact_knots(
         &self,
         index: usize,
-        times: LocationTimes<'_>,
+        times: ArchiveTimes<'_>,
     ) -> Result<Option<Knots>, Otf2Error> {
         let path = local(&self.anchor, self.locations()[index].id, "evt");
         let mut file = EventFile::open(&path, self.chunks.events)?;
-        let windows = times.times.iter();
-        let windows = windows.map(|time| self.window(index, &mut file, [*time; 2]));
-        let most = MANY.max(times.times.len() / EVENTS_PER_KNOT);
+        let windows = times.of(index).map(|time| {
+            let time = time?;
+            self.window(index, &mut file, [time; 2])
+        });
+        let most = most_knots(times.count(index) as usize);
         self.knots_through(windows, index, most, false)
     }
 
