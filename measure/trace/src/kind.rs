@@ -201,10 +201,22 @@ impl CollectiveKind {
 
     /// Returns the kind with this number.
     pub(super) fn from_number(number: u64) -> Option<Self> {
-        Self::MPI_KINDS
-            .into_iter()
-            .chain([Self::Fork, Self::Join])
-            .find(|kind| *kind as u64 == number)
+        const ALL: [CollectiveKind; 14] = {
+            let mut all = [CollectiveKind::Fork; 14];
+            let mut index = 0;
+            while index < CollectiveKind::MPI_KINDS.len() {
+                all[index] = CollectiveKind::MPI_KINDS[index];
+                index += 1;
+            }
+            all[13] = CollectiveKind::Join;
+            all
+        };
+        let kind = ALL.get(usize::try_from(number).ok()?).copied()?;
+        debug_assert_eq!(
+            kind as u64, number,
+            "kinds are in the order of their numbers"
+        );
+        Some(kind)
     }
 
     /// Returns the dependences of exits on enters.

@@ -17,7 +17,9 @@ pub struct StreamedVerdict<'a> {
     found: Findings,
     /// Times of the last event of every location, before and after.
     last: Vec<Option<[Timestamp<Global>; 2]>>,
-    /// Last event of every clock with its time, by the first location of the clock.
+    /// For each clock, given by its first location, true if it has others.
+    is_shared: Vec<bool>,
+    /// Last event of every shared clock with its time, by the first location of the clock.
     last_of_clocks: Vec<Option<(EventId, Timestamp<Global>)>>,
     sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
     ongoing: FxHashMap<Which, OngoingCheck>,
@@ -41,6 +43,7 @@ impl<'a> StreamedVerdict<'a> {
             latencies,
             found: Findings::default(),
             last: vec![None; census.ids().len()],
+            is_shared: census.shared_clocks(),
             last_of_clocks: vec![None; census.ids().len()],
             sent: FxHashMap::default(),
             ongoing: FxHashMap::default(),
@@ -55,8 +58,10 @@ impl<'a> StreamedVerdict<'a> {
         if let Some(last) = self.last[id.location.index()].replace([before, time]) {
             self.found.step(id, [last[0], before], [last[1], time]);
         }
-        let clock = self.census.clocks()[id.location.index()];
-        if let Some(last) = self.last_of_clocks[clock as usize].replace((id, time)) {
+        let clock = self.census.clocks()[id.location.index()] as usize;
+        if self.is_shared[clock]
+            && let Some(last) = self.last_of_clocks[clock].replace((id, time))
+        {
             self.found.order_step(last, (id, time));
         }
         match link {

@@ -1,6 +1,7 @@
 //! Data that do not fit in memory, in temporary files without a name, which are deleted when they are
 //! closed.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -372,6 +373,56 @@ impl Stack {
     }
 }
 
+/// Queue of numbers: they come back in their order, after all were added.
+#[derive(Debug)]
+pub(super) struct Queue {
+    spill: Spill,
+    pieces: VecDeque<Piece>,
+    /// Last numbers that were added.
+    end: Vec<u64>,
+    /// First numbers to come back, in reverse.
+    front: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Queue {
+    /// Creates a queue in the folder of `path`.
+    pub(super) fn new(path: &Path) -> Result<Self, FileError> {
+        Ok(Self {
+            spill: Spill::new(path)?,
+            pieces: VecDeque::new(),
+            end: Vec::with_capacity(NUMBERS),
+            front: vec![],
+            bytes: vec![],
+        })
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, number: u64) -> Result<(), FileError> {
+        self.end.push(number);
+        if self.end.len() == NUMBERS {
+            put_numbers(&self.end, &mut self.bytes);
+            self.pieces.push_back(self.spill.append(&self.bytes)?);
+            self.end.clear();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<u64>, FileError> {
+        if self.front.is_empty() {
+            match self.pieces.pop_front() {
+                Some(piece) => {
+                    self.spill.read(piece, &mut self.bytes)?;
+                    self.front.extend(numbers(&self.bytes).rev());
+                }
+                None => self.front.extend(self.end.drain(..).rev()),
+            }
+        }
+        Ok(self.front.pop())
+    }
+}
+
 fn put_numbers(numbers: &[u64], to: &mut Vec<u8>) {
     to.clear();
     to.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -511,6 +562,10 @@ mod tests {
             stack.clear();
         }
         assert_eq!(stack.pop().unwrap(), None);
+        let mut queue = Queue::new(&path).unwrap();
+        (0..many).for_each(|number| queue.push(number).unwrap());
+        assert!(std::iter::from_fn(|| queue.next().unwrap()).eq(0..many));
+        drop(queue);
         // The files have no name, so that nothing remains after a crash.
         let names = || fs::read_dir(&folder.0).unwrap().count();
         assert_eq!(names(), if cfg!(unix) { 1 } else { 2 });

@@ -20,7 +20,7 @@ use super::loading::Loading;
 use super::numbers::FileNumbers;
 use super::otf2::{Archive, Origin, Otf2Error, ReadOptions};
 use super::sessions::Sessions;
-use super::spill::{EventSequence, NumberCursor, NumberLists, Stack};
+use super::spill::{EventSequence, NumberCursor, NumberLists, Queue, Stack};
 use super::{TraceFormat, TraceReader};
 use downbeat_files::{Checksums, FileError};
 use leeways::{LeewayPass, StreamedLeeways};
@@ -353,15 +353,20 @@ impl StreamedTrace {
     /// Returns [`Latencies::measured`] of the pre-synchronized times.
     fn latencies(&self, map: TimeMap<'_>) -> Result<Latencies, StreamedError> {
         let mut latencies = StreamedLatencies::new(&self.census);
-        loop {
+        let mut messages = Queue::new(&self.beside)?;
+        self.each(map, |event, times| {
+            let taken = latencies.take(event, times.pre_synchronized, |number| {
+                messages.push(number)
+            });
+            Ok(taken?)
+        })?;
+        if latencies.end_pass(&mut messages, Queue::push, Queue::next)? {
             self.each(map, |event, times| {
-                latencies.take(event, times.pre_synchronized);
+                latencies.take_operation(event, times.pre_synchronized);
                 Ok(())
             })?;
-            if !latencies.has_another_pass() {
-                return Ok(latencies.finish());
-            }
         }
+        Ok(latencies.finish())
     }
 
     /// Corrects the pre-synchronized times as [`ControlledLogicalClock::correct`] does, on request

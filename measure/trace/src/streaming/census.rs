@@ -102,6 +102,15 @@ impl Census {
         self.definitions.clocks.readers()
     }
 
+    /// Returns, for each location that is the first one with its clock, true if there are others.
+    pub(crate) fn shared_clocks(&self) -> Vec<bool> {
+        let mut is_shared = vec![false; self.clocks().len()];
+        for (location, clock) in self.clocks().iter().enumerate() {
+            is_shared[*clock as usize] |= location != *clock as usize;
+        }
+        is_shared
+    }
+
     /// Returns the ids of all locations.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         (0..self.definitions.places.len() as u32).map(LocationId)

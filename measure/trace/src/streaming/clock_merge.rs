@@ -18,6 +18,8 @@ pub(super) struct ClockMerge {
     heads: Vec<Option<SurveyedEvent>>,
     /// Next events, without ties: time, position, and index of the location.
     queue: BinaryHeap<Reverse<(Timestamp<Global>, u64, u32)>>,
+    /// Location whose next event is before all in the queue, and is not there.
+    first: Option<u32>,
     ties: Ties,
 }
 
@@ -38,6 +40,7 @@ impl ClockMerge {
             heads: vec![None; locations.len()],
             locations,
             queue: BinaryHeap::new(),
+            first: None,
             ties: Ties::default(),
         }
     }
@@ -47,7 +50,15 @@ impl ClockMerge {
         &mut self,
         read: &mut impl FnMut(LocationId) -> Result<Option<SurveyedEvent>, E>,
     ) -> Result<(), E> {
-        (0..self.locations.len()).try_for_each(|part| self.load(part, read))
+        (0..self.locations.len()).try_for_each(|part| {
+            self.load(part, read)?;
+            // All are in the queue at first.
+            let first = self.first.take();
+            let head = first.and_then(|part| self.heads[part as usize]);
+            self.queue
+                .extend(head.map(|head| Reverse((head.time, head.position, part as u32))));
+            Ok(())
+        })
     }
 
     fn load<E>(
@@ -57,8 +68,13 @@ impl ClockMerge {
     ) -> Result<(), E> {
         let head = read(LocationId(self.locations[part]))?;
         if let Some(head) = head {
-            self.queue
-                .push(Reverse((head.time, head.position, part as u32)));
+            let next = self.queue.peek();
+            if next.is_none_or(|Reverse((next, ..))| head.time < *next) && self.first.is_none() {
+                self.first = Some(part as u32);
+            } else {
+                self.queue
+                    .push(Reverse((head.time, head.position, part as u32)));
+            }
         }
         self.heads[part] = head;
         Ok(())
@@ -72,13 +88,18 @@ impl ClockMerge {
         read: &mut impl FnMut(LocationId) -> Result<Option<SurveyedEvent>, E>,
     ) -> Result<Option<SurveyedEvent>, E> {
         if let [location] = self.locations[..] {
-            return match self.queue.pop() {
-                Some(_) => Ok(self.heads[0].take()),
+            return match self.heads[0].take() {
+                Some(head) => Ok(Some(head)),
                 None => read(LocationId(location)),
             };
         }
         if self.ties.count > 0 {
             return Ok(self.ties.next(census));
+        }
+        if let Some(part) = self.first.take() {
+            let event = self.heads[part as usize].take();
+            self.load(part as usize, read)?;
+            return Ok(event);
         }
         let Some(Reverse((time, _, part))) = self.queue.pop() else {
             return Ok(None);

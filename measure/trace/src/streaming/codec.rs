@@ -29,11 +29,16 @@ mod kind {
 
 /// Flag of the first byte: the location, or else the position, is not the expected one.
 const ELSEWHERE: u8 = 1 << 3;
-/// Flags of operations: of the first byte.
-const FIRST: u8 = 1 << 4;
-const LAST: u8 = 1 << 5;
-const SENDS: u8 = 1 << 6;
-const RECEIVES: u8 = 1 << 7;
+/// Place of the width of the time in the first byte: the logarithm of its number of bytes.
+const WIDTH: u8 = 4;
+/// Flags of operations in the first byte.
+const FIRST: u8 = 1 << 6;
+const LAST: u8 = 1 << 7;
+/// Flags of exits in a byte of their own, and the places of the track and the kind there.
+const SENDS: u8 = 1;
+const RECEIVES: u8 = 2;
+const TRACK: u8 = 2;
+const KIND: u8 = 4;
 
 impl EventCodec {
     /// Encodes the next event of one location.
@@ -45,8 +50,7 @@ impl EventCodec {
         // Times of a location do not decrease.
         let elapsed = time.wrapping_sub(self.time) as u64;
         self.time = time;
-        put_link(event.link, if gap == 0 { 0 } else { ELSEWHERE }, to);
-        put_number(elapsed, to);
+        put_start(event.link, gap != 0, elapsed, to);
         if gap != 0 {
             put_number(gap, to);
         }
@@ -60,8 +64,8 @@ impl EventCodec {
         location: LocationId,
         from: &mut &[u8],
     ) -> Option<SurveyedEvent> {
-        let first = byte(from)?;
-        self.time = self.time.wrapping_add(number(from)? as i64);
+        let (first, elapsed) = take_start(from)?;
+        self.time = self.time.wrapping_add(elapsed as i64);
         if first & ELSEWHERE != 0 {
             self.position = self.position.wrapping_add(number(from)?);
         }
@@ -86,8 +90,10 @@ impl EventCodec {
             event: number,
         } = event.id;
         let is_next = location.0 == self.location && number == self.event;
-        put_link(event.link, if is_next { 0 } else { ELSEWHERE }, to);
-        put_signed(time.as_nanos().wrapping_sub(self.time), to);
+        let elapsed = time.as_nanos().wrapping_sub(self.time);
+        // The sign is in the lowest bit.
+        let elapsed = (elapsed << 1 ^ elapsed >> 63) as u64;
+        put_start(event.link, !is_next, elapsed, to);
         if !is_next {
             put_number(location.0.into(), to);
             put_number(number.into(), to);
@@ -100,8 +106,9 @@ impl EventCodec {
     /// Decodes the next event of all locations; `None` if the bytes are not one.
     #[inline]
     pub fn take_linked(&mut self, from: &mut &[u8]) -> Option<(Linked, Timestamp<Global>)> {
-        let first = byte(from)?;
-        self.time = self.time.wrapping_add(signed(from)?);
+        let (first, elapsed) = take_start(from)?;
+        let elapsed = (elapsed >> 1) as i64 ^ -((elapsed & 1) as i64);
+        self.time = self.time.wrapping_add(elapsed);
         if first & ELSEWHERE != 0 {
             self.location = number(from)? as u32;
             self.event = number(from)? as u32;
@@ -116,33 +123,50 @@ impl EventCodec {
     }
 }
 
-/// Encodes the first byte.
+/// Encodes the first byte, and a time.
 #[inline]
-fn put_link(link: Link, flags: u8, to: &mut Vec<u8>) {
-    let of_operation = |of: StreamedOperation| {
-        (if of.is_first { FIRST } else { 0 }) | if of.is_last { LAST } else { 0 }
+fn put_start(link: Link, is_elsewhere: bool, time: u64, to: &mut Vec<u8>) {
+    let mut first = match link {
+        Link::Nothing => kind::NOTHING,
+        Link::Send { .. } => kind::SEND,
+        Link::Receive { .. } => kind::RECEIVE,
+        Link::EarlyReceive { .. } => kind::EARLY_RECEIVE,
+        Link::LateSend { .. } => kind::LATE_SEND,
+        Link::Enter { of } => kind::ENTER | flags(of),
+        Link::Exit { of, .. } => kind::EXIT | flags(of),
     };
-    to.push(
-        flags
-            | match link {
-                Link::Nothing => kind::NOTHING,
-                Link::Send { .. } => kind::SEND,
-                Link::Receive { .. } => kind::RECEIVE,
-                Link::EarlyReceive { .. } => kind::EARLY_RECEIVE,
-                Link::LateSend { .. } => kind::LATE_SEND,
-                Link::Enter { of } => kind::ENTER | of_operation(of),
-                Link::Exit {
-                    of,
-                    sends,
-                    receives,
-                    ..
-                } => {
-                    let sends = if sends { SENDS } else { 0 };
-                    let receives = if receives { RECEIVES } else { 0 };
-                    kind::EXIT | of_operation(of) | sends | receives
-                }
-            },
-    );
+    if is_elsewhere {
+        first |= ELSEWHERE;
+    }
+    let width = match time {
+        0..0x100 => 0,
+        0x100..0x1_0000 => 1,
+        0x1_0000..0x1_0000_0000 => 2,
+        _ => 3,
+    };
+    to.push(first | width << WIDTH);
+    to.extend_from_slice(&time.to_le_bytes()[..1 << width]);
+}
+
+const fn flags(of: StreamedOperation) -> u8 {
+    (if of.is_first { FIRST } else { 0 }) | if of.is_last { LAST } else { 0 }
+}
+
+#[inline]
+fn take_start(from: &mut &[u8]) -> Option<(u8, u64)> {
+    let (first, rest) = from.split_first()?;
+    let width = 1_usize << (first >> WIDTH & 3);
+    // Mostly, more bytes follow.
+    let time = match rest.first_chunk() {
+        Some(bytes) => u64::from_le_bytes(*bytes) & (u64::MAX >> (64 - 8 * width)),
+        None => {
+            let mut bytes = [0; size_of::<u64>()];
+            bytes[..width].copy_from_slice(rest.get(..width)?);
+            u64::from_le_bytes(bytes)
+        }
+    };
+    *from = rest.get(width..)?;
+    Some((*first, time))
 }
 
 #[inline]
@@ -152,14 +176,23 @@ fn put_fields(link: Link, to: &mut Vec<u8>) {
         Link::Send { message }
         | Link::Receive { message }
         | Link::EarlyReceive { message }
-        | Link::LateSend { message } => {
-            put_number(message >> 32, to);
-            put_number(message & u64::from(u32::MAX), to);
+        | Link::LateSend { message } => to.extend_from_slice(&message.to_le_bytes()),
+        Link::Enter { of } => {
+            to.push((of.which.1 as u8) << TRACK);
+            put_operation(of, to);
         }
-        Link::Enter { of } => put_operation(of, 0, to),
-        Link::Exit { of, kind, root, .. } => {
-            put_operation(of, kind as u64, to);
-            put_number(root.into(), to);
+        Link::Exit {
+            of,
+            kind,
+            root,
+            sends,
+            receives,
+        } => {
+            let sends = if sends { SENDS } else { 0 };
+            let receives = if receives { RECEIVES } else { 0 };
+            to.push(sends | receives | (of.which.1 as u8) << TRACK | (kind as u8) << KIND);
+            put_operation(of, to);
+            to.extend_from_slice(&root.to_le_bytes());
         }
     }
 }
@@ -170,7 +203,9 @@ fn take_link(first: u8, from: &mut &[u8]) -> Option<Link> {
     Some(match kind {
         kind::NOTHING => Link::Nothing,
         kind::SEND | kind::RECEIVE | kind::EARLY_RECEIVE | kind::LATE_SEND => {
-            let message = number(from)? << 32 | number(from)?;
+            let (bytes, rest) = from.split_first_chunk()?;
+            *from = rest;
+            let message = u64::from_le_bytes(*bytes);
             match kind {
                 kind::SEND => Link::Send { message },
                 kind::RECEIVE => Link::Receive { message },
@@ -179,42 +214,47 @@ fn take_link(first: u8, from: &mut &[u8]) -> Option<Link> {
             }
         }
         kind::ENTER => Link::Enter {
-            of: take_operation(first, from)?.0,
+            of: take_operation(first, byte(from)?, from)?,
         },
         _ => {
-            let (of, kind) = take_operation(first, from)?;
+            let flags = byte(from)?;
             Link::Exit {
-                of,
-                kind: CollectiveKind::from_number(kind)?,
-                root: number(from)? as u32,
-                sends: first & SENDS != 0,
-                receives: first & RECEIVES != 0,
+                of: take_operation(first, flags, from)?,
+                kind: CollectiveKind::from_number((flags >> KIND).into())?,
+                root: half(from)?,
+                sends: flags & SENDS != 0,
+                receives: flags & RECEIVES != 0,
             }
         }
     })
 }
 
-fn put_operation(of: StreamedOperation, kind: u64, to: &mut Vec<u8>) {
-    let (team, track, index) = of.which;
-    put_number(kind << 2 | track as u64, to);
-    [team, index, of.members, of.rank]
-        .into_iter()
-        .for_each(|number| put_number(number.into(), to));
+#[inline]
+fn put_operation(of: StreamedOperation, to: &mut Vec<u8>) {
+    let (team, _, index) = of.which;
+    for number in [team, index, of.members, of.rank] {
+        to.extend_from_slice(&number.to_le_bytes());
+    }
 }
 
-fn take_operation(first: u8, from: &mut &[u8]) -> Option<(StreamedOperation, u64)> {
-    let kind_and_track = number(from)?;
-    let track = *Track::ALL.get((kind_and_track & 3) as usize)?;
-    let mut next = || Some(number(from)? as u32);
-    let (team, index, members, rank) = (next()?, next()?, next()?, next()?);
-    let of = StreamedOperation {
+#[inline]
+fn take_operation(first: u8, flags: u8, from: &mut &[u8]) -> Option<StreamedOperation> {
+    let track = *Track::ALL.get(usize::from(flags >> TRACK & 3))?;
+    let (team, index) = (half(from)?, half(from)?);
+    Some(StreamedOperation {
         which: (team, track, index),
-        members,
-        rank,
+        members: half(from)?,
+        rank: half(from)?,
         is_first: first & FIRST != 0,
         is_last: first & LAST != 0,
-    };
-    Some((of, kind_and_track >> 2))
+    })
+}
+
+#[inline]
+fn half(from: &mut &[u8]) -> Option<u32> {
+    let (bytes, rest) = from.split_first_chunk()?;
+    *from = rest;
+    Some(u32::from_le_bytes(*bytes))
 }
 
 /// Encodes a number in groups of seven bits, from the lowest; all but the last have the high bit.
@@ -252,18 +292,6 @@ fn long_number(from: &mut &[u8]) -> Option<u64> {
         }
         shift += 7;
     }
-}
-
-/// Encodes a number whose sign is in the lowest bit.
-#[inline]
-fn put_signed(number: i64, to: &mut Vec<u8>) {
-    put_number((number << 1 ^ number >> 63) as u64, to);
-}
-
-#[inline]
-fn signed(from: &mut &[u8]) -> Option<i64> {
-    let number = number(from)?;
-    Some((number >> 1) as i64 ^ -((number & 1) as i64))
 }
 
 #[inline]

@@ -34,7 +34,7 @@ pub struct StreamedLatencies<'a> {
     held: FxHashMap<EndpointPair, HeldMessages>,
     search: TripSearch,
     states: FxHashMap<EndpointPair, PairState>,
-    /// Collective operations, in a pass over these.
+    /// Collective operations, if messages do not show the latencies of all levels.
     stays: Option<(StreamedStays, StaySearch)>,
 }
 
@@ -65,14 +65,16 @@ impl<'a> StreamedLatencies<'a> {
         }
     }
 
-    /// Takes the next event and its time.
-    pub fn take(&mut self, event: Linked, time: Timestamp<Global>) {
-        if let Some((stays, search)) = &mut self.stays {
-            let of_operation = stays.take(self.census, event, time);
-            return of_operation
-                .into_iter()
-                .for_each(|mut of| search.add(&mut of));
-        }
+    /// Takes the next event and its time. `note` keeps numbers for a second pass over messages.
+    ///
+    /// # Errors
+    /// Those of `note`.
+    pub fn take<E>(
+        &mut self,
+        event: Linked,
+        time: Timestamp<Global>,
+        mut note: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
         let location = event.id.location.0;
         let before = self.last[location as usize].replace(time);
         match event.link {
@@ -82,11 +84,11 @@ impl<'a> StreamedLatencies<'a> {
             Link::Receive { message } => {
                 self.missing[location as usize] -= 1;
                 let Some((from, sent)) = self.sent.remove(&message) else {
-                    return;
+                    return Ok(());
                 };
                 let [from, to] = [from, location].map(|location| self.census.site(location));
                 let Some((pair, way)) = EndpointPair::between(from, to) else {
-                    return;
+                    return Ok(());
                 };
                 let waited = before.map_or(Duration::ZERO, |before| time - before);
                 let arrival = Arrival {
@@ -104,10 +106,12 @@ impl<'a> StreamedLatencies<'a> {
                     let (way, arrival) = next.remove();
                     let state = self.states.entry(pair).or_default();
                     self.search.add(state, pair.level, way, arrival);
+                    note_arrival(pair, way, arrival, &mut note)?;
                 }
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns the time before which no more messages will be received; `None` if none will be
@@ -134,30 +138,47 @@ impl<'a> StreamedLatencies<'a> {
         bounds.into_iter().flatten().min()
     }
 
-    /// Ends a pass; returns true if another pass over all events is needed.
-    pub fn has_another_pass(&mut self) -> bool {
-        if self.stays.is_some() {
-            return false;
-        }
+    /// Ends the pass over all events. Returns true if the operations have to be taken in another one.
+    /// Before that, messages are taken again, if needed: `recall` returns the numbers that `note` has
+    /// kept, in their order.
+    ///
+    /// # Errors
+    /// Those of `note` and `recall`.
+    pub fn end_pass<E, N>(
+        &mut self,
+        notes: &mut N,
+        mut note: impl FnMut(&mut N, u64) -> Result<(), E>,
+        mut recall: impl FnMut(&mut N) -> Result<Option<u64>, E>,
+    ) -> Result<bool, E> {
         for (pair, held) in self.held.drain() {
             let state = self.states.entry(pair).or_default();
             for (way, arrival) in held.into_values() {
                 self.search.add(state, pair.level, way, arrival);
+                note_arrival(pair, way, arrival, |number| note(notes, number))?;
             }
         }
         for (pair, state) in self.states.drain() {
             self.search.end(pair, &state);
         }
-        self.sent.clear();
-        self.last.fill(None);
-        self.missing.clone_from(&self.census.received);
         if self.search.has_another_pass() {
-            return true;
+            while let Some((pair, way, arrival)) = recalled(|| recall(notes))? {
+                let state = self.states.entry(pair).or_default();
+                self.search.add(state, pair.level, way, arrival);
+            }
         }
         let lacks_levels = is_incomplete(&self.search.least(), self.census.levels());
         let are_needed = lacks_levels && self.census.collectives > 0;
         self.stays = are_needed.then(Default::default);
-        are_needed
+        Ok(are_needed)
+    }
+
+    /// Takes the next event in the pass over operations.
+    pub fn take_operation(&mut self, event: Linked, time: Timestamp<Global>) {
+        if let Some((stays, search)) = &mut self.stays {
+            let of_operation = stays.take(self.census, event, time);
+            let stays = of_operation.into_iter();
+            stays.for_each(|mut of| search.add(&mut of));
+        }
     }
 
     /// Returns the latencies after the last pass.
@@ -169,4 +190,40 @@ impl<'a> StreamedLatencies<'a> {
         }
         Latencies::from_levels(levels)
     }
+}
+
+/// Keeps a message as numbers.
+fn note_arrival<E>(
+    pair: EndpointPair,
+    way: usize,
+    arrival: Arrival,
+    mut note: impl FnMut(u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let [one, other] = pair.ends;
+    note((pair.level << 1 | way) as u64)?;
+    note(u64::from(one) << 32 | u64::from(other))?;
+    note(arrival.received.as_nanos() as u64)?;
+    note(arrival.sent.as_nanos() as u64)
+}
+
+/// Returns the next message that was kept, without the time that was waited for it.
+fn recalled<E>(
+    mut recall: impl FnMut() -> Result<Option<u64>, E>,
+) -> Result<Option<(EndpointPair, usize, Arrival)>, E> {
+    let Some(level_and_way) = recall()? else {
+        return Ok(None);
+    };
+    let mut next = || Ok(recall()?.unwrap_or_default());
+    let ends = next()?;
+    let pair = EndpointPair {
+        level: (level_and_way >> 1) as usize,
+        ends: [(ends >> 32) as u32, ends as u32],
+    };
+    let [received, sent] = [next()?, next()?].map(|time| Timestamp::from_nanos(time as i64));
+    let arrival = Arrival {
+        sent,
+        received,
+        waited: Duration::ZERO,
+    };
+    Ok(Some((pair, (level_and_way & 1) as usize, arrival)))
 }

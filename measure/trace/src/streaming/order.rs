@@ -79,15 +79,11 @@ impl CausalOrder {
             let of = &mut clocks[*process as usize];
             *of = of.filter(|of| of == clock);
         }
-        let mut is_shared = vec![false; census.clocks().len()];
-        for (location, clock) in census.clocks().iter().enumerate() {
-            is_shared[*clock as usize] |= location != *clock as usize;
-        }
         Self {
+            is_shared: census.shared_clocks(),
             census,
             messages,
             clocks,
-            is_shared,
             sent: FxHashSet::default(),
             early: FxHashMap::default(),
             allowed: None,

@@ -1,5 +1,7 @@
 //! Compares the correction of a stream with that of the same events in memory.
 
+use std::collections::VecDeque;
+
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::{
     Census, ControlledLogicalClock, Corrected, Deviation, EventCodec, EventId, Latencies, LeftOut,
@@ -108,16 +110,20 @@ fn streamed(
     clock: &ControlledLogicalClock,
 ) -> Result<Found, StreamError> {
     let (census, events) = ordered(definitions, pushes)?;
-    let (mut least, mut before) = (StreamedLatencies::new(&census), None);
-    loop {
-        let mut verdict = StreamedVerdict::new(&census, clock.latencies);
+    let mut least = StreamedLatencies::new(&census);
+    let mut before = StreamedVerdict::new(&census, clock.latencies);
+    let mut messages = VecDeque::new();
+    let note = |messages: &mut VecDeque<u64>, number| {
+        messages.push_back(number);
+        Ok::<_, StreamError>(())
+    };
+    for (event, time) in &events {
+        least.take(*event, *time, |number| note(&mut messages, number))?;
+        before.take(*event, *time, *time);
+    }
+    if least.end_pass(&mut messages, note, |messages| Ok(messages.pop_front()))? {
         for (event, time) in &events {
-            least.take(*event, *time);
-            verdict.take(*event, *time, *time);
-        }
-        before = before.or(Some(verdict.finish()));
-        if !least.has_another_pass() {
-            break;
+            least.take_operation(*event, *time);
         }
     }
     let (mut stack, mut jumps, mut forward) = (vec![], vec![], vec![]);
@@ -173,7 +179,7 @@ fn streamed(
         jumps,
         forward,
         both,
-        verdicts: [before.unwrap(), after.finish()],
+        verdicts: [before.finish(), after.finish()],
         deviation: deviation.finish(),
     })
 }
