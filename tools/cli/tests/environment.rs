@@ -11,7 +11,7 @@ use std::process::{Command, Output, id};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_downbeat");
 
 /// Commands, in a folder with experiments `e/a` and `e/b`, traces and a report of regions.
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "clocks",
     "clocks --json",
     "calibrate --duration 10ms",
@@ -39,6 +39,7 @@ const COMMANDS: [&str; 27] = [
     "trace check a.dbt",
     "trace convert a.dbtb new.dbt",
     "trace convert a.dbt new.pftrace",
+    "trace convert a.dbt new.json",
 ];
 
 /// Folder that is removed at the end.

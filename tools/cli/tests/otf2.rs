@@ -494,6 +494,11 @@ fn an_archive_is_converted() {
             && lines(&raw, " send ") == lines(&added, " send ")
             && lines(&raw, " send ") > 30
     );
+    // Events are in the order of time.
+    let is_event = |line: &&str| line.starts_with(|first: char| first.is_ascii_digit());
+    let events = added.lines().filter(is_event);
+    let times = events.map(|line| line.split(' ').nth(1).unwrap().parse::<i64>().unwrap());
+    assert!(times.clone().count() > 300 && times.is_sorted());
     // The number of events, before the checksum.
     assert_eq!(added.lines().nth_back(1), raw.lines().nth_back(1));
 

@@ -18,7 +18,7 @@ pub use archive_report::ArchiveReport;
 pub use correction::CorrectionOptions;
 pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalsReport};
 pub use document::{Document, PassReport, PreSyncReport, Printed};
-pub use items::{ReadItems, for_each_item, unwritable};
+pub use items::{ItemSource, ReadItems, unwritable};
 pub use movement::{LocationReport, MovementReport};
 pub use page::{PageContents, PageOptions};
 pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource, extent};

@@ -188,6 +188,30 @@ pub enum What<'a> {
 }
 
 impl What<'_> {
+    /// Returns the name of the type in text traces.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Enter { .. } => "enter",
+            Self::Leave { .. } => "leave",
+            Self::Note(_) => "note",
+            Self::Send { .. } => "send",
+            Self::Receive { .. } => "receive",
+            Self::Collective { .. } => "collective",
+            Self::CollectiveEnd { .. } => "collective-end",
+            Self::PostReceive { .. } => "receive-post",
+            Self::CompleteReceive { .. } => "receive-complete",
+            Self::CancelReceive { .. } => "receive-cancel",
+            Self::CollectiveStart { .. } => "collective-start",
+            Self::CollectiveComplete { .. } => "collective-complete",
+            Self::Signal { .. } => "signal",
+            Self::Wait { .. } => "wait",
+            Self::Fork { .. } => "fork",
+            Self::ThreadBegin { .. } => "thread-begin",
+            Self::ThreadEnd { .. } => "thread-end",
+            Self::Join { .. } => "join",
+        }
+    }
+
     /// Converts an action; `None` if it has no meaning for other locations.
     pub fn from_action(action: Action) -> Option<Self> {
         let number = |communicator: CommunicatorId| communicator.index() as u32;

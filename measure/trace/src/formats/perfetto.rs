@@ -1,4 +1,5 @@
-//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format, `*.pftrace`.
+//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format, `*.pftrace`, or in
+//! Chrome's JSON, which other viewers and scripts read, too.
 //!
 //! | of the trace | in Perfetto |
 //! |---|---|
@@ -62,7 +63,9 @@
 
 #[cfg(test)]
 mod decoder;
+mod encoder;
 mod flows;
+mod json;
 mod packets;
 mod protobuf;
 mod summary;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{ReadItems, Unfinished, files, for_each_item, unwritable};
+use downbeat_common::trace::{ItemSource, ReadItems, Unfinished, files, unwritable};
 use downbeat_common::{Failure, Outputs};
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
@@ -13,7 +13,11 @@ use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
 #[derive(Args, Debug)]
 #[command(
     after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
-                  open in https://ui.perfetto.dev. IN may also be the anchor file NAME.otf2 of an OTF2 archive.\n\n\
+                  open in https://ui.perfetto.dev, .json Chrome's JSON for other viewers and scripts. .parquet is a table \
+                  with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
+                  region, partner, tag, bytes.\n\n\
+                  IN may also be the anchor file NAME.otf2 of an OTF2 archive. Its events are put in the order of time, \
+                  in temporary files next to OUT.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace convert wrong.dbt wrong.pftrace\n  \
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace convert right.dbt right.pftrace"
@@ -51,11 +55,12 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
     Outputs::new(files::all_of(input)).file("OUT", output)?;
-    let (mut text, left_out) = match to {
+    let source = ItemSource::open(input, reading, output)?;
+    let mut text = match to {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
             let (mut locations, mut events) = (0, 0);
-            let left_out = for_each_item(input, reading, |item| {
+            source.each(|item, _| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
@@ -64,23 +69,25 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
                 writer.write(item)
             })?;
             writer.finish().map_err(Failure::run)?;
-            (contents(output, locations, events), left_out)
+            contents(output, locations, events)
         }
-        ConvertTarget::Perfetto => {
+        ConvertTarget::Perfetto | ConvertTarget::Json => {
             let mut survey = PerfettoSurvey::default();
-            for_each_item(input, reading, |item| {
+            source.each(|item, _| {
                 survey.take(item);
                 Ok(())
             })?;
-            let mut writer =
-                PerfettoWriter::create(output, &survey).map_err(|why| unwritable(input, why))?;
-            let left_out = for_each_item(input, reading, |item| writer.write(item))?;
-            (
-                said(output, &writer.finish().map_err(Failure::run)?),
-                left_out,
-            )
+            let writer = match to {
+                ConvertTarget::Json => PerfettoWriter::create_json(output, &survey),
+                _ => PerfettoWriter::create(output, &survey),
+            };
+            let mut writer = writer.map_err(|why| unwritable(input, why))?;
+            source.each(|item, _| writer.write(item))?;
+            said(output, &writer.finish().map_err(Failure::run)?)
         }
+        ConvertTarget::Parquet => to_parquet(&source, output)?,
     };
+    let left_out = source.left_out;
     if left_out > 0 {
         text += &format!(
             "Left out, of unsupported kinds: {}\n",
@@ -90,11 +97,28 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     print(&text)
 }
 
+#[cfg(feature = "parquet")]
+fn to_parquet(source: &ItemSource, output: &Path) -> Result<String, Failure> {
+    let writer = downbeat_trace::formats::parquet::ParquetWriter::create(output);
+    let mut writer = writer.map_err(Failure::run)?;
+    source.each(|item, length| writer.write(item, length))?;
+    let [locations, events] = writer.finish().map_err(Failure::run)?;
+    Ok(contents(output, locations, events))
+}
+
+/// Such a target is refused.
+#[cfg(not(feature = "parquet"))]
+fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
+    Ok(String::new())
+}
+
 /// Output format.
 #[derive(Clone, Copy, Debug)]
 enum ConvertTarget {
     Trace(TraceFormat),
     Perfetto,
+    Json,
+    Parquet,
 }
 
 impl ConvertTarget {
@@ -104,8 +128,16 @@ impl ConvertTarget {
         }
         match output.extension().and_then(|end| end.to_str()) {
             Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
+            Some("json") => Ok(Self::Json),
+            Some("parquet") if cfg!(feature = "parquet") => Ok(Self::Parquet),
+            Some("parquet") => {
+                let why =
+                    "this program was built without Parquet; build it with --features parquet";
+                let why = format!("{}: {why}", output.display());
+                Err(Failure::option("OUT", why))
+            }
             _ => {
-                let why = "the name must end in .dbt, .dbtb, .pftrace or .perfetto-trace";
+                let why = "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet";
                 Err(Failure::option(
                     "OUT",
                     format!("{}: {why}", output.display()),

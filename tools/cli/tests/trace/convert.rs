@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::{TraceFolder, without_times};
 
 #[test]
@@ -78,6 +80,65 @@ fn a_perfetto_file_contains_the_whole_trace() {
 }
 
 #[test]
+fn chrome_s_json_contains_the_whole_trace() {
+    let folder = TraceFolder::new("chrome");
+    folder.says("generate -o wrong.dbtb --truth a.dbtb --nodes 2 --processes 2 --threads 2 --fork-every 5 --asynchronous --events 4000");
+    let said = folder.says("convert a.dbtb a.json");
+    assert!(said.starts_with("a.json: 8 locations, "), "{said}");
+    let text = fs::read_to_string(folder.path("a.json")).expect("it is there");
+    let shown: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(shown["displayTimeUnit"], "ns");
+    let events = shown["traceEvents"].as_array().expect("an array");
+    let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    assert!(
+        count("B") == count("E") && count("B") > 100,
+        "{} {}",
+        count("B"),
+        count("E")
+    );
+    assert!(count("s") == count("f") && count("s") > 200 && count("X") == 2 * count("s"));
+    let names = events.iter().filter(|event| event["name"] == "thread_name");
+    assert_eq!(names.count(), 8);
+    // The same instants as in the trace.
+    folder.says("convert a.dbtb a.dbt");
+    let trace = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
+    let sends = trace.lines().filter(|line| line.contains(" send "));
+    let times = sends.map(|line| line.split(' ').nth(1).expect("a time").to_owned());
+    let mut expected: Vec<String> = times.collect();
+    let sends = events.iter().filter(|event| event["name"] == "send");
+    let nanos = |event: &Value| (event["ts"].as_f64().expect("a number") * 1e3).round() as i64;
+    let mut found: Vec<String> = sends.map(|event| nanos(event).to_string()).collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_by_programs_without_it() {
+    let folder = TraceFolder::new("no-parquet");
+    folder.says("generate -o a.dbt --events 100");
+    folder.refuses(
+        "convert a.dbt a.parquet",
+        "OUT: a.parquet: this program was built without Parquet; build it with --features parquet",
+    );
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_trace_becomes_a_table() {
+    let folder = TraceFolder::new("parquet");
+    folder.says("generate -o a.dbt --events 1000");
+    let said = folder.says("convert a.dbt a.parquet");
+    assert!(
+        said.starts_with("a.parquet: ") && said.lines().count() == 1,
+        "{said}"
+    );
+    let table = fs::read(folder.path("a.parquet")).expect("it is there");
+    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
+}
+
+#[test]
 fn bad_input_is_refused_in_one_line() {
     let folder = TraceFolder::new("inconvertible");
     let wide = format!(
@@ -106,8 +167,8 @@ fn bad_input_is_refused_in_one_line() {
         folder.refuses("convert a.dbt hard.dbtb", "which is only read");
     }
     folder.refuses(
-        "convert a.dbt a.json",
-        "a.json: the name must end in .dbt, .dbtb, .pftrace or .perfetto-trace",
+        "convert a.dbt a.csv",
+        "a.csv: the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet",
     );
     folder.refuses("convert a.dbt out", "out: the name must end in");
     folder.refuses(

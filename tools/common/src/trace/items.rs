@@ -1,12 +1,13 @@
-//! Iteration over the items of a trace file or an OTF2 archive.
+//! Items of a trace file or an OTF2 archive.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, FileError};
 use downbeat_trace::Matching;
-use downbeat_trace::formats::{Item, TraceReader};
+use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
+use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 
-use super::files::is_archive;
+use super::files::{is_archive, is_no_archive};
 use crate::Failure;
 use crate::cli::unreadable;
 
@@ -22,39 +23,71 @@ pub struct ReadItems {
     pub checksums: Checksums,
 }
 
-/// Calls `take` with every item of a trace file or an archive. The clock offsets of an archive are
-/// added to its timestamps, or else become its sessions. Returns the number of events of an archive
-/// that were left out because no trace file has their kind.
-///
-/// # Errors
-/// If the input cannot be read or is not a trace, or `take` fails.
-pub fn for_each_item(
-    path: &Path,
-    reading: ReadItems,
-    mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
-) -> Result<u64, Failure> {
-    let ReadItems {
-        apply_offsets,
-        lenient,
-        checksums,
-    } = reading;
-    if is_archive(path) {
-        return of_archive(path, reading, take);
+/// Trace whose items can be passed several times: those of a file in its order, those of an archive in
+/// the order of time.
+#[derive(Debug)]
+pub struct ItemSource {
+    path: PathBuf,
+    checksums: Checksums,
+    /// Items of an archive.
+    merged: Option<MergedItems>,
+    /// Number of events of an archive that were left out because no trace file has their kind.
+    pub left_out: u64,
+}
+
+impl ItemSource {
+    /// Opens a trace; the events of an archive are read into temporary files next to `beside`. The
+    /// clock offsets of an archive are added to its timestamps, or else become its sessions.
+    ///
+    /// # Errors
+    /// If an archive cannot be read, or options for archives are given for a file.
+    pub fn open(path: &Path, reading: ReadItems, beside: &Path) -> Result<Self, Failure> {
+        let (merged, left_out) = if is_archive(path) {
+            let (merged, left_out) = merged(path, reading, beside)?;
+            (Some(merged), left_out)
+        } else if reading.lenient {
+            return Err(is_no_archive("--lenient", path));
+        } else if !reading.apply_offsets {
+            return Err(is_no_archive("--as-recorded", path));
+        } else {
+            (None, 0)
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            checksums: reading.checksums,
+            merged,
+            left_out,
+        })
     }
-    if lenient {
-        return Err(super::files::is_no_archive("--lenient", path));
+
+    /// Calls `take` with every item, and the number of bytes of a message, if it is known.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not a trace, or `take` fails.
+    pub fn each(
+        &self,
+        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), FileError>,
+    ) -> Result<(), Failure> {
+        let take =
+            |item: &Item<'_>, length| take(item, length).map_err(|why| unwritable(&self.path, why));
+        match &self.merged {
+            Some(merged) => of_archive(merged, take),
+            None => self.of_file(take),
+        }
     }
-    if !apply_offsets {
-        return Err(super::files::is_no_archive("--as-recorded", path));
+
+    fn of_file(
+        &self,
+        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let bad = |why: FileError| Failure::Input(unreadable(why));
+        let reader = TraceReader::open(&self.path).map_err(bad)?;
+        let mut reader = reader.with_checksums(self.checksums);
+        while let Some(item) = reader.next_item().map_err(bad)? {
+            take(&item, None)?;
+        }
+        Ok(())
     }
-    let bad = |why: FileError| Failure::Input(unreadable(why));
-    let mut reader = TraceReader::open(path)
-        .map_err(bad)?
-        .with_checksums(checksums);
-    while let Some(item) = reader.next_item().map_err(bad)? {
-        take(&item).map_err(|why| unwritable(path, why))?;
-    }
-    Ok(0)
 }
 
 /// Converts an error of the output to a failure; one that the content of the input causes names the
@@ -66,23 +99,25 @@ pub fn unwritable(input: &Path, why: FileError) -> Failure {
     }
 }
 
-fn of_archive(
-    path: &Path,
-    reading: ReadItems,
-    mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
-) -> Result<u64, Failure> {
-    use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
+/// Reason for which the iteration over an archive ended early.
+struct Ended(Failure);
 
-    /// Reason for which the iteration ended early.
-    struct Ended(Failure);
-
-    impl From<Otf2Error> for Ended {
-        fn from(why: Otf2Error) -> Self {
-            Self(Failure::Input(why.to_string()))
-        }
+impl From<Otf2Error> for Ended {
+    fn from(why: Otf2Error) -> Self {
+        Self(Failure::Input(why.to_string()))
     }
+}
 
-    let mut all = || {
+/// Errors of temporary files.
+impl From<FileError> for Ended {
+    fn from(why: FileError) -> Self {
+        Self(Failure::run(why))
+    }
+}
+
+/// Reads the items of an archive. Returns the number of events that were left out, too.
+fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems, u64), Failure> {
+    let read = || -> Result<_, Ended> {
         let archive = Archive::open(path)?;
         let reading = ReadOptions {
             offsets: reading.apply_offsets,
@@ -92,9 +127,20 @@ fn of_archive(
             },
             ..ReadOptions::default()
         };
-        archive.for_each_item(&reading, |item| {
-            take(item).map_err(|why| Ended(unwritable(path, why)))
-        })
+        let mut merged = MergedItems::new(beside)?;
+        let left_out = archive.for_each_sized_item(&reading, |item, length| {
+            Ok::<_, Ended>(merged.take(item, length)?)
+        })?;
+        merged.finish()?;
+        Ok((merged, left_out))
     };
-    all().map_err(|Ended(why)| why)
+    read().map_err(|Ended(why)| why)
+}
+
+fn of_archive(
+    merged: &MergedItems,
+    mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let all = merged.each(|item, length| take(item, length).map_err(Ended));
+    all.map_err(|Ended(why)| why)
 }

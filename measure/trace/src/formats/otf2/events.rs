@@ -19,11 +19,13 @@ pub(super) enum Otf2Event {
         to: u32,
         communicator: u32,
         tag: u32,
+        length: u64,
     },
     Receive {
         from: u32,
         communicator: u32,
         tag: u32,
+        length: u64,
     },
     PostReceive {
         request: u64,
@@ -32,6 +34,7 @@ pub(super) enum Otf2Event {
         from: u32,
         communicator: u32,
         tag: u32,
+        length: u64,
         request: u64,
     },
     CancelReceive {
@@ -69,7 +72,8 @@ pub(super) struct Otf2Operation {
     pub(super) operation: u8,
     pub(super) communicator: u32,
     pub(super) root: u32,
-    pub(super) sent: bool,
+    /// Number of bytes that the member contributed.
+    pub(super) sent: u64,
     pub(super) received: bool,
 }
 
@@ -151,6 +155,20 @@ const BARRIER: u8 = 0;
 const ALLREDUCE: u8 = 11;
 
 impl Otf2Event {
+    /// Returns the number of bytes of a message, or that a member contributed to a collective
+    /// operation.
+    pub(super) fn length(&self) -> Option<u64> {
+        match self {
+            Self::Send { length, .. }
+            | Self::Receive { length, .. }
+            | Self::CompleteReceive { length, .. } => Some(*length),
+            Self::CollectiveEnd(operation) | Self::CollectiveComplete { operation, .. } => {
+                Some(operation.sent)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns true if trace files have an item for the event.
     pub(super) fn is_item(self) -> bool {
         match self {
@@ -216,24 +234,26 @@ impl Otf2Event {
                     to,
                     communicator,
                     tag: data.half()?,
+                    length: data.number()?,
                 }
             }
             MPI_RECV | MPI_IRECV => {
                 let (from, communicator) =
                     (data.half()?, mapped(&mut data, &mappings.communicators)?);
-                let tag = data.half()?;
+                let (tag, length) = (data.half()?, data.number()?);
                 if record.kind == MPI_RECV {
                     return Some(Self::Receive {
                         from,
                         communicator,
                         tag,
+                        length,
                     });
                 }
-                let _length = data.number()?;
                 Self::CompleteReceive {
                     from,
                     communicator,
                     tag,
+                    length,
                     request: data.number()?,
                 }
             }
@@ -256,10 +276,10 @@ impl Otf2Event {
             RMA_COLLECTIVE_END => {
                 let (operation, level) = (data.byte()?, data.half()?);
                 let (communicator, root) = (mapped(&mut data, &mappings.windows)?, data.half()?);
-                let mut moves = [data.number()? > 0, data.number()? > 0];
+                let mut moves = [data.number()?, data.number()?];
                 if operation == BARRIER {
                     // Not all members need to synchronize.
-                    moves = [level & SYNC_PROCESSES != 0; 2];
+                    moves = [u64::from(level & SYNC_PROCESSES != 0); 2];
                 }
                 Self::RmaCollectiveEnd(Otf2Operation {
                     operation: if operation == BARRIER {
@@ -270,7 +290,7 @@ impl Otf2Event {
                     communicator,
                     root,
                     sent: moves[0],
-                    received: moves[1],
+                    received: moves[1] > 0,
                 })
             }
             OMP_ACQUIRE_LOCK | THREAD_ACQUIRE_LOCK | OMP_RELEASE_LOCK | THREAD_RELEASE_LOCK => {
@@ -324,7 +344,7 @@ fn operation(data: &mut Fields<'_>, mappings: &Mappings) -> Option<Otf2Operation
         operation: data.byte()?,
         communicator: mapped(data, &mappings.communicators)?,
         root: data.half()?,
-        sent: data.number()? > 0,
+        sent: data.number()?,
         received: data.number()? > 0,
     })
 }

@@ -42,7 +42,20 @@ impl Archive {
     pub fn for_each_item<E: From<Otf2Error>>(
         &self,
         reading: &ReadOptions,
-        take: impl FnMut(&Item<'_>) -> Result<(), E>,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        self.for_each_sized_item(reading, |item, _| take(item))
+    }
+
+    /// Does the same as [`for_each_item`](Self::for_each_item); `take` also receives the numbers of
+    /// bytes of messages, and those that members contributed to collective operations.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn for_each_sized_item<E: From<Otf2Error>>(
+        &self,
+        reading: &ReadOptions,
+        take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), E>,
     ) -> Result<u64, E> {
         self.check_definitions(reading)?;
         let matching = Matching {
@@ -64,9 +77,9 @@ impl Archive {
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Items<'_, F> {
     fn take(&mut self, item: &Item<'_>) -> Result<(), E> {
-        (self.take)(item)
+        (self.take)(item, None)
     }
 
     fn location_name(&mut self, index: usize) -> String {
@@ -114,7 +127,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Sink for Items<'_, F> {
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
         let id = self
             .builder
@@ -166,7 +179,9 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> EventSink
+    for Items<'_, F>
+{
     type Error = E;
 
     fn communicator_of(&mut self, process: LocationId) -> Result<Option<CommunicatorId>, E> {
@@ -187,12 +202,14 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         }
         let location = location.index() as u32;
         let what = What::from_action(action);
+        let length = event.length();
         let take = |items: &mut Self, what| {
-            items.take(&Item::Event {
+            let item = Item::Event {
                 location,
                 time,
                 what,
-            })
+            };
+            (items.take)(&item, length)
         };
         // Some regions are also operations, such as barriers of threads: the operation is inside of
         // the region.

@@ -85,6 +85,7 @@ impl<S: EventSink> LocationStream<'_, S> {
                 to,
                 communicator,
                 tag,
+                ..
             } => {
                 let peer = self.peer(communicator, to)?;
                 peer.map_or(Action::Internal, |(to, communicator)| Action::Send {
@@ -97,6 +98,7 @@ impl<S: EventSink> LocationStream<'_, S> {
                 from,
                 communicator,
                 tag,
+                ..
             } => {
                 let peer = self.peer(communicator, from)?;
                 peer.map_or(Action::Internal, |(from, communicator)| Action::Receive {
@@ -111,6 +113,7 @@ impl<S: EventSink> LocationStream<'_, S> {
                 communicator,
                 tag,
                 request,
+                ..
             } => {
                 let peer = self.peer(communicator, from)?;
                 peer.map_or(Action::Internal, |(from, communicator)| {
@@ -260,6 +263,7 @@ impl<S: EventSink> LocationStream<'_, S> {
             sent,
             received,
         } = of;
+        let sent = sent > 0;
         let is_rma = begun == Begun::RmaCollective;
         let within = if is_rma {
             self.teams.window(communicator)

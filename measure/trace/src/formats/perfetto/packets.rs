@@ -68,6 +68,23 @@ pub(super) enum Category {
 
 const CATEGORIES: [&str; 5] = ["region", "collective", "message", "thread", "note"];
 
+/// Returns the name of a category.
+pub(super) const fn category_name(category: Category) -> &'static str {
+    CATEGORIES[category as usize - 1]
+}
+
+/// Returns the predefined names of events, in the order of their numbers, from 1.
+pub(super) fn event_names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(KINDS.iter().map(|(_, name)| *name))
+}
+
+/// Returns the predefined words of annotations, in the order of their numbers, from 1. The names of
+/// locations follow.
+pub(super) fn word_names() -> impl Iterator<Item = &'static str> {
+    let data = DATA.iter().map(|(_, name)| *name);
+    data.chain(KINDS.iter().map(|(_, name)| *name))
+}
+
 /// Annotation of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Annotation {
@@ -108,6 +125,11 @@ impl Word {
 
     pub(super) fn kind(number: usize) -> Self {
         Self(1 + (DATA.len() + number) as u64)
+    }
+
+    /// Returns the number of the word.
+    pub(super) const fn number(self) -> u64 {
+        self.0
     }
 
     pub(super) fn location(location: u32) -> Self {
@@ -161,16 +183,15 @@ pub(super) fn begin(to: &mut Vec<u8>) {
         // First packet on the sequence.
         number(to, 87, 1);
         message(to, INTERNED, |to| {
-            let kinds = KINDS.iter().map(|(_, name)| *name);
             let mut all = |field, names: &mut dyn Iterator<Item = &str>| {
                 (1..)
                     .zip(names)
                     .for_each(|(number, name)| interned(to, field, number, name));
             };
             all(CATEGORY_NAME, &mut CATEGORIES.into_iter());
-            all(EVENT_NAME, &mut NAMES.into_iter().chain(kinds.clone()));
+            all(EVENT_NAME, &mut event_names());
             all(ANNOTATION_NAME, &mut ANNOTATIONS.into_iter());
-            all(WORD, &mut DATA.iter().map(|(_, name)| *name).chain(kinds));
+            all(WORD, &mut word_names());
         });
     });
     packet(to, NEEDED, |to| {
@@ -208,7 +229,7 @@ pub(super) fn name(to: &mut Vec<u8>, number: InternedName<'_>, name: &str) {
 
 /// A process is identified by its first location. As on Linux, its PID is the TID of its first
 /// thread; 0 is reserved for the kernel.
-fn pid(location: u32) -> u64 {
+pub(super) fn pid(location: u32) -> u64 {
     u64::from(location) + 1
 }
 

@@ -7,10 +7,11 @@ use crate::{CollectiveKind, Place};
 use rustc_hash::FxHashMap;
 
 use super::PerfettoSurvey;
+use super::encoder::Encoder;
 use super::flows::Flows;
-use super::packets::{self, Annotation, Category, InternedName, Word};
+use super::packets::{Annotation, Category, InternedName, Word};
 use super::summary::PerfettoSummary;
-use super::timeline::{Timeline, TimelineSlice};
+use super::timeline::{Target, Timeline, TimelineSlice};
 use crate::formats::definitions::FileDefinitions;
 use crate::formats::item::kind_number;
 use crate::formats::{Item, What};
@@ -25,6 +26,7 @@ const LONGEST_NOTE: usize = 1 << 8;
 /// returns; an existing file is kept until then.
 #[derive(Debug)]
 pub struct PerfettoWriter {
+    encoder: Encoder,
     definitions: FileDefinitions,
     flows: Flows,
     /// First location of each process.
@@ -44,13 +46,30 @@ impl PerfettoWriter {
     /// When the file cannot be created, or something other than a file is there; when times are so
     /// far apart that Perfetto cannot represent them.
     pub fn create(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
+        Self::begin(path, survey, Encoder::Packets)
+    }
+
+    /// Does the same in Chrome's JSON, which other programs read, too.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_json(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
+        Self::begin(path, survey, Encoder::Json(Box::default()))
+    }
+
+    fn begin(
+        path: &Path,
+        survey: &PerfettoSurvey,
+        mut encoder: Encoder,
+    ) -> Result<Self, FileError> {
         let summary = PerfettoSummary {
             shift: survey.shift()?,
             ..PerfettoSummary::default()
         };
         let mut buffer = Vec::with_capacity(CHUNK);
-        packets::begin(&mut buffer);
+        encoder.begin(&mut buffer);
         Ok(Self {
+            encoder,
             definitions: FileDefinitions::default(),
             flows: survey.flows(),
             processes: FxHashMap::default(),
@@ -74,7 +93,7 @@ impl PerfettoWriter {
             Item::Location { place, name } => self.add_location(place, name),
             Item::Thread { rank, name } => self.add_location(self.places[rank as usize], name),
             Item::Region { name } => {
-                packets::name(
+                self.encoder.name(
                     &mut self.buffer,
                     InternedName::region(self.definitions.regions() - 1),
                     name,
@@ -108,8 +127,10 @@ impl PerfettoWriter {
     /// When it cannot be written.
     pub fn finish(mut self) -> Result<PerfettoSummary, FileError> {
         for timeline in &mut self.timelines {
-            timeline.finish(&mut self.buffer, &mut self.summary);
+            let to = (&mut self.encoder, &mut self.buffer);
+            timeline.finish(to, &mut self.summary);
         }
+        self.encoder.end(&mut self.buffer);
         self.file.write(&mut self.buffer)?;
         self.file.finish()?;
         let (locations, events) = (self.definitions.locations().into(), self.definitions.events);
@@ -130,9 +151,10 @@ impl PerfettoWriter {
         let (process, thread) = of_rank.unwrap_or((name, name));
         if first == location {
             let process = format!("{process} (node {})", place.node);
-            packets::process(&mut self.buffer, first, &process);
+            self.encoder.process(&mut self.buffer, first, &process);
         }
-        packets::thread(&mut self.buffer, location, first, [name, thread]);
+        self.encoder
+            .thread(&mut self.buffer, location, first, [name, thread]);
         self.places.push(place);
         self.timelines.push(Timeline::new(location));
     }
@@ -140,7 +162,7 @@ impl PerfettoWriter {
     fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
         let (timeline, to, summary) = (
             &mut self.timelines[location as usize],
-            &mut self.buffer,
+            (&mut self.encoder, &mut self.buffer),
             &mut self.summary,
         );
         let mut message = |name, peer, communicator, tag| {
@@ -149,6 +171,7 @@ impl PerfettoWriter {
                 Annotation::Communicator(communicator),
                 Annotation::Tag(tag),
             ];
+            let to = (&mut *to.0, &mut *to.1);
             timeline.instant(to, time, (name, Category::Message), &annotations, flow);
         };
         match what {
@@ -189,7 +212,7 @@ impl PerfettoWriter {
                 timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
             }
             What::Note(text) => {
-                let name = note(&mut self.notes, to, text);
+                let name = note(&mut self.notes, (&mut *to.0, &mut *to.1), text);
                 timeline.instant(to, time, (name, Category::Note), &[], None);
             }
             What::Collective { communicator } => {
@@ -297,7 +320,7 @@ fn operation(
 /// Returns the name of a note, which is interned if possible.
 fn note<'a>(
     notes: &mut HashMap<Box<str>, InternedName<'static>>,
-    to: &mut Vec<u8>,
+    (encoder, to): Target<'_>,
     text: &'a str,
 ) -> InternedName<'a> {
     if let Some(known) = notes.get(text) {
@@ -307,7 +330,7 @@ fn note<'a>(
         return InternedName::Text(text);
     }
     let name = InternedName::note(notes.len());
-    packets::name(to, name, text);
+    encoder.name(to, name, text);
     notes.insert(text.into(), name);
     name
 }

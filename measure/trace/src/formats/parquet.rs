@@ -1,0 +1,452 @@
+//! Export to Parquet, for data frames: pandas, polars, DuckDB. There is one row for each event.
+//!
+//! | column | type | content |
+//! |---|---|---|
+//! | `location` | int32 | number of the location, from 0 |
+//! | `name` | string | its name |
+//! | `rank` | int32 | MPI rank, if the name begins with it; otherwise the number of the process |
+//! | `time` | int64 | time in nanoseconds |
+//! | `kind` | string | type of the event, by its name in text traces: `enter`, `leave`, `send`, `receive`, `collective`, `collective-end` and so on |
+//! | `region` | string | name of the region; text of a note; for the end of a collective operation, the operation |
+//! | `partner` | int32 | location at the other end of a message |
+//! | `tag` | int32 | tag of a message |
+//! | `bytes` | int64 | length of a message, or the data that a member contributed to a collective operation, if the input has it |
+//!
+//! Values that an event does not have are null. Rows are in the order of the items.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use downbeat_trace::formats::TraceReader;
+//! use downbeat_trace::formats::parquet::ParquetWriter;
+//!
+//! # fn main() -> Result<(), Box<dyn core::error::Error>> {
+//! # let to = std::env::temp_dir().join(format!("downbeat-{}.parquet", std::process::id()));
+//! let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 main\n0 7010 enter 0\n0 7900 leave 0\nend 2\n";
+//! let mut reader = TraceReader::new(Path::new("text"), text.as_bytes())?;
+//! let mut writer = ParquetWriter::create(&to)?;
+//! while let Some(item) = reader.next_item()? {
+//!     writer.write(&item, None)?;
+//! }
+//! assert_eq!(writer.finish()?, [1, 2]);
+//! # std::fs::remove_file(&to)?;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use downbeat_files::{FileError, NewFile};
+use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use super::definitions::FileDefinitions;
+use super::item::KINDS;
+use super::{Item, What};
+
+const SCHEMA: &str = "message trace {
+    required int32 location;
+    required binary name (UTF8);
+    required int32 rank;
+    required int64 time;
+    required binary kind (UTF8);
+    optional binary region (UTF8);
+    optional int32 partner;
+    optional int32 tag;
+    optional int64 bytes;
+}";
+
+/// Number of rows of a row group, which are in memory at a time.
+const ROWS: usize = 1 << 17;
+
+/// Writes a trace as Parquet, item by item. The file appears when [`finish`](Self::finish) returns; an
+/// existing file is kept until then.
+pub struct ParquetWriter {
+    path: PathBuf,
+    definitions: FileDefinitions,
+    locations: Vec<TableLocation>,
+    regions: Vec<ByteArray>,
+    rows: Rows,
+    writer: SerializedFileWriter<Output>,
+}
+
+/// Cells of a location that do not change.
+struct TableLocation {
+    name: ByteArray,
+    rank: i32,
+    process: u32,
+}
+
+/// Rows that are not written.
+#[derive(Default)]
+struct Rows {
+    location: Vec<i32>,
+    name: Vec<ByteArray>,
+    rank: Vec<i32>,
+    time: Vec<i64>,
+    kind: Vec<ByteArray>,
+    region: Nullable<ByteArray>,
+    partner: Nullable<i32>,
+    tag: Nullable<i32>,
+    bytes: Nullable<i64>,
+}
+
+/// Column with nulls: the values that are there, and 1 or 0 for each row.
+#[derive(Default)]
+struct Nullable<T> {
+    values: Vec<T>,
+    levels: Vec<i16>,
+}
+
+impl<T> Nullable<T> {
+    fn push(&mut self, value: Option<T>) {
+        self.levels.push(value.is_some().into());
+        self.values.extend(value);
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+        self.levels.clear();
+    }
+}
+
+/// New file that Parquet writes to.
+struct Output {
+    file: NewFile,
+    buffer: Vec<u8>,
+}
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= downbeat_files::CHUNK {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write(&mut self.buffer).map_err(|why| match why {
+            FileError::Io { why, .. } => why,
+            other => io::Error::other(other),
+        })
+    }
+}
+
+impl ParquetWriter {
+    /// Begins a file at `path`.
+    ///
+    /// # Errors
+    /// When the file cannot be created, or something other than a file is there.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let output = Output {
+            file: NewFile::create(path)?,
+            buffer: vec![],
+        };
+        let writer = begin(output).map_err(|why| failed(path, why))?;
+        Ok(Self {
+            path: path.to_owned(),
+            definitions: FileDefinitions::default(),
+            locations: vec![],
+            regions: vec![],
+            rows: Rows::default(),
+            writer,
+        })
+    }
+
+    /// Writes the next item; messages may have a length in bytes.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is not valid here.
+    pub fn write(&mut self, item: &Item<'_>, length: Option<u64>) -> Result<(), FileError> {
+        self.definitions.take(item).map_err(FileError::Unwritable)?;
+        match *item {
+            Item::Location { place, name } => self.add_location(place.process, name),
+            Item::Thread { rank, name } => {
+                let process = self.locations[rank as usize].process;
+                self.add_location(process, name);
+            }
+            Item::Region { name } => self.regions.push(ByteArray::from(name)),
+            Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
+            Item::Event {
+                location,
+                time,
+                what,
+            } => {
+                let Self {
+                    locations,
+                    regions,
+                    rows,
+                    ..
+                } = self;
+                let of = &locations[location as usize];
+                rows.location.push(location as i32);
+                rows.name.push(of.name.clone());
+                rows.rank.push(of.rank);
+                rows.time.push(time.as_nanos());
+                rows.kind.push(ByteArray::from(what.name()));
+                rows.region.push(region(&what, regions));
+                let message = message(&what);
+                rows.partner
+                    .push(message.map(|(partner, _)| partner as i32));
+                rows.tag.push(message.map(|(_, tag)| tag));
+                rows.bytes
+                    .push(length.map(|length| length.min(i64::MAX as u64) as i64));
+                if rows.time.len() == ROWS {
+                    self.end_group()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_location(&mut self, process: u32, name: &str) {
+        let of_rank = name.strip_prefix("rank ");
+        let rank = of_rank.and_then(|rest| rest.split(',').next()?.parse().ok());
+        self.locations.push(TableLocation {
+            name: ByteArray::from(name),
+            rank: rank.unwrap_or(process as i32),
+            process,
+        });
+    }
+
+    fn end_group(&mut self) -> Result<(), FileError> {
+        let written = write_group(&mut self.writer, &self.rows);
+        written.map_err(|why| failed(&self.path, why))?;
+        let Rows {
+            location,
+            name,
+            rank,
+            time,
+            kind,
+            region,
+            partner,
+            tag,
+            bytes,
+        } = &mut self.rows;
+        [location, rank].into_iter().for_each(Vec::clear);
+        [name, kind].into_iter().for_each(Vec::clear);
+        time.clear();
+        region.clear();
+        [partner, tag].into_iter().for_each(Nullable::clear);
+        bytes.clear();
+        Ok(())
+    }
+
+    /// Ends the file, and replaces an existing one. Returns the numbers of locations and of events.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(mut self) -> Result<[u64; 2], FileError> {
+        if !self.rows.time.is_empty() {
+            self.end_group()?;
+        }
+        let output = self.writer.into_inner();
+        let Output {
+            mut file,
+            mut buffer,
+        } = output.map_err(|why| failed(&self.path, why))?;
+        file.write(&mut buffer)?;
+        file.finish()?;
+        Ok([self.definitions.locations().into(), self.definitions.events])
+    }
+}
+
+fn begin(output: Output) -> Result<SerializedFileWriter<Output>, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_compression(Compression::UNCOMPRESSED)
+        .set_column_dictionary_enabled("time".into(), false)
+        .set_column_encoding("time".into(), Encoding::DELTA_BINARY_PACKED);
+    properties =
+        properties.set_created_by(concat!("downbeat ", env!("CARGO_PKG_VERSION")).to_owned());
+    SerializedFileWriter::new(
+        output,
+        Arc::new(parse_message_type(SCHEMA)?),
+        Arc::new(properties.build()),
+    )
+}
+
+fn write_group(writer: &mut SerializedFileWriter<Output>, rows: &Rows) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    column::<Int32Type>(&mut group, &rows.location, None)?;
+    column::<ByteArrayType>(&mut group, &rows.name, None)?;
+    column::<Int32Type>(&mut group, &rows.rank, None)?;
+    column::<Int64Type>(&mut group, &rows.time, None)?;
+    column::<ByteArrayType>(&mut group, &rows.kind, None)?;
+    nullable::<ByteArrayType>(&mut group, &rows.region)?;
+    nullable::<Int32Type>(&mut group, &rows.partner)?;
+    nullable::<Int32Type>(&mut group, &rows.tag)?;
+    nullable::<Int64Type>(&mut group, &rows.bytes)?;
+    group.close().map(drop)
+}
+
+fn nullable<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, Output>,
+    of: &Nullable<T::T>,
+) -> Result<(), ParquetError> {
+    column::<T>(group, &of.values, Some(&of.levels))
+}
+
+/// Writes the next column.
+fn column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, Output>,
+    values: &[T::T],
+    levels: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General("there is no such column".to_owned());
+    let mut column = group.next_column()?.ok_or_else(missing)?;
+    column.typed::<T>().write_batch(values, levels, None)?;
+    column.close()
+}
+
+fn failed(path: &Path, why: ParquetError) -> FileError {
+    let why = match why {
+        ParquetError::External(why) => match why.downcast::<io::Error>() {
+            Ok(why) => *why,
+            Err(why) => io::Error::other(why),
+        },
+        why => io::Error::other(why),
+    };
+    FileError::Io {
+        path: path.to_owned(),
+        why,
+    }
+}
+
+/// Returns the name of the region, the text, or the operation of an event.
+fn region(what: &What<'_>, regions: &[ByteArray]) -> Option<ByteArray> {
+    match what {
+        What::Enter { region } | What::Leave { region } => regions.get(*region as usize).cloned(),
+        What::Note(text) => Some(ByteArray::from(*text)),
+        What::CollectiveEnd { kind, .. } | What::CollectiveComplete { kind, .. } => {
+            let found = KINDS.iter().find(|(known, _)| known == kind);
+            found.map(|(_, name)| ByteArray::from(*name))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the other end and the tag of a message.
+const fn message(what: &What<'_>) -> Option<(u32, i32)> {
+    match *what {
+        What::Send { to, tag, .. } => Some((to, tag)),
+        What::Receive { from, tag, .. } | What::CompleteReceive { from, tag, .. } => {
+            Some((from, tag))
+        }
+        _ => None,
+    }
+}
+
+impl core::fmt::Debug for ParquetWriter {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ParquetWriter")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use downbeat_files::testing::Folder;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    use super::*;
+    use crate::formats::TraceReader;
+
+    #[test]
+    fn rows_have_the_values_of_events() {
+        let text = "# downbeat trace 1\nlocation 0 0 4 a\nlocation 1 1 5 rank 12, Master thread\ncommunicator 0 0 1\n\
+                    region 0 main\n0 5 enter 0\n0 7 send 1 0 -42\n0 8 note some text\n0 9 leave 0\n1 9 receive 0 0 -42\n\
+                    1 10 collective 0\n1 11 collective-end 0 scan 0 both\nend 7\n";
+        let (_folder, path) = Folder::with("a.parquet", b"");
+        let mut reader = TraceReader::new(Path::new("text"), text.as_bytes()).unwrap();
+        let mut writer = ParquetWriter::create(&path).unwrap();
+        while let Some(item) = reader.next_item().unwrap() {
+            let length = matches!(
+                item,
+                Item::Event {
+                    what: What::Send { .. },
+                    ..
+                }
+            )
+            .then_some(99);
+            writer.write(&item, length).unwrap();
+        }
+        assert_eq!(writer.finish().unwrap(), [2, 7]);
+        let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let rows = file.get_row_iter(None).unwrap().map(|row| {
+            let row = row.unwrap();
+            let cell = |column: usize| row.get_column_iter().nth(column).unwrap().1.to_string();
+            let rank = row.get_int(2).unwrap();
+            (
+                row.get_int(0).unwrap(),
+                rank,
+                row.get_long(3).unwrap(),
+                [4, 5, 6, 7, 8].map(cell),
+            )
+        });
+        let found: Vec<_> = rows.collect();
+        let row = |location, rank, time, cells: [&str; 5]| {
+            (location, rank, time, cells.map(str::to_owned))
+        };
+        let expected = [
+            row(0, 4, 5, ["\"enter\"", "\"main\"", "null", "null", "null"]),
+            row(0, 4, 7, ["\"send\"", "null", "1", "-42", "99"]),
+            row(
+                0,
+                4,
+                8,
+                ["\"note\"", "\"some text\"", "null", "null", "null"],
+            ),
+            row(0, 4, 9, ["\"leave\"", "\"main\"", "null", "null", "null"]),
+            row(1, 12, 9, ["\"receive\"", "null", "0", "-42", "null"]),
+            row(
+                1,
+                12,
+                10,
+                ["\"collective\"", "null", "null", "null", "null"],
+            ),
+            row(
+                1,
+                12,
+                11,
+                ["\"collective-end\"", "\"scan\"", "null", "null", "null"],
+            ),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn groups_are_limited() {
+        let (_folder, path) = Folder::with("a.parquet", b"");
+        let mut writer = ParquetWriter::create(&path).unwrap();
+        let place = crate::Place {
+            node: 0,
+            process: 0,
+        };
+        writer
+            .write(&Item::Location { place, name: "a" }, None)
+            .unwrap();
+        let events = ROWS as i64 + 3;
+        for time in 0..events {
+            let item = Item::Event {
+                location: 0,
+                time: downbeat_clock_core::Timestamp::from_nanos(time),
+                what: What::Signal { id: 1 },
+            };
+            writer.write(&item, None).unwrap();
+        }
+        writer.finish().unwrap();
+        let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        assert_eq!(file.num_row_groups(), 2);
+        assert_eq!(file.metadata().file_metadata().num_rows(), events);
+    }
+}
