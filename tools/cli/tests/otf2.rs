@@ -624,3 +624,77 @@ fn bad_archives_are_refused_as_in_memory() {
         assert!(!folder.0.join("out").exists());
     }
 }
+
+/// Returns what OTF2's own program prints about an archive, without warnings.
+fn printed(folder: &ArchiveFolder, arguments: &[&str]) -> String {
+    let output = Command::new("otf2-print")
+        .args(arguments)
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn any_trace_becomes_an_archive() {
+    let folder = ArchiveFolder::new("create").with_archive("requests", 1_000_000_000, 20);
+    folder.says(
+        "generate -o plain.dbt --nodes 2 --processes 2 --threads 2 --fork-every 3 --events 4000",
+    );
+    folder.says("generate -o requests.dbtb --nodes 3 --asynchronous --sessions 0 --events 4000");
+    for (input, new) in [
+        ("plain.dbt", "a"),
+        ("requests.dbtb", "b"),
+        ("requests/traces.otf2", "c"),
+    ] {
+        let said = folder.says(&format!("convert {input} {new}"));
+        assert!(said.starts_with(&format!("{new}/traces.otf2: ")), "{said}");
+        let anchor = format!("{new}/traces.otf2");
+        let lines = printed(&folder, &[&anchor]);
+        let kinds = |kind: &str| lines.lines().filter(|line| line.starts_with(kind)).count();
+        assert!(
+            kinds("MPI_SEND") > 20 && lines.contains("Receiver: "),
+            "{new}"
+        );
+        assert!(printed(&folder, &["-G", &anchor]).contains("COMM_LOCATIONS"));
+        // The same relations, with the same violations.
+        let [before, after] = [input, &anchor].map(|name| {
+            let options = "--latencies 200ns,500ns,2us --lenient --json";
+            let said = folder.call(&format!("check {name} {options}")).stdout;
+            serde_json::from_slice::<Value>(&said).unwrap()
+        });
+        // Signals and waits have no general event in OTF2.
+        if new == "a" {
+            assert_eq!(
+                after["contents"]["messages"],
+                before["contents"]["messages"]
+            );
+            for count in ["messages", "collectives"] {
+                assert_eq!(
+                    after["violations"][count], before["violations"][count],
+                    "{new}"
+                );
+            }
+        }
+        assert_eq!(
+            after["contents"]["collectives"], before["contents"]["collectives"],
+            "{new}"
+        );
+        let format = format!("correct {anchor} --lenient --latencies 200ns,500ns,2us -o {new}2");
+        folder.says(&format);
+    }
+    let lines = printed(&folder, &["a/traces.otf2"]);
+    let count = |kind: &str| lines.lines().filter(|line| line.starts_with(kind)).count();
+    assert!(count("THREAD_FORK") > 0 && count("THREAD_FORK") == count("THREAD_JOIN"));
+    assert_eq!(count("THREAD_TEAM_BEGIN"), 2 * count("THREAD_FORK"));
+    assert_eq!(count("THREAD_TEAM_END"), 2 * count("THREAD_FORK"));
+    assert!(printed(&folder, &["-G", "a/traces.otf2"]).contains("\"MPI Rank 3\""));
+
+    let exists = folder.fails(2, "convert plain.dbt a");
+    assert!(exists.contains("OUT: a: this already exists"), "{exists}");
+    let file = folder.fails(2, "convert plain.dbt x.otf2");
+    assert!(file.contains("x.otf2: an archive is written to a folder, not to a file"));
+    assert!(!folder.path("x.otf2").exists());
+}

@@ -24,6 +24,8 @@ pub struct MergedItems {
     lists: ByteLists,
     /// Time of the last event of each location.
     last: Vec<i64>,
+    /// First and last time.
+    span: Option<[i64; 2]>,
 }
 
 /// Definition or sample.
@@ -47,6 +49,7 @@ impl MergedItems {
             definitions: vec![],
             lists: ByteLists::new(beside)?,
             last: vec![],
+            span: None,
         })
     }
 
@@ -88,6 +91,8 @@ impl MergedItems {
         if self.last.len() <= location {
             self.last.resize(location + 1, 0);
         }
+        let [first, last] = self.span.unwrap_or([time.as_nanos(); 2]);
+        self.span = Some([first.min(time.as_nanos()), last.max(time.as_nanos())]);
         let elapsed = time.as_nanos().wrapping_sub(self.last[location]);
         self.last[location] = time.as_nanos();
         self.lists.put(location, |bytes| {
@@ -105,6 +110,35 @@ impl MergedItems {
         self.lists.finish()
     }
 
+    /// Returns the first and the last time in nanoseconds; `None` if there are no events.
+    pub(super) const fn span(&self) -> Option<[i64; 2]> {
+        self.span
+    }
+
+    /// Returns all definitions and samples.
+    pub(super) fn definitions(&self) -> impl Iterator<Item = Item<'_>> {
+        self.definitions.iter().map(Definition::item)
+    }
+
+    /// Passes the events of a location to `take`: their times and types, and the lengths of messages.
+    pub(super) fn each_of<E: From<FileError>>(
+        &self,
+        location: u32,
+        mut take: impl FnMut(Timestamp<Global>, What<'_>, Option<u64>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut cursor, mut text, mut time) = (ByteCursor::default(), String::new(), 0_i64);
+        loop {
+            let event = cursor.next(&self.lists, location as usize, |from| {
+                time = time.wrapping_add(number(from)? as i64);
+                read_event(from, &mut text)
+            })?;
+            let Some((what, length)) = event else {
+                return Ok(());
+            };
+            take(Timestamp::from_nanos(time), what, length)?;
+        }
+    }
+
     /// Passes all items to `take`, with the lengths of messages.
     ///
     /// # Errors
@@ -113,9 +147,8 @@ impl MergedItems {
         &self,
         mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.definitions
-            .iter()
-            .try_for_each(|definition| take(&definition.item(), None))?;
+        self.definitions()
+            .try_for_each(|definition| take(&definition, None))?;
         let mut cursors: Vec<(ByteCursor, i64)> = vec![];
         cursors.resize_with(self.last.len(), Default::default);
         let next = |location: u32, (cursor, last): &mut (ByteCursor, i64)| {
@@ -133,11 +166,7 @@ impl MergedItems {
             let of = &mut cursors[location as usize];
             loop {
                 let event = of.0.next(&self.lists, location as usize, |from| {
-                    let length = number(from)?.checked_sub(1);
-                    let mut bytes = Slice::new(from, 0, 0);
-                    let what = read_action(&mut bytes, &mut text).ok()?;
-                    *from = &from[bytes.at()..];
-                    Some((what, length))
+                    read_event(from, &mut text)
                 })?;
                 // It follows its time in the same piece.
                 let Some((what, length)) = event else { break };
@@ -159,6 +188,15 @@ impl MergedItems {
         }
         Ok(())
     }
+}
+
+/// Reads an event behind its time.
+fn read_event<'a>(from: &mut &[u8], text: &'a mut String) -> Option<(What<'a>, Option<u64>)> {
+    let length = number(from)?.checked_sub(1);
+    let mut bytes = Slice::new(from, 0, 0);
+    let what = read_action(&mut bytes, text).ok()?;
+    *from = &from[bytes.at()..];
+    Some((what, length))
 }
 
 impl Definition {

@@ -1,9 +1,11 @@
 //! OTF2 archives: traces of Score-P and compatible tools.
 //!
-//! All files are read and written here, without OTF2's library, location by location. Communicators, messages, collective operations and threads become those of a
-//! [`Trace`](crate::Trace); ticks of the clock become nanoseconds. A corrected trace is written as
-//! a copy of the archive in which only clock offsets differ: readers of OTF2 interpolate these and
-//! add them to the times. Where offsets do not suffice, events are rewritten with new times.
+//! All files are read and written here, without OTF2's library, location by location. Communicators,
+//! messages, collective operations and threads become those of a [`Trace`](crate::Trace); ticks of the
+//! clock become nanoseconds. A corrected trace is written as a copy of the archive in which only clock
+//! offsets differ: readers of OTF2 interpolate these and add them to the times. Where offsets do not
+//! suffice, events are rewritten with new times. An archive that does not fit in memory is a
+//! [`StreamedTrace`](super::StreamedTrace). [`create`] makes an archive of any trace.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -54,6 +56,7 @@ mod anchor;
 mod archive;
 mod chunks;
 mod clock_properties;
+mod create;
 mod definitions;
 mod difference;
 mod error;
@@ -75,6 +78,7 @@ mod unexamined;
 mod write;
 
 pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, ReadOptions};
+pub use create::{NewArchive, create};
 pub use difference::first_difference;
 pub use error::Otf2Error;
 pub(crate) use times::{ArchiveTimes, CorrectedTimes, Times};

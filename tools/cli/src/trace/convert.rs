@@ -3,19 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use downbeat_clock_core::Duration;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{ItemSource, ReadItems, Unfinished, files, unwritable};
 use downbeat_common::{Failure, Outputs};
+use downbeat_trace::formats::otf2::{Otf2Error, check_destination, create};
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
-use downbeat_trace::formats::{Item, TraceFormat, TraceWriter};
+use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
                   open in https://ui.perfetto.dev, .json Chrome's JSON for other viewers and scripts. .parquet is a table \
                   with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
-                  region, partner, tag, bytes.\n\n\
+                  region, partner, tag, bytes. A name without a dot is that of a new folder for an OTF2 archive, \
+                  OUT/traces.otf2.\n\n\
                   IN may also be the anchor file NAME.otf2 of an OTF2 archive. Its events are put in the order of time, \
                   in temporary files next to OUT.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace convert wrong.dbt wrong.pftrace\n  \
@@ -26,7 +29,7 @@ pub(crate) struct TraceConvertOptions {
     /// Trace to convert; it is not modified
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// Output file; an existing file is replaced when the conversion is complete
+    /// Output file; an existing file is replaced when the conversion is complete. A new folder for an OTF2 archive
     #[arg(value_name = "OUT")]
     output: PathBuf,
     /// Keep the timestamps of an OTF2 archive as recorded, and convert its clock offsets to sessions
@@ -54,8 +57,16 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     };
     let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
-    Outputs::new(files::all_of(input)).file("OUT", output)?;
+    let mut outputs = Outputs::new(files::all_of(input));
+    match to {
+        ConvertTarget::Archive => {
+            check_destination(output).map_err(|why| Failure::option("OUT", why))?;
+            outputs.claim("OUT", output)?;
+        }
+        _ => outputs.file("OUT", output)?,
+    }
     let source = ItemSource::open(input, reading, output)?;
+    let left_out = source.left_out;
     let mut text = match to {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
@@ -86,8 +97,8 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
             said(output, &writer.finish().map_err(Failure::run)?)
         }
         ConvertTarget::Parquet => to_parquet(&source, output)?,
+        ConvertTarget::Archive => to_archive(&source.merged(output)?, output)?,
     };
-    let left_out = source.left_out;
     if left_out > 0 {
         text += &format!(
             "Left out, of unsupported kinds: {}\n",
@@ -95,6 +106,34 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         );
     }
     print(&text)
+}
+
+fn to_archive(items: &MergedItems, output: &Path) -> Result<String, Failure> {
+    let found = create(items, output).map_err(|why| match why {
+        Otf2Error::Io { .. } => Failure::run(why),
+        why => Failure::Input(why.to_string()),
+    })?;
+    let mut text = contents(&found.anchor, found.locations as u64, found.events);
+    text += &shifted(found.shift);
+    for (number, what) in [
+        (found.left_out, "Notes, signals and waits left out"),
+        (found.samples, "Clock samples left out"),
+    ] {
+        if number > 0 {
+            text += &format!("{what}: {number}\n");
+        }
+    }
+    Ok(text)
+}
+
+/// Tells of a shift of all timestamps, if there was one.
+fn shifted(shift: Duration) -> String {
+    match shift.as_nanos() {
+        0 => String::new(),
+        shift => {
+            format!("All timestamps were shifted by {shift} ns, so that none is negative\n")
+        }
+    }
 }
 
 #[cfg(feature = "parquet")]
@@ -119,6 +158,8 @@ enum ConvertTarget {
     Perfetto,
     Json,
     Parquet,
+    /// New folder of an OTF2 archive.
+    Archive,
 }
 
 impl ConvertTarget {
@@ -127,6 +168,14 @@ impl ConvertTarget {
             return Ok(Self::Trace(format));
         }
         match output.extension().and_then(|end| end.to_str()) {
+            None => Ok(Self::Archive),
+            Some("otf2") => {
+                let why = "an archive is written to a folder, not to a file";
+                Err(Failure::option(
+                    "OUT",
+                    format!("{}: {why}", output.display()),
+                ))
+            }
             Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
             Some("json") => Ok(Self::Json),
             Some("parquet") if cfg!(feature = "parquet") => Ok(Self::Parquet),
@@ -137,7 +186,7 @@ impl ConvertTarget {
                 Err(Failure::option("OUT", why))
             }
             _ => {
-                let why = "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet";
+                let why = "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet, or be that of a new folder, without a dot";
                 Err(Failure::option(
                     "OUT",
                     format!("{}: {why}", output.display()),
@@ -157,10 +206,7 @@ fn contents(output: &Path, locations: u64, events: u64) -> String {
 
 fn said(output: &Path, summary: &PerfettoSummary) -> String {
     let mut text = contents(output, summary.locations, summary.events);
-    let shift = summary.shift.as_nanos();
-    if shift > 0 {
-        text += &format!("All timestamps were shifted by {shift} ns, so that none is negative\n");
-    }
+    text += &shifted(summary.shift);
     let counts = [
         (
             summary.unmatched,

@@ -168,9 +168,9 @@ fn bad_input_is_refused_in_one_line() {
     }
     folder.refuses(
         "convert a.dbt a.csv",
-        "a.csv: the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet",
+        "a.csv: the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet, or be that of a new folder, without a dot",
     );
-    folder.refuses("convert a.dbt out", "out: the name must end in");
+    folder.refuses("convert a.dbt out.", "out.: the name must end in");
     folder.refuses(
         "convert a.dbt no/such/out.dbtb",
         "OUT: no/such/out.dbtb: No such file",

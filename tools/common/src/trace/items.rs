@@ -76,6 +76,20 @@ impl ItemSource {
         }
     }
 
+    /// Returns the items in temporary files next to `beside`, in the order of time.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not a trace, or temporary files cannot be written.
+    pub fn merged(self, beside: &Path) -> Result<MergedItems, Failure> {
+        if let Some(merged) = self.merged {
+            return Ok(merged);
+        }
+        let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
+        self.of_file(|item, length| merged.take(item, length).map_err(Failure::run))?;
+        merged.finish().map_err(Failure::run)?;
+        Ok(merged)
+    }
+
     fn of_file(
         &self,
         mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), Failure>,

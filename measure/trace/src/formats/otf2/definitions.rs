@@ -96,16 +96,16 @@ pub(super) const ROLE_IMPLICIT_BARRIER: u8 = 16;
 /// Kinds of records of global definitions.
 pub(super) mod kind {
     pub(in super::super) const CLOCK_PROPERTIES: u8 = 5;
-    pub(super) const STRING: u8 = 10;
-    pub(super) const SYSTEM_TREE_NODE: u8 = 12;
-    pub(super) const LOCATION_GROUP: u8 = 13;
-    pub(super) const LOCATION: u8 = 14;
-    pub(super) const REGION: u8 = 15;
-    pub(super) const GROUP: u8 = 18;
-    pub(super) const COMM: u8 = 22;
-    pub(super) const RMA_WIN: u8 = 24;
-    pub(super) const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
-    pub(super) const INTER_COMM: u8 = 43;
+    pub(in super::super) const STRING: u8 = 10;
+    pub(in super::super) const SYSTEM_TREE_NODE: u8 = 12;
+    pub(in super::super) const LOCATION_GROUP: u8 = 13;
+    pub(in super::super) const LOCATION: u8 = 14;
+    pub(in super::super) const REGION: u8 = 15;
+    pub(in super::super) const GROUP: u8 = 18;
+    pub(in super::super) const COMM: u8 = 22;
+    pub(in super::super) const RMA_WIN: u8 = 24;
+    pub(in super::super) const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
+    pub(in super::super) const INTER_COMM: u8 = 43;
 }
 
 /// State of a file that is parsed.

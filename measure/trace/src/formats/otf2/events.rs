@@ -118,22 +118,22 @@ pub(super) struct Mappings {
 }
 
 // Record kinds of OTF2.
-const ENTER: u8 = 12;
-const LEAVE: u8 = 13;
-const MPI_SEND: u8 = 14;
+pub(super) const ENTER: u8 = 12;
+pub(super) const LEAVE: u8 = 13;
+pub(super) const MPI_SEND: u8 = 14;
 const MPI_ISEND: u8 = 15;
-const MPI_RECV: u8 = 18;
-const MPI_IRECV: u8 = 19;
-const MPI_COLLECTIVE_BEGIN: u8 = 22;
-const MPI_COLLECTIVE_END: u8 = 23;
-const THREAD_FORK: u8 = 53;
-const THREAD_JOIN: u8 = 54;
-const THREAD_TEAM_BEGIN: u8 = 55;
-const THREAD_TEAM_END: u8 = 56;
+pub(super) const MPI_RECV: u8 = 18;
+pub(super) const MPI_IRECV: u8 = 19;
+pub(super) const MPI_COLLECTIVE_BEGIN: u8 = 22;
+pub(super) const MPI_COLLECTIVE_END: u8 = 23;
+pub(super) const THREAD_FORK: u8 = 53;
+pub(super) const THREAD_JOIN: u8 = 54;
+pub(super) const THREAD_TEAM_BEGIN: u8 = 55;
+pub(super) const THREAD_TEAM_END: u8 = 56;
 const MPI_ISEND_COMPLETE: u8 = 16;
-const MPI_IRECV_REQUEST: u8 = 17;
+pub(super) const MPI_IRECV_REQUEST: u8 = 17;
 const MPI_REQUEST_TEST: u8 = 20;
-const MPI_REQUEST_CANCELLED: u8 = 21;
+pub(super) const MPI_REQUEST_CANCELLED: u8 = 21;
 const OMP_ACQUIRE_LOCK: u8 = 26;
 const OMP_RELEASE_LOCK: u8 = 27;
 const RMA_COLLECTIVE_BEGIN: u8 = 37;
@@ -144,8 +144,8 @@ const THREAD_CREATE: u8 = 62;
 const THREAD_BEGIN: u8 = 63;
 const THREAD_WAIT: u8 = 64;
 const THREAD_END: u8 = 65;
-const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
-const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
+pub(super) const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
+pub(super) const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
 /// Level of an RMA operation at which its members wait for each other.
 const SYNC_PROCESSES: u32 = 1;

@@ -565,12 +565,12 @@ impl ArchiveCopy {
 
 /// Temporary folder, which is deleted unless it is renamed.
 #[derive(Debug)]
-struct PartialCopy {
-    folder: PathBuf,
+pub(super) struct PartialCopy {
+    pub(super) folder: PathBuf,
 }
 
 impl PartialCopy {
-    fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
+    pub(super) fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
         if wanted.symlink_metadata().is_ok() {
             return Err(Otf2Error::content(wanted, "this already exists"));
         }
@@ -580,7 +580,7 @@ impl PartialCopy {
     }
 
     /// Renames the folder. An empty folder that was created in the meantime is replaced.
-    fn end(self, wanted: &Path) -> Result<(), Otf2Error> {
+    pub(super) fn end(self, wanted: &Path) -> Result<(), Otf2Error> {
         fs::rename(&self.folder, wanted).map_err(Otf2Error::io(wanted))
     }
 }
