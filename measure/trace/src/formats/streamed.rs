@@ -1,11 +1,11 @@
 //! Trace in a file that is too large for memory, corrected by several passes over temporary files.
 
 mod corrected;
+mod error;
 mod leeways;
 mod surveyed;
 mod time_map;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::{
@@ -18,7 +18,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::loading::Loading;
 use super::numbers::FileNumbers;
-use super::otf2::{Archive, Origin, Otf2Error, ReadOptions};
+use super::otf2::{Archive, Origin, ReadOptions};
 use super::sessions::Sessions;
 use super::spill::{EventSequence, NumberCursor, NumberLists, Queue, Stack};
 use super::{TraceFormat, TraceReader};
@@ -28,46 +28,7 @@ use surveyed::Surveyed;
 use time_map::{TimeMap, TimesBefore};
 
 pub use corrected::CorrectedStream;
-
-/// Error of the correction of a trace that is not held in memory.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StreamedError {
-    /// The trace cannot be read or written, or is not a valid one.
-    Record(FileError),
-    /// The same for an archive.
-    Archive(Otf2Error),
-    /// A temporary file cannot be written.
-    Unwritten(FileError),
-    /// The trace must be corrected in memory.
-    InMemory(FileError),
-    /// The correction left violations, which is a bug.
-    Violated(CorrectionError),
-}
-
-impl fmt::Display for StreamedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Record(why) | Self::Unwritten(why) | Self::InMemory(why) => why.fmt(f),
-            Self::Archive(why) => why.fmt(f),
-            Self::Violated(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for StreamedError {}
-
-impl From<FileError> for StreamedError {
-    fn from(why: FileError) -> Self {
-        Self::Record(why)
-    }
-}
-
-impl From<Otf2Error> for StreamedError {
-    fn from(why: Otf2Error) -> Self {
-        Self::Archive(why)
-    }
-}
+pub use error::StreamedError;
 
 /// Counterpart of [`TraceFile`](super::TraceFile) and [`Archive`] whose events are not in memory, but
 /// in temporary files, which are always removed.

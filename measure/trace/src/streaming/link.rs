@@ -1,5 +1,7 @@
 //! Events of a stream with their links to others.
 
+use downbeat_clock_core::{Global, Timestamp};
+
 use super::super::{CollectiveKind, EventId};
 use super::StreamedOperation;
 
@@ -16,6 +18,18 @@ impl Linked {
     pub(crate) const fn is_enter(&self) -> bool {
         matches!(self.link, Link::Enter { .. })
     }
+}
+
+/// Event of a location with its link, after the first pass over a stream.
+///
+/// The link of a receive that did not complete in the order of the posts is not known yet.
+#[derive(Clone, Copy, Debug)]
+pub struct SurveyedEvent {
+    pub(super) id: EventId,
+    pub(super) time: Timestamp<Global>,
+    /// Position in the whole trace.
+    pub(super) position: u64,
+    pub(super) link: Link,
 }
 
 /// Link of an event to others.

@@ -11,7 +11,7 @@ use super::super::trace::Instance;
 use super::super::{CollectiveKind, EventId, LocationId, Pattern, TraceError};
 use super::census::{StreamError, StreamedOperation, Which};
 use super::clock_merge::ClockMerge;
-use super::survey::Messages;
+use super::messages::Messages;
 use super::{Census, Link, Linked, SurveyedEvent};
 
 /// Puts the events of all locations in an order in which each follows those that it waits for, and

@@ -10,20 +10,9 @@ use super::super::{
     Action, CollectiveKind, EventId, LeftOut, LocationId, TraceBuilder, TraceError,
 };
 use super::census::{Census, StreamError, StreamedOperation, TeamTurns, Which};
-use super::posted::{Overtaking, Posted};
-use super::{CausalOrder, Link};
-
-/// Event of a location with its link, after the first pass over a stream.
-///
-/// The link of a receive that did not complete in the order of the posts is not known yet.
-#[derive(Clone, Copy, Debug)]
-pub struct SurveyedEvent {
-    pub(super) id: EventId,
-    pub(super) time: Timestamp<Global>,
-    /// Position in the whole trace.
-    pub(super) position: u64,
-    pub(super) link: Link,
-}
+use super::messages::{ChannelCounts, Messages, SIGNAL};
+use super::posted::Posted;
+use super::{CausalOrder, Link, SurveyedEvent};
 
 /// Checks all events of a stream once, as a [`TraceBuilder`] does, but without keeping them.
 ///
@@ -53,91 +42,6 @@ struct SurveyedLocation {
 
 /// Channel of messages: the sending process, and its end.
 type Channel = (u32, ChannelEnd);
-
-/// Messages of a stream. The number of a message consists of that of its channel and its index there;
-/// signals are counted separately.
-#[derive(Debug, Default)]
-pub(super) struct Messages {
-    channels: Vec<ChannelCounts>,
-    overtaking: Overtaking,
-    /// Number of signals, and of waits without one.
-    signals: u64,
-    /// Signals that lack an end.
-    incomplete: FxHashSet<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ChannelCounts {
-    /// Sending process.
-    sender: u32,
-    sends: u32,
-    receives: u32,
-}
-
-/// Flag of the numbers of signals.
-const SIGNAL: u64 = 1 << 63;
-
-impl Messages {
-    /// Returns the index of the next message of a channel in the order of sends, or else of receives.
-    fn next(&mut self, channel: u32, sends: bool) -> Option<u32> {
-        let of = &mut self.channels[channel as usize];
-        let count = match sends {
-            true => &mut of.sends,
-            false => &mut of.receives,
-        };
-        *count = count.checked_add(1)?;
-        Some(*count - 1)
-    }
-
-    /// Returns the number of the message that a receive takes.
-    pub(super) fn received(&self, event: EventId, message: u64) -> u64 {
-        if self.overtaking.is_empty() {
-            return message;
-        }
-        let index = self.overtaking.get(&event);
-        index.map_or(message, |index| {
-            message & !u64::from(u32::MAX) | u64::from(*index)
-        })
-    }
-
-    /// Returns true if a message has both ends.
-    pub(super) fn is_complete(&self, message: u64) -> bool {
-        if message & SIGNAL != 0 {
-            return self.incomplete.is_empty() || !self.incomplete.contains(&message);
-        }
-        let of = &self.channels[(message >> 32) as usize];
-        (message as u32) < of.sends.min(of.receives)
-    }
-
-    /// Returns true if a message lacks an end; signals may.
-    pub(super) fn is_alone(&self, message: u64) -> bool {
-        message & SIGNAL == 0 && !self.is_complete(message)
-    }
-
-    /// Returns the process that sends a message, given the one that receives it.
-    pub(super) fn sender(&self, message: u64, receiver: u32) -> u32 {
-        if message & SIGNAL != 0 {
-            return receiver;
-        }
-        self.channels[(message >> 32) as usize].sender
-    }
-
-    /// Returns the numbers of messages without receives, and of those without sends.
-    fn unmatched(&self) -> [u64; 2] {
-        let of = |counts: &ChannelCounts| {
-            let ChannelCounts {
-                sends, receives, ..
-            } = *counts;
-            [
-                sends.saturating_sub(receives),
-                receives.saturating_sub(sends),
-            ]
-            .map(u64::from)
-        };
-        let all = self.channels.iter().map(of);
-        all.fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
-    }
-}
 
 impl Survey {
     /// Takes the next event of a location; `builder` has the locations and communicators that it

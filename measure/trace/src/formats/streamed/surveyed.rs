@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::StreamedError;
+use super::error::StreamedError;
 use crate::formats::spill::{EventLists, EventSequence};
 use crate::formats::target::{EventTarget, TraceTarget};
 use crate::{
