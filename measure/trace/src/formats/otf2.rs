@@ -5,7 +5,7 @@
 //! clock become nanoseconds. A corrected trace is written as a copy of the archive in which only clock
 //! offsets differ: readers of OTF2 interpolate these and add them to the times. Where offsets do not
 //! suffice, events are rewritten with new times. An archive that does not fit in memory is a
-//! [`StreamedTrace`](super::StreamedTrace). [`create`] makes an archive of any trace.
+//! [`StreamedTrace`](super::StreamedTrace). [`create()`] makes an archive of any trace.
 //!
 //! ```no_run
 //! use std::path::Path;

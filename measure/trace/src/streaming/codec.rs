@@ -300,3 +300,91 @@ fn byte(from: &mut &[u8]) -> Option<u8> {
     *from = rest;
     Some(*byte)
 }
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+
+    fn random_link(rng: &mut Rng) -> Link {
+        let message = rng.u64(..) >> rng.u32(0..64);
+        let of = StreamedOperation {
+            which: (rng.u32(..), Track::ALL[rng.usize(0..3)], rng.u32(..)),
+            members: rng.u32(..),
+            rank: rng.u32(..),
+            is_first: rng.bool(),
+            is_last: rng.bool(),
+        };
+        match rng.u8(0..7) {
+            0 => Link::Nothing,
+            1 => Link::Send { message },
+            2 => Link::Receive { message },
+            3 => Link::EarlyReceive { message },
+            4 => Link::LateSend { message },
+            5 => Link::Enter { of },
+            _ => Link::Exit {
+                of,
+                kind: CollectiveKind::from_number(rng.u64(0..14)).unwrap(),
+                root: rng.u32(..),
+                sends: rng.bool(),
+                receives: rng.bool(),
+            },
+        }
+    }
+
+    #[test]
+    fn events_of_all_locations_come_back() {
+        let mut rng = Rng::with_seed(3);
+        let (mut codec, mut bytes, mut expected) = (EventCodec::default(), vec![], vec![]);
+        for _ in 0..5_000 {
+            let id = EventId {
+                location: LocationId(rng.u32(0..3)),
+                event: rng.u32(0..4) * rng.u32(..) / 7,
+            };
+            let link = random_link(&mut rng);
+            let time = Timestamp::from_nanos(rng.i64(..) >> rng.u32(0..64));
+            codec.put_linked(Linked { id, link }, time, &mut bytes);
+            expected.push((id, link, time));
+        }
+        let (mut codec, mut rest) = (EventCodec::default(), &bytes[..]);
+        for (id, link, time) in expected {
+            let (event, found) = codec.take_linked(&mut rest).unwrap();
+            assert_eq!((event.id, event.link, found), (id, link, time));
+        }
+        assert!(rest.is_empty() && codec.take_linked(&mut rest).is_none());
+    }
+
+    #[test]
+    fn events_of_a_location_come_back() {
+        let mut rng = Rng::with_seed(4);
+        let location = LocationId(7);
+        let (mut codec, mut bytes, mut expected) = (EventCodec::default(), vec![], vec![]);
+        let (mut time, mut position) = (i64::MIN / 4, 0);
+        for event in 0..5_000 {
+            time += rng.i64(0..1 << 40) >> rng.u32(0..40);
+            position += 1 + (rng.u64(0..1 << 40) >> rng.u32(20..64));
+            let event = SurveyedEvent {
+                id: EventId { location, event },
+                time: Timestamp::from_nanos(time),
+                position,
+                link: random_link(&mut rng),
+            };
+            codec.put_surveyed(&event, &mut bytes);
+            expected.push(event);
+        }
+        let (mut codec, mut rest) = (EventCodec::default(), &bytes[..]);
+        for event in expected {
+            let found = codec.take_surveyed(location, &mut rest).unwrap();
+            let both = [event, found].map(|of| (of.id, of.time, of.position, of.link));
+            assert_eq!(both[0], both[1]);
+        }
+        assert!(rest.is_empty());
+        let mut cut = &bytes[..1];
+        assert!(
+            EventCodec::default()
+                .take_surveyed(location, &mut cut)
+                .is_none()
+        );
+    }
+}

@@ -8,7 +8,7 @@ use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{ItemSource, ReadItems, Unfinished, files, unwritable};
 use downbeat_common::{Failure, Outputs};
-use downbeat_trace::formats::otf2::{Otf2Error, check_destination, create};
+use downbeat_trace::formats::otf2::{check_destination, create};
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
 use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
 
@@ -109,10 +109,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
 }
 
 fn to_archive(items: &MergedItems, output: &Path) -> Result<String, Failure> {
-    let found = create(items, output).map_err(|why| match why {
-        Otf2Error::Io { .. } => Failure::run(why),
-        why => Failure::Input(why.to_string()),
-    })?;
+    let found = create(items, output).map_err(files::archive_failure)?;
     let mut text = contents(&found.anchor, found.locations as u64, found.events);
     text += &shifted(found.shift);
     for (number, what) in [

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use downbeat_trace::formats::TraceFormat;
+use downbeat_trace::formats::otf2::Otf2Error;
 
 use crate::{Failure, Outputs};
 
@@ -54,6 +55,15 @@ pub fn all_of(path: &Path) -> Vec<PathBuf> {
 pub fn is_archive(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "otf2")
+}
+
+/// Returns the failure for an archive that cannot be written: because of the output, or else of the
+/// content of the input.
+pub fn archive_failure(why: Otf2Error) -> Failure {
+    match why {
+        Otf2Error::Io { .. } => Failure::run(why),
+        why => Failure::Input(why.to_string()),
+    }
 }
 
 /// Returns the failure for an option that only applies to archives.

@@ -127,10 +127,9 @@ impl JsonEvents {
 
     fn annotation(&self, to: &mut Vec<u8>, annotation: Annotation) {
         let word = |number: u64| {
-            let word = usize::try_from(number)
-                .ok()
-                .and_then(|number| self.words.get(number - 1));
-            word.map_or("null", String::as_str)
+            // They are numbered from 1.
+            let index = usize::try_from(number).unwrap_or(0).wrapping_sub(1);
+            self.words.get(index).map_or("null", String::as_str)
         };
         match annotation {
             Annotation::To(to_word) => put(to, format_args!("\"to\":{}", word(to_word.number()))),

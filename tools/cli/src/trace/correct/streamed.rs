@@ -6,7 +6,7 @@ use downbeat_common::cli::unreadable;
 use downbeat_common::trace::{ArchiveRead, ArchiveReport, Document, extent, files};
 use downbeat_files::FileError;
 use downbeat_trace::CorrectionSettings;
-use downbeat_trace::formats::otf2::{Archive, Otf2Error};
+use downbeat_trace::formats::otf2::Archive;
 use downbeat_trace::formats::{CorrectedStream, StreamedError, StreamedTrace, TraceFormat};
 
 use super::{StreamingOption, TraceCorrectOptions};
@@ -90,12 +90,8 @@ impl TraceCorrectOptions {
             let written = corrected.write(&options.output, format);
             return written.map(|()| None).map_err(Failure::run);
         };
-        let written = corrected
-            .write_archive(&options.output, options.rewrite)
-            .map_err(|why| match why {
-                Otf2Error::Io { .. } => Failure::run(why),
-                why => Failure::Input(why.to_string()),
-            })?;
+        let written = corrected.write_archive(&options.output, options.rewrite);
+        let written = written.map_err(files::archive_failure)?;
         let locations = written.knots.into_iter().zip(written.rewritten);
         Ok(Some(ArchiveReport::of(archive, locations)))
     }

@@ -10,6 +10,7 @@ use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
 use downbeat_trace::{LocationId, TracePart, common_span};
 
 use crate::trace::archive_report::ArchiveReport;
+use crate::trace::files::archive_failure;
 use crate::{Failure, agree};
 
 /// Writes the corrected archive. All ranks call this, each with the timestamps of its own locations,
@@ -34,7 +35,7 @@ pub(super) async fn write<C: Comm>(
 
     let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
     let written = archive.write_locations(part.as_ref(), origin, times, &place, writing, is_own);
-    let mut written = agree(comm, written.map_err(Failure::run))
+    let mut written = agree(comm, written.map_err(archive_failure))
         .await?
         .into_iter();
     let span = archive.moved_span(part.as_ref(), origin, times, is_own);
@@ -43,20 +44,14 @@ pub(super) async fn write<C: Comm>(
         (Some(copy), Some(span)) => archive.cover(copy.part(), span),
         _ => Ok(()),
     };
-    agree(comm, covered.map_err(Failure::run)).await?;
+    agree(comm, covered.map_err(archive_failure)).await?;
     let instants = archive.moved_instants(part.as_ref(), origin, times, is_own);
-    let instants = agree(
-        comm,
-        instants
-            .map_err(crate::cli::unreadable)
-            .map_err(Failure::Input),
-    )
-    .await?;
+    let instants = agree(comm, instants.map_err(archive_failure)).await?;
     let instants = gather(comm, instants).await.map_err(Failure::run)?;
     let moved = copy
         .as_ref()
         .map_or(Ok(()), |copy| archive.write_instants(copy.part(), instants));
-    agree(comm, moved.map_err(Failure::run)).await?;
+    agree(comm, moved.map_err(archive_failure)).await?;
     let finished = copy.map_or(Ok(()), |copy| copy.finish().map(drop));
     agree(comm, finished.map_err(Failure::run)).await?;
 
