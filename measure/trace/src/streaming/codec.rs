@@ -340,7 +340,7 @@ mod tests {
         for _ in 0..5_000 {
             let id = EventId {
                 location: LocationId(rng.u32(0..3)),
-                event: rng.u32(0..4) * rng.u32(..) / 7,
+                event: rng.u32(..) >> rng.u32(0..32),
             };
             let link = random_link(&mut rng);
             let time = Timestamp::from_nanos(rng.i64(..) >> rng.u32(0..64));
