@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::super::definitions::Definitions;
 use super::super::latencies::{Site, levels_of};
@@ -69,7 +69,7 @@ pub(super) type TeamTurns = [Vec<Turns>; 3];
 /// Contents of a stream: its locations, the numbers of their events, and the properties of
 /// collective operations that are known only at their ends.
 ///
-/// It takes 16 bytes for every member of a communicator, and some more for each member that
+/// It takes 16 bytes for every member of a communicator, and 4 more for each time that a member
 /// contributed no data to a collective operation that passes it on.
 #[derive(Debug)]
 pub struct Census {
@@ -77,8 +77,8 @@ pub struct Census {
     pub(crate) definitions: Definitions,
     /// For all teams, operations that every member enters and leaves.
     pub(super) turns: Vec<TeamTurns>,
-    /// Members that contributed no data: the operation, and the rank.
-    pub(super) withheld: FxHashSet<(Which, u32)>,
+    /// Members that contributed no data.
+    pub(super) withheld: Withheld,
     /// Number of messages that every location receives from other clocks.
     pub(super) received: Vec<u64>,
     /// Number of events.
@@ -157,7 +157,7 @@ impl Census {
     /// Returns true if exits of a collective operation wait for the enter of the member of this
     /// rank.
     pub(super) fn counts(&self, which: Which, kind: CollectiveKind, root: u32, rank: u32) -> bool {
-        sends(kind, root, rank) && self.enters(which, rank) && !self.is_withheld(which, rank)
+        sends(kind, root, rank) && self.enters(which, rank) && !self.withheld.has(which, rank)
     }
 
     /// Does the same as [`counts`](Self::counts) for an exit that states no kind and root, too.
@@ -174,9 +174,26 @@ impl Census {
             _ => self.counts(which, kind, root, rank),
         }
     }
+}
 
-    /// Returns true if a member contributed no data to an operation that passes it on.
-    fn is_withheld(&self, which: Which, rank: u32) -> bool {
-        !self.withheld.is_empty() && self.withheld.contains(&(which, rank))
+/// Members that contributed no data to operations that pass it on: by team, track and rank, the
+/// indices of the operations in order.
+#[derive(Debug, Default)]
+pub(super) struct Withheld(FxHashMap<(u32, Track, u32), Vec<u32>>);
+
+impl Withheld {
+    pub(super) fn add(&mut self, (team, track, index): Which, rank: u32) {
+        let indices = self.0.entry((team, track, rank)).or_default();
+        // Operations mostly end in their order.
+        let place = indices.iter().rposition(|other| *other < index);
+        indices.insert(place.map_or(0, |place| place + 1), index);
+    }
+
+    fn has(&self, (team, track, index): Which, rank: u32) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let indices = self.0.get(&(team, track, rank));
+        indices.is_some_and(|indices| indices.binary_search(&index).is_ok())
     }
 }

@@ -1,7 +1,7 @@
 //! First pass over a stream.
 
 use downbeat_clock_core::{Global, Timestamp};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::super::definitions::{ChannelEnd, Definitions};
 use super::super::teams::{Participation, Turns, sends};
@@ -9,7 +9,7 @@ use super::super::trace::{NONE, check_time};
 use super::super::{
     Action, CollectiveKind, EventId, LeftOut, LocationId, TraceBuilder, TraceError,
 };
-use super::census::{Census, StreamError, StreamedOperation, TeamTurns, Which};
+use super::census::{Census, StreamError, StreamedOperation, TeamTurns, Withheld};
 use super::messages::{ChannelCounts, Messages, SIGNAL};
 use super::posted::Posted;
 use super::{CausalOrder, Link, SurveyedEvent};
@@ -31,7 +31,7 @@ pub struct Survey {
     /// and true for the signal itself.
     signals: FxHashMap<(u32, u64), (EventId, u64, bool)>,
     turns: Vec<TeamTurns>,
-    withheld: FxHashSet<(Which, u32)>,
+    withheld: Withheld,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -231,7 +231,7 @@ impl Survey {
                 (says.kind, says.root, says.role_of(seat.rank))
             });
         if !is_sender && sends(kind, root, seat.rank) {
-            self.withheld.insert((of.which, of.rank));
+            self.withheld.add(of.which, of.rank);
         }
         Ok(Link::Exit {
             of,
