@@ -100,7 +100,7 @@
 mod action;
 mod binary;
 mod blocks;
-mod bytes;
+pub(crate) mod bytes;
 mod checksum;
 mod chunk;
 mod definitions;

@@ -201,22 +201,14 @@ impl CollectiveKind {
 
     /// Returns the kind with this number.
     pub(super) fn from_number(number: u64) -> Option<Self> {
-        const ALL: [CollectiveKind; 14] = {
-            let mut all = [CollectiveKind::Fork; 14];
-            let mut index = 0;
-            while index < CollectiveKind::MPI_KINDS.len() {
-                all[index] = CollectiveKind::MPI_KINDS[index];
-                index += 1;
-            }
-            all[13] = CollectiveKind::Join;
-            all
-        };
-        let kind = ALL.get(usize::try_from(number).ok()?).copied()?;
-        debug_assert_eq!(
-            kind as u64, number,
-            "kinds are in the order of their numbers"
-        );
-        Some(kind)
+        const FORK: u64 = CollectiveKind::Fork as u64;
+        const JOIN: u64 = CollectiveKind::Join as u64;
+        match number {
+            FORK => Some(Self::Fork),
+            JOIN => Some(Self::Join),
+            // They are in the order of their numbers.
+            _ => Self::MPI_KINDS.get(usize::try_from(number).ok()?).copied(),
+        }
     }
 
     /// Returns the dependences of exits on enters.

@@ -43,6 +43,5 @@ pub use record::Record;
 pub use survey::Survey;
 
 pub(super) use census::{StreamedOperation, Which};
-pub(super) use codec::{number, put_number};
 pub(super) use link::Link;
 pub(super) use posted::{Overtaking, Posted};

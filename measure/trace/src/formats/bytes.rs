@@ -322,8 +322,17 @@ impl Input for Slice<'_> {
     }
 }
 
+/// Takes a number from the beginning of these bytes; `None` if they do not begin with one.
+#[inline]
+pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
+    let mut slice = Slice::new(from, 0, 0);
+    let number = slice.number().ok()?;
+    *from = &from[slice.at()..];
+    Some(number)
+}
+
 /// Appends a number as [`Input::number`] reads it.
-pub(super) fn put(to: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
         number >>= 7;

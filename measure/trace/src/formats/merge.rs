@@ -8,11 +8,10 @@ use downbeat_clock_core::{Global, Local, Timestamp};
 use downbeat_files::FileError;
 
 use super::action::{read_action, write_action};
-use super::bytes::{Slice, put};
+use super::bytes::{Slice, put, take as take_number};
 use super::item::{Item, What};
 use super::spill::{ByteCursor, ByteLists};
 use crate::Place;
-use crate::streaming::number;
 
 /// Items that are put in the order of time: first all definitions, then the events of all locations.
 /// Events at one time are in the order of their locations.
@@ -129,7 +128,7 @@ impl MergedItems {
         let (mut cursor, mut text, mut time) = (ByteCursor::default(), String::new(), 0_i64);
         loop {
             let event = cursor.next(&self.lists, location as usize, |from| {
-                time = time.wrapping_add(number(from)? as i64);
+                time = time.wrapping_add(take_number(from)? as i64);
                 read_event(from, &mut text)
             })?;
             let Some((what, length)) = event else {
@@ -152,7 +151,7 @@ impl MergedItems {
         let mut cursors: Vec<(ByteCursor, i64)> = vec![];
         cursors.resize_with(self.last.len(), Default::default);
         let next = |location: u32, (cursor, last): &mut (ByteCursor, i64)| {
-            let elapsed = cursor.next(&self.lists, location as usize, number)?;
+            let elapsed = cursor.next(&self.lists, location as usize, take_number)?;
             *last = last.wrapping_add(elapsed.unwrap_or(0) as i64);
             Ok::<_, FileError>(elapsed.map(|_| *last))
         };
@@ -192,7 +191,7 @@ impl MergedItems {
 
 /// Reads an event behind its time.
 fn read_event<'a>(from: &mut &[u8], text: &'a mut String) -> Option<(What<'a>, Option<u64>)> {
-    let length = number(from)?.checked_sub(1);
+    let length = take_number(from)?.checked_sub(1);
     let mut bytes = Slice::new(from, 0, 0);
     let what = read_action(&mut bytes, text).ok()?;
     *from = &from[bytes.at()..];

@@ -143,7 +143,7 @@ impl ParquetWriter {
     /// Begins a file at `path`.
     ///
     /// # Errors
-    /// When the file cannot be created, or something other than a file is there.
+    /// If the file cannot be created, or something other than a file is there.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         let output = Output {
             file: NewFile::create(path)?,
@@ -163,7 +163,7 @@ impl ParquetWriter {
     /// Writes the next item; messages may have a length in bytes.
     ///
     /// # Errors
-    /// When it cannot be written, or is not valid here.
+    /// If it cannot be written, or is not valid here.
     pub fn write(&mut self, item: &Item<'_>, length: Option<u64>) -> Result<(), FileError> {
         self.definitions.take(item).map_err(FileError::Unwritable)?;
         match *item {
@@ -242,7 +242,7 @@ impl ParquetWriter {
     /// Ends the file, and replaces an existing one. Returns the numbers of locations and of events.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(mut self) -> Result<[u64; 2], FileError> {
         if !self.rows.time.is_empty() {
             self.end_group()?;

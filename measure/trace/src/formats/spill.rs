@@ -288,16 +288,9 @@ impl EventSequence {
         &self,
         mut see: impl FnMut(Timed) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (spill, mut bytes) = (&self.spill, vec![]);
-        for piece in &self.pieces {
-            spill.read(*piece, &mut bytes)?;
-            let (mut codec, mut rest) = (EventCodec::default(), &bytes[..]);
-            while !rest.is_empty() {
-                let event = codec.take_linked(&mut rest);
-                see(event.ok_or_else(|| spill.damaged())?)?;
-            }
-        }
-        Ok(())
+        let mut bytes = vec![];
+        let mut pieces = self.pieces.iter();
+        pieces.try_for_each(|piece| self.each_of(*piece, &mut bytes, &mut see))
     }
 
     /// Passes all events to `see`, from the last to the first.
@@ -305,16 +298,31 @@ impl EventSequence {
         &self,
         mut see: impl FnMut(Linked) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (spill, mut bytes, mut events) = (&self.spill, vec![], vec![]);
+        let (mut bytes, mut events) = (vec![], vec![]);
         for piece in self.pieces.iter().rev() {
-            spill.read(*piece, &mut bytes)?;
-            let (mut codec, mut rest) = (EventCodec::default(), &bytes[..]);
             events.clear();
-            while !rest.is_empty() {
-                let event = codec.take_linked(&mut rest);
-                events.push(event.ok_or_else(|| spill.damaged())?.0);
-            }
+            self.each_of(*piece, &mut bytes, |(event, _)| {
+                events.push(event);
+                Ok::<_, E>(())
+            })?;
             events.iter().rev().try_for_each(|event| see(*event))?;
+        }
+        Ok(())
+    }
+
+    /// Passes the events of a piece to `see`.
+    #[inline]
+    fn each_of<E: From<FileError>>(
+        &self,
+        piece: Piece,
+        bytes: &mut Vec<u8>,
+        mut see: impl FnMut(Timed) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.spill.read(piece, bytes)?;
+        let (mut codec, mut rest) = (EventCodec::default(), &bytes[..]);
+        while !rest.is_empty() {
+            let event = codec.take_linked(&mut rest);
+            see(event.ok_or_else(|| self.spill.damaged())?)?;
         }
         Ok(())
     }

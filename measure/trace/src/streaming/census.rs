@@ -79,7 +79,7 @@ pub struct Census {
     pub(super) turns: Vec<TeamTurns>,
     /// Members that contributed no data.
     pub(super) withheld: Withheld,
-    /// Number of messages that every location receives from other clocks.
+    /// Number of messages that every location receives after they were sent, in causal order.
     pub(super) received: Vec<u64>,
     /// Number of events.
     pub events: u64,
@@ -169,7 +169,7 @@ impl Census {
         rank: u32,
     ) -> bool {
         match which.1 {
-            // Whoever enters a fork is its root.
+            // The member that enters a fork is its root.
             Track::Fork => self.enters(which, rank),
             _ => self.counts(which, kind, root, rank),
         }

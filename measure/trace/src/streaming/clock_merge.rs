@@ -35,32 +35,27 @@ struct Ties {
 }
 
 impl ClockMerge {
-    pub(super) fn new(locations: Vec<u32>) -> Self {
-        Self {
-            heads: vec![None; locations.len()],
+    /// Reads the first event of each location; `read` returns the next event of one.
+    pub(super) fn new<E>(
+        locations: Vec<u32>,
+        read: &mut impl FnMut(LocationId) -> Result<Option<SurveyedEvent>, E>,
+    ) -> Result<Self, E> {
+        let heads = locations.iter().map(|location| read(LocationId(*location)));
+        let heads = heads.collect::<Result<Vec<_>, E>>()?;
+        let queued = (0..).zip(&heads).filter_map(|(part, head)| {
+            let head = head.as_ref()?;
+            Some(Reverse((head.time, head.position, part)))
+        });
+        Ok(Self {
+            queue: queued.collect(),
+            heads,
             locations,
-            queue: BinaryHeap::new(),
             first: None,
             ties: Ties::default(),
-        }
-    }
-
-    /// Reads the first event of each location.
-    pub(super) fn begin<E>(
-        &mut self,
-        read: &mut impl FnMut(LocationId) -> Result<Option<SurveyedEvent>, E>,
-    ) -> Result<(), E> {
-        (0..self.locations.len()).try_for_each(|part| {
-            self.load(part, read)?;
-            // All are in the queue at first.
-            let first = self.first.take();
-            let head = first.and_then(|part| self.heads[part as usize]);
-            self.queue
-                .extend(head.map(|head| Reverse((head.time, head.position, part as u32))));
-            Ok(())
         })
     }
 
+    /// Reads the next event of a location, after the last one was handed out.
     fn load<E>(
         &mut self,
         part: usize,
@@ -80,7 +75,7 @@ impl ClockMerge {
         Ok(())
     }
 
-    /// Returns the next event; `read` returns that of a location.
+    /// Returns the next event of the clock.
     #[inline]
     pub(super) fn next<E>(
         &mut self,

@@ -5,6 +5,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::super::teams::Track;
 use super::super::{CollectiveKind, EventId, LocationId};
 use super::{Link, Linked, StreamedOperation, SurveyedEvent};
+use crate::formats::bytes::{put, take};
 
 /// State of one end of a sequence of encoded events. Both ends begin with the same.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +53,7 @@ impl EventCodec {
         self.time = time;
         put_start(event.link, gap != 0, elapsed, to);
         if gap != 0 {
-            put_number(gap, to);
+            put(to, gap);
         }
         put_fields(event.link, to);
     }
@@ -67,7 +68,7 @@ impl EventCodec {
         let (first, elapsed) = take_start(from)?;
         self.time = self.time.wrapping_add(elapsed as i64);
         if first & ELSEWHERE != 0 {
-            self.position = self.position.wrapping_add(number(from)?);
+            self.position = self.position.wrapping_add(take(from)?);
         }
         let link = take_link(first, from)?;
         let position = self.position;
@@ -95,8 +96,8 @@ impl EventCodec {
         let elapsed = (elapsed << 1 ^ elapsed >> 63) as u64;
         put_start(event.link, !is_next, elapsed, to);
         if !is_next {
-            put_number(location.0.into(), to);
-            put_number(number.into(), to);
+            put(to, location.0.into());
+            put(to, number.into());
         }
         put_fields(event.link, to);
         (self.time, self.location, self.event) =
@@ -110,8 +111,8 @@ impl EventCodec {
         let elapsed = (elapsed >> 1) as i64 ^ -((elapsed & 1) as i64);
         self.time = self.time.wrapping_add(elapsed);
         if first & ELSEWHERE != 0 {
-            self.location = number(from)? as u32;
-            self.event = number(from)? as u32;
+            self.location = take(from)? as u32;
+            self.event = take(from)? as u32;
         }
         let id = EventId {
             location: LocationId(self.location),
@@ -255,43 +256,6 @@ fn half(from: &mut &[u8]) -> Option<u32> {
     let (bytes, rest) = from.split_first_chunk()?;
     *from = rest;
     Some(u32::from_le_bytes(*bytes))
-}
-
-/// Encodes a number in groups of seven bits, from the lowest; all but the last have the high bit.
-#[inline]
-pub(crate) fn put_number(mut number: u64, to: &mut Vec<u8>) {
-    while number >= 0x80 {
-        to.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    to.push(number as u8);
-}
-
-/// Decodes such a number.
-#[inline]
-pub(crate) fn number(from: &mut &[u8]) -> Option<u64> {
-    // Most numbers are short.
-    if let [first @ 0..0x80, rest @ ..] = *from {
-        *from = rest;
-        return Some(u64::from(*first));
-    }
-    if let [first, second @ 0..0x80, rest @ ..] = *from {
-        *from = rest;
-        return Some(u64::from(first & 0x7f) | u64::from(*second) << 7);
-    }
-    long_number(from)
-}
-
-fn long_number(from: &mut &[u8]) -> Option<u64> {
-    let (mut number, mut shift) = (0, 0);
-    loop {
-        let byte = byte(from)?;
-        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        if byte < 0x80 {
-            return Some(number);
-        }
-        shift += 7;
-    }
 }
 
 #[inline]

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry;
 
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -165,8 +166,7 @@ impl CausalOrder {
         }
         let mut clocks = Vec::with_capacity(locations.len());
         for (number, locations) in (0..).zip(locations) {
-            let mut merge = ClockMerge::new(locations);
-            merge.begin(read)?;
+            let mut merge = ClockMerge::new(locations, read)?;
             let next = merge.next(&self.census, read)?;
             let begins = next.map_or(0, |next| next.time.as_nanos());
             self.ready.extend(next.map(|_| Reverse((0, number))));
@@ -222,8 +222,8 @@ impl CausalOrder {
                 Some(event.link)
             }
             Link::Receive { message } => {
-                self.census.messages += 1;
                 if self.sent.remove(&message) {
+                    self.census.messages += 1;
                     let location = event.id.location.index();
                     self.census.received[location] += 1;
                     return Ok(Some(event.link));
@@ -231,11 +231,11 @@ impl CausalOrder {
                 let receiver = self.census.definitions.process(event.id);
                 let sender = messages.sender(message, receiver);
                 if self.clocks[sender as usize] == Some(clock) || self.allowed == Some(message) {
+                    self.census.messages += 1;
                     self.allowed = None;
                     self.early.insert(message, clock);
                     return Ok(Some(Link::EarlyReceive { message }));
                 }
-                self.census.messages -= 1;
                 self.waiting.insert(message, turn);
                 None
             }
@@ -339,8 +339,7 @@ impl CausalOrder {
 
     /// Counts an event of an operation. Returns true after the last one.
     fn end_operation(&mut self, which: Which) -> bool {
-        let std::collections::hash_map::Entry::Occupied(mut entry) = self.operations.entry(which)
-        else {
+        let Entry::Occupied(mut entry) = self.operations.entry(which) else {
             return false;
         };
         let ongoing = entry.get_mut();

@@ -274,8 +274,7 @@ impl Archive {
             let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
             let mut all = PartRead::default();
             let failure = indices.into_iter().find_map(|index| {
-                let read = self.read_location(index, reading, &mut teams, &mut part);
-                match read.and_then(|found| self.check_ends(index, reading, found)) {
+                match self.read_whole(index, reading, &mut teams, &mut part) {
                     Ok(found) => {
                         all.add(found);
                         None
@@ -323,8 +322,7 @@ impl Archive {
         let mut teams = teams.map_err(bad)?;
         let mut all = PartRead::default();
         for index in 0..self.locations.len() {
-            let read = self.read_location(index, reading, &mut teams, target);
-            let read = read.and_then(|found| self.check_ends(index, reading, found));
+            let read = self.read_whole(index, reading, &mut teams, target);
             all.add(read.map_err(bad)?);
         }
         Ok(Origin {
@@ -357,7 +355,7 @@ impl Archive {
     }
 
     /// Passes the events of a location to `sink`.
-    pub(super) fn read_location<S: EventSink>(
+    fn read_location<S: EventSink>(
         &self,
         index: usize,
         reading: &ReadOptions,
@@ -420,13 +418,16 @@ impl Archive {
         })
     }
 
-    /// Checks, unless the reader is lenient, that all collective operations of a location end.
-    pub(super) fn check_ends<E>(
+    /// Passes the events of a location to `sink`, and checks, unless the reader is lenient, that all of
+    /// its collective operations end.
+    pub(super) fn read_whole<S: EventSink>(
         &self,
         index: usize,
         reading: &ReadOptions,
-        found: LocationRead,
-    ) -> Result<LocationRead, ReadError<E>> {
+        teams: &mut Otf2Teams,
+        sink: &mut S,
+    ) -> Result<LocationRead, ReadError<S::Error>> {
+        let found = self.read_location(index, reading, teams, sink)?;
         if found.open == 0 || reading.matching.lenient {
             return Ok(found);
         }

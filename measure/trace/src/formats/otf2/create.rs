@@ -12,7 +12,8 @@ use super::definitions::{
 };
 use super::events::{THREAD_TEAM_BEGIN, THREAD_TEAM_END};
 use super::files::{globals, local};
-use super::record::{CHUNK_HEADER, END, LONG, Order};
+use super::record::{CHUNK_HEADER, END, Order, put_record};
+use super::stream::operation_number;
 use super::write::PartialCopy;
 use super::{Otf2Error, events};
 use crate::formats::{Item, MergedItems, What};
@@ -212,7 +213,7 @@ impl NewDefinitions {
         items.each_of(location, |time, what, length| {
             // The shift was checked.
             let time = time.as_nanos().saturating_add(shift) as u64;
-            // In OTF2, whoever forks a team is in it.
+            // In OTF2, the thread that forks a team is in it.
             if let Some((time, team)) = forked.take().filter(|(_, team)| !is_begin(what, *team)) {
                 within.push(team);
                 events.add(time, THREAD_TEAM_BEGIN, data.of(team))?;
@@ -251,7 +252,8 @@ impl NewDefinitions {
                          (kind, root): (CollectiveKind, u32),
                          communicator: u32,
                          [sent, received]: [bool; 2]| {
-            data.byte(operation_of(kind)).number(communicator.into());
+            data.byte(operation_number(kind))
+                .number(communicator.into());
             data.number(if kind.has_root() {
                 root.into()
             } else {
@@ -482,7 +484,7 @@ struct EventWriter<'a> {
 impl EventWriter<'_> {
     fn add(&mut self, time: u64, kind: u8, data: &Fields) -> Result<(), Otf2Error> {
         self.record.clear();
-        put_record(kind, &data.bytes, &mut self.record);
+        put_record(kind, &data.bytes, ORDER, &mut self.record);
         self.count += 1;
         let added = self.writer.add_event(time, &self.record);
         added.map_err(Otf2Error::io(self.path))
@@ -499,7 +501,7 @@ struct GlobalFile {
 impl GlobalFile {
     fn add(&mut self, kind: u8, fields: &Fields) -> std::io::Result<()> {
         let mut record = vec![];
-        put_record(kind, &fields.bytes, &mut record);
+        put_record(kind, &fields.bytes, ORDER, &mut record);
         self.count += 1;
         self.writer.add(&record)
     }
@@ -560,36 +562,6 @@ impl Fields {
     fn byte(&mut self, byte: u8) -> &mut Self {
         self.bytes.push(byte);
         self
-    }
-}
-
-fn put_record(kind: u8, data: &[u8], to: &mut Vec<u8>) {
-    to.push(kind);
-    match u8::try_from(data.len()) {
-        Ok(length) if length != LONG => to.push(length),
-        _ => {
-            to.push(LONG);
-            to.extend(ORDER.bytes(data.len() as u64));
-        }
-    }
-    to.extend(data);
-}
-
-/// Returns the number of an operation as in `OTF2_Events.h`.
-const fn operation_of(kind: CollectiveKind) -> u8 {
-    match kind {
-        CollectiveKind::Barrier | CollectiveKind::Fork | CollectiveKind::Join => 0,
-        CollectiveKind::Broadcast => 1,
-        CollectiveKind::Gather => 2,
-        CollectiveKind::Scatter => 4,
-        CollectiveKind::Allgather => 6,
-        CollectiveKind::Alltoall => 8,
-        CollectiveKind::Alltoallv => 9,
-        CollectiveKind::Allreduce => 11,
-        CollectiveKind::Reduce => 12,
-        CollectiveKind::ReduceScatter => 13,
-        CollectiveKind::Scan => 14,
-        CollectiveKind::Exscan => 15,
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use super::chunks::RecordWriter;
 use super::event_file::EventFile;
 use super::files::{self, folder, local};
-use super::record::{ATTRIBUTES, Fields, LONG, Order, TRUNCATED, data, order, parts, records};
+use super::record::{
+    ATTRIBUTES, Fields, Order, TRUNCATED, data, order, parts, put_record, records,
+};
 use super::rewrite::{Moved, NewTimes, between};
 use super::times::{ArchiveTimes, TimesInMemory};
 use super::{Archive, Origin, Otf2Error};
@@ -253,15 +255,8 @@ fn with_numbers(kind: u8, numbers: &[u64], others: &Fields<'_>, order: Order) ->
         .iter()
         .for_each(|number| order.put(*number, &mut fields));
     fields.extend(others.rest());
-    let mut record = vec![kind];
-    match u8::try_from(fields.len()) {
-        Ok(length) if length != LONG => record.push(length),
-        _ => {
-            record.push(LONG);
-            record.extend(order.bytes(fields.len() as u64));
-        }
-    }
-    record.extend(fields);
+    let mut record = vec![];
+    put_record(kind, &fields, order, &mut record);
     record
 }
 

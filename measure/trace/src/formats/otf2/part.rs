@@ -56,8 +56,7 @@ impl Archive {
                 // Unused memory is not taken from the system, and freed at the end.
                 let most = self.most_events(&self.locations[index]);
                 builder.reserve(location, most, most);
-                let read = self.read_location(index, reading, &mut teams, builder);
-                let read = read.and_then(|found| self.check_ends(index, reading, found));
+                let read = self.read_whole(index, reading, &mut teams, builder);
                 all.add(read.map_err(|why| unread(index + 1, why))?);
             }
         }

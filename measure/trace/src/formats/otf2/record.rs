@@ -100,6 +100,19 @@ pub(super) fn data(bytes: &[u8], at: usize, order: Order) -> Option<[usize; 2]> 
     (end <= bytes.len()).then_some([start, end])
 }
 
+/// Appends a whole record.
+pub(super) fn put_record(kind: u8, data: &[u8], order: Order, to: &mut Vec<u8>) {
+    to.push(kind);
+    match u8::try_from(data.len()) {
+        Ok(length) if length != LONG => to.push(length),
+        _ => {
+            to.push(LONG);
+            to.extend(order.bytes(data.len() as u64));
+        }
+    }
+    to.extend(data);
+}
+
 /// Data of a record that are not decoded yet. A field that is missing at the end was added by a later
 /// version of the format.
 #[derive(Clone, Debug)]

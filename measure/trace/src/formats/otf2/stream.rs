@@ -403,6 +403,14 @@ fn left_barrier(communicator: CommunicatorId) -> Action {
     }
 }
 
+/// Returns the number of the operation that has no variable lengths, of those of a kind.
+pub(super) fn operation_number(of: CollectiveKind) -> u8 {
+    // All kinds of MPI have one.
+    (0..=u8::MAX)
+        .find(|operation| kind(*operation) == Some(of))
+        .unwrap_or(0)
+}
+
 /// Kinds as in `OTF2_Events.h`; `None` for operations that create or free objects, which need not
 /// synchronize.
 fn kind(operation: u8) -> Option<CollectiveKind> {

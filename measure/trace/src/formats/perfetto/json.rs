@@ -109,13 +109,11 @@ impl JsonEvents {
         }
         to.extend_from_slice(if annotations.is_empty() { b"}" } else { b"}}" });
         if let Some(flow) = flow {
-            let phase = match self.arrows.remove(&flow) {
-                true => "\"f\",\"bp\":\"e\"",
-                false => "\"s\"",
-            };
-            if phase == "\"s\"" {
+            let ends = self.arrows.remove(&flow);
+            if !ends {
                 self.arrows.insert(flow);
             }
+            let phase = if ends { "\"f\",\"bp\":\"e\"" } else { "\"s\"" };
             put(
                 to,
                 format_args!(
@@ -157,7 +155,7 @@ fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            '\0'..=' ' if c != ' ' => {
+            '\0'..='\x1f' => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
             _ => quoted.push(c),

@@ -6,6 +6,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use rustc_hash::FxHashMap;
 
+use crate::formats::bytes::{put, take};
 use crate::formats::spill::{ByteCursor, ByteLists, NumberCursor, NumberLists};
 use crate::leeway::{Leeway, LeewayRole};
 use crate::streaming::Link;
@@ -130,8 +131,7 @@ impl StreamedLeeways {
         let Leeway { earlier, later } = Leeway::between(last.role, [last.before, after], last.time);
         let flags = (u64::from(earlier) * EARLIER) | (u64::from(later) * LATER);
         let number = (last.location.index() as u64) << 2 | flags;
-        self.lists
-            .put(clock, |bytes| crate::streaming::put_number(number, bytes))
+        self.lists.put(clock, |bytes| put(bytes, number))
     }
 
     /// Declares locations as moved whose clocks were pre-synchronized.
@@ -154,7 +154,7 @@ impl StreamedLeeways {
         let mut list = ByteCursor::default();
         let mut cursors = FxHashMap::default();
         let mut next = move || {
-            let number = list.next(&self.lists, clock.index(), crate::streaming::number)?;
+            let number = list.next(&self.lists, clock.index(), take)?;
             let Some(number) = number else {
                 return Ok(None);
             };
