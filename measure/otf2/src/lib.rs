@@ -1,0 +1,72 @@
+//! Reader and writer of OTF2 archives, the event traces of Score-P, TAU, EZTrace, Vampir and others, in pure
+//! Rust: no C library, no `unsafe` code, no dependency.
+//!
+//! ```no_run
+//! use downbeat_otf2::{Archive, Definition, Event};
+//!
+//! # fn main() -> Result<(), downbeat_otf2::Error> {
+//! let archive = Archive::open("scorep-run/traces.otf2")?;
+//! for definition in archive.definitions()?.iter() {
+//!     if let Definition::Location { reference, .. } = definition? {
+//!         let (mut bytes, mut events) = (0, archive.events(reference)?);
+//!         while let Some(record) = events.next()? {
+//!             if let Some(Event::MpiSend { length, .. }) = record.event() {
+//!                 bytes += length;
+//!             }
+//!         }
+//!         println!("location {}: {bytes} bytes sent", reference.0);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Concepts
+//! | type | contents |
+//! |---|---|
+//! | [`Archive`] | an archive that is read: its [`Anchor`], [`Definitions`], [`LocalDefinitions`] and events |
+//! | [`Definition`], [`Event`] | all kinds of records of OTF2 1.0 to 3.2, as enums; those of later versions are `Unknown`, with their data |
+//! | [`EventReader`], [`EventRecord`] | events of one location, chunk by chunk; they are decoded on demand |
+//! | [`ArchiveWriter`], [`EventWriter`] | a new archive, in either byte order |
+//! | [`raw`] | records as bytes, to copy an archive with a few changes, also of kinds that are not known |
+//!
+//! References of a location become those of the archive by its [`Mappings`], as OTF2's own reader
+//! does; [`EventRecord::corrected_time`] adds the offsets of its clock with OTF2's own rounding.
+//!
+//! # Limits
+//! Archives in SIONlib containers, and files that were compressed with zlib, are refused with the reason.
+//! Markers, snapshots and thumbnails are [`raw`] records.
+//!
+//! All parsers take bytes, and return an error for any that are not valid; they allocate no more memory
+//! than the size of the file, and a chunk of at most 16 MiB of each open file of events.
+
+#![forbid(unsafe_code)]
+
+mod anchor;
+mod archive;
+mod codes;
+mod definition;
+mod error;
+mod event;
+mod events;
+mod field;
+pub mod files;
+mod local;
+pub mod raw;
+mod records;
+mod references;
+mod value;
+mod writer;
+
+pub use anchor::Anchor;
+pub use archive::{Archive, Definitions};
+pub use codes::*;
+pub use definition::{Definition, PropertyValue};
+pub use error::Error;
+pub use event::Event;
+pub use events::{Attributes, EventReader, EventRecord};
+pub use field::{Field, FixedTime, List, ShortList};
+pub use local::{ClockOffset, LocalDefinitions, interpolated};
+pub use references::*;
+pub use value::{MetricValue, Value, ValueType};
+pub use writer::{ArchiveWriter, EventWriter};
