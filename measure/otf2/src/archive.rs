@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{open, read};
+use crate::error::read;
 use crate::raw::{Order, Record, records};
 use crate::{Anchor, Definition, Error, EventReader, LocalDefinitions, LocationRef, files};
 
@@ -81,7 +81,7 @@ impl Archive {
         local: Arc<LocalDefinitions>,
     ) -> Result<EventReader, Error> {
         let path = files::local(&self.path, location, "evt");
-        EventReader::new(open(&path)?, &path, self.anchor.event_chunk, local)
+        EventReader::open(&path, self.anchor.event_chunk, local)
     }
 }
 

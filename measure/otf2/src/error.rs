@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 /// Error of reading or writing an archive.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Error {
     /// A file or folder cannot be read or written.
     Io {

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::error::open;
 use crate::field::Field;
 use crate::raw::{
     ATTRIBUTES, CHUNK_HEADER, Decoder, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG,
@@ -119,6 +120,16 @@ pub struct EventReader<R = File> {
     events: u64,
     ended: bool,
     local: Arc<LocalDefinitions>,
+}
+
+impl EventReader {
+    /// Opens a file of events or snapshots with chunks of this size.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or does not begin with a chunk.
+    pub fn open(path: &Path, chunk: usize, local: Arc<LocalDefinitions>) -> Result<Self, Error> {
+        Self::new(open(path)?, path, chunk, local)
+    }
 }
 
 impl<R: Read> EventReader<R> {

@@ -1,6 +1,12 @@
 //! Archives of OTF2's own library, and copies of them as OTF2's own program shows them.
 
-#[path = "../examples/copy.rs"]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a failure of the environment is a failure of the test"
+)]
+
+#[path = "tools/copy.rs"]
 mod copy;
 
 use std::fs::{self, File};
@@ -9,6 +15,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use copy::copy;
 use downbeat_otf2::raw::{Order, RecordWriter, put_record};
 use downbeat_otf2::{Archive, LocationRef, files};
 
@@ -95,10 +102,10 @@ fn all_records_are_written_as_otf2_writes_them() {
     let folder = Folder::new();
     let of_otf2 = folder.archive("random");
     let [little, big, back] = ["little", "big", "back"].map(|name| folder.0.join(name));
-    let copied = copy::copy(&of_otf2, &little, Some(Order::Little)).unwrap();
+    let copied = copy(&of_otf2, &little, Order::Little).unwrap();
     assert_eq!(copied, 300 * 79);
-    copy::copy(&of_otf2, &big, None).unwrap();
-    copy::copy(&big.join("traces.otf2"), &back, None).unwrap();
+    copy(&of_otf2, &big, Order::Big).unwrap();
+    copy(&big.join("traces.otf2"), &back, Order::Little).unwrap();
     for folder in [little, back] {
         let copy = folder.join("traces.otf2");
         for extension in ["otf2", "def"] {
@@ -121,9 +128,9 @@ fn otf2_shows_copies_in_both_byte_orders_as_the_original() {
         "{original}"
     );
     for order in [Order::Little, Order::Big] {
-        let copy = folder.0.join(format!("{order:?}"));
-        copy::copy(&of_otf2, &copy, Some(order)).unwrap();
-        assert_eq!(original, shown(&copy.join("traces.otf2")), "{order:?}");
+        let to = folder.0.join(format!("{order:?}"));
+        copy(&of_otf2, &to, order).unwrap();
+        assert_eq!(original, shown(&to.join("traces.otf2")), "{order:?}");
     }
 }
 
@@ -225,9 +232,9 @@ fn records_of_older_versions_mean_what_otf2_takes_them_for() {
     let mut anchor = Archive::open(&of_otf2).unwrap().anchor().clone();
     anchor.definitions = older.len() as u64;
     fs::write(&of_otf2, anchor.encode()).unwrap();
-    let copy = folder.0.join("copy");
-    copy::copy(&of_otf2, &copy, Some(Order::Little)).unwrap();
-    let [ours, theirs] = [copy.join("traces.otf2"), of_otf2].map(|anchor| shown(&anchor));
+    let to = folder.0.join("copy");
+    copy(&of_otf2, &to, Order::Little).unwrap();
+    let [ours, theirs] = [to.join("traces.otf2"), of_otf2].map(|anchor| shown(&anchor));
     for (ours, theirs) in ours.lines().zip(theirs.lines()) {
         assert_eq!(ours, theirs);
     }

@@ -68,11 +68,7 @@ impl Knots {
         };
         let line = inner.partition_point(|knot| knot.at < time);
         let [from, to] = [self.0[line], self.0[line + 1]];
-        let difference = |a: i64, b: i64| (i128::from(a) - i128::from(b)) as f64;
-        // OTF2's reader also rounds twice, and ties to even.
-        let slope = difference(to.offset, from.offset) / difference(to.at, from.at);
-        let moved = (slope * difference(time, from.at)).round_ties_even();
-        time.wrapping_add(from.offset).wrapping_add(moved as i64)
+        downbeat_otf2::interpolated([(from.at, from.offset), (to.at, to.offset)], time)
     }
 
     /// Finds few knots that move every event into its window and no event back past another. Their

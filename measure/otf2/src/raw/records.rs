@@ -107,3 +107,64 @@ fn next<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::RecordWriter;
+
+    const CHUNK: usize = 256;
+
+    fn file(order: Order, count: u8) -> Vec<u8> {
+        let mut to = RecordWriter::new(vec![], CHUNK, order);
+        for number in 0..count {
+            to.add(&[&[99, 27, number][..], &[7; 26]].concat()).unwrap();
+        }
+        to.end().unwrap()
+    }
+
+    fn all(file: &[u8], chunk: usize) -> Result<Vec<u8>, String> {
+        let number = |record: Result<Record<'_>, _>| record.map(|record| record.data[0]);
+        records(file, chunk).map(number).collect()
+    }
+
+    #[test]
+    fn chunks_are_full_and_records_whole() {
+        for order in [Order::Little, Order::Big] {
+            for count in 0..100 {
+                let file = file(order, count);
+                assert_eq!(all(&file, CHUNK), Ok((0..count).collect()));
+                let begins = |chunk: &[u8]| chunk[..2] == [CHUNK_HEADER, order as u8];
+                assert!(file.chunks(CHUNK).all(begins));
+            }
+        }
+    }
+
+    #[test]
+    fn invalid_files_are_refused() {
+        let file = file(Order::Little, 30);
+        for length in 0..file.len() {
+            assert!(all(&file[..length], CHUNK).is_err(), "{length}");
+        }
+        // Chunks end where they should, and all have the same byte order.
+        assert!(all(&file, 2 * CHUNK).is_err());
+        let mut other = file.clone();
+        other[CHUNK + 1] = Order::Big as u8;
+        assert!(all(&other, CHUNK).is_err());
+        assert!(all(&[&file[..], &[0]].concat(), CHUNK).is_err());
+        assert!(all(b"some text", CHUNK).is_err());
+    }
+
+    #[test]
+    fn records_are_not_larger_than_chunks() {
+        let mut to = RecordWriter::new(vec![], CHUNK, Order::Little);
+        // Fills a chunk, and leaves no room for the end.
+        let large = [&[99, 236][..], &[0; 236]].concat();
+        let why = to.add(&large).unwrap_err();
+        assert_eq!(
+            why.to_string(),
+            "a record of 238 bytes is larger than a chunk"
+        );
+        assert!(to.add(&large[..236]).is_ok());
+    }
+}

@@ -1,6 +1,6 @@
 //! OTF2 archives: traces of Score-P and compatible tools.
 //!
-//! All files are read and written here, without OTF2's library, location by location. Communicators,
+//! All files are read and written with [`downbeat_otf2`], location by location. Communicators,
 //! messages, collective operations and threads become those of a [`Trace`](crate::Trace); ticks of the
 //! clock become nanoseconds. A corrected trace is written as a copy of the archive in which only clock
 //! offsets differ: readers of OTF2 interpolate these and add them to the times. Where offsets do not
@@ -52,23 +52,17 @@
 //! start to its completion are in memory at a time, because only the completion tells its
 //! communicator.
 
-mod anchor;
 mod archive;
-mod chunks;
 mod clock_properties;
 mod create;
 mod definitions;
 mod difference;
 mod error;
-mod event_file;
 mod events;
-mod files;
 mod instants;
 mod items;
-mod local_definitions;
 mod offsets;
 mod part;
-mod record;
 mod rewrite;
 mod sink;
 mod stream;

@@ -1,22 +1,18 @@
 //! OTF2 archives, and the traces that are read from them.
 
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{
     EventId, Knots, LocationId, Matching, OffsetKnot, Resolution, Trace, TraceBuilder, TraceError,
 };
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
+use downbeat_otf2::{self as otf2, EventReader, EventRecord, LocalDefinitions, LocationRef, files};
 
 use super::Otf2Error;
-use super::anchor::ArchiveAnchor;
 use super::definitions::Otf2Definitions;
-use super::error::open;
-use super::event_file::EventFile;
-use super::events::{Mappings, Otf2Event};
-use super::files::{globals, local};
-use super::local_definitions::LocalDefinitions;
-use super::record::EventRecord;
+use super::events::Otf2Event;
 use super::sink::{EventSink, ReadError, Sink};
 use super::stream::{HeldEvents, LENIENT, LocationStream};
 use super::teams::Otf2Teams;
@@ -28,15 +24,13 @@ use crate::workers::share;
 /// Archive that is open for reading. It is never modified.
 #[derive(Debug)]
 pub struct Archive {
-    /// Anchor file, `NAME.otf2`.
-    pub(super) anchor: PathBuf,
-    pub(super) chunks: ArchiveAnchor,
+    pub(super) files: otf2::Archive,
     pub(super) definitions: Otf2Definitions,
     pub(super) ticks: Resolution,
     pub(super) locations: Vec<ArchiveLocation>,
     /// Clock offsets that the archive contains, by location.
     pub(super) offsets: Vec<Knots>,
-    mappings: Vec<Mappings>,
+    locals: Vec<Arc<LocalDefinitions>>,
 }
 
 /// Location of an archive.
@@ -145,13 +139,11 @@ impl Archive {
     /// # Errors
     /// When a file is missing, truncated, or not part of an OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
-        let chunks = ArchiveAnchor::open(anchor)?;
-        let global = globals(anchor);
-        let definitions = Otf2Definitions::parse(&read(&global)?, chunks.definitions)
-            .map_err(|why| Otf2Error::content(&global, why))?;
+        let files = otf2::Archive::open(anchor)?;
+        let definitions = Otf2Definitions::of(&files.definitions()?)?;
         let ticks = Resolution::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
-                &globals(anchor),
+                &definitions.path,
                 "the archive does not define the resolution of its clock",
             )
         })?;
@@ -164,26 +156,44 @@ impl Archive {
                 events: found.events,
             })
             .collect();
-        let (mut offsets, mut mappings) = (vec![], vec![]);
-        for locals in local_definitions(anchor, chunks, &locations)? {
-            offsets.push(locals.0);
-            mappings.push(locals.1);
-        }
-        let anchor = anchor.to_owned();
+        let locals = local_definitions(&files, &locations)?;
+        let offsets = locals.iter().zip(&locations).map(|(locals, location)| {
+            knots(locals).map_err(|why| {
+                let path = files::local(anchor, LocationRef(location.id), "def");
+                Otf2Error::content(&path, why)
+            })
+        });
+        let offsets = offsets.collect::<Result<_, _>>()?;
         Ok(Self {
-            anchor,
-            chunks,
+            files,
             definitions,
             ticks,
             locations,
             offsets,
-            mappings,
+            locals: locals.into_iter().map(Arc::new).collect(),
         })
     }
 
     /// Returns the path of the anchor file.
     pub fn anchor(&self) -> &Path {
-        &self.anchor
+        self.files.path()
+    }
+
+    /// Returns the path of a file of a location, given by its index, in an archive.
+    pub(super) fn path_in(&self, anchor: &Path, index: usize, extension: &str) -> PathBuf {
+        files::local(anchor, LocationRef(self.locations[index].id), extension)
+    }
+
+    /// Returns the path of a file of a location, given by its index.
+    pub(super) fn path_of(&self, index: usize, extension: &str) -> PathBuf {
+        self.path_in(self.anchor(), index, extension)
+    }
+
+    /// Opens the events of a location, given by its index.
+    pub(super) fn events(&self, index: usize) -> Result<EventReader, Otf2Error> {
+        let local = Arc::clone(&self.locals[index]);
+        let id = LocationRef(self.locations[index].id);
+        Ok(self.files.events_with(id, local)?)
     }
 
     /// Returns all locations, in the order of the archive.
@@ -210,7 +220,7 @@ impl Archive {
     pub(super) fn check_definitions(&self, reading: &ReadOptions) -> Result<(), Otf2Error> {
         match self.definitions.redefined.first() {
             Some((kind, reference)) if !reading.matching.lenient => Err(Otf2Error::content(
-                &globals(&self.anchor),
+                &self.definitions.path,
                 format!("{kind} {reference} is defined twice; {LENIENT}, and takes the later one"),
             )),
             _ => Ok(()),
@@ -258,7 +268,7 @@ impl Archive {
         self.check_definitions(reading)?;
         let mut builder = TraceBuilder::new(reading.matching);
         let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
-        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), &mut builder);
+        let teams = Otf2Teams::new(&self.definitions, &mut builder);
         let teams = teams.map_err(bad)?;
         let mut loads = vec![0; teams.locations.len()];
         for (location, found) in teams.locations.iter().zip(&self.locations) {
@@ -318,7 +328,7 @@ impl Archive {
     ) -> Result<Origin, Otf2Error> {
         self.check_definitions(reading)?;
         let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
-        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), target);
+        let teams = Otf2Teams::new(&self.definitions, target);
         let mut teams = teams.map_err(bad)?;
         let mut all = PartRead::default();
         for index in 0..self.locations.len() {
@@ -338,7 +348,7 @@ impl Archive {
         reading: &ReadOptions,
         sink: &mut S,
     ) -> Result<(), ReadError<S::Error>> {
-        let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), sink)?;
+        let mut teams = Otf2Teams::new(&self.definitions, sink)?;
         sink.begin_events().map_err(ReadError::Sink)?;
         for index in 0..self.locations.len() {
             self.read_location(index, reading, &mut teams, sink)?;
@@ -349,8 +359,8 @@ impl Archive {
     /// An upper limit of the number of events of a location.
     pub(super) fn most_events(&self, location: &ArchiveLocation) -> usize {
         // An event has a byte at least, whatever the definitions say.
-        let path = local(&self.anchor, location.id, "evt");
-        let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        let path = files::local(self.anchor(), LocationRef(location.id), "evt");
+        let bytes = fs::metadata(path).map_or(0, |file| file.len());
         usize::try_from(location.events.min(bytes)).unwrap_or(0)
     }
 
@@ -362,8 +372,8 @@ impl Archive {
         teams: &mut Otf2Teams,
         sink: &mut S,
     ) -> Result<LocationRead, ReadError<S::Error>> {
-        let ArchiveLocation { id, events, .. } = self.locations[index];
-        let path = local(&self.anchor, id, "evt");
+        let events = self.locations[index].events;
+        let path = self.path_of(index, "evt");
         let offsets = if reading.offsets {
             self.offsets[index].clone()
         } else {
@@ -387,21 +397,21 @@ impl Archive {
         let mut read = 0;
         // A lenient reader goes by the files instead of the definitions.
         let has_events = match reading.matching.lenient {
-            true => std::fs::metadata(&path).is_ok_and(|file| file.len() > 0),
+            true => fs::metadata(&path).is_ok_and(|file| file.len() > 0),
             false => events > 0,
         };
         if has_events {
-            let mut file = EventFile::open(&path, self.chunks.events)?;
-            let order = file.order();
-            while let Some(record) = file.next()? {
+            let mut file = self.events(index)?;
+            while let Some(record) = file.next().map_err(Otf2Error::from)? {
                 stream.event = read;
                 read += 1;
                 let time = self.time(&record, &offsets).ok_or_else(|| {
                     stream.error("its time is more than 146 years from the origin")
                 })?;
-                let event = Otf2Event::from_record(&record, order, &self.mappings[index])
+                let event = record
+                    .event()
                     .ok_or_else(|| stream.error("its data cannot be decoded"))?;
-                stream.take(time, event)?;
+                stream.take(time, Otf2Event::of(&event))?;
             }
         }
         let open = stream.end().map_err(ReadError::Sink)?;
@@ -431,7 +441,7 @@ impl Archive {
         if found.open == 0 || reading.matching.lenient {
             return Ok(found);
         }
-        let path = local(&self.anchor, self.locations[index].id, "evt");
+        let path = self.path_of(index, "evt");
         let why = format!(
             "collective operations that never end: {}; {LENIENT}",
             found.open
@@ -452,7 +462,6 @@ impl Archive {
     pub(super) fn teams(&self) -> Option<Otf2Teams> {
         Otf2Teams::new(
             &self.definitions,
-            &globals(&self.anchor),
             &mut TraceBuilder::new(Matching::default()),
         )
         .ok()
@@ -492,43 +501,39 @@ impl Archive {
         let mut named: Vec<String> = numbers.into_iter().filter_map(name).collect();
         named.dedup();
         Otf2Error::Trace {
-            path: self.anchor.clone(),
+            path: self.anchor().to_owned(),
             why,
             named,
         }
     }
 }
 
-/// Reads a whole file.
-fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
-    let mut file = vec![];
-    open(path)?
-        .read_to_end(&mut file)
-        .map_err(Otf2Error::io(path))?;
-    Ok(file)
-}
-
 /// Reads the local definitions of all locations. Some archives have none at all; if only some are
 /// missing, references would be wrong.
 fn local_definitions(
-    anchor: &Path,
-    chunks: ArchiveAnchor,
+    archive: &otf2::Archive,
     locations: &[ArchiveLocation],
-) -> Result<Vec<(Knots, Mappings)>, Otf2Error> {
-    let path = |location: &ArchiveLocation| local(anchor, location.id, "def");
-    let some = locations.iter().any(|location| path(location).exists());
-    let parse = |location: &ArchiveLocation| {
-        if !some {
-            return Ok(Default::default());
+) -> Result<Vec<LocalDefinitions>, Otf2Error> {
+    let path = |id| files::local(archive.path(), id, "def");
+    let ids = || locations.iter().map(|location| LocationRef(location.id));
+    let some = ids().any(|id| path(id).exists());
+    let read = |id| {
+        if some {
+            fs::metadata(path(id)).map_err(Otf2Error::io(&path(id)))?;
         }
-        let path = path(location);
-        let wrong = |why| Otf2Error::content(&path, why);
-        let LocalDefinitions { offsets, mappings } =
-            LocalDefinitions::parse(&read(&path)?, chunks.definitions).map_err(wrong)?;
-        let knots = Knots::new(offsets);
-        let knots = knots
-            .map_err(|_| Otf2Error::content(&path, "the times of clock offsets do not increase"))?;
-        Ok((knots, mappings))
+        Ok(archive.local_definitions(id)?)
     };
-    locations.iter().map(parse).collect()
+    ids().map(read).collect()
+}
+
+/// Returns the clock offsets of a location.
+fn knots(local: &LocalDefinitions) -> Result<Knots, &'static str> {
+    let knot = |found: &otf2::ClockOffset| {
+        Ok(OffsetKnot {
+            at: i64::try_from(found.time).map_err(|_| "the time of a clock offset is too large")?,
+            offset: found.offset,
+        })
+    };
+    let offsets: Result<_, &str> = local.offsets.iter().map(knot).collect();
+    Knots::new(offsets?).map_err(|_| "the times of clock offsets do not increase")
 }

@@ -1,8 +1,6 @@
 //! Time span of an archive, which its global definitions name.
 
-use super::chunks::RecordWriter;
-use super::definitions::kind::CLOCK_PROPERTIES;
-use super::record::{Fields, Order, TRUNCATED, order, parts, records};
+use downbeat_otf2::raw::{CLOCK_PROPERTIES, Order, Record, RecordWriter, put_record, records};
 
 /// Returns the file of global definitions with a span that covers these times in ticks, too; `None` if
 /// it does already.
@@ -11,16 +9,17 @@ pub(super) fn covering(
     chunk: usize,
     span: [u64; 2],
 ) -> Result<Option<Vec<u8>>, String> {
-    let order = order(file).ok_or(TRUNCATED)?;
+    // Without one, the first record is an error.
+    let order = Order::of_file(file).unwrap_or_default();
     let (mut to, mut is_other) = (RecordWriter::new(vec![], chunk, order), false);
-    for record in records(file, order, chunk) {
+    for record in records(file, chunk) {
         let record = record?;
-        let renewed = match parts(record, order) {
-            (CLOCK_PROPERTIES, data) => renewed(data, order, span),
+        let renewed = match record.kind {
+            CLOCK_PROPERTIES => renewed(record, span),
             _ => None,
         };
         is_other |= renewed.is_some();
-        to.add(renewed.as_deref().unwrap_or(record))
+        to.add(renewed.as_deref().unwrap_or(record.bytes))
             .map_err(|why| why.to_string())?;
     }
     let file = to.end().map_err(|why| why.to_string())?;
@@ -28,22 +27,22 @@ pub(super) fn covering(
 }
 
 /// Returns a record with a larger span, if it must be larger.
-fn renewed(mut data: Fields<'_>, order: Order, [first, last]: [u64; 2]) -> Option<Vec<u8>> {
-    let (resolution, offset, length) = (data.number()?, data.number()?, data.number()?);
+fn renewed(record: Record<'_>, [first, last]: [u64; 2]) -> Option<Vec<u8>> {
+    let mut data = record.fields();
+    let (resolution, offset, length) = (data.u64()?, data.u64()?, data.u64()?);
     let end = offset.saturating_add(length);
     let (new_offset, new_end) = (offset.min(first), end.max(last));
     if (new_offset, new_end) == (offset, end) {
         return None;
     }
-    let mut fields = vec![];
+    let (mut fields, mut renewed) = (vec![], vec![]);
     for number in [resolution, new_offset, new_end - new_offset] {
-        order.put(number, &mut fields);
+        record.order.put(number, &mut fields);
     }
     // Fields of later versions.
     fields.extend(data.rest());
-    // Three numbers and a time take 36 bytes.
-    let length = u8::try_from(fields.len()).ok()?;
-    Some([&[CLOCK_PROPERTIES, length], &fields[..]].concat())
+    put_record(CLOCK_PROPERTIES, &fields, record.order, &mut renewed);
+    Some(renewed)
 }
 
 #[cfg(test)]

@@ -1,14 +1,21 @@
 //! Global definitions of an archive: locations, communicators, regions, the clock.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
-use super::record::{Fields, TRUNCATED, order, parts, records};
+use downbeat_otf2::{
+    Definition, Definitions, GroupFlag, GroupType, Paradigm, RegionRole, SystemTreeDomain,
+};
+
+use super::Otf2Error;
 
 /// Global definitions that are used, by their references in the archive.
 #[derive(Debug, Default)]
 pub(super) struct Otf2Definitions {
+    /// File of the definitions.
+    pub(super) path: PathBuf,
     /// Ticks per second; 0 if the archive does not define it.
     pub(super) resolution: u64,
     pub(super) strings: HashMap<u32, String>,
@@ -21,7 +28,7 @@ pub(super) struct Otf2Definitions {
     pub(super) region_names: Vec<(u32, u32)>,
     pub(super) groups: BTreeMap<u32, Otf2Group>,
     /// Locations by their ranks, for every paradigm.
-    ranks: BTreeMap<u8, Vec<u64>>,
+    ranks: BTreeMap<Paradigm, Vec<u64>>,
     pub(super) communicators: BTreeMap<u32, Otf2Communicator>,
     /// Communicators of RMA windows.
     pub(super) windows: BTreeMap<u32, u32>,
@@ -65,8 +72,8 @@ pub(super) enum Otf2Region {
 
 #[derive(Clone, Debug)]
 pub(super) struct Otf2Group {
-    pub(super) kind: u8,
-    pub(super) paradigm: u8,
+    pub(super) kind: GroupType,
+    pub(super) paradigm: Paradigm,
     /// True if the members are locations in any kind of group.
     pub(super) of_locations: bool,
     pub(super) members: Vec<u64>,
@@ -81,33 +88,6 @@ pub(super) enum Otf2Communicator {
 
 pub(super) const UNDEFINED: u32 = u32::MAX;
 
-// Values from `OTF2_Definitions.h` and `OTF2_GeneralDefinitions.h`.
-pub(super) const DOMAIN_SHARED_MEMORY: u8 = 1;
-pub(super) const GROUP_COMM_LOCATIONS: u8 = 4;
-pub(super) const GROUP_COMM_GROUP: u8 = 5;
-pub(super) const GROUP_COMM_SELF: u8 = 6;
-const GROUP_GLOBAL_MEMBERS: u32 = 1;
-const PARADIGM_UNKNOWN: u8 = 0;
-pub(super) const PARADIGM_OPENMP: u8 = 3;
-pub(super) const PARADIGM_MPI: u8 = 4;
-pub(super) const ROLE_BARRIER: u8 = 15;
-pub(super) const ROLE_IMPLICIT_BARRIER: u8 = 16;
-
-/// Kinds of records of global definitions.
-pub(super) mod kind {
-    pub(in super::super) const CLOCK_PROPERTIES: u8 = 5;
-    pub(in super::super) const STRING: u8 = 10;
-    pub(in super::super) const SYSTEM_TREE_NODE: u8 = 12;
-    pub(in super::super) const LOCATION_GROUP: u8 = 13;
-    pub(in super::super) const LOCATION: u8 = 14;
-    pub(in super::super) const REGION: u8 = 15;
-    pub(in super::super) const GROUP: u8 = 18;
-    pub(in super::super) const COMM: u8 = 22;
-    pub(in super::super) const RMA_WIN: u8 = 24;
-    pub(in super::super) const SYSTEM_TREE_NODE_DOMAIN: u8 = 27;
-    pub(in super::super) const INTER_COMM: u8 = 43;
-}
-
 /// State of a file that is parsed.
 #[derive(Default)]
 struct Seen {
@@ -120,23 +100,23 @@ struct Seen {
 struct DefinedRegion {
     reference: u32,
     name: u32,
-    role: u8,
-    paradigm: u8,
+    role: RegionRole,
+    paradigm: Paradigm,
 }
 
 impl Otf2Definitions {
-    /// Parses a file of global definitions. Records of other kinds are skipped, and so are fields
-    /// that later versions added at the end of a record.
+    /// Takes all definitions. Those of other kinds are skipped.
     ///
     /// # Errors
     /// If the file does not consist of whole records, or a record cannot be decoded.
-    pub(super) fn parse(file: &[u8], chunk: usize) -> Result<Self, String> {
-        let order = order(file).ok_or(TRUNCATED)?;
-        let (mut found, mut seen) = (Self::default(), Seen::default());
-        for (number, record) in (0..).zip(records(file, order, chunk)) {
-            let (kind, data) = parts(record?, order);
-            let taken = found.take(kind, data, &mut seen);
-            taken.ok_or_else(|| format!("definition {number} (kind {kind}) cannot be decoded"))?;
+    pub(super) fn of(file: &Definitions) -> Result<Self, Otf2Error> {
+        let mut found = Self {
+            path: file.path().to_owned(),
+            ..Self::default()
+        };
+        let mut seen = Seen::default();
+        for definition in file.iter() {
+            found.take(definition?, &mut seen);
         }
         for region in seen.regions {
             found.add_region(&region);
@@ -144,51 +124,62 @@ impl Otf2Definitions {
         Ok(found)
     }
 
-    /// Takes a record; `None` if its data cannot be decoded.
-    fn take(&mut self, kind: u8, mut data: Fields<'_>, seen: &mut Seen) -> Option<()> {
-        let before = match kind {
-            kind::CLOCK_PROPERTIES => {
-                self.resolution = data.number()?;
+    fn take(&mut self, definition: Definition<'_>, seen: &mut Seen) {
+        let before = match definition {
+            Definition::ClockProperties { resolution, .. } => {
+                self.resolution = resolution;
                 None
             }
-            kind::STRING => {
-                let reference = data.half()?;
-                let before = self.strings.insert(reference, data.string()?).is_some();
-                before.then_some(("string", reference.into()))
+            Definition::String { reference, text } => {
+                let before = self.strings.insert(reference.0, text.into_owned());
+                before.map(|_| ("string", reference.0.into()))
             }
-            kind::SYSTEM_TREE_NODE => {
-                let (reference, _name) = (data.half()?, data.half()?);
+            Definition::SystemTreeNode {
+                reference,
+                class,
+                parent,
+                ..
+            } => {
                 let node = Otf2Node {
-                    class: data.half()?,
-                    parent: data.half()?,
+                    class: class.0,
+                    parent: parent.0,
                     shares_memory: false,
                 };
-                let before = self.nodes.insert(reference, node).is_some();
-                before.then_some(("system tree node", reference.into()))
+                let before = self.nodes.insert(reference.0, node);
+                before.map(|_| ("system tree node", reference.0.into()))
             }
-            kind::SYSTEM_TREE_NODE_DOMAIN => {
-                let (node, domain) = (data.half()?, data.byte()?);
-                if let Some(node) = self.nodes.get_mut(&node) {
-                    node.shares_memory |= domain == DOMAIN_SHARED_MEMORY;
+            Definition::SystemTreeNodeDomain { node, domain } => {
+                if let Some(node) = self.nodes.get_mut(&node.0) {
+                    node.shares_memory |= domain == SystemTreeDomain::SHARED_MEMORY;
                 }
                 None
             }
-            kind::LOCATION_GROUP => {
-                let (reference, name, _type) = (data.half()?, data.half()?, data.byte()?);
+            Definition::LocationGroup {
+                reference,
+                name,
+                parent,
+                ..
+            } => {
                 let process = Otf2Process {
-                    name,
-                    node: data.half()?,
+                    name: name.0,
+                    node: parent.0,
                 };
-                let before = self.processes.insert(reference, process).is_some();
-                before.then_some(("location group", reference.into()))
+                let before = self.processes.insert(reference.0, process);
+                before.map(|_| ("location group", reference.0.into()))
             }
-            kind::LOCATION => {
-                let (id, name, _type) = (data.number()?, data.half()?, data.byte()?);
+            Definition::Location {
+                reference,
+                name,
+                events,
+                group,
+                ..
+            } => {
+                let id = reference.0;
                 let location = Otf2Location {
                     id,
-                    name,
-                    events: data.number()?,
-                    process: data.half()?,
+                    name: name.0,
+                    events,
+                    process: group.0,
                 };
                 let index = *seen.locations.entry(id).or_insert(self.locations.len());
                 match self.locations.get_mut(index) {
@@ -202,39 +193,72 @@ impl Otf2Definitions {
                     }
                 }
             }
-            kind::REGION => {
-                seen.regions.push(DefinedRegion::decode(&mut data)?);
+            Definition::Region {
+                reference,
+                name,
+                role,
+                paradigm,
+                ..
+            } => {
+                seen.regions.push(DefinedRegion {
+                    reference: reference.0,
+                    name: name.0,
+                    role,
+                    paradigm,
+                });
                 None
             }
-            kind::GROUP => {
-                let (reference, group) = Otf2Group::decode(&mut data)?;
-                if group.kind == GROUP_COMM_LOCATIONS {
-                    self.ranks.insert(group.paradigm, group.members.clone());
+            Definition::Group {
+                reference,
+                group_type,
+                paradigm,
+                flags,
+                members,
+                ..
+            } => {
+                let is_of_ranks = group_type == GroupType::COMM_LOCATIONS;
+                let group = Otf2Group {
+                    kind: group_type,
+                    paradigm,
+                    of_locations: is_of_ranks || flags.0 & GroupFlag::GLOBAL_MEMBERS.0 != 0,
+                    members: members.iter().collect(),
+                };
+                if is_of_ranks {
+                    self.ranks.insert(paradigm, group.members.clone());
                 }
-                let before = self.groups.insert(reference, group).is_some();
-                before.then_some(("group", reference.into()))
+                let before = self.groups.insert(reference.0, group);
+                before.map(|_| ("group", reference.0.into()))
             }
-            kind::COMM => {
-                let (reference, _name) = (data.half()?, data.half()?);
-                let within = Otf2Communicator::Within(data.half()?);
-                let before = self.communicators.insert(reference, within).is_some();
-                before.then_some(("communicator", reference.into()))
+            Definition::Comm {
+                reference, group, ..
+            } => self.add_communicator(reference.0, Otf2Communicator::Within(group.0)),
+            Definition::InterComm {
+                reference,
+                group_a,
+                group_b,
+                ..
+            } => {
+                let sides = [group_a.0, group_b.0];
+                self.add_communicator(reference.0, Otf2Communicator::Between(sides))
             }
-            kind::RMA_WIN => {
-                let (reference, _name) = (data.half()?, data.half()?);
-                let before = self.windows.insert(reference, data.half()?).is_some();
-                before.then_some(("RMA window", reference.into()))
-            }
-            kind::INTER_COMM => {
-                let (reference, _name) = (data.half()?, data.half()?);
-                let between = Otf2Communicator::Between([data.half()?, data.half()?]);
-                let before = self.communicators.insert(reference, between).is_some();
-                before.then_some(("communicator", reference.into()))
+            Definition::RmaWin {
+                reference, comm, ..
+            } => {
+                let before = self.windows.insert(reference.0, comm.0);
+                before.map(|_| ("RMA window", reference.0.into()))
             }
             _ => None,
         };
         self.redefined.extend(before);
-        Some(())
+    }
+
+    fn add_communicator(
+        &mut self,
+        reference: u32,
+        communicator: Otf2Communicator,
+    ) -> Option<(&'static str, u64)> {
+        let before = self.communicators.insert(reference, communicator);
+        before.map(|_| ("communicator", reference.into()))
     }
 
     pub(super) fn string(&self, string: u32) -> &str {
@@ -263,12 +287,14 @@ impl Otf2Definitions {
         self.region_names.push((reference, name));
         let kind = match (paradigm, role) {
             // The oldest regions of functions have no paradigm.
-            (PARADIGM_MPI | PARADIGM_UNKNOWN, _) => match self.string(name) {
+            (Paradigm::MPI | Paradigm::UNKNOWN, _) => match self.string(name) {
                 "MPI_Init" | "MPI_Init_thread" => Otf2Region::MpiInit,
                 "MPI_Finalize" => Otf2Region::MpiFinalize,
                 _ => Otf2Region::Other,
             },
-            (PARADIGM_OPENMP, ROLE_BARRIER | ROLE_IMPLICIT_BARRIER) => Otf2Region::ThreadBarrier,
+            (Paradigm::OPENMP, RegionRole::BARRIER | RegionRole::IMPLICIT_BARRIER) => {
+                Otf2Region::ThreadBarrier
+            }
             _ => Otf2Region::Other,
         };
         if kind != Otf2Region::Other {
@@ -304,7 +330,7 @@ impl Otf2Definitions {
     }
 
     /// Returns the locations by their global rank in a paradigm.
-    pub(super) fn ranks(&self, paradigm: u8) -> &[u64] {
+    pub(super) fn ranks(&self, paradigm: Paradigm) -> &[u64] {
         self.ranks.get(&paradigm).map_or(&[], Vec::as_slice)
     }
 
@@ -313,8 +339,8 @@ impl Otf2Definitions {
     pub(super) fn members(&self, group: u32) -> Option<Vec<u64>> {
         let group = self.groups.get(&group)?;
         match group.kind {
-            GROUP_COMM_SELF => None,
-            GROUP_COMM_GROUP if !group.of_locations => {
+            GroupType::COMM_SELF => None,
+            GroupType::COMM_GROUP if !group.of_locations => {
                 let ranks = self.ranks(group.paradigm);
                 group
                     .members
@@ -327,243 +353,182 @@ impl Otf2Definitions {
     }
 }
 
-impl DefinedRegion {
-    /// Decodes a record, which consists of the fields of the first version, and those that replaced
-    /// some of them since.
-    fn decode(data: &mut Fields<'_>) -> Option<Self> {
-        let (reference, name) = (data.half()?, data.half()?);
-        let (_description, first_type) = (data.half()?, data.byte()?);
-        let (_file, _begin, _end) = (data.half()?, data.half()?, data.half()?);
-        let (mut role, mut paradigm) = match first_type {
-            14 => (ROLE_BARRIER, PARADIGM_OPENMP),
-            15 => (ROLE_IMPLICIT_BARRIER, PARADIGM_OPENMP),
-            _ => (0, PARADIGM_UNKNOWN),
-        };
-        if !data.is_over() {
-            let _canonical_name = data.half()?;
-            (role, paradigm) = (data.byte()?, data.byte()?);
-        }
-        Some(Self {
-            reference,
-            name,
-            role,
-            paradigm,
-        })
-    }
-}
-
-impl Otf2Group {
-    /// Decodes a record with its reference, as that of a region.
-    fn decode(data: &mut Fields<'_>) -> Option<(u32, Self)> {
-        let (reference, _name, first_type) = (data.half()?, data.half()?, data.byte()?);
-        let count = data.half()?;
-        // A member has a byte at least, so a wrong count takes no memory.
-        let members: Option<Vec<u64>> = (0..count).map(|_| data.number()).collect();
-        let members = members?;
-        let (mut kind, mut paradigm) = match first_type {
-            4 => (GROUP_COMM_GROUP, PARADIGM_MPI),
-            5 => (GROUP_COMM_SELF, PARADIGM_MPI),
-            6 => (GROUP_COMM_LOCATIONS, PARADIGM_MPI),
-            other => (other, PARADIGM_UNKNOWN),
-        };
-        let mut flags = 0;
-        if !data.is_over() {
-            (kind, paradigm, flags) = (data.byte()?, data.byte()?, data.half()?);
-        }
-        let group = Self {
-            kind,
-            paradigm,
-            of_locations: kind == GROUP_COMM_LOCATIONS || flags & GROUP_GLOBAL_MEMBERS != 0,
-            members,
-        };
-        Some((reference, group))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::chunks::RecordWriter;
-    use super::super::record::Order;
+    use std::path::Path;
+
+    use downbeat_otf2::raw::{Order, RecordWriter, put_record};
+    use downbeat_otf2::{
+        CommFlag, CommRef, GroupRef, List, LocationGroupRef, LocationGroupType, LocationRef,
+        LocationType, RegionFlag, RegionRef, StringRef, SystemTreeNodeRef,
+    };
+
     use super::*;
 
     const CHUNK: usize = 4096;
 
-    /// Field of a record.
-    enum F {
-        /// Number of variable length.
-        N(u64),
-        Undefined,
-        /// Byte.
-        B(u8),
-        Text(&'static str),
-    }
-    use F::{B, N, Text, Undefined};
-
-    fn file(order: Order, definitions: &[(u8, Vec<F>)]) -> Vec<u8> {
-        let mut to = RecordWriter::new(vec![], CHUNK, order);
-        for (kind, fields) in definitions {
-            let mut data = vec![];
-            for field in fields {
-                match *field {
-                    N(number) => order.put(number, &mut data),
-                    Undefined => data.push(0xff),
-                    B(byte) => data.push(byte),
-                    Text(text) => {
-                        data.extend(text.as_bytes());
-                        data.push(0);
-                    }
-                }
-            }
-            to.add(&[&[*kind, data.len() as u8], &data[..]].concat())
-                .unwrap();
+    fn file(definitions: &[Definition<'_>]) -> Vec<u8> {
+        let mut to = RecordWriter::new(vec![], CHUNK, Order::Little);
+        for definition in definitions {
+            let (mut data, mut record) = (vec![], vec![]);
+            definition.encode(Order::Little, &mut data);
+            put_record(definition.kind(), &data, Order::Little, &mut record);
+            to.add(&record).unwrap();
         }
         to.end().unwrap()
     }
 
-    fn string(reference: u64, text: &'static str) -> (u8, Vec<F>) {
-        (kind::STRING, vec![N(reference), Text(text)])
+    fn parse(file: Vec<u8>) -> Result<Otf2Definitions, String> {
+        let file = Definitions::new(file, CHUNK, Path::new("it"));
+        Otf2Definitions::of(&file).map_err(|why| why.to_string())
     }
 
-    /// Records of the first version of OTF2, and those of version 3 with a field that is not known.
-    fn definitions(first: bool) -> Vec<(u8, Vec<F>)> {
-        let with = |mut fields: Vec<F>, since: Vec<F>| {
-            if !first {
-                fields.extend(since);
-                fields.push(N(70_000));
-            }
-            fields
+    fn group(reference: u32, group_type: GroupType, members: &[u64]) -> Definition<'_> {
+        Definition::Group {
+            reference: GroupRef(reference),
+            name: StringRef(15),
+            group_type,
+            paradigm: Paradigm::MPI,
+            flags: GroupFlag::NONE,
+            members: List::from(members),
+        }
+    }
+
+    fn definitions() -> Vec<Definition<'static>> {
+        let region = |reference, name, role, paradigm| Definition::Region {
+            reference: RegionRef(reference),
+            name: StringRef(name),
+            canonical_name: StringRef(name),
+            description: StringRef(15),
+            role,
+            paradigm,
+            flags: RegionFlag::NONE,
+            file: StringRef::UNDEFINED,
+            begin_line: 0,
+            end_line: 9,
         };
-        let group = |reference, first_type, members: &[u64], since| {
-            let mut fields = vec![N(reference), N(1), B(first_type), N(members.len() as u64)];
-            fields.extend(members.iter().map(|member| N(*member)));
-            (kind::GROUP, with(fields, since))
+        let string = |reference, text: &'static str| Definition::String {
+            reference: StringRef(reference),
+            text: text.into(),
         };
-        let region = |reference, name, first_type, role, paradigm| {
-            let fields = vec![
-                N(reference),
-                N(name),
-                N(0),
-                B(first_type),
-                Undefined,
-                N(0),
-                N(9),
-            ];
-            let since = vec![N(name), B(role), B(paradigm), N(0)];
-            (kind::REGION, with(fields, since))
+        let node = |reference, class, parent| Definition::SystemTreeNode {
+            reference: SystemTreeNodeRef(reference),
+            name: StringRef(15),
+            class: StringRef(class),
+            parent,
         };
-        let types = |kind, of_first: u8| if first { of_first } else { kind };
+        let process = |reference, name, parent| Definition::LocationGroup {
+            reference: LocationGroupRef(reference),
+            name: StringRef(name),
+            group_type: LocationGroupType::PROCESS,
+            parent: SystemTreeNodeRef(parent),
+            creator: LocationGroupRef::UNDEFINED,
+        };
+        let location = |id, name, events, group| Definition::Location {
+            reference: LocationRef(id),
+            name: StringRef(name),
+            location_type: LocationType::CPU_THREAD,
+            events,
+            group: LocationGroupRef(group),
+        };
         vec![
-            (
-                kind::CLOCK_PROPERTIES,
-                with(vec![N(2_000_000_000), N(5), N(600)], vec![Undefined]),
-            ),
-            (99, vec![N(1), Text("of an unknown kind")]),
-            region(0, 10, 1, 0, types(PARADIGM_MPI, 0)),
-            region(1, 11, 14, ROLE_BARRIER, PARADIGM_OPENMP),
+            Definition::ClockProperties {
+                resolution: 2_000_000_000,
+                offset: 5,
+                length: 600,
+                real_time: u64::MAX,
+            },
+            Definition::Unknown {
+                kind: 99,
+                data: b"of an unknown kind",
+            },
+            region(0, 10, RegionRole::UNKNOWN, Paradigm::MPI),
+            region(1, 11, RegionRole::BARRIER, Paradigm::OPENMP),
             string(10, "MPI_Init"),
             string(11, "!$omp barrier"),
             string(12, "node"),
             string(13, "MPI Rank 3"),
             string(14, "Master thread"),
             string(15, "elsewhere"),
-            (kind::SYSTEM_TREE_NODE, vec![N(0), N(15), N(15), Undefined]),
-            (kind::SYSTEM_TREE_NODE, vec![N(1), N(15), N(12), N(0)]),
-            (
-                kind::LOCATION_GROUP,
-                with(vec![N(0), N(13), B(1), N(1)], vec![Undefined]),
-            ),
-            (
-                kind::LOCATION_GROUP,
-                with(vec![N(1), N(15), B(1), N(0)], vec![Undefined]),
-            ),
-            (kind::LOCATION, vec![N(300), N(14), B(1), N(79), N(0)]),
-            (kind::LOCATION, vec![N(4), N(15), B(1), N(2), N(1)]),
-            group(
-                0,
-                6,
-                &[4, 300],
-                vec![B(GROUP_COMM_LOCATIONS), B(PARADIGM_MPI), N(0)],
-            ),
-            group(1, 4, &[1], vec![B(GROUP_COMM_GROUP), B(PARADIGM_MPI), N(0)]),
-            group(2, 5, &[], vec![B(GROUP_COMM_SELF), B(PARADIGM_MPI), N(0)]),
-            (
-                kind::COMM,
-                with(vec![N(7), N(15), N(1), Undefined], vec![N(0)]),
-            ),
-            (
-                kind::INTER_COMM,
-                with(vec![N(8), N(15), N(1), N(0), N(7)], vec![N(0)]),
-            ),
+            node(0, 15, SystemTreeNodeRef::UNDEFINED),
+            node(1, 12, SystemTreeNodeRef(0)),
+            process(0, 13, 1),
+            process(1, 15, 0),
+            location(300, 14, 79, 0),
+            location(4, 15, 2, 1),
+            group(0, GroupType::COMM_LOCATIONS, &[4, 300]),
+            group(1, GroupType::COMM_GROUP, &[1]),
+            group(2, GroupType::COMM_SELF, &[]),
+            Definition::Comm {
+                reference: CommRef(7),
+                name: StringRef(15),
+                group: GroupRef(1),
+                parent: CommRef::UNDEFINED,
+                flags: CommFlag::NONE,
+            },
+            Definition::InterComm {
+                reference: CommRef(8),
+                name: StringRef(15),
+                group_a: GroupRef(1),
+                group_b: GroupRef(0),
+                common: CommRef(7),
+                flags: CommFlag::NONE,
+            },
         ]
     }
 
     #[test]
-    fn definitions_of_all_versions_and_byte_orders_are_the_same() {
-        for order in [Order::Little, Order::Big] {
-            for first in [true, false] {
-                let found = Otf2Definitions::parse(&file(order, &definitions(first)), CHUNK);
-                let found = found.unwrap();
-                assert_eq!(found.resolution, 2_000_000_000);
-                assert_eq!(found.region(0), Otf2Region::MpiInit);
-                assert_eq!(found.region(1), Otf2Region::ThreadBarrier);
-                assert_eq!((found.node_of(0), found.node_of(1)), (1, 0));
-                let names = found.locations.iter();
-                let names: Vec<_> = names
-                    .map(|of| (of.id, of.events, found.location_name(of)))
-                    .collect();
-                let expected = [(300, 79, "rank 3, Master thread"), (4, 2, "elsewhere")];
-                assert_eq!(
-                    names,
-                    expected.map(|(id, events, name)| (id, events, name.to_owned()))
-                );
-                assert_eq!(found.ranks(PARADIGM_MPI), [4, 300]);
-                assert_eq!(found.members(1), Some(vec![300]));
-                assert_eq!(found.members(2), None);
-                let [within, between] = [7, 8].map(|reference| found.communicators[&reference]);
-                assert!(matches!(within, Otf2Communicator::Within(1)));
-                assert!(matches!(between, Otf2Communicator::Between([1, 0])));
-                assert!(found.redefined.is_empty());
-            }
-        }
+    fn definitions_are_taken() {
+        let found = parse(file(&definitions())).unwrap();
+        assert_eq!(found.resolution, 2_000_000_000);
+        assert_eq!(found.region(0), Otf2Region::MpiInit);
+        assert_eq!(found.region(1), Otf2Region::ThreadBarrier);
+        assert_eq!((found.node_of(0), found.node_of(1)), (1, 0));
+        let names = found.locations.iter();
+        let names: Vec<_> = names
+            .map(|of| (of.id, of.events, found.location_name(of)))
+            .collect();
+        let expected = [(300, 79, "rank 3, Master thread"), (4, 2, "elsewhere")];
+        assert_eq!(
+            names,
+            expected.map(|(id, events, name)| (id, events, name.to_owned()))
+        );
+        assert_eq!(found.ranks(Paradigm::MPI), [4, 300]);
+        assert_eq!(found.members(1), Some(vec![300]));
+        assert_eq!(found.members(2), None);
+        let [within, between] = [7, 8].map(|reference| found.communicators[&reference]);
+        assert!(matches!(within, Otf2Communicator::Within(1)));
+        assert!(matches!(between, Otf2Communicator::Between([1, 0])));
+        assert!(found.redefined.is_empty());
     }
 
     /// As EZTrace writes them: the ranks of MPI, and the group of the world, have one reference.
     #[test]
     fn a_later_definition_replaces_an_earlier_one() {
-        let mut all = definitions(false);
-        let fields = vec![
-            N(0),
-            N(1),
-            B(0),
-            N(1),
-            N(1),
-            B(GROUP_COMM_GROUP),
-            B(PARADIGM_MPI),
-            N(0),
-        ];
-        all.push((kind::GROUP, fields));
-        let found = Otf2Definitions::parse(&file(Order::Little, &all), CHUNK).unwrap();
+        let mut all = definitions();
+        all.push(group(0, GroupType::COMM_GROUP, &[1]));
+        let found = parse(file(&all)).unwrap();
         assert_eq!(found.redefined, [("group", 0)]);
         assert_eq!(found.members(0), Some(vec![300]));
     }
 
     #[test]
     fn damaged_definitions_are_errors() {
-        let whole = file(Order::Little, &definitions(false));
+        let whole = file(&definitions());
         for length in 0..whole.len() {
-            assert!(
-                Otf2Definitions::parse(&whole[..length], CHUNK).is_err(),
-                "{length}"
-            );
+            assert!(parse(whole[..length].to_vec()).is_err(), "{length}");
         }
-        let short = [(kind::LOCATION, vec![N(300), N(14), B(1), N(79)])];
-        let found = Otf2Definitions::parse(&file(Order::Little, &short), CHUNK).unwrap_err();
-        assert_eq!(found, "definition 0 (kind 14) cannot be decoded");
+        let short = Definition::Unknown {
+            kind: 14,
+            data: &[1, 5, 1, 14, 1],
+        };
+        let found = parse(file(&[short])).unwrap_err();
+        assert_eq!(found, "it: definition 0 (kind 14) cannot be decoded");
         // A count that would take all memory.
-        let many = [(
-            kind::GROUP,
-            vec![N(0), N(1), B(0), N(u64::from(u32::MAX)), N(1)],
-        )];
-        assert!(Otf2Definitions::parse(&file(Order::Little, &many), CHUNK).is_err());
+        let many = Definition::Unknown {
+            kind: 18,
+            data: &[0, 1, 1, 0, 4, 0xfe, 0xff, 0xff, 0xff, 1, 1],
+        };
+        assert!(parse(file(&[many])).is_err());
     }
 }

@@ -3,15 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Otf2Error;
-use super::anchor::ArchiveAnchor;
-use super::definitions::kind::CLOCK_PROPERTIES;
-use super::event_file::EventFile;
-use super::files::{self, folder, globals};
-use super::offsets::CLOCK_OFFSET;
-use super::record::{EventRecord, Order, order, parts, records};
-use super::rewrite::BUFFER_FLUSH;
+use downbeat_otf2::raw::{BUFFER_FLUSH, CLOCK_OFFSET, CLOCK_PROPERTIES, Order, Record, records};
+use downbeat_otf2::{Anchor, EventReader, EventRecord, files};
 
 /// Returns the first difference of `other` from `one` as one line; `None` if they differ in nothing
 /// but clock offsets, times of events, ends of flushes and the time span. All other files and records are compared byte by byte,
@@ -20,9 +16,8 @@ use super::rewrite::BUFFER_FLUSH;
 /// # Errors
 /// When one of them cannot be read.
 pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2Error> {
-    let chunks = [one, other].map(|anchor| ArchiveAnchor::read(anchor, &globals(anchor)));
-    let [ours, theirs] = chunks;
-    let chunks = [ours?, theirs?];
+    let chunks = [Anchor::read(one)?, Anchor::read(other)?];
+    let chunks = [&chunks[0], &chunks[1]];
     let sides = [one, other].map(|anchor| names(anchor).map(|names| (anchor, names)));
     let [ours, theirs] = sides;
     let (ours, theirs) = (ours?, theirs?);
@@ -72,7 +67,7 @@ fn stem(anchor: &Path) -> String {
 }
 
 fn path(anchor: &Path, name: &str) -> PathBuf {
-    folder(anchor).join(stem(anchor) + name)
+    files::folder(anchor).join(stem(anchor) + name)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
@@ -88,28 +83,25 @@ fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
 }
 
 /// Returns a local definition as it is compared: `None` for clock offsets.
-fn local(record: &[u8], _: Order) -> Option<&[u8]> {
-    Some(record).filter(|record| record.first() != Some(&CLOCK_OFFSET))
+fn local(record: Record<'_>) -> Option<&[u8]> {
+    (record.kind != CLOCK_OFFSET).then_some(record.bytes)
 }
 
 /// Returns a global definition as it is compared: `None` for the time span.
-fn global(record: &[u8], order: Order) -> Option<&[u8]> {
-    match parts(record, order) {
-        (CLOCK_PROPERTIES, mut data) => {
-            let all = data.rest();
-            // The resolution.
-            data.number()?;
-            all.strip_suffix(data.rest())
-        }
-        _ => Some(record),
+fn global(record: Record<'_>) -> Option<&[u8]> {
+    if record.kind != CLOCK_PROPERTIES {
+        return Some(record.bytes);
     }
+    let mut data = record.fields();
+    let _resolution = data.u64()?;
+    record.data.strip_suffix(data.rest())
 }
 
 /// Compares definitions, as far as `compared` returns them.
 fn definitions(
     [one, other]: [&Path; 2],
-    [our_chunks, their_chunks]: [ArchiveAnchor; 2],
-    compared: impl Fn(&[u8], Order) -> Option<&[u8]>,
+    [our_chunks, their_chunks]: [&Anchor; 2],
+    compared: impl Fn(Record<'_>) -> Option<&[u8]>,
 ) -> Result<Option<String>, Otf2Error> {
     let [ours, theirs] = [one, other].map(|path| {
         if path.exists() {
@@ -120,18 +112,18 @@ fn definitions(
     });
     let (ours, theirs) = (ours?, theirs?);
     let parse = |bytes: &[u8], path: &Path, chunk| -> Result<Vec<Vec<u8>>, Otf2Error> {
-        let Some(order) = order(bytes) else {
+        if Order::of_file(bytes).is_none() {
             return Ok(vec![]);
-        };
-        let records = records(bytes, order, chunk).filter_map(|record| match record {
-            Ok(record) => compared(record, order).map(|record| Ok(record.to_vec())),
+        }
+        let records = records(bytes, chunk).filter_map(|record| match record {
+            Ok(record) => compared(record).map(|record| Ok(record.to_vec())),
             Err(why) => Some(Err(why)),
         });
         let records: Result<_, String> = records.collect();
         records.map_err(|why| Otf2Error::content(path, why))
     };
-    let ours = parse(&ours, one, our_chunks.definitions)?;
-    let theirs = parse(&theirs, other, their_chunks.definitions)?;
+    let ours = parse(&ours, one, our_chunks.definition_chunk)?;
+    let theirs = parse(&theirs, other, their_chunks.definition_chunk)?;
     if ours == theirs {
         return Ok(None);
     }
@@ -158,18 +150,18 @@ fn timeless(event: EventRecord<'_>) -> &[u8] {
 /// Compares all events except their times.
 fn events(
     [one, other]: [&Path; 2],
-    [our_chunks, their_chunks]: [ArchiveAnchor; 2],
+    [our_chunks, their_chunks]: [&Anchor; 2],
 ) -> Result<Option<String>, Otf2Error> {
     let is_empty = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() == 0);
     if is_empty(one) && is_empty(other) {
         return Ok(None);
     }
     let (mut ours, mut theirs) = (
-        EventFile::open(one, our_chunks.events)?,
-        EventFile::open(other, their_chunks.events)?,
+        EventReader::open(one, our_chunks.event_chunk, Arc::default())?,
+        EventReader::open(other, their_chunks.event_chunk, Arc::default())?,
     );
     loop {
-        let event = ours.events;
+        let event = ours.count();
         return Ok(
             match (ours.next()?.map(timeless), theirs.next()?.map(timeless)) {
                 (None, None) => None,

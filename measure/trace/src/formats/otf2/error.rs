@@ -1,7 +1,6 @@
 //! Errors of OTF2 archives.
 
 use core::fmt;
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +55,16 @@ impl From<FileError> for Otf2Error {
     }
 }
 
+/// Errors of files of archives.
+impl From<downbeat_otf2::Error> for Otf2Error {
+    fn from(why: downbeat_otf2::Error) -> Self {
+        match why {
+            downbeat_otf2::Error::Io { path, why } => Self::Io { path, why },
+            downbeat_otf2::Error::Content { path, why } => Self::Content { path, why },
+        }
+    }
+}
+
 impl Otf2Error {
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |why| Self::Io {
@@ -70,14 +79,6 @@ impl Otf2Error {
             why: why.into(),
         }
     }
-}
-
-/// Opens a regular file of an archive; a pipe or a device might never end.
-pub(super) fn open(path: &Path) -> Result<File, Otf2Error> {
-    if !fs::metadata(path).map_err(Otf2Error::io(path))?.is_file() {
-        return Err(Otf2Error::content(path, "it is not a file"));
-    }
-    File::open(path).map_err(Otf2Error::io(path))
 }
 
 impl fmt::Display for Otf2Error {

@@ -1,8 +1,7 @@
 //! Events that may matter to other locations.
 
-use rustc_hash::FxHashMap;
+use downbeat_otf2::{CollectiveOp, CommRef, Event, RmaSyncLevel};
 
-use super::record::{EventRecord, Fields, Order};
 use super::unexamined::Relation;
 
 /// Event with the data that may matter to other locations. References are global ones of the
@@ -69,7 +68,7 @@ pub(super) enum Otf2Event {
 /// Statement of a member about a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Otf2Operation {
-    pub(super) operation: u8,
+    pub(super) operation: CollectiveOp,
     pub(super) communicator: u32,
     pub(super) root: u32,
     /// Number of bytes that the member contributed.
@@ -94,6 +93,18 @@ pub(super) enum Otf2SignalKind {
 }
 
 impl Otf2Signal {
+    fn released(lock: u32, acquisition_order: u32) -> Self {
+        Self {
+            kind: Otf2SignalKind::Released,
+            of: lock,
+            number: acquisition_order.into(),
+        }
+    }
+
+    fn thread(kind: Otf2SignalKind, CommRef(of): CommRef, number: u64) -> Self {
+        Self { kind, of, number }
+    }
+
     /// Returns an id that differs from those of other signals; `None` if there are too many.
     pub(super) fn id(self) -> Option<u64> {
         let number = u32::try_from(self.number).ok()?;
@@ -109,50 +120,9 @@ impl Otf2Signal {
     }
 }
 
-/// Mappings of a location's own references to global ones, where these differ.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Mappings {
-    pub(super) regions: FxHashMap<u32, u32>,
-    pub(super) communicators: FxHashMap<u32, u32>,
-    pub(super) windows: FxHashMap<u32, u32>,
-}
-
-// Record kinds of OTF2.
-pub(super) const ENTER: u8 = 12;
-pub(super) const LEAVE: u8 = 13;
-pub(super) const MPI_SEND: u8 = 14;
-const MPI_ISEND: u8 = 15;
-pub(super) const MPI_RECV: u8 = 18;
-pub(super) const MPI_IRECV: u8 = 19;
-pub(super) const MPI_COLLECTIVE_BEGIN: u8 = 22;
-pub(super) const MPI_COLLECTIVE_END: u8 = 23;
-pub(super) const THREAD_FORK: u8 = 53;
-pub(super) const THREAD_JOIN: u8 = 54;
-pub(super) const THREAD_TEAM_BEGIN: u8 = 55;
-pub(super) const THREAD_TEAM_END: u8 = 56;
+// Kinds of events without a meaning for other locations that are notes.
 const MPI_ISEND_COMPLETE: u8 = 16;
-pub(super) const MPI_IRECV_REQUEST: u8 = 17;
 const MPI_REQUEST_TEST: u8 = 20;
-pub(super) const MPI_REQUEST_CANCELLED: u8 = 21;
-const OMP_ACQUIRE_LOCK: u8 = 26;
-const OMP_RELEASE_LOCK: u8 = 27;
-const RMA_COLLECTIVE_BEGIN: u8 = 37;
-const RMA_COLLECTIVE_END: u8 = 38;
-const THREAD_ACQUIRE_LOCK: u8 = 57;
-const THREAD_RELEASE_LOCK: u8 = 58;
-const THREAD_CREATE: u8 = 62;
-const THREAD_BEGIN: u8 = 63;
-const THREAD_WAIT: u8 = 64;
-const THREAD_END: u8 = 65;
-pub(super) const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
-pub(super) const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
-
-/// Level of an RMA operation at which its members wait for each other.
-const SYNC_PROCESSES: u32 = 1;
-/// Operation of which that decides.
-const BARRIER: u8 = 0;
-/// Operation of which the data of each member do.
-const ALLREDUCE: u8 = 11;
 
 impl Otf2Event {
     /// Returns the number of bytes of a message, or that a member contributed to a collective
@@ -212,149 +182,185 @@ impl Otf2Event {
         }
     }
 
-    /// Decodes a record; `None` if its data are not valid.
+    /// Returns the event, as far as it may matter to other locations.
     #[inline]
-    pub(super) fn from_record(
-        record: &EventRecord<'_>,
-        order: Order,
-        mappings: &Mappings,
-    ) -> Option<Self> {
-        let mut data = Fields::new(record.data, order);
-        Some(match record.kind {
-            ENTER => Self::Enter {
-                region: mapped(&mut data, &mappings.regions)?,
-            },
-            LEAVE => Self::Leave {
-                region: mapped(&mut data, &mappings.regions)?,
-            },
-            MPI_SEND | MPI_ISEND => {
-                let (to, communicator) =
-                    (data.half()?, mapped(&mut data, &mappings.communicators)?);
-                Self::Send {
-                    to,
-                    communicator,
-                    tag: data.half()?,
-                    length: data.number()?,
-                }
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        match *event {
+            Event::Enter { region } => Self::Enter { region: region.0 },
+            Event::Leave { region } => Self::Leave { region: region.0 },
+            Event::MpiSend {
+                receiver,
+                communicator,
+                tag,
+                length,
             }
-            MPI_RECV | MPI_IRECV => {
-                let (from, communicator) =
-                    (data.half()?, mapped(&mut data, &mappings.communicators)?);
-                let (tag, length) = (data.half()?, data.number()?);
-                if record.kind == MPI_RECV {
-                    return Some(Self::Receive {
-                        from,
-                        communicator,
-                        tag,
-                        length,
-                    });
-                }
-                Self::CompleteReceive {
-                    from,
-                    communicator,
-                    tag,
-                    length,
-                    request: data.number()?,
-                }
-            }
-            MPI_IRECV_REQUEST => Self::PostReceive {
-                request: data.number()?,
+            | Event::MpiIsend {
+                receiver,
+                communicator,
+                tag,
+                length,
+                ..
+            } => Self::Send {
+                to: receiver,
+                communicator: communicator.0,
+                tag,
+                length,
             },
-            MPI_REQUEST_CANCELLED => Self::CancelReceive {
-                request: data.number()?,
+            Event::MpiRecv {
+                sender,
+                communicator,
+                tag,
+                length,
+            } => Self::Receive {
+                from: sender,
+                communicator: communicator.0,
+                tag,
+                length,
             },
-            MPI_COLLECTIVE_BEGIN => Self::CollectiveBegin,
-            MPI_COLLECTIVE_END => Self::CollectiveEnd(operation(&mut data, mappings)?),
-            NON_BLOCKING_COLLECTIVE_REQUEST => Self::CollectiveStart {
-                request: data.number()?,
+            // It is matched there. The receive of the message follows at the same location.
+            Event::MpiProbe {
+                sender,
+                communicator,
+                tag,
+                message,
+            } if message != u64::MAX => Self::Receive {
+                from: sender,
+                communicator: communicator.0,
+                tag,
+                length: 0,
             },
-            NON_BLOCKING_COLLECTIVE_COMPLETE => Self::CollectiveComplete {
-                operation: operation(&mut data, mappings)?,
-                request: data.number()?,
+            Event::MpiIrecv {
+                sender,
+                communicator,
+                tag,
+                length,
+                request,
+            } => Self::CompleteReceive {
+                from: sender,
+                communicator: communicator.0,
+                tag,
+                length,
+                request,
             },
-            RMA_COLLECTIVE_BEGIN => Self::RmaCollectiveBegin,
-            RMA_COLLECTIVE_END => {
-                let (operation, level) = (data.byte()?, data.half()?);
-                let (communicator, root) = (mapped(&mut data, &mappings.windows)?, data.half()?);
-                let mut moves = [data.number()?, data.number()?];
-                if operation == BARRIER {
+            Event::MpiIrecvRequest { request } => Self::PostReceive { request },
+            Event::MpiRequestCancelled { request } => Self::CancelReceive { request },
+            Event::MpiCollectiveBegin {} => Self::CollectiveBegin,
+            Event::MpiCollectiveEnd {
+                operation,
+                communicator,
+                root,
+                size_sent: sent,
+                size_received,
+            } => Self::CollectiveEnd(Otf2Operation {
+                operation,
+                communicator: communicator.0,
+                root,
+                sent,
+                received: size_received > 0,
+            }),
+            Event::NonBlockingCollectiveRequest { request } => Self::CollectiveStart { request },
+            Event::NonBlockingCollectiveComplete {
+                operation,
+                communicator,
+                root,
+                size_sent: sent,
+                size_received,
+                request,
+            } => Self::CollectiveComplete {
+                operation: Otf2Operation {
+                    operation,
+                    communicator: communicator.0,
+                    root,
+                    sent,
+                    received: size_received > 0,
+                },
+                request,
+            },
+            Event::RmaCollectiveBegin {} => Self::RmaCollectiveBegin,
+            Event::RmaCollectiveEnd {
+                operation,
+                sync_level,
+                win,
+                root,
+                bytes_sent,
+                bytes_received,
+            } => {
+                let (mut sent, mut received) = (bytes_sent, bytes_received > 0);
+                let mut of = operation;
+                if operation == CollectiveOp::BARRIER {
                     // Not all members need to synchronize.
-                    moves = [u64::from(level & SYNC_PROCESSES != 0); 2];
+                    received = sync_level.0 & RmaSyncLevel::PROCESS.0 != 0;
+                    sent = received.into();
+                    // The data of each member of this one decide.
+                    of = CollectiveOp::ALLREDUCE;
                 }
                 Self::RmaCollectiveEnd(Otf2Operation {
-                    operation: if operation == BARRIER {
-                        ALLREDUCE
-                    } else {
-                        operation
-                    },
-                    communicator,
+                    operation: of,
+                    communicator: win.0,
                     root,
-                    sent: moves[0],
-                    received: moves[1] > 0,
+                    sent,
+                    received,
                 })
             }
-            OMP_ACQUIRE_LOCK | THREAD_ACQUIRE_LOCK | OMP_RELEASE_LOCK | THREAD_RELEASE_LOCK => {
-                if matches!(record.kind, THREAD_ACQUIRE_LOCK | THREAD_RELEASE_LOCK) {
-                    let _paradigm = data.byte()?;
-                }
-                let (of, order) = (data.half()?, data.half()?);
-                let lock = |order: u32| Otf2Signal {
-                    kind: Otf2SignalKind::Released,
-                    of,
-                    number: order.into(),
-                };
-                match record.kind {
-                    OMP_RELEASE_LOCK | THREAD_RELEASE_LOCK => Self::Signal(lock(order)),
-                    // A release has the number of its acquisition.
-                    kind => match order.checked_sub(1) {
-                        Some(before) => Self::Wait(lock(before)),
-                        None => Self::Other(kind),
-                    },
-                }
+            Event::OmpReleaseLock {
+                lock,
+                acquisition_order,
             }
-            THREAD_CREATE | THREAD_BEGIN | THREAD_END | THREAD_WAIT => {
-                let signal = Otf2Signal {
-                    kind: match record.kind {
-                        THREAD_CREATE | THREAD_BEGIN => Otf2SignalKind::ThreadCreated,
-                        _ => Otf2SignalKind::ThreadEnded,
-                    },
-                    of: mapped(&mut data, &mappings.communicators)?,
-                    number: data.number()?,
-                };
-                match record.kind {
-                    THREAD_CREATE | THREAD_END => Self::Signal(signal),
-                    _ => Self::Wait(signal),
-                }
+            | Event::ThreadReleaseLock {
+                lock,
+                acquisition_order,
+                ..
+            } => Self::Signal(Otf2Signal::released(lock, acquisition_order)),
+            Event::OmpAcquireLock {
+                lock,
+                acquisition_order,
             }
-            THREAD_FORK => Self::Fork,
-            THREAD_JOIN => Self::Join,
-            THREAD_TEAM_BEGIN => Self::TeamBegin {
-                team: mapped(&mut data, &mappings.communicators)?,
+            | Event::ThreadAcquireLock {
+                lock,
+                acquisition_order,
+                ..
+            } => match acquisition_order.checked_sub(1) {
+                // A release has the number of its acquisition.
+                Some(before) => Self::Wait(Otf2Signal::released(lock, before)),
+                None => Self::Other(event.kind()),
             },
-            THREAD_TEAM_END => Self::TeamEnd {
-                team: mapped(&mut data, &mappings.communicators)?,
-            },
-            kind => Self::Other(kind),
-        })
+            Event::ThreadCreate {
+                contingent,
+                sequence,
+            } => Self::Signal(Otf2Signal::thread(
+                Otf2SignalKind::ThreadCreated,
+                contingent,
+                sequence,
+            )),
+            Event::ThreadBegin {
+                contingent,
+                sequence,
+            } => Self::Wait(Otf2Signal::thread(
+                Otf2SignalKind::ThreadCreated,
+                contingent,
+                sequence,
+            )),
+            Event::ThreadEnd {
+                contingent,
+                sequence,
+            } => Self::Signal(Otf2Signal::thread(
+                Otf2SignalKind::ThreadEnded,
+                contingent,
+                sequence,
+            )),
+            Event::ThreadWait {
+                contingent,
+                sequence,
+            } => Self::Wait(Otf2Signal::thread(
+                Otf2SignalKind::ThreadEnded,
+                contingent,
+                sequence,
+            )),
+            Event::ThreadFork { .. } => Self::Fork,
+            Event::ThreadJoin { .. } => Self::Join,
+            Event::ThreadTeamBegin { team } => Self::TeamBegin { team: team.0 },
+            Event::ThreadTeamEnd { team } => Self::TeamEnd { team: team.0 },
+            _ => Self::Other(event.kind()),
+        }
     }
-}
-
-fn operation(data: &mut Fields<'_>, mappings: &Mappings) -> Option<Otf2Operation> {
-    Some(Otf2Operation {
-        operation: data.byte()?,
-        communicator: mapped(data, &mappings.communicators)?,
-        root: data.half()?,
-        sent: data.number()?,
-        received: data.number()? > 0,
-    })
-}
-
-/// Decodes a reference and maps it to a global one. As in OTF2, those without a mapping stay the same.
-#[inline]
-fn mapped(data: &mut Fields<'_>, mapping: &FxHashMap<u32, u32>) -> Option<u32> {
-    let number = data.half()?;
-    if mapping.is_empty() {
-        return Some(number);
-    }
-    Some(mapping.get(&number).copied().unwrap_or(number))
 }

@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::chunks::RecordWriter;
-use super::event_file::EventFile;
-use super::files::{self, folder, local};
-use super::record::{
-    ATTRIBUTES, Fields, Order, TRUNCATED, data, order, parts, put_record, records,
+use downbeat_otf2::raw::{
+    ATTRIBUTES, Decoder, Order, Record, RecordWriter, put_record, record_range, records,
 };
+use downbeat_otf2::{EventReader, files};
+
 use super::rewrite::{Moved, NewTimes, between};
 use super::times::{ArchiveTimes, TimesInMemory};
 use super::{Archive, Origin, Otf2Error};
@@ -109,8 +109,7 @@ impl Archive {
         times: ArchiveTimes<'_>,
         anchor: &Path,
     ) -> Result<(), Otf2Error> {
-        let id = self.locations()[index].id;
-        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "snap"));
+        let [from, to] = [self.anchor(), anchor].map(|anchor| self.path_in(anchor, index, "snap"));
         if !from.exists() {
             return Ok(());
         }
@@ -128,8 +127,9 @@ impl Archive {
         let moved: Vec<u64> = moved.collect::<Result<_, _>>()?;
         // All of them are there.
         let new = |time: u64| all.binary_search(&time).map_or(time, |at| moved[at]);
-        let order = EventFile::open(&from, self.chunks.events)?.order();
-        let mut writer = RecordWriter::new(vec![], self.chunks.events, order);
+        let chunk = self.files.anchor().event_chunk;
+        let order = self.snapshots(&from)?.order();
+        let mut writer = RecordWriter::new(vec![], chunk, order);
         self.each_snapshot(&from, |time, original, record| {
             let mut bytes = record.to_vec();
             if let Some((at, original)) = original {
@@ -151,16 +151,21 @@ impl Archive {
         path: &Path,
         mut take: impl FnMut(u64, Option<(usize, u64)>, &[u8]) -> Result<(), Otf2Error>,
     ) -> Result<(), Otf2Error> {
-        let mut file = EventFile::open(path, self.chunks.events)?;
+        let mut file = self.snapshots(path)?;
         let order = file.order();
         while let Some(record) = file.next()? {
             let original = (record.kind >= SNAPSHOT_EVENT).then(|| {
                 let original = original_time(record.bytes, order);
-                original.ok_or_else(|| Otf2Error::content(path, TRUNCATED))
+                original.ok_or_else(|| truncated(path))
             });
             take(record.time, original.transpose()?, record.bytes)?;
         }
         Ok(())
+    }
+
+    fn snapshots(&self, path: &Path) -> Result<EventReader, Otf2Error> {
+        let chunk = self.files.anchor().event_chunk;
+        Ok(EventReader::open(path, chunk, Arc::default())?)
     }
 
     /// Lists the files of markers and of thumbnails.
@@ -169,8 +174,8 @@ impl Archive {
             let extension = path.extension().unwrap_or_default();
             extension == "marker" || extension == "thumb"
         };
-        let all = files::all(&self.anchor)?.into_iter();
-        let beside = |name: PathBuf| folder(&self.anchor).join(name);
+        let all = files::all(self.anchor())?.into_iter();
+        let beside = |name: PathBuf| files::folder(self.anchor()).join(name);
         Ok(all.filter(is_one).map(beside).collect())
     }
 
@@ -183,22 +188,23 @@ impl Archive {
     ) -> Result<Vec<u8>, Otf2Error> {
         let failed = |why: String| Otf2Error::content(path, why);
         let file = fs::read(path).map_err(Otf2Error::io(path))?;
-        let size = self.chunks.definitions;
-        let order = order(&file).ok_or_else(|| failed(TRUNCATED.to_owned()))?;
+        let size = self.files.anchor().definition_chunk;
+        let order = Order::of_file(&file).ok_or_else(|| truncated(path))?;
         let mut to = RecordWriter::new(vec![], size, order);
         let is_marker = path
             .extension()
             .is_some_and(|extension| extension == "marker");
-        for record in records(&file, order, size) {
+        for record in records(&file, size) {
             let record = record.map_err(failed)?;
-            let renewed = match parts(record, order) {
-                (MARKER, data) if is_marker => self.marker(data, order, &mut new),
-                (SAMPLE, mut data) if !is_marker => data
-                    .number()
+            let mut data = record.fields();
+            let renewed = match record.kind {
+                MARKER if is_marker => self.marker(record, &mut new),
+                SAMPLE if !is_marker => data
+                    .u64()
                     .map(|time| with_numbers(SAMPLE, &[new(0, time)], &data, order)),
-                _ => Some(record.to_vec()),
+                _ => Some(record.bytes.to_vec()),
             };
-            let renewed = renewed.ok_or_else(|| failed(TRUNCATED.to_owned()))?;
+            let renewed = renewed.ok_or_else(|| truncated(path))?;
             to.add(&renewed).map_err(|why| failed(why.to_string()))?;
         }
         to.end().map_err(|why| failed(why.to_string()))
@@ -207,20 +213,20 @@ impl Archive {
     /// Returns the record of a marker with new times; `None` if it is truncated.
     fn marker(
         &self,
-        mut data: Fields<'_>,
-        order: Order,
+        record: Record<'_>,
         new: &mut impl FnMut(usize, u64) -> u64,
     ) -> Option<Vec<u8>> {
-        let (time, duration) = (data.number()?, data.number()?);
-        let mut rest = data.clone();
-        let (_definition, scope, reference) = (rest.half()?, rest.byte()?, rest.number()?);
+        let mut data = record.fields();
+        let (time, duration) = (data.u64()?, data.u64()?);
+        let mut rest = data;
+        let (_definition, scope, reference) = (rest.u32()?, rest.u8()?, rest.u64()?);
         let location = self.of_scope(scope, reference);
         let start = new(location, time);
         let lasting = match duration {
             0 => 0,
             _ => new(location, time.saturating_add(duration)).saturating_sub(start),
         };
-        Some(with_numbers(MARKER, &[start, lasting], &data, order))
+        Some(with_numbers(MARKER, &[start, lasting], &data, record.order))
     }
 
     /// Returns the index of the first location in the scope of a marker; 0 if that is not one that
@@ -237,19 +243,26 @@ impl Archive {
     }
 }
 
+fn truncated(path: &Path) -> Otf2Error {
+    Otf2Error::content(
+        path,
+        "a record is truncated, or the file is not part of an OTF2 archive",
+    )
+}
+
 /// Returns the place and the value of the original time of an event in a snapshot, which is after its
 /// attributes.
 fn original_time(bytes: &[u8], order: Order) -> Option<(usize, u64)> {
     let mut at = 0;
     while *bytes.get(at)? == ATTRIBUTES {
-        at = data(bytes, at, order)?[1];
+        at = record_range(bytes, at, order)?[1];
     }
-    let [start, end] = data(bytes, at, order)?;
-    Some((start, Fields::new(&bytes[start..end], order).full()?))
+    let [start, end] = record_range(bytes, at, order)?;
+    Some((start, Decoder::new(&bytes[start..end], order).fixed(8)?))
 }
 
 /// Returns a record that begins with these numbers, and ends with the other fields.
-fn with_numbers(kind: u8, numbers: &[u64], others: &Fields<'_>, order: Order) -> Vec<u8> {
+fn with_numbers(kind: u8, numbers: &[u64], others: &Decoder<'_>, order: Order) -> Vec<u8> {
     let mut fields = vec![];
     numbers
         .iter()

@@ -4,7 +4,6 @@ use crate::{Load, Matching, PartBuilder, Place, TraceBuilder, TraceError};
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, PartRead, ReadOptions};
-use super::files::globals;
 use super::sink::ReadError;
 use super::teams::Otf2Teams;
 use crate::formats::Unread;
@@ -14,7 +13,7 @@ impl Archive {
     /// definitions make no sense.
     pub fn loads(&self) -> Vec<Load> {
         let mut builder = TraceBuilder::new(Matching::default());
-        let teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), &mut builder);
+        let teams = Otf2Teams::new(&self.definitions, &mut builder);
         let Ok(teams) = teams else {
             return vec![];
         };
@@ -45,8 +44,7 @@ impl Archive {
             after: after as u64,
             why: Box::new(why.into_error(|why| self.trace_error(why))),
         };
-        let mut teams = Otf2Teams::new(&self.definitions, &globals(&self.anchor), builder)
-            .map_err(|why| unread(0, why))?;
+        let mut teams = Otf2Teams::new(&self.definitions, builder).map_err(|why| unread(0, why))?;
         self.check_definitions(reading)
             .map_err(|why| unread(0, why.into()))?;
         let mut all = PartRead::default();

@@ -5,14 +5,11 @@ use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::chunks::RecordWriter;
-use super::event_file::EventFile;
-use super::files::local;
+use downbeat_otf2::EventReader;
+use downbeat_otf2::raw::{BUFFER_FLUSH, RecordWriter};
+
 use super::times::{ArchiveTimes, Times};
 use super::{Archive, Otf2Error};
-
-/// Kind of an event whose data is the time at which a buffer had been flushed.
-pub(super) const BUFFER_FLUSH: u8 = 10;
 
 /// Recorded and new time of an event in ticks.
 #[derive(Clone, Copy)]
@@ -26,7 +23,7 @@ pub(super) struct NewTimes<'a> {
     archive: &'a Archive,
     index: usize,
     path: PathBuf,
-    file: EventFile,
+    file: EventReader,
     times: Times<'a, Timestamp<Global>>,
     last: u64,
 }
@@ -37,20 +34,19 @@ impl<'a> NewTimes<'a> {
         index: usize,
         times: ArchiveTimes<'a>,
     ) -> Result<Self, Otf2Error> {
-        let path = local(&archive.anchor, archive.locations()[index].id, "evt");
         Ok(Self {
             archive,
             index,
-            file: EventFile::open(&path, archive.chunks.events)?,
-            path,
+            file: archive.events(index)?,
+            path: archive.path_of(index, "evt"),
             times: times.of(index),
             last: 0,
         })
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
-        let (from, time) = match (self.file.next_time()?, self.times.next()) {
-            (Some(from), Some(time)) => (from, time?),
+        let (from, time) = match (self.file.next()?, self.times.next()) {
+            (Some(from), Some(time)) => (from.time, time?),
             (None, None) => return Ok(None),
             _ => return Err(self.archive.wrong_times(self.index)),
         };
@@ -58,7 +54,7 @@ impl<'a> NewTimes<'a> {
         // `end` is not negative.
         let to = (first.max(0) as u64).midpoint(end as u64);
         if to < self.last {
-            let event = self.file.events - 1;
+            let event = self.file.count() - 1;
             let why =
                 format!("the corrected time of event {event} is before that of the preceding one");
             return Err(Otf2Error::content(&self.path, why));
@@ -77,11 +73,10 @@ impl Archive {
         times: ArchiveTimes<'_>,
         to: &Path,
     ) -> Result<(), Otf2Error> {
-        let path = local(&self.anchor, self.locations()[index].id, "evt");
-        let mut file = EventFile::open(&path, self.chunks.events)?;
+        let mut file = self.events(index)?;
         let order = file.order();
         let new = File::create_new(to).map_err(Otf2Error::io(to))?;
-        let mut new = RecordWriter::new(new, self.chunks.events, order);
+        let mut new = RecordWriter::new(new, self.files.anchor().event_chunk, order);
         let mut new_times = NewTimes::open(self, index, times)?;
         // The events around the end of the last flush, which are read ahead.
         let mut around: Option<(NewTimes<'_>, Moved, Option<Moved>)> = None;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
+use downbeat_otf2::CollectiveOp;
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
@@ -403,30 +404,40 @@ fn left_barrier(communicator: CommunicatorId) -> Action {
     }
 }
 
-/// Returns the number of the operation that has no variable lengths, of those of a kind.
-pub(super) fn operation_number(of: CollectiveKind) -> u8 {
+/// Operations that synchronize; others create or free objects, and need not. The first one of each kind has
+/// no variable lengths.
+const OPERATIONS: [(CollectiveOp, CollectiveKind); 17] = [
+    (CollectiveOp::BARRIER, CollectiveKind::Barrier),
+    (CollectiveOp::BCAST, CollectiveKind::Broadcast),
+    (CollectiveOp::GATHER, CollectiveKind::Gather),
+    (CollectiveOp::GATHERV, CollectiveKind::Gather),
+    (CollectiveOp::SCATTER, CollectiveKind::Scatter),
+    (CollectiveOp::SCATTERV, CollectiveKind::Scatter),
+    (CollectiveOp::ALLGATHER, CollectiveKind::Allgather),
+    (CollectiveOp::ALLGATHERV, CollectiveKind::Allgather),
+    (CollectiveOp::ALLTOALL, CollectiveKind::Alltoall),
+    (CollectiveOp::ALLTOALLV, CollectiveKind::Alltoallv),
+    (CollectiveOp::ALLTOALLW, CollectiveKind::Alltoallv),
+    (CollectiveOp::ALLREDUCE, CollectiveKind::Allreduce),
+    (CollectiveOp::REDUCE, CollectiveKind::Reduce),
+    (CollectiveOp::REDUCE_SCATTER, CollectiveKind::ReduceScatter),
+    (
+        CollectiveOp::REDUCE_SCATTER_BLOCK,
+        CollectiveKind::ReduceScatter,
+    ),
+    (CollectiveOp::SCAN, CollectiveKind::Scan),
+    (CollectiveOp::EXSCAN, CollectiveKind::Exscan),
+];
+
+/// Returns an operation of this kind.
+pub(super) fn operation_of(kind: CollectiveKind) -> CollectiveOp {
+    let found = OPERATIONS.iter().find(|(_, of)| *of == kind);
     // All kinds of MPI have one.
-    (0..=u8::MAX)
-        .find(|operation| kind(*operation) == Some(of))
-        .unwrap_or(0)
+    found.map_or(CollectiveOp::BARRIER, |(operation, _)| *operation)
 }
 
-/// Kinds as in `OTF2_Events.h`; `None` for operations that create or free objects, which need not
-/// synchronize.
-fn kind(operation: u8) -> Option<CollectiveKind> {
-    Some(match operation {
-        0 => CollectiveKind::Barrier,
-        1 => CollectiveKind::Broadcast,
-        2 | 3 => CollectiveKind::Gather,
-        4 | 5 => CollectiveKind::Scatter,
-        6 | 7 => CollectiveKind::Allgather,
-        8 => CollectiveKind::Alltoall,
-        9 | 10 => CollectiveKind::Alltoallv,
-        11 => CollectiveKind::Allreduce,
-        12 => CollectiveKind::Reduce,
-        13 | 16 => CollectiveKind::ReduceScatter,
-        14 => CollectiveKind::Scan,
-        15 => CollectiveKind::Exscan,
-        _ => return None,
-    })
+/// Returns the kind of an operation; `None` if it need not synchronize.
+fn kind(operation: CollectiveOp) -> Option<CollectiveKind> {
+    let found = OPERATIONS.iter().find(|(of, _)| *of == operation);
+    found.map(|(_, kind)| *kind)
 }

@@ -1,13 +1,13 @@
 //! Communicators and teams of an archive as those of a trace, and their members.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use crate::{CommunicatorId, LocationId, Place};
+use downbeat_otf2::Paradigm;
 use rustc_hash::FxHashMap;
 
 use super::Otf2Error;
-use super::definitions::{Otf2Communicator, Otf2Definitions, PARADIGM_MPI};
+use super::definitions::{Otf2Communicator, Otf2Definitions};
 use super::sink::{EventSink, ReadError, Sink};
 use super::unexamined::Relation;
 
@@ -47,10 +47,9 @@ impl Otf2Teams {
     /// Adds all locations and communicators of the archive.
     pub(super) fn new<S: Sink>(
         definitions: &Otf2Definitions,
-        path: &Path,
         sink: &mut S,
     ) -> Result<Self, ReadError<S::Error>> {
-        let mpi = definitions.ranks(PARADIGM_MPI);
+        let mpi = definitions.ranks(Paradigm::MPI);
         let at: HashMap<u64, usize> = definitions
             .locations
             .iter()
@@ -60,7 +59,7 @@ impl Otf2Teams {
         let mut rank_of_process: HashMap<u32, usize> = HashMap::new();
         for rank in mpi {
             let Some(&i) = at.get(rank) else {
-                return Err(undefined(path, "MPI's ranks", *rank).into());
+                return Err(undefined(definitions, "MPI's ranks", *rank).into());
             };
             rank_of_process
                 .entry(definitions.locations[i].process)
@@ -106,7 +105,7 @@ impl Otf2Teams {
             let known = |id: &u64| {
                 at.get(id)
                     .map(|&i| locations[i])
-                    .ok_or_else(|| undefined(path, "a communicator", *id).into())
+                    .ok_or_else(|| undefined(definitions, "a communicator", *id).into())
             };
             members
                 .iter()
@@ -235,9 +234,9 @@ impl Otf2Teams {
     }
 }
 
-fn undefined(path: &Path, group: &str, location: u64) -> Otf2Error {
+fn undefined(definitions: &Otf2Definitions, group: &str, location: u64) -> Otf2Error {
     Otf2Error::content(
-        path,
+        &definitions.path,
         format!("{group} include location {location}, which is not defined"),
     )
 }

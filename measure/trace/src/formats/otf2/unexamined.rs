@@ -22,11 +22,12 @@ pub(super) enum Relation {
     Unknown,
     UndefinedPeer,
     Unbegun,
+    Probe,
 }
 
 impl Unexamined {
     /// Names of the kinds of relations.
-    pub const KINDS: [&'static str; 12] = [
+    pub const KINDS: [&'static str; 13] = [
         "non-blocking collective operations that were not completed",
         "operations that create or free communicators, windows or files",
         "collective operations on intercommunicators",
@@ -39,6 +40,7 @@ impl Unexamined {
         "events of unknown kinds",
         "messages and operations with an undefined peer or communicator",
         "collective operations that were not begun",
+        "messages that a probe found and another call receives",
     ];
 
     /// Returns true if all relations are examined.
@@ -89,6 +91,9 @@ impl Relation {
             // Calling contexts, files, programs.
             66..=84 => return None,
             87 | 88 => return None,
+            89 => Self::Probe,
+            // Receives of messages that a matched probe found.
+            90..=92 => return None,
             _ => Self::Unknown,
         })
     }
@@ -113,6 +118,6 @@ mod tests {
             ("events of unknown kinds", 2),
         ];
         assert_eq!(both.iter().collect::<Vec<_>>(), expected);
-        assert_eq!(Relation::Unbegun as usize, Unexamined::KINDS.len() - 1);
+        assert_eq!(Relation::Probe as usize, Unexamined::KINDS.len() - 1);
     }
 }

@@ -11,8 +11,8 @@ use crate::{ClockOffsetError, Knots, LocationId, TimeWindow, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::event_file::EventFile;
-use super::files::{self, folder, local};
+use downbeat_otf2::{EventReader, files};
+
 use super::times::{ArchiveTimes, TimesInMemory};
 use super::{Archive, Origin, Otf2Error, clock_properties, offsets};
 use downbeat_files::create_beside;
@@ -142,7 +142,7 @@ impl Archive {
             making: PartialCopy::begin(folder)?,
             folder: folder.to_owned(),
             name: self
-                .anchor
+                .anchor()
                 .file_name()
                 .map(PathBuf::from)
                 .unwrap_or_default(),
@@ -182,7 +182,7 @@ impl Archive {
         writing: WriteOptions,
         selected: &dyn Fn(LocationId) -> bool,
     ) -> Result<Vec<WrittenLocation>, Otf2Error> {
-        let anchor = part.join(self.anchor.file_name().unwrap_or_default());
+        let anchor = part.join(self.anchor().file_name().unwrap_or_default());
         let is_selected = |index: &usize| {
             let location = times.origin.locations.get(*index);
             location.is_none_or(|location| selected(*location))
@@ -246,14 +246,14 @@ impl Archive {
         part: &Path,
         [first, last]: [Timestamp<Global>; 2],
     ) -> Result<(), Otf2Error> {
-        let path = files::globals(&self.anchor);
+        let path = files::global_definitions(self.anchor());
         let ticks = |time: Timestamp<Global>, end: usize| {
             let between = self.ticks.between(time.as_nanos(), time.as_nanos());
             between.map_or(0, |ticks| ticks[end].max(0) as u64)
         };
         let file = fs::read(&path).map_err(Otf2Error::io(&path))?;
         let span = [ticks(first, 0), ticks(last, 1)];
-        let new = clock_properties::covering(&file, self.chunks.definitions, span);
+        let new = clock_properties::covering(&file, self.files.anchor().definition_chunk, span);
         let new = new.map_err(|why| Otf2Error::content(&path, why))?;
         let Some(new) = new else { return Ok(()) };
         let to = part.join(path.file_name().unwrap_or_default());
@@ -296,9 +296,9 @@ impl Archive {
 
     /// Copies the files of a location.
     fn copy_location(&self, index: usize, anchor: &Path) -> Result<(), Otf2Error> {
-        let id = self.locations()[index].id;
         for extension in ["evt", "def"] {
-            let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, extension));
+            let [from, to] =
+                [self.anchor(), anchor].map(|anchor| self.path_in(anchor, index, extension));
             if from.exists() {
                 fs::copy(&from, &to).map_err(Otf2Error::io(&from))?;
             }
@@ -315,20 +315,29 @@ impl Archive {
         knots: Option<&Knots>,
         anchor: &Path,
     ) -> Result<WrittenLocation, Otf2Error> {
-        let id = self.locations()[index].id;
-        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "evt"));
+        let [from, to] = [
+            self.path_of(index, "evt"),
+            self.path_in(anchor, index, "evt"),
+        ];
         match knots {
             Some(_) => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
             None => self.rewrite(index, times, &to)?,
         }
         let offsets = knots.map_or(&[][..], Knots::knots);
-        let [from, to] = [&self.anchor, anchor].map(|anchor| local(anchor, id, "def"));
+        let [from, to] = [
+            self.path_of(index, "def"),
+            self.path_in(anchor, index, "def"),
+        ];
         let old = if from.exists() {
             Some(fs::read(&from).map_err(Otf2Error::io(&from))?)
         } else {
             None
         };
-        let new = offsets::with_offsets(old.as_deref(), self.chunks.definitions, offsets);
+        let new = offsets::with_offsets(
+            old.as_deref(),
+            self.files.anchor().definition_chunk,
+            offsets,
+        );
         let new = new.map_err(|why| Otf2Error::content(&from, why))?;
         fs::write(&to, new).map_err(Otf2Error::io(&to))?;
         self.write_snapshots(index, times, anchor)?;
@@ -345,8 +354,7 @@ impl Archive {
         indices: &[usize],
     ) -> Result<Option<Knots>, Otf2Error> {
         let open = |index: &usize| {
-            let path = local(&self.anchor, self.locations()[*index].id, "evt");
-            let file = EventFile::open(&path, self.chunks.events)?;
+            let file = self.events(*index)?;
             // Times that must not move.
             let fixed = times.is_unmoved(*index).then(|| times.of(*index));
             Ok((times.location(*index), (*index, file, fixed)))
@@ -379,8 +387,7 @@ impl Archive {
         index: usize,
         times: ArchiveTimes<'_>,
     ) -> Result<Option<Knots>, Otf2Error> {
-        let path = local(&self.anchor, self.locations()[index].id, "evt");
-        let mut file = EventFile::open(&path, self.chunks.events)?;
+        let mut file = self.events(index)?;
         let windows = times.of(index).map(|time| {
             let time = time?;
             self.window(index, &mut file, [time; 2])
@@ -393,11 +400,11 @@ impl Archive {
     fn window(
         &self,
         index: usize,
-        file: &mut EventFile,
+        file: &mut EventReader,
         [earliest, latest]: [Timestamp<Global>; 2],
     ) -> Result<TimeWindow, Otf2Error> {
-        let at = file.next_time()?;
-        let at = at.and_then(|at| i64::try_from(at).ok());
+        let record = file.next()?;
+        let at = record.and_then(|record| i64::try_from(record.time).ok());
         let at = at.ok_or_else(|| self.wrong_times(index))?;
         let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
         Ok(TimeWindow {
@@ -428,7 +435,7 @@ impl Archive {
             )
         });
         let knots = Knots::through(windows, most);
-        let path = || local(&self.anchor, self.locations()[index].id, "evt");
+        let path = || self.path_of(index, "evt");
         match (failure, knots) {
             (Some(why), _) => Err(why),
             (None, Ok(knots)) => Ok(Some(knots)),
@@ -457,32 +464,26 @@ impl Archive {
             Some(_) => "a corrected time is before the origin, which OTF2 cannot represent",
             None => "a corrected time is more than 146 years from the origin",
         };
-        Err(Otf2Error::content(
-            &local(&self.anchor, self.locations()[index].id, "evt"),
-            why,
-        ))
+        Err(Otf2Error::content(&self.path_of(index, "evt"), why))
     }
 
     pub(super) fn wrong_times(&self, index: usize) -> Otf2Error {
-        let path = local(&self.anchor, self.locations()[index].id, "evt");
+        let path = self.path_of(index, "evt");
         Otf2Error::content(&path, "the corrected times are not those of this archive")
     }
 
     /// Copies all files of the archive except those of its locations, and its companions.
     fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
-        let own =
-            |anchor: &Path, id: u64| ["evt", "def"].map(|extension| local(anchor, id, extension));
-        let own = self
-            .locations()
-            .iter()
-            .flat_map(|location| own(&self.anchor, location.id));
+        let own = (0..self.locations().len())
+            .flat_map(|index| ["evt", "def"].map(|extension| self.path_of(index, extension)));
         let own: std::collections::HashSet<PathBuf> = own.collect();
-        let folder_of_locations = to.join(self.anchor.file_stem().unwrap_or_default());
+        let folder_of_locations = to.join(self.anchor().file_stem().unwrap_or_default());
         fs::create_dir(&folder_of_locations).map_err(Otf2Error::io(&folder_of_locations))?;
         let companions = COMPANIONS.map(PathBuf::from).into_iter();
-        let companions = companions.filter(|name| folder(&self.anchor).join(name).is_file());
-        for name in files::all(&self.anchor)?.into_iter().chain(companions) {
-            let from = folder(&self.anchor).join(&name);
+        let companions =
+            companions.filter(|name| files::folder(self.anchor()).join(name).is_file());
+        for name in files::all(self.anchor())?.into_iter().chain(companions) {
+            let from = files::folder(self.anchor()).join(&name);
             if !own.contains(&from) {
                 fs::copy(&from, to.join(&name)).map_err(Otf2Error::io(&from))?;
             }

@@ -1,20 +1,13 @@
-//! Copies an archive record by record in the other byte order, or in a given one.
-//!
-//! `cargo run --example copy traces.otf2 FOLDER [little|big]`
+//! Copy of an archive by typed records.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use downbeat_otf2::raw::Order;
 use downbeat_otf2::{Archive, ArchiveWriter, Definition, Error};
 
-/// Copies the archive to a new folder. Returns the number of events.
-pub(crate) fn copy(from: &Path, folder: &Path, order: Option<Order>) -> Result<u64, Error> {
+/// Copies an archive to a new folder in this byte order. Returns the number of events.
+pub(crate) fn copy(from: &Path, folder: &Path, order: Order) -> Result<u64, Error> {
     let archive = Archive::open(from)?;
-    let order = order.unwrap_or(match archive.anchor().order {
-        Order::Little => Order::Big,
-        Order::Big => Order::Little,
-    });
     let mut anchor = archive.anchor().clone();
     anchor.order = order;
     let name = from.file_stem().unwrap_or_default().to_string_lossy();
@@ -48,28 +41,4 @@ pub(crate) fn copy(from: &Path, folder: &Path, order: Option<Order>) -> Result<u
     }
     to.finish()?;
     Ok(all)
-}
-
-#[cfg_attr(test, expect(dead_code, reason = "tests call `copy`"))]
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (from, folder, order) = match &arguments[..] {
-        [from, folder] => (from, folder, None),
-        [from, folder, order] if order == "little" => (from, folder, Some(Order::Little)),
-        [from, folder, order] if order == "big" => (from, folder, Some(Order::Big)),
-        _ => {
-            eprintln!("usage: copy ARCHIVE.otf2 FOLDER [little|big]");
-            return ExitCode::from(2);
-        }
-    };
-    match copy(Path::new(from), Path::new(folder), order) {
-        Ok(events) => {
-            println!("{events} events copied to {folder}");
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::from(2)
-        }
-    }
 }
