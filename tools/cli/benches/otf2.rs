@@ -1,5 +1,5 @@
 //! Time of the correction of an OTF2 archive, from the command to the copy on disk, relative to the time that OTF2's own
-//! reader takes to read it: `cargo bench -p downbeat-cli --features otf2 --bench otf2`. With `-- --gate`, the exit code is 1
+//! reader takes to read it: `cargo bench -p downbeat-cli --features otf2-tools --bench otf2`. With `-- --gate`, the exit code is 1
 //! when the median of five turns exceeds what the project promises. Without cargo's `--bench`, a small archive takes one
 //! turn. It also needs a C compiler.
 
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         &sources.join("../../measure/trace/tests/otf2/archive.c"),
         &folder,
     );
-    let reader = compile(&sources.join("benches/otf2/read.c"), &folder);
+    let reader = compile(&sources.join("../../measure/otf2/benches/read.c"), &folder);
     let archive = folder.join("written");
     let (anchor, to) = (archive.join("traces.otf2"), folder.join("to"));
     seconds(

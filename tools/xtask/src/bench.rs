@@ -11,7 +11,7 @@ use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 11] = [
+const RATIOS: [(&str, &str); 12] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
@@ -21,6 +21,7 @@ const RATIOS: [(&str, &str); 11] = [
     ("downbeat-trace", "ranks"),
     ("downbeat-records", "records"),
     ("downbeat-regions", "regions"),
+    ("downbeat-otf2", "read"),
     ("downbeat-cli", "clocks"),
     ("downbeat-cli", "otf2"),
 ];
