@@ -9,7 +9,7 @@
 )]
 #![expect(clippy::expect_used, reason = "a benchmark that fails has no caller")]
 
-#[path = "../tests/tools/copy.rs"]
+#[path = "../examples/copy/archive.rs"]
 mod copy;
 
 use std::fs;

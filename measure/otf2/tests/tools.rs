@@ -6,7 +6,7 @@
     reason = "a failure of the environment is a failure of the test"
 )]
 
-#[path = "tools/copy.rs"]
+#[path = "../examples/copy/archive.rs"]
 mod copy;
 
 use std::fs::{self, File};

@@ -26,11 +26,16 @@ const fn nightly(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 4] = [
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 5] = [
     MayNotRun {
         step: "MPI program: several_hosts",
         reason: "needs root, and a kernel with network and time namespaces",
         probe: "unshare --net --uts --time true",
+    },
+    MayNotRun {
+        step: "OTF2's Python module",
+        reason: "needs PyPI, and its packages of otf2 for this Python",
+        probe: "python3 -m pip download --quiet --no-deps --only-binary=:all: --dest target/otf2-packages otf2==3.2",
     },
     nightly("Miri"),
     nightly("AddressSanitizer"),

@@ -13,6 +13,7 @@ mod loom;
 pub(crate) mod mpi;
 mod mpi_program;
 mod no_std;
+mod otf2_python;
 mod packages;
 mod tests;
 mod undefined_behaviour;
@@ -50,6 +51,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         steps.extend(mpi_program::steps(workspace, depth));
     }
     if depth == Depth::Long {
+        steps.push(otf2_python::step(workspace));
         steps.extend(undefined_behaviour::steps(workspace));
     }
     steps

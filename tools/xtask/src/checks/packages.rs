@@ -6,7 +6,7 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 15] = [
+const NEEDED: [(&str, &str); 16] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
@@ -26,6 +26,7 @@ const NEEDED: [(&str, &str); 15] = [
         "eztrace",
         "writes archives that only lenient readers accept",
     ),
+    ("python3-venv", "environments for OTF2's Python module"),
     ("valgrind", "runs tests of damaged OTF2 archives"),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
