@@ -133,7 +133,7 @@ mod writer;
 pub use difference::first_difference;
 pub use file::{TraceFile, Unread, write_corrected};
 pub use format::TraceFormat;
-pub use item::{Item, What};
+pub use item::{Item, Quantity, What};
 pub use merge::MergedItems;
 pub use reader::TraceReader;
 pub use sessions::Sessions;

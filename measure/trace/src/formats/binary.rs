@@ -280,7 +280,8 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, state: &mut WriteState) {
             put_signed(to, local.as_nanos());
             put_signed(to, master.as_nanos());
         }
-        Item::Event { .. } => {}
+        // Metrics were refused.
+        Item::Event { .. } | Item::Metric { .. } | Item::Value { .. } => {}
     }
 }
 

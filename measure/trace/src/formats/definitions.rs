@@ -21,6 +21,7 @@ pub(super) struct Known {
     locations: u32,
     communicators: u32,
     regions: u32,
+    metrics: u32,
 }
 
 impl FileDefinitions {
@@ -68,6 +69,18 @@ impl FileDefinitions {
                     .checked_add(1)
                     .ok_or("there are more than 2^32 regions")?;
                 Ok(())
+            }
+            Item::Metric { name, .. } => {
+                check_name(name)?;
+                let metrics = self.known.metrics.checked_add(1);
+                self.known.metrics = metrics.ok_or("there are more than 2^32 metrics")?;
+                Ok(())
+            }
+            Item::Value {
+                location, metric, ..
+            } => {
+                self.location(location)?;
+                check_defined("metric", metric, self.known.metrics)
             }
             Item::Master { location } => {
                 self.location(location)?;

@@ -8,7 +8,7 @@ use downbeat_clock_core::{Global, Local, Timestamp};
 /// Locations, communicators and regions are counted from 0, each in the order of the file. A
 /// definition comes before the items that refer to it. Events of a location are in order; those of
 /// several locations may be mixed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
     /// Location: a process with one thread, or a thread that messages are addressed to.
     Location {
@@ -33,6 +33,13 @@ pub enum Item<'a> {
     Region {
         /// Name of the region.
         name: &'a str,
+    },
+    /// Quantity that is measured along the events. Only archives have metrics.
+    Metric {
+        /// Name of the metric.
+        name: &'a str,
+        /// Unit of its values; empty if there is none.
+        unit: &'a str,
     },
     /// Location whose clock the others were compared with; location 0 if there is no such item.
     Master {
@@ -59,6 +66,36 @@ pub enum Item<'a> {
         /// Type of the event.
         what: What<'a>,
     },
+    /// Value of a metric.
+    Value {
+        /// Location that recorded it.
+        location: u32,
+        /// Time by the location's clock, or by the common clock after a correction.
+        time: Timestamp<Global>,
+        /// Number of the metric.
+        metric: u32,
+        /// The value.
+        value: Quantity,
+    },
+}
+
+/// Value of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// Whole number.
+    Whole(i64),
+    /// Any other number.
+    Real(f64),
+}
+
+impl Quantity {
+    /// Returns the nearest floating-point number.
+    pub const fn as_f64(self) -> f64 {
+        match self {
+            Self::Whole(value) => value as f64,
+            Self::Real(value) => value,
+        }
+    }
 }
 
 /// Type of an event: the [`Action`]s of a trace, and types without meaning for other locations.

@@ -61,7 +61,7 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
                     .map_err(|why| why.to_string())?;
                 self.numbers.communicators.push(id);
             }
-            Item::Region { .. } => {}
+            Item::Region { .. } | Item::Metric { .. } | Item::Value { .. } => {}
             Item::Master { location } => self.master = location,
             Item::Sample {
                 location,

@@ -9,7 +9,7 @@ use downbeat_files::FileError;
 
 use super::action::{read_action, write_action};
 use super::bytes::{Slice, put, take as take_number};
-use super::item::{Item, What};
+use super::item::{Item, Quantity};
 use super::spill::{ByteCursor, ByteLists};
 use crate::Place;
 
@@ -19,13 +19,16 @@ use crate::Place;
 pub struct MergedItems {
     definitions: Vec<Definition>,
     /// Events by location: the time since the last one, the length of a message plus one, and the
-    /// action.
+    /// action; or [`VALUE`], the metric and the value.
     lists: ByteLists,
     /// Time of the last event of each location.
     last: Vec<i64>,
     /// First and last time.
     span: Option<[i64; 2]>,
 }
+
+/// Takes the place of a length, of which there are none that large.
+const VALUE: u64 = u64::MAX;
 
 /// Definition or sample.
 #[derive(Debug)]
@@ -34,6 +37,7 @@ enum Definition {
     Thread(u32, String),
     Communicator(Vec<u32>),
     Region(String),
+    Metric(String, String),
     Master(u32),
     Sample(u32, u32, [i64; 2]),
 }
@@ -63,7 +67,29 @@ impl MergedItems {
                 location,
                 time,
                 what,
-            } => return self.event(location, time, (what, length)),
+            } => {
+                return self.put(location, time, |bytes| {
+                    put(bytes, length.map_or(0, |length| length.min(VALUE - 2) + 1));
+                    write_action(bytes, what);
+                });
+            }
+            Item::Value {
+                location,
+                time,
+                metric,
+                value,
+            } => {
+                let (is_real, bits) = match value {
+                    Quantity::Whole(value) => (false, value as u64),
+                    Quantity::Real(value) => (true, value.to_bits()),
+                };
+                return self.put(location, time, |bytes| {
+                    put(bytes, VALUE);
+                    put(bytes, u64::from(metric) << 1 | u64::from(is_real));
+                    put(bytes, bits);
+                });
+            }
+            Item::Metric { name, unit } => Definition::Metric(name.to_owned(), unit.to_owned()),
             Item::Location { place, name } => Definition::Location(place, name.to_owned()),
             Item::Thread { rank, name } => Definition::Thread(rank, name.to_owned()),
             Item::Communicator { members } => Definition::Communicator(members.to_vec()),
@@ -80,11 +106,11 @@ impl MergedItems {
         Ok(())
     }
 
-    fn event(
+    fn put(
         &mut self,
         location: u32,
         time: Timestamp<Global>,
-        (what, length): (What<'_>, Option<u64>),
+        event: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), FileError> {
         let location = location as usize;
         if self.last.len() <= location {
@@ -96,8 +122,7 @@ impl MergedItems {
         self.last[location] = time.as_nanos();
         self.lists.put(location, |bytes| {
             put(bytes, elapsed as u64);
-            put(bytes, length.map_or(0, |length| length.saturating_add(1)));
-            write_action(bytes, what);
+            event(bytes);
         })
     }
 
@@ -119,22 +144,22 @@ impl MergedItems {
         self.definitions.iter().map(Definition::item)
     }
 
-    /// Passes the events of a location to `take`: their times and types, and the lengths of messages.
+    /// Passes the events of a location to `take`, with the lengths of messages.
     pub(super) fn each_of<E: From<FileError>>(
         &self,
         location: u32,
-        mut take: impl FnMut(Timestamp<Global>, What<'_>, Option<u64>) -> Result<(), E>,
+        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut cursor, mut text, mut time) = (ByteCursor::default(), String::new(), 0_i64);
         loop {
             let event = cursor.next(&self.lists, location as usize, |from| {
                 time = time.wrapping_add(take_number(from)? as i64);
-                read_event(from, &mut text)
+                read_event(from, (location, time), &mut text)
             })?;
-            let Some((what, length)) = event else {
+            let Some((item, length)) = event else {
                 return Ok(());
             };
-            take(Timestamp::from_nanos(time), what, length)?;
+            take(&item, length)?;
         }
     }
 
@@ -165,15 +190,10 @@ impl MergedItems {
             let of = &mut cursors[location as usize];
             loop {
                 let event = of.0.next(&self.lists, location as usize, |from| {
-                    read_event(from, &mut text)
+                    read_event(from, (location, time), &mut text)
                 })?;
                 // It follows its time in the same piece.
-                let Some((what, length)) = event else { break };
-                let item = Item::Event {
-                    location,
-                    time: Timestamp::from_nanos(time),
-                    what,
-                };
+                let Some((item, length)) = event else { break };
                 take(&item, length)?;
                 let Some(later) = next(location, of)? else {
                     break;
@@ -190,12 +210,34 @@ impl MergedItems {
 }
 
 /// Reads an event behind its time.
-fn read_event<'a>(from: &mut &[u8], text: &'a mut String) -> Option<(What<'a>, Option<u64>)> {
-    let length = take_number(from)?.checked_sub(1);
+fn read_event<'a>(
+    from: &mut &[u8],
+    (location, time): (u32, i64),
+    text: &'a mut String,
+) -> Option<(Item<'a>, Option<u64>)> {
+    let (time, length) = (Timestamp::from_nanos(time), take_number(from)?);
+    if length == VALUE {
+        let (metric, bits) = (take_number(from)?, take_number(from)?);
+        let item = Item::Value {
+            location,
+            time,
+            metric: u32::try_from(metric >> 1).ok()?,
+            value: match metric & 1 {
+                0 => Quantity::Whole(bits as i64),
+                _ => Quantity::Real(f64::from_bits(bits)),
+            },
+        };
+        return Some((item, None));
+    }
     let mut bytes = Slice::new(from, 0, 0);
     let what = read_action(&mut bytes, text).ok()?;
     *from = &from[bytes.at()..];
-    Some((what, length))
+    let item = Item::Event {
+        location,
+        time,
+        what,
+    };
+    Some((item, length.checked_sub(1)))
 }
 
 impl Definition {
@@ -208,6 +250,7 @@ impl Definition {
             Self::Thread(rank, name) => Item::Thread { rank: *rank, name },
             Self::Communicator(members) => Item::Communicator { members },
             Self::Region(name) => Item::Region { name },
+            Self::Metric(name, unit) => Item::Metric { name, unit },
             Self::Master(location) => Item::Master {
                 location: *location,
             },
@@ -226,6 +269,7 @@ mod tests {
     use downbeat_files::testing::Folder;
 
     use super::*;
+    use crate::formats::What;
 
     #[test]
     fn events_are_merged_by_time() {
@@ -248,14 +292,23 @@ mod tests {
             for index in 0..3_000_u64 {
                 time += rng.i64(0..4);
                 let (length, id) = ((index % 3 == 0).then_some(index), index * 7);
-                let item = Item::Event {
+                let at = Timestamp::from_nanos(time);
+                let event = |what| Item::Event {
                     location,
-                    time: Timestamp::from_nanos(time),
-                    what: if index % 2 == 0 {
-                        What::Signal { id }
-                    } else {
-                        What::Note("some text")
-                    },
+                    time: at,
+                    what,
+                };
+                let value = |value| Item::Value {
+                    location,
+                    time: at,
+                    metric: 3,
+                    value,
+                };
+                let (item, length) = match index % 4 {
+                    0 => (event(What::Signal { id }), length),
+                    1 => (event(What::Note("some text")), length),
+                    2 => (value(Quantity::Whole(-(id as i64))), None),
+                    _ => (value(Quantity::Real(id as f64 / 3.0)), None),
                 };
                 merged.take(&item, length).unwrap();
                 expected.push((time, location, format!("{item:?} {length:?}")));

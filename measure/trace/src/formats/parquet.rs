@@ -7,10 +7,11 @@
 //! | `rank` | int32 | MPI rank, if the name begins with it; otherwise the number of the process |
 //! | `time` | int64 | time in nanoseconds |
 //! | `kind` | string | type of the event, by its name in text traces: `enter`, `leave`, `send`, `receive`, `collective`, `collective-end` and so on |
-//! | `region` | string | name of the region; text of a note; for the end of a collective operation, the operation |
+//! | `region` | string | name of the region, or of the metric; text of a note; for the end of a collective operation, the operation |
 //! | `partner` | int32 | location at the other end of a message |
 //! | `tag` | int32 | tag of a message |
 //! | `bytes` | int64 | length of a message, or the data that a member contributed to a collective operation, if the input has it |
+//! | `value` | double | value of a metric, in its unit; the kind is `metric` |
 //!
 //! Values that an event does not have are null. Rows are in the order of the items.
 //!
@@ -38,9 +39,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::{FileError, NewFile};
 use parquet::basic::{Compression, Encoding};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -60,6 +62,7 @@ const SCHEMA: &str = "message trace {
     optional int32 partner;
     optional int32 tag;
     optional int64 bytes;
+    optional double value;
 }";
 
 /// Number of rows of a row group, which are in memory at a time.
@@ -72,6 +75,7 @@ pub struct ParquetWriter {
     definitions: FileDefinitions,
     locations: Vec<TableLocation>,
     regions: Vec<ByteArray>,
+    metrics: Vec<ByteArray>,
     rows: Rows,
     writer: SerializedFileWriter<Output>,
 }
@@ -95,6 +99,7 @@ struct Rows {
     partner: Nullable<i32>,
     tag: Nullable<i32>,
     bytes: Nullable<i64>,
+    value: Nullable<f64>,
 }
 
 /// Column with nulls: the values that are there, and 1 or 0 for each row.
@@ -102,6 +107,17 @@ struct Rows {
 struct Nullable<T> {
     values: Vec<T>,
     levels: Vec<i16>,
+}
+
+impl Rows {
+    /// Adds the other end and the tag of a message, and the length.
+    fn message(&mut self, message: Option<(u32, i32)>, length: Option<u64>) {
+        self.partner
+            .push(message.map(|(partner, _)| partner as i32));
+        self.tag.push(message.map(|(_, tag)| tag));
+        self.bytes
+            .push(length.map(|length| length.min(i64::MAX as u64) as i64));
+    }
 }
 
 impl<T> Nullable<T> {
@@ -155,6 +171,7 @@ impl ParquetWriter {
             definitions: FileDefinitions::default(),
             locations: vec![],
             regions: vec![],
+            metrics: vec![],
             rows: Rows::default(),
             writer,
         })
@@ -174,36 +191,57 @@ impl ParquetWriter {
             }
             Item::Region { name } => self.regions.push(ByteArray::from(name)),
             Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
+            Item::Metric { name, .. } => self.metrics.push(ByteArray::from(name)),
+            Item::Value {
+                location,
+                time,
+                metric,
+                value,
+            } => {
+                let name = self.metrics[metric as usize].clone();
+                self.row(location, time, "metric", Some(name));
+                self.rows.message(None, None);
+                self.rows.value.push(Some(value.as_f64()));
+                self.end_row()?;
+            }
             Item::Event {
                 location,
                 time,
                 what,
             } => {
-                let Self {
-                    locations,
-                    regions,
-                    rows,
-                    ..
-                } = self;
-                let of = &locations[location as usize];
-                rows.location.push(location as i32);
-                rows.name.push(of.name.clone());
-                rows.rank.push(of.rank);
-                rows.time.push(time.as_nanos());
-                rows.kind.push(ByteArray::from(what.name()));
-                rows.region.push(region(&what, regions));
-                let message = message(&what);
-                rows.partner
-                    .push(message.map(|(partner, _)| partner as i32));
-                rows.tag.push(message.map(|(_, tag)| tag));
-                rows.bytes
-                    .push(length.map(|length| length.min(i64::MAX as u64) as i64));
-                if rows.time.len() == ROWS {
-                    self.end_group()?;
-                }
+                let region = region(&what, &self.regions);
+                self.row(location, time, what.name(), region);
+                self.rows.message(message(&what), length);
+                self.rows.value.push(None);
+                self.end_row()?;
             }
         }
         Ok(())
+    }
+
+    /// Begins a row.
+    fn row(
+        &mut self,
+        location: u32,
+        time: Timestamp<Global>,
+        kind: &str,
+        region: Option<ByteArray>,
+    ) {
+        let of = &self.locations[location as usize];
+        let rows = &mut self.rows;
+        rows.location.push(location as i32);
+        rows.name.push(of.name.clone());
+        rows.rank.push(of.rank);
+        rows.time.push(time.as_nanos());
+        rows.kind.push(ByteArray::from(kind));
+        rows.region.push(region);
+    }
+
+    fn end_row(&mut self) -> Result<(), FileError> {
+        match self.rows.time.len() {
+            ROWS => self.end_group(),
+            _ => Ok(()),
+        }
     }
 
     fn add_location(&mut self, process: u32, name: &str) {
@@ -229,6 +267,7 @@ impl ParquetWriter {
             partner,
             tag,
             bytes,
+            value,
         } = &mut self.rows;
         [location, rank].into_iter().for_each(Vec::clear);
         [name, kind].into_iter().for_each(Vec::clear);
@@ -236,6 +275,7 @@ impl ParquetWriter {
         region.clear();
         [partner, tag].into_iter().for_each(Nullable::clear);
         bytes.clear();
+        value.clear();
         Ok(())
     }
 
@@ -284,6 +324,7 @@ fn write_group(writer: &mut SerializedFileWriter<Output>, rows: &Rows) -> Result
     nullable::<Int32Type>(&mut group, &rows.partner)?;
     nullable::<Int32Type>(&mut group, &rows.tag)?;
     nullable::<Int64Type>(&mut group, &rows.bytes)?;
+    nullable::<DoubleType>(&mut group, &rows.value)?;
     group.close().map(drop)
 }
 
@@ -439,7 +480,7 @@ mod tests {
         for time in 0..events {
             let item = Item::Event {
                 location: 0,
-                time: downbeat_clock_core::Timestamp::from_nanos(time),
+                time: Timestamp::from_nanos(time),
                 what: What::Signal { id: 1 },
             };
             writer.write(&item, None).unwrap();

@@ -13,6 +13,7 @@
 //! | signal and wait | instants, with an arrow from one to the other |
 //! | fork and join, thread-begin and thread-end | slices `fork` and `thread` |
 //! | note | an instant |
+//! | value of a metric | a value of a counter of the thread |
 //! | sessions in which clocks were compared | nothing: there is one clock |
 //!
 //! Events are of the categories `region`, `collective`, `message`, `thread` and `note`.

@@ -378,6 +378,8 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &FileDefinit
                 ],
             );
         }
+        // They were refused.
+        Item::Metric { .. } | Item::Value { .. } => {}
         Item::Event {
             location,
             time,

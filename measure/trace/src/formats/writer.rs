@@ -74,6 +74,10 @@ impl TraceWriter {
         item: &Item<'_>,
         windows_end: bool,
     ) -> Result<(), FileError> {
+        if let Item::Metric { .. } | Item::Value { .. } = item {
+            let why = "this format has no metrics".to_owned();
+            return Err(FileError::Unwritable(why));
+        }
         self.definitions.take(item).map_err(FileError::Unwritable)?;
         match self.format {
             TraceFormat::Text => {

@@ -17,7 +17,7 @@ use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
     after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
                   open in https://ui.perfetto.dev, .json Chrome's JSON for other viewers and scripts. .parquet is a table \
                   with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
-                  region, partner, tag, bytes. A name without a dot is that of a new folder for an OTF2 archive, \
+                  region, partner, tag, bytes, value of a metric. A name without a dot is that of a new folder for an OTF2 archive, \
                   OUT/traces.otf2.\n\n\
                   IN may also be the anchor file NAME.otf2 of an OTF2 archive. Its events are put in the order of time, \
                   in temporary files next to OUT.\n\n\
@@ -70,17 +70,26 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     let mut text = match to {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
-            let (mut locations, mut events) = (0, 0);
+            let (mut locations, mut events, mut values) = (0, 0, 0);
             source.each(|item, _| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
+                    // These formats have no metrics.
+                    Item::Value { .. } => values += 1,
                     _ => {}
                 }
-                writer.write(item)
+                match item {
+                    Item::Metric { .. } | Item::Value { .. } => Ok(()),
+                    item => writer.write(item),
+                }
             })?;
             writer.finish().map_err(Failure::run)?;
-            contents(output, locations, events)
+            let mut text = contents(output, locations, events);
+            if values > 0 {
+                text += &format!("Values of metrics left out: {values}\n");
+            }
+            text
         }
         ConvertTarget::Perfetto | ConvertTarget::Json => {
             let mut survey = PerfettoSurvey::default();
@@ -204,6 +213,9 @@ fn contents(output: &Path, locations: u64, events: u64) -> String {
 fn said(output: &Path, summary: &PerfettoSummary) -> String {
     let mut text = contents(output, summary.locations, summary.events);
     text += &shifted(summary.shift);
+    if summary.values > 0 {
+        text += &format!("Values of metrics, shown as counters: {}\n", summary.values);
+    }
     let counts = [
         (
             summary.unmatched,

@@ -1,7 +1,14 @@
 //! Command-line tests of `downbeat trace convert`.
 
 use std::fs;
+use std::path::Path;
 
+use downbeat_otf2::{
+    Anchor, ArchiveWriter, Base, CollectiveOp, CommFlag, CommRef, Definition, Error, Event,
+    GroupFlag, GroupRef, GroupType, List, LocationGroupRef, LocationGroupType, LocationRef,
+    LocationType, MetricMemberRef, MetricMode, MetricOccurrence, MetricRef, MetricScope,
+    MetricType, MetricValue, Paradigm, RecorderKind, StringRef, SystemTreeNodeRef, ValueType,
+};
 use serde_json::Value;
 
 use super::{TraceFolder, without_times};
@@ -111,6 +118,177 @@ fn chrome_s_json_contains_the_whole_trace() {
     expected.sort();
     found.sort();
     assert_eq!(found, expected);
+}
+
+/// Writes an archive of a process with two threads and metrics: `traces.otf2` in the folder.
+fn archive_with_metrics(folder: &Path) -> Result<(), Error> {
+    let mut archive = ArchiveWriter::create(folder, "traces", Anchor::default())?;
+    let mut counts = vec![];
+    for location in 0..2 {
+        let mut events = archive.events(LocationRef(location))?;
+        for round in 0..10 {
+            let time = 1_000 * round + location;
+            events.write(time, &Event::MpiCollectiveBegin {})?;
+            // A class of two metrics, and one about the whole process.
+            let values = [
+                MetricValue::U64(round),
+                MetricValue::F64(0.5 * round as f64),
+            ];
+            let metric = |metric, values| Event::Metric {
+                metric: MetricRef(metric),
+                values: List::from(values),
+            };
+            events.write(time + 10, &metric(0, &values[..]))?;
+            events.write(time + 10, &metric(1, &values[..1]))?;
+            events.write(
+                time + 20,
+                &Event::MpiCollectiveEnd {
+                    operation: CollectiveOp::BARRIER,
+                    communicator: CommRef(0),
+                    root: u32::MAX,
+                    size_sent: 0,
+                    size_received: 0,
+                },
+            )?;
+        }
+        counts.push(events.finish()?);
+    }
+    archive.define(&Definition::ClockProperties {
+        resolution: 1_000_000_000,
+        offset: 0,
+        length: 10_000,
+        real_time: u64::MAX,
+    })?;
+    let strings = [
+        "", "node", "process", "memory", "kB", "load", "thread 0", "thread 1",
+    ];
+    for (reference, text) in (0..).map(StringRef).zip(strings) {
+        archive.define(&Definition::String {
+            reference,
+            text: text.into(),
+        })?;
+    }
+    archive.define(&Definition::SystemTreeNode {
+        reference: SystemTreeNodeRef(0),
+        name: StringRef(1),
+        class: StringRef(1),
+        parent: SystemTreeNodeRef::UNDEFINED,
+    })?;
+    archive.define(&Definition::LocationGroup {
+        reference: LocationGroupRef(0),
+        name: StringRef(2),
+        group_type: LocationGroupType::PROCESS,
+        parent: SystemTreeNodeRef(0),
+        creator: LocationGroupRef::UNDEFINED,
+    })?;
+    for (location, events) in (0..).zip(counts) {
+        archive.define(&Definition::Location {
+            reference: LocationRef(location),
+            name: StringRef(6 + location as u32),
+            location_type: LocationType::CPU_THREAD,
+            events,
+            group: LocationGroupRef(0),
+        })?;
+    }
+    let metrics = [(3, ValueType::U64, 3, 4), (5, ValueType::F64, 0, 0)];
+    for (reference, (name, value_type, exponent, unit)) in (0..).map(MetricMemberRef).zip(metrics) {
+        archive.define(&Definition::MetricMember {
+            reference,
+            name: StringRef(name),
+            description: StringRef(0),
+            metric_type: MetricType::OTHER,
+            mode: MetricMode::ABSOLUTE_POINT,
+            value_type,
+            base: Base::DECIMAL,
+            exponent,
+            unit: StringRef(unit),
+        })?;
+    }
+    for (reference, members) in [(0, &[0, 1][..]), (2, &[0])] {
+        let members: Vec<_> = members.iter().copied().map(MetricMemberRef).collect();
+        archive.define(&Definition::MetricClass {
+            reference: MetricRef(reference),
+            members: List::from(&members[..]),
+            occurrence: MetricOccurrence::ASYNCHRONOUS,
+            recorder_kind: RecorderKind::ABSTRACT,
+        })?;
+    }
+    archive.define(&Definition::MetricInstance {
+        reference: MetricRef(1),
+        class: MetricRef(2),
+        recorder: LocationRef(0),
+        scope_type: MetricScope::LOCATION_GROUP,
+        scope: 0,
+    })?;
+    for (reference, group_type) in [(0, GroupType::COMM_LOCATIONS), (1, GroupType::COMM_GROUP)] {
+        archive.define(&Definition::Group {
+            reference: GroupRef(reference),
+            name: StringRef(0),
+            group_type,
+            paradigm: Paradigm::OPENMP,
+            flags: GroupFlag::NONE,
+            members: List::from(&[0, 1][..]),
+        })?;
+    }
+    archive.define(&Definition::Comm {
+        reference: CommRef(0),
+        name: StringRef(0),
+        group: GroupRef(1),
+        parent: CommRef::UNDEFINED,
+        flags: CommFlag::NONE,
+    })?;
+    archive.finish().map(drop)
+}
+
+#[test]
+fn metrics_of_an_archive_become_counters() {
+    let folder = TraceFolder::new("metrics");
+    archive_with_metrics(&folder.path("a")).expect("it can be written");
+    let said = folder.says("convert a/traces.otf2 a.json");
+    assert_eq!(
+        said,
+        "a.json: 2 locations, 40 events\nValues of metrics, shown as counters: 60\n"
+    );
+    // Kinds, threads, names, times and values.
+    let counters = |name: &str| -> Vec<(u64, String, f64, f64)> {
+        let text = fs::read_to_string(folder.path(name)).expect("it is there");
+        let shown: Value = serde_json::from_str(&text).expect("it is JSON");
+        let events = shown["traceEvents"].as_array().expect("an array").clone();
+        let counters = events.into_iter().filter(|event| event["ph"] == "C");
+        let counter = |event: Value| {
+            let name = event["name"].as_str()?.to_owned();
+            let [time, value] = [&event["ts"], &event["args"]["value"]].map(Value::as_f64);
+            Some((event["tid"].as_u64()?, name, time?, value?))
+        };
+        counters
+            .map(|event| counter(event).expect("it is whole"))
+            .collect()
+    };
+    let found = counters("a.json");
+    assert_eq!(found.len(), 60);
+    for (thread, name, value) in [
+        (1, "memory [kB]", 3_000.0),
+        (2, "load", 1.5),
+        (2, "memory of process [kB]", 3_000.0),
+    ] {
+        let time = (3_009 + thread) as f64 / 1e3;
+        let expected = (thread, name.to_owned(), time, value);
+        assert!(found.contains(&expected), "{expected:?} {found:?}");
+    }
+    let said = folder.says("convert a/traces.otf2 a.pftrace");
+    assert!(
+        said.ends_with("\nValues of metrics, shown as counters: 60\n"),
+        "{said}"
+    );
+    // The same in a new archive, whose units are without a factor.
+    folder.says("convert a/traces.otf2 b");
+    folder.says("convert b/traces.otf2 b.json");
+    assert_eq!(counters("b.json"), found);
+    let said = folder.says("convert a/traces.otf2 a.dbt");
+    assert_eq!(
+        said,
+        "a.dbt: 2 locations, 40 events\nValues of metrics left out: 60\n"
+    );
 }
 
 #[cfg(not(feature = "parquet"))]

@@ -8,7 +8,9 @@ use crate::{
     EventId, Knots, LocationId, Matching, OffsetKnot, Resolution, Trace, TraceBuilder, TraceError,
 };
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
-use downbeat_otf2::{self as otf2, EventReader, EventRecord, LocalDefinitions, LocationRef, files};
+use downbeat_otf2::{
+    self as otf2, Event, EventReader, EventRecord, LocalDefinitions, LocationRef, files,
+};
 
 use super::Otf2Error;
 use super::definitions::Otf2Definitions;
@@ -411,6 +413,9 @@ impl Archive {
                 let event = record
                     .event()
                     .ok_or_else(|| stream.error("its data cannot be decoded"))?;
+                if let Event::Metric { values, .. } = &event {
+                    stream.take_values(values.iter());
+                }
                 stream.take(time, Otf2Event::of(&event))?;
             }
         }

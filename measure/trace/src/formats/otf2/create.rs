@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_otf2::{
-    Anchor, ArchiveWriter, CommFlag, CommRef, Definition, Event, GroupFlag, GroupRef, GroupType,
-    List, LocationGroupRef, LocationGroupType, LocationRef, LocationType, Paradigm, RegionFlag,
-    RegionRef, RegionRole, StringRef, SystemTreeDomain, SystemTreeNodeRef,
+    Anchor, ArchiveWriter, Base, CommFlag, CommRef, Definition, Event, GroupFlag, GroupRef,
+    GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
+    MetricMemberRef, MetricMode, MetricOccurrence, MetricRef, MetricType, MetricValue, Paradigm,
+    RecorderKind, RegionFlag, RegionRef, RegionRole, StringRef, SystemTreeDomain,
+    SystemTreeNodeRef, ValueType,
 };
 
 use super::Otf2Error;
@@ -62,11 +64,14 @@ struct NewDefinitions {
     processes: Vec<NewProcess>,
     regions: Vec<String>,
     communicators: Vec<Vec<u32>>,
+    /// Names and units.
+    metrics: Vec<[String; 2]>,
     samples: u64,
 }
 
 /// Writes a new archive into a new folder, `traces.otf2` there: messages, collective operations and
-/// teams of threads become those of OTF2, with one location group for each process. Readers see
+/// teams of threads become those of OTF2, with one location group for each process, and values of metrics
+/// floating-point numbers. Readers see
 /// the same trace, except for what [`NewArchive`] counts. The folder appears when it is complete, or
 /// not at all.
 ///
@@ -125,8 +130,11 @@ impl NewDefinitions {
                 }
                 Item::Communicator { members } => found.communicators.push(members.to_vec()),
                 Item::Region { name } => found.regions.push(name.to_owned()),
+                Item::Metric { name, unit } => {
+                    found.metrics.push([name, unit].map(str::to_owned));
+                }
                 Item::Sample { .. } => found.samples += 1,
-                Item::Master { .. } | Item::Event { .. } => {}
+                Item::Master { .. } | Item::Event { .. } | Item::Value { .. } => {}
             }
         }
         found
@@ -189,9 +197,24 @@ impl NewDefinitions {
         let mut left_out = 0;
         // Fork before the current event, and teams that the location is in without a statement.
         let (mut forked, mut within) = (None, vec![]);
-        items.each_of(location, |time, what, length| -> Result<(), Otf2Error> {
+        items.each_of(location, |item, length| -> Result<(), Otf2Error> {
             // The shift was checked.
-            let time = time.as_nanos().saturating_add(shift) as u64;
+            let ticks = |time: Timestamp<Global>| time.as_nanos().saturating_add(shift) as u64;
+            let (time, what) = match *item {
+                Item::Event { time, what, .. } => (ticks(time), what),
+                Item::Value {
+                    time,
+                    metric,
+                    value,
+                    ..
+                } => {
+                    let values = [MetricValue::F64(value.as_f64())];
+                    let metric = MetricRef(metric);
+                    let values = List::from(&values[..]);
+                    return Ok(events.write(ticks(time), &Event::Metric { metric, values })?);
+                }
+                _ => return Ok(()),
+            };
             // In OTF2, the thread that forks a team is in it.
             if let Some((time, team)) = forked.take().filter(|(_, team)| !is_begin(what, *team)) {
                 within.push(team);
@@ -392,6 +415,27 @@ impl NewDefinitions {
                 file: StringRef::UNDEFINED,
                 begin_line: 0,
                 end_line: 0,
+            })?;
+        }
+        for (index, [name, unit]) in (0..).zip(&self.metrics) {
+            let (name, unit) = (to.string(name)?, to.string(unit)?);
+            let member = MetricMemberRef(index);
+            to.define(&Definition::MetricMember {
+                reference: member,
+                name,
+                description: empty,
+                metric_type: MetricType::OTHER,
+                mode: MetricMode::ABSOLUTE_POINT,
+                value_type: ValueType::F64,
+                base: Base::DECIMAL,
+                exponent: 0,
+                unit,
+            })?;
+            to.define(&Definition::MetricClass {
+                reference: MetricRef(index),
+                members: List::from(&[member][..]),
+                occurrence: MetricOccurrence::ASYNCHRONOUS,
+                recorder_kind: RecorderKind::ABSTRACT,
             })?;
         }
         let mut group = |reference: u32, group_type, paradigm, members: &[u64]| {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use rustc_hash::FxHashMap;
 
 use downbeat_otf2::{
-    Definition, Definitions, GroupFlag, GroupType, Paradigm, RegionRole, SystemTreeDomain,
+    Base, Definition, Definitions, GroupFlag, GroupType, MetricScope, Paradigm, RegionRole,
+    SystemTreeDomain,
 };
 
 use super::Otf2Error;
@@ -30,6 +31,12 @@ pub(super) struct Otf2Definitions {
     /// Locations by their ranks, for every paradigm.
     ranks: BTreeMap<Paradigm, Vec<u64>>,
     pub(super) communicators: BTreeMap<u32, Otf2Communicator>,
+    /// Metrics by their references.
+    metric_members: FxHashMap<u32, MetricMember>,
+    /// References of the metrics that are recorded together.
+    metric_classes: BTreeMap<u32, Vec<u32>>,
+    /// Class of the metrics that are recorded about something else, and what that is.
+    metric_instances: BTreeMap<u32, (u32, MetricScope, u64)>,
     /// Communicators of RMA windows.
     pub(super) windows: BTreeMap<u32, u32>,
     /// Definitions with the reference of an earlier one, which they replace: the kind and the
@@ -37,9 +44,27 @@ pub(super) struct Otf2Definitions {
     pub(super) redefined: Vec<(&'static str, u64)>,
 }
 
+/// Metric as it is defined. Its name may be defined later.
+#[derive(Clone, Copy, Debug)]
+struct MetricMember {
+    name: u32,
+    unit: u32,
+    scale: f64,
+}
+
+/// Metric of a class, or of an instance of one.
+#[derive(Clone, Debug)]
+pub(super) struct Otf2Metric<'a> {
+    pub(super) name: String,
+    pub(super) unit: &'a str,
+    /// Factor of the recorded values; 1 if there is none.
+    pub(super) scale: f64,
+}
+
 /// Node of the system tree: a machine, a host, a socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Otf2Node {
+    pub(super) name: u32,
     pub(super) class: u32,
     pub(super) parent: u32,
     /// True if everything below it shares memory.
@@ -136,11 +161,12 @@ impl Otf2Definitions {
             }
             Definition::SystemTreeNode {
                 reference,
+                name,
                 class,
                 parent,
-                ..
             } => {
                 let node = Otf2Node {
+                    name: name.0,
                     class: class.0,
                     parent: parent.0,
                     shares_memory: false,
@@ -241,6 +267,42 @@ impl Otf2Definitions {
                 let sides = [group_a.0, group_b.0];
                 self.add_communicator(reference.0, Otf2Communicator::Between(sides))
             }
+            Definition::MetricMember {
+                reference,
+                name,
+                base,
+                exponent,
+                unit,
+                ..
+            } => {
+                let base: f64 = if base == Base::BINARY { 2.0 } else { 10.0 };
+                let exponent = exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+                let member = MetricMember {
+                    name: name.0,
+                    unit: unit.0,
+                    scale: base.powi(exponent),
+                };
+                let before = self.metric_members.insert(reference.0, member);
+                before.map(|_| ("metric", reference.0.into()))
+            }
+            Definition::MetricClass {
+                reference, members, ..
+            } => {
+                let members = members.iter().map(|member| member.0).collect();
+                let before = self.metric_classes.insert(reference.0, members);
+                before.map(|_| ("metric class", reference.0.into()))
+            }
+            Definition::MetricInstance {
+                reference,
+                class,
+                scope_type,
+                scope,
+                ..
+            } => {
+                let instance = (class.0, scope_type, scope);
+                let before = self.metric_instances.insert(reference.0, instance);
+                before.map(|_| ("metric instance", reference.0.into()))
+            }
             Definition::RmaWin {
                 reference, comm, ..
             } => {
@@ -259,6 +321,57 @@ impl Otf2Definitions {
     ) -> Option<(&'static str, u64)> {
         let before = self.communicators.insert(reference, communicator);
         before.map(|_| ("communicator", reference.into()))
+    }
+
+    /// Returns the metrics of each class and instance, by its reference in events. The name of a metric
+    /// about something else ends with the name of that.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = (u32, Vec<Otf2Metric<'_>>)> {
+        let classes = self.metric_classes.iter();
+        let classes =
+            classes.map(|(reference, members)| (*reference, self.members_of(members, "")));
+        let instances = self.metric_instances.iter();
+        let instances = instances.filter_map(|(reference, (class, scope_type, scope))| {
+            let about = format!(" of {}", self.name_of(*scope_type, *scope)?);
+            Some((
+                *reference,
+                self.members_of(self.metric_classes.get(class)?, &about),
+            ))
+        });
+        classes.chain(instances)
+    }
+
+    fn members_of(&self, members: &[u32], about: &str) -> Vec<Otf2Metric<'_>> {
+        let metric = |member: &u32| {
+            let found = self.metric_members.get(member);
+            let name = found.map_or("", |found| self.string(found.name));
+            Otf2Metric {
+                name: match name {
+                    "" => format!("metric {member}{about}"),
+                    name => format!("{name}{about}"),
+                },
+                unit: found.map_or("", |found| self.string(found.unit)),
+                scale: found.map_or(1.0, |found| found.scale),
+            }
+        };
+        members.iter().map(metric).collect()
+    }
+
+    /// Returns the name of what a metric is about.
+    fn name_of(&self, scope_type: MetricScope, scope: u64) -> Option<String> {
+        let reference = u32::try_from(scope).ok();
+        let name = match scope_type {
+            MetricScope::LOCATION => {
+                let found = self
+                    .locations
+                    .iter()
+                    .find(|location| location.id == scope)?;
+                return Some(self.location_name(found));
+            }
+            MetricScope::LOCATION_GROUP => self.processes.get(&reference?)?.name,
+            MetricScope::SYSTEM_TREE_NODE => self.nodes.get(&reference?)?.name,
+            _ => return Some(format!("group {scope}")),
+        };
+        Some(self.string(name).to_owned())
     }
 
     pub(super) fn string(&self, string: u32) -> &str {

@@ -61,6 +61,11 @@ pub(super) enum Otf2Event {
     TeamEnd {
         team: u32,
     },
+    /// Values of metrics, by the class or instance, with their number.
+    Metric {
+        metric: u32,
+        values: u8,
+    },
     /// Any other event, with its kind of record.
     Other(u8),
 }
@@ -177,6 +182,7 @@ impl Otf2Event {
             Self::Join => "join",
             Self::TeamBegin { .. } => "thread-begin",
             Self::TeamEnd { .. } => "thread-end",
+            Self::Metric { .. } => "values of metrics",
             Self::Other(MPI_ISEND_COMPLETE) => "send complete",
             Self::Other(_) => "request tested",
         }
@@ -356,6 +362,10 @@ impl Otf2Event {
                 contingent,
                 sequence,
             )),
+            Event::Metric { metric, values } => Self::Metric {
+                metric: metric.0,
+                values: values.len() as u8,
+            },
             Event::ThreadFork { .. } => Self::Fork,
             Event::ThreadJoin { .. } => Self::Join,
             Event::ThreadTeamBegin { team } => Self::TeamBegin { team: team.0 },

@@ -2,13 +2,14 @@
 
 use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
 use downbeat_clock_core::{Global, Knot, Timestamp};
+use downbeat_otf2::MetricValue;
 use rustc_hash::FxHashMap;
 
 use super::events::Otf2Event;
 use super::sink::{EventSink, Sink};
 use super::{Archive, Otf2Error, ReadOptions};
 use crate::formats::definitions::LONGEST_NAME;
-use crate::formats::{Item, What};
+use crate::formats::{Item, Quantity, What};
 
 /// Sink that converts an archive to [`Item`]s.
 struct Items<'a, F> {
@@ -21,6 +22,8 @@ struct Items<'a, F> {
     locations: Vec<usize>,
     /// Numbers of regions.
     regions: FxHashMap<u32, u32>,
+    /// First number of the metrics of a class or instance, by its reference, and their factors.
+    metrics: FxHashMap<u32, (u32, Vec<f64>)>,
     /// Number of events for which there is no item.
     left_out: u64,
     take: F,
@@ -33,7 +36,7 @@ impl Archive {
     ///
     /// Regions keep the names of the archive. Events without a meaning for other locations, such as
     /// the test of a request, become notes. Clock offsets that are not added to times become
-    /// [sessions](Self::sessions). Unmatched events are passed on
+    /// [sessions](Self::sessions). Values of metrics are in their units. Unmatched events are passed on
     /// as well.
     ///
     /// # Errors
@@ -68,6 +71,7 @@ impl Archive {
             builder: TraceBuilder::new(matching),
             locations: vec![],
             regions: FxHashMap::default(),
+            metrics: FxHashMap::default(),
             left_out: 0,
             take,
         };
@@ -103,6 +107,23 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Item
             name: &name(text, "region", region.into()),
         })?;
         Ok(number)
+    }
+
+    fn add_metrics(&mut self) -> Result<(), E> {
+        let mut number = 0;
+        for (reference, metrics) in self.archive.definitions.metrics() {
+            for metric in &metrics {
+                self.take(&Item::Metric {
+                    name: &name(&metric.name, "metric", number.into()),
+                    unit: metric.unit,
+                })?;
+            }
+            let scales: Vec<f64> = metrics.iter().map(|metric| metric.scale).collect();
+            let first = number;
+            number += scales.len() as u32;
+            self.metrics.insert(reference, (first, scales));
+        }
+        Ok(())
     }
 
     /// Passes clock samples that correspond to the clock offsets of the archive.
@@ -171,6 +192,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Sink
         for (region, name) in &definitions.region_names {
             self.add_region(*region, definitions.string(*name))?;
         }
+        self.add_metrics()?;
         if self.sessions {
             self.add_sessions()
         } else {
@@ -188,6 +210,29 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Even
         self.add_communicator(&[process]).map(Some)
     }
 
+    fn values(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        metric: u32,
+        values: &mut dyn Iterator<Item = MetricValue>,
+    ) -> Result<(), E> {
+        let Some((first, scales)) = self.metrics.get(&metric) else {
+            self.left_out += 1;
+            return Ok(());
+        };
+        for ((metric, scale), value) in (*first..).zip(scales).zip(values) {
+            let item = Item::Value {
+                location: location.index() as u32,
+                time,
+                metric,
+                value: quantity(value, *scale),
+            };
+            (self.take)(&item, None)?;
+        }
+        Ok(())
+    }
+
     fn push(
         &mut self,
         _position: u64,
@@ -196,6 +241,9 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Even
         action: Action,
         event: Otf2Event,
     ) -> Result<(), E> {
+        if let Otf2Event::Metric { .. } = event {
+            return Ok(());
+        }
         if !event.is_item() {
             self.left_out += 1;
             return Ok(());
@@ -228,6 +276,21 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Even
             }
             _ => take(self, what.unwrap_or(What::Note(event.name()))),
         }
+    }
+}
+
+/// Returns a value in the unit of its metric.
+fn quantity(value: MetricValue, scale: f64) -> Quantity {
+    let (whole, real) = match value {
+        MetricValue::I64(value) => (Some(value), value as f64),
+        MetricValue::U64(value) | MetricValue::Other(_, value) => {
+            (i64::try_from(value).ok(), value as f64)
+        }
+        MetricValue::F64(value) => (None, value),
+    };
+    match whole {
+        Some(value) if scale == 1.0 => Quantity::Whole(value),
+        _ => Quantity::Real(real * scale),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::formats::target::{EventTarget, TraceTarget};
 use crate::{Action, CommunicatorId, LocationId, Place, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
+use downbeat_otf2::MetricValue;
 
 use super::Otf2Error;
 use super::events::Otf2Event;
@@ -19,6 +20,17 @@ pub(super) trait EventSink {
         _process: LocationId,
     ) -> Result<Option<CommunicatorId>, Self::Error> {
         Ok(None)
+    }
+
+    /// Takes the values of the metrics of a class or instance; the event itself comes next.
+    fn values(
+        &mut self,
+        _location: LocationId,
+        _time: Timestamp<Global>,
+        _metric: u32,
+        _values: &mut dyn Iterator<Item = MetricValue>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
     }
 
     /// Takes an event, and what it is to other locations; `position` is that of the event in the archive.

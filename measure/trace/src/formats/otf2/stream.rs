@@ -1,10 +1,11 @@
 //! Conversion of the events of one location to actions of a trace.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_otf2::CollectiveOp;
+use downbeat_otf2::{CollectiveOp, MetricValue};
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
@@ -63,6 +64,8 @@ pub(super) struct HeldEvents {
     teams: Vec<Option<CommunicatorId>>,
     /// Teams of the barriers that this location is in.
     barriers: Vec<Option<CommunicatorId>>,
+    /// Values of metrics whose events were not passed on yet, in their order.
+    values: VecDeque<MetricValue>,
 }
 
 impl<S: EventSink> LocationStream<'_, S> {
@@ -80,6 +83,7 @@ impl<S: EventSink> LocationStream<'_, S> {
                 }
                 Action::Internal
             }
+            Otf2Event::Metric { .. } => Action::Internal,
             Otf2Event::Enter { region } => self.enter(region),
             Otf2Event::Leave { region } => self.leave(region),
             Otf2Event::Send {
@@ -147,12 +151,7 @@ impl<S: EventSink> LocationStream<'_, S> {
             | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
         if self.held.events.is_empty() && self.held.begun.is_empty() {
-            let position = self.position;
-            self.position += 1;
-            return self
-                .sink
-                .push(position, self.location, time, action, event)
-                .map_err(ReadError::Sink);
+            return self.push(time, action, event).map_err(ReadError::Sink);
         }
         self.held.events.push((time, action, event));
         if self.held.begun.is_empty() {
@@ -179,12 +178,34 @@ impl<S: EventSink> LocationStream<'_, S> {
 
     /// Passes on the events that were held back; those with unknown actions are internal.
     fn flush(&mut self) -> Result<(), S::Error> {
-        for (time, action, event) in self.held.events.drain(..) {
-            self.sink
-                .push(self.position, self.location, time, action, event)?;
-            self.position += 1;
+        let mut events = core::mem::take(&mut self.held.events);
+        for (time, action, event) in events.drain(..) {
+            self.push(time, action, event)?;
         }
+        // Its memory is used again.
+        self.held.events = events;
         Ok(())
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        time: Timestamp<Global>,
+        action: Action,
+        event: Otf2Event,
+    ) -> Result<(), S::Error> {
+        if let Otf2Event::Metric { metric, values } = event {
+            let mut values = self.held.values.drain(..usize::from(values));
+            self.sink.values(self.location, time, metric, &mut values)?;
+        }
+        let position = self.position;
+        self.position += 1;
+        self.sink.push(position, self.location, time, action, event)
+    }
+
+    /// Takes the values of the event of metrics that comes next.
+    pub(super) fn take_values(&mut self, values: impl Iterator<Item = MetricValue>) {
+        self.held.values.extend(values);
     }
 
     /// Holds the current event back.

@@ -107,6 +107,8 @@ pub(super) struct Viewed {
     pub(super) threads: Vec<String>,
     /// Slices and instants in the order of their times.
     pub(super) shown: Vec<DecodedEvent>,
+    /// Values of counters in the order of their times: `THREAD: NAME [UNIT] TIME VALUE`.
+    pub(super) values: Vec<String>,
     /// Indices of the ends of each arrow.
     pub(super) arrows: Vec<[usize; 2]>,
 }
@@ -130,6 +132,7 @@ fn intern(interned: &mut Interned, data: &ProtoMessage) {
 pub(super) fn view(file: &[u8]) -> Viewed {
     let mut viewed = Viewed::default();
     let (mut interned, mut threads, mut events) = (Interned::new(), BTreeMap::new(), vec![]);
+    let mut counters = BTreeMap::new();
     let mut orders = [vec![], vec![]];
     for (at, (field, packet)) in decode(file).into_iter().enumerate() {
         let Field::Bytes(packet) = packet else {
@@ -153,6 +156,11 @@ pub(super) fn view(file: &[u8]) -> Viewed {
                 let [pid, tid] = [1, 2].map(|field| number(&thread, field).unwrap());
                 orders[1].push((order, format!("{name} {tid} of {pid}")));
                 assert_eq!(threads.insert(uuid, name), None);
+            } else if let Some(counter) = child(&track, 8) {
+                let thread = &threads[&number(&track, 5).unwrap()];
+                let unit = text(&counter, 6).unwrap_or_default();
+                let name = format!("{thread}: {} [{unit}]", text(&track, 2).unwrap());
+                assert_eq!(counters.insert(uuid, name), None);
             } else {
                 assert_eq!(
                     (uuid, number(&track, 19), number(&track, 20)),
@@ -172,6 +180,18 @@ pub(super) fn view(file: &[u8]) -> Viewed {
     );
     for (time, event) in events {
         let track = number(&event, 11).unwrap();
+        if number(&event, 9) == Some(4) {
+            let [whole, real] = [30, 44].map(|field| number(&event, field));
+            let value = match (whole, real) {
+                (Some(whole), None) => (whole as i64).to_string(),
+                (None, Some(real)) => format!("{:?}", f64::from_bits(real)),
+                other => panic!("{other:?}"),
+            };
+            viewed
+                .values
+                .push(format!("{} {time} {value}", counters[&track]));
+            continue;
+        }
         let open = open.entry(track).or_default();
         let annotations = annotations(&event, &interned);
         let kind = number(&event, 9).unwrap();

@@ -1,7 +1,8 @@
 //! Encodings of a trace for viewers: Perfetto's own packets, and Chrome's JSON.
 
 use super::json::JsonEvents;
-use super::packets::{self, InternedName, TrackEvent};
+use super::packets::{self, Counter, InternedName, TrackEvent};
+use crate::formats::Quantity;
 
 /// Encoding of tracks and events.
 #[derive(Debug)]
@@ -55,6 +56,29 @@ impl Encoder {
         match self {
             Self::Packets => packets::event(to, event),
             Self::Json(json) => json.event(to, event),
+        }
+    }
+
+    /// Adds a counter, which belongs to a location.
+    pub(super) fn counter(&mut self, to: &mut Vec<u8>, counter: Counter<'_>) {
+        match self {
+            Self::Packets => packets::counter(to, counter),
+            // Its values define it.
+            Self::Json(_) => {}
+        }
+    }
+
+    /// Adds a value of a counter.
+    pub(super) fn value(
+        &mut self,
+        to: &mut Vec<u8>,
+        counter: Counter<'_>,
+        time: u64,
+        value: Quantity,
+    ) {
+        match self {
+            Self::Packets => packets::value(to, counter, time, value),
+            Self::Json(json) => json.value(to, counter, time, value),
         }
     }
 

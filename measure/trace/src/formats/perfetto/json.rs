@@ -4,8 +4,9 @@ use std::io::Write as _;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::packets::{Annotation, InternedName, TrackEvent, TrackEventKind};
+use super::packets::{Annotation, Counter, InternedName, TrackEvent, TrackEventKind};
 use super::packets::{category_name, event_names, pid, word_names};
+use crate::formats::Quantity;
 
 /// Names that events refer to, and arrows that have begun.
 #[derive(Debug, Default)]
@@ -120,6 +121,36 @@ impl JsonEvents {
                     ",\n{{\"ph\":{phase},{place},\"cat\":\"message\",\"name\":\"message\",\"id\":{flow}}}"
                 ),
             );
+        }
+    }
+
+    /// Adds a value of a counter, which has the number of its location as its id.
+    pub(super) fn value(
+        &mut self,
+        to: &mut Vec<u8>,
+        counter: Counter<'_>,
+        time: u64,
+        value: Quantity,
+    ) {
+        let location = counter.location;
+        let first = self.first.get(location as usize).copied();
+        let (pid, tid) = (pid(first.unwrap_or(location)), pid(location));
+        let (micros, nanos) = (time / 1_000, time % 1_000);
+        let name = match counter.unit {
+            "" => quoted(counter.name),
+            unit => quoted(&format!("{} [{unit}]", counter.name)),
+        };
+        put(
+            to,
+            format_args!(
+                ",\n{{\"ph\":\"C\",\"pid\":{pid},\"tid\":{tid},\"ts\":{micros}.{nanos:03},\"id\":{tid},\"name\":{name},\"args\":{{\"value\":"
+            ),
+        );
+        match value {
+            Quantity::Whole(value) => put(to, format_args!("{value}}}}}")),
+            Quantity::Real(value) if value.is_finite() => put(to, format_args!("{value:?}}}}}")),
+            // JSON has no such numbers.
+            Quantity::Real(_) => put(to, format_args!("null}}}}")),
         }
     }
 

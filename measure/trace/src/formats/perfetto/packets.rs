@@ -4,7 +4,7 @@
 //! in `track_event/`.
 
 use super::protobuf::{fixed64, message, number, text};
-use crate::formats::item::{DATA, KINDS};
+use crate::formats::item::{DATA, KINDS, Quantity};
 
 /// Name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,16 @@ impl Word {
     }
 }
 
+/// Values of a metric that a location recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter<'a> {
+    /// Number of the counter among all.
+    pub(super) number: u32,
+    pub(super) location: u32,
+    pub(super) name: &'a str,
+    pub(super) unit: &'a str,
+}
+
 /// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrackEventKind {
@@ -239,6 +249,43 @@ fn process_track(first: u32) -> u64 {
 
 fn thread_track(location: u32) -> u64 {
     2 * u64::from(location) + 1
+}
+
+/// Tracks of counters follow those of all locations.
+fn counter_track(counter: u32) -> u64 {
+    (1 << 40) + u64::from(counter)
+}
+
+/// Adds the track of a counter of a location.
+pub(super) fn counter(to: &mut Vec<u8>, counter: Counter<'_>) {
+    packet(to, NEEDED, |to| {
+        message(to, TRACK, |to| {
+            number(to, 1, counter_track(counter.number));
+            text(to, 2, counter.name);
+            number(to, 5, thread_track(counter.location));
+            message(to, 8, |to| {
+                if !counter.unit.is_empty() {
+                    text(to, 6, counter.unit);
+                }
+            });
+        });
+    });
+}
+
+/// Adds a value of a counter.
+pub(super) fn value(to: &mut Vec<u8>, counter: Counter<'_>, time: u64, value: Quantity) {
+    const COUNTER: u64 = 4;
+    packet(to, NEEDED, |to| {
+        number(to, 8, time);
+        message(to, 11, |to| {
+            number(to, 9, COUNTER);
+            number(to, 11, counter_track(counter.number));
+            match value {
+                Quantity::Whole(value) => number(to, 30, value as u64),
+                Quantity::Real(value) => fixed64(to, 44, value.to_bits()),
+            }
+        });
+    });
 }
 
 /// Adds the track of a process.

@@ -10,6 +10,8 @@ pub struct PerfettoSummary {
     pub locations: u64,
     /// Number of events of the trace.
     pub events: u64,
+    /// Number of values of metrics.
+    pub values: u64,
     /// Time by which all events are shifted, as Perfetto has no negative times; 0 if there are
     /// none.
     pub shift: Duration,

@@ -7,8 +7,10 @@ use proptest::prelude::*;
 
 use super::decoder::{DecodedEvent, Viewed, view};
 use super::*;
-use crate::formats::TraceReader;
+use crate::Place;
 use crate::formats::tests::{BINARY, TEXT};
+use crate::formats::{Item, Quantity, TraceReader};
+use downbeat_clock_core::Timestamp;
 use downbeat_files::testing::Folder;
 
 /// Exports a trace.
@@ -399,4 +401,67 @@ proptest! {
         prop_assert_eq!(model.ends.len() as u64 - 2 * arrows.len() as u64, summary.unmatched);
         prop_assert_eq!(found.arrows, arrows);
     }
+}
+
+#[test]
+fn values_of_metrics_are_counters_of_their_threads() {
+    let folder = Folder::new();
+    fs::create_dir_all(&folder.0).unwrap();
+    let place = |process| Place { node: 0, process };
+    let value = |location, time, metric, value| Item::Value {
+        location,
+        time: Timestamp::from_nanos(time),
+        metric,
+        value,
+    };
+    let items = [
+        Item::Location {
+            place: place(0),
+            name: "a",
+        },
+        Item::Location {
+            place: place(1),
+            name: "b",
+        },
+        Item::Metric {
+            name: "memory",
+            unit: "bytes",
+        },
+        Item::Metric {
+            name: "load",
+            unit: "",
+        },
+        value(0, -5, 0, Quantity::Whole(-7)),
+        value(1, 3, 1, Quantity::Real(0.25)),
+        value(0, 4, 0, Quantity::Whole(i64::MAX)),
+        value(1, 4, 0, Quantity::Whole(8)),
+    ];
+    let mut survey = PerfettoSurvey::default();
+    items.iter().for_each(|item| survey.take(item));
+    let [packets, json] = ["a.pftrace", "a.json"].map(|name| folder.file(name));
+    let writers = [
+        PerfettoWriter::create(&packets, &survey),
+        PerfettoWriter::create_json(&json, &survey),
+    ];
+    for writer in writers {
+        let mut writer = writer.unwrap();
+        items.iter().for_each(|item| writer.write(item).unwrap());
+        let undefined = value(0, 5, 2, Quantity::Whole(0));
+        assert!(writer.write(&undefined).is_err());
+        assert_eq!(writer.finish().unwrap().values, 4);
+    }
+    let expected = [
+        "a: memory [bytes] 0 -7",
+        "b: load [] 8 0.25",
+        "a: memory [bytes] 9 9223372036854775807",
+        "b: memory [bytes] 9 8",
+    ];
+    assert_eq!(view(&fs::read(packets).unwrap()).values, expected);
+    let json = fs::read_to_string(json).unwrap();
+    let line = "{\"ph\":\"C\",\"pid\":2,\"tid\":2,\"ts\":0.008,\"id\":2,\"name\":\"load\",\"args\":{\"value\":0.25}}";
+    assert!(json.contains(line), "{json}");
+    assert!(
+        json.contains("\"memory [bytes]\",\"args\":{\"value\":-7}}"),
+        "{json}"
+    );
 }

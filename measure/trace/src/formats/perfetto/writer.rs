@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::{CollectiveKind, Place};
+use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::PerfettoSurvey;
 use super::encoder::Encoder;
 use super::flows::Flows;
-use super::packets::{Annotation, Category, InternedName, Word};
+use super::packets::{Annotation, Category, Counter, InternedName, Word};
 use super::summary::PerfettoSummary;
 use super::timeline::{Target, Timeline, TimelineSlice};
 use crate::formats::definitions::FileDefinitions;
 use crate::formats::item::kind_number;
-use crate::formats::{Item, What};
+use crate::formats::{Item, Quantity, What};
 use downbeat_files::FileError;
 use downbeat_files::{CHUNK, NewFile};
 
@@ -34,6 +35,10 @@ pub struct PerfettoWriter {
     places: Vec<Place>,
     timelines: Vec<Timeline>,
     notes: HashMap<Box<str>, InternedName<'static>>,
+    /// Names and units.
+    metrics: Vec<[String; 2]>,
+    /// Counters by location and metric.
+    counters: FxHashMap<(u32, u32), u32>,
     summary: PerfettoSummary,
     buffer: Vec<u8>,
     file: NewFile,
@@ -76,6 +81,8 @@ impl PerfettoWriter {
             places: vec![],
             timelines: vec![],
             notes: HashMap::new(),
+            metrics: vec![],
+            counters: FxHashMap::default(),
             summary,
             buffer,
             file: NewFile::create(path)?,
@@ -99,6 +106,18 @@ impl PerfettoWriter {
                     name,
                 );
             }
+            Item::Metric { name, unit } => {
+                self.metrics.push([name, unit].map(str::to_owned));
+            }
+            Item::Value {
+                location,
+                time,
+                metric,
+                value,
+            } => {
+                let time = self.shifted(time)?;
+                self.add_value((location, metric), time, value);
+            }
             // An exported trace has one clock.
             Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
             Item::Event {
@@ -106,11 +125,7 @@ impl PerfettoWriter {
                 time,
                 what,
             } => {
-                let time = (time + self.summary.shift).as_nanos();
-                let other = || {
-                    FileError::Unwritable("the trace has changed since it was first read".into())
-                };
-                let time = u64::try_from(time).map_err(|_| other())?;
+                let time = self.shifted(time)?;
                 self.add_event(location, time, what, flow);
             }
         }
@@ -157,6 +172,32 @@ impl PerfettoWriter {
             .thread(&mut self.buffer, location, first, [name, thread]);
         self.places.push(place);
         self.timelines.push(Timeline::new(location));
+    }
+
+    fn shifted(&self, time: Timestamp<Global>) -> Result<u64, FileError> {
+        let other =
+            || FileError::Unwritable("the trace has changed since it was first read".into());
+        let time = (time + self.summary.shift).as_nanos();
+        u64::try_from(time).map_err(|_| other())
+    }
+
+    /// Adds the value of a metric, and the counter of its location, if it is the first one.
+    fn add_value(&mut self, of: (u32, u32), time: u64, value: Quantity) {
+        let (location, metric) = of;
+        let next = self.counters.len() as u32;
+        let number = *self.counters.entry(of).or_insert(next);
+        let [name, unit] = &self.metrics[metric as usize];
+        let counter = Counter {
+            number,
+            location,
+            name,
+            unit,
+        };
+        if number == next {
+            self.encoder.counter(&mut self.buffer, counter);
+        }
+        self.encoder.value(&mut self.buffer, counter, time, value);
+        self.summary.values += 1;
     }
 
     fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
