@@ -102,6 +102,8 @@ mod binary;
 mod blocks;
 pub(crate) mod bytes;
 mod checksum;
+#[cfg(feature = "json")]
+pub mod chrome;
 mod chunk;
 mod definitions;
 mod difference;

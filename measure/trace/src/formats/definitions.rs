@@ -214,3 +214,34 @@ fn check_name(name: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Returns a valid name for a trace file; an empty name is replaced by the type and number.
+pub(super) fn valid_name(text: &str, what: &str, number: u64) -> String {
+    if text.is_empty() {
+        return format!("{what} {number}");
+    }
+    let mut name = text.replace(|c: char| c.is_control(), "\u{fffd}");
+    let end = (0..=LONGEST_NAME)
+        .rev()
+        .find(|end| name.is_char_boundary(*end));
+    name.truncate(end.filter(|end| *end < name.len()).unwrap_or(name.len()));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_valid() {
+        assert_eq!(valid_name("main()", "region", 3), "main()");
+        assert_eq!(valid_name("", "region", 3), "region 3");
+        assert_eq!(valid_name("a\nb\t", "region", 3), "a\u{fffd}b\u{fffd}");
+        let long = "ä".repeat(LONGEST_NAME);
+        assert_eq!(valid_name(&long, "region", 3).len(), LONGEST_NAME);
+        assert_eq!(
+            valid_name(&format!("x{long}"), "region", 3).len(),
+            LONGEST_NAME - 1
+        );
+    }
+}

@@ -19,8 +19,9 @@ use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
                   with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
                   region, partner, tag, bytes, value of a metric. A name without a dot is that of a new folder for an OTF2 archive, \
                   OUT/traces.otf2.\n\n\
-                  IN may also be the anchor file NAME.otf2 of an OTF2 archive. Its events are put in the order of time, \
-                  in temporary files next to OUT.\n\n\
+                  IN may also be the anchor file NAME.otf2 of an OTF2 archive, or a .json file of Kineto (PyTorch), Chrome and \
+                  others: each process, such as a device, is a location with a clock of its own, and flows between \
+                  them are messages. Their events are put in the order of time, in temporary files next to OUT.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace convert wrong.dbt wrong.pftrace\n  \
                   downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
                   trace convert right.dbt right.pftrace"

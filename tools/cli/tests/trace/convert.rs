@@ -291,6 +291,92 @@ fn metrics_of_an_archive_become_counters() {
     );
 }
 
+/// As Kineto writes it: a thread that launches kernels on a device, whose clock is 50 us early.
+const KINETO: &str = r#"{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 911, "tid": 911, "ts": 1700000000000010.250, "dur": 30, "args": {"External id": 4}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 911, "tid": 911, "ts": 1700000000000012.5, "dur": 5.125, "args": {"correlation": 4}},
+{"ph": "s", "id": 4, "pid": 911, "tid": 911, "ts": 1700000000000012.5, "cat": "ac2g", "name": "ac2g"},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1699999999999970, "dur": 9, "args": {"correlation": 4}},
+{"ph": "f", "id": 4, "pid": 0, "tid": 7, "ts": 1699999999999970, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+{"ph": "M", "name": "process_name", "pid": 911, "tid": 0, "ts": 0, "args": {"name": "python"}},
+{"ph": "M", "name": "thread_name", "pid": 0, "tid": 7, "ts": 0, "args": {"name": "stream 7"}},
+{"ph": "i", "s": "g", "name": "Iteration Start", "pid": "Traces", "tid": "Trace", "ts": 1700000000000001},
+{"ph": "C", "name": "memory", "pid": 911, "ts": 1700000000000020, "args": {"Total": 4096}},
+{"ph": "b", "id": 1, "name": "async", "pid": 911, "tid": 911, "ts": 1700000000000001}
+], "traceName": "a.json"}"#;
+
+#[test]
+fn host_and_device_of_a_json_file_are_locations_with_clocks_of_their_own() {
+    let folder = TraceFolder::new("kineto");
+    fs::write(folder.path("a.json"), KINETO).expect("it can be written");
+    let said = folder.says("convert a.json a.dbt");
+    assert_eq!(
+        said,
+        "a.dbt: 3 locations, 9 events\nValues of metrics left out: 1\nLeft out, of unsupported kinds: 1 event\n"
+    );
+    let text = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
+    let expected = "location 0 0 0 python, thread 911
+location 1 0 1 process 0, stream 7
+location 2 0 2 process Traces, thread Trace
+communicator 0 0 1 2
+region 0 aten::mm
+region 1 cudaLaunchKernel
+region 2 gemm
+1 1699999999999970000 enter 2
+1 1699999999999970000 receive 0 0 0
+1 1699999999999979000 leave 2
+2 1700000000000001000 note Iteration Start
+0 1700000000000010250 enter 0
+0 1700000000000012500 enter 1
+0 1700000000000012500 send 1 0 0
+0 1700000000000017625 leave 1
+0 1700000000000040250 leave 0
+end 9
+";
+    assert!(text.contains(expected), "{text}");
+    // The kernel does not begin before its launch.
+    let said = folder.says("correct a.dbt -o right.dbt --latencies 1us");
+    assert!(said.contains("no violation is left"), "{said}");
+    let said = folder.says("convert a.json b.json");
+    assert!(said.contains("shown as counters: 1"), "{said}");
+
+    for (text, expected) in [
+        ("{\"events\": []}", "there is no array \"traceEvents\""),
+        ("[{\"ph\": \"X\", \"pid\": 1}]", "an event has no time (ts)"),
+        (
+            "[{\"ph\": \"X\", \"ts\": [3]}]",
+            "[3] is not a time in microseconds",
+        ),
+        (
+            "[{\"ph\": 3}]",
+            "invalid type: integer `3`, expected a string",
+        ),
+        ("[{", "EOF while parsing an object"),
+        ("7", "expected events in Chrome's JSON"),
+    ] {
+        fs::write(folder.path("bad.json"), text).expect("it can be written");
+        folder.refuses("convert bad.json bad.dbt", expected);
+    }
+}
+
+/// What this program shows as JSON is read again.
+#[test]
+fn messages_and_regions_survive_chrome_s_json() {
+    let folder = TraceFolder::new("json-again");
+    folder.says("generate -o wrong.dbtb --truth a.dbtb --nodes 3 --events 3000");
+    folder.says("convert a.dbtb a.json");
+    folder.says("convert a.json b.dbt");
+    folder.says("convert a.dbtb a.dbt");
+    let count = |name: &str, what: &str| {
+        let text = fs::read_to_string(folder.path(name)).expect("it is there");
+        text.lines().filter(|line| line.contains(what)).count()
+    };
+    for what in [" send ", " receive ", "location "] {
+        assert_eq!(count("a.dbt", what), count("b.dbt", what), "{what}");
+    }
+    folder.says("check b.dbt --latencies 0ns");
+}
+
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn parquet_is_refused_by_programs_without_it() {

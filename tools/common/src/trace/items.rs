@@ -1,9 +1,10 @@
-//! Items of a trace file or an OTF2 archive.
+//! Items of a trace file, an OTF2 archive, or Chrome's JSON.
 
 use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, FileError};
 use downbeat_trace::Matching;
+use downbeat_trace::formats::chrome::ChromeTrace;
 use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 
@@ -23,20 +24,21 @@ pub struct ReadItems {
     pub checksums: Checksums,
 }
 
-/// Trace whose items can be passed several times: those of a file in its order, those of an archive in
-/// the order of time.
+/// Trace whose items can be passed several times: those of a file in its order, those of an archive and of
+/// Chrome's JSON in the order of time.
 #[derive(Debug)]
 pub struct ItemSource {
     path: PathBuf,
     checksums: Checksums,
-    /// Items of an archive.
+    /// Items of an archive, or of Chrome's JSON.
     merged: Option<MergedItems>,
-    /// Number of events of an archive that were left out because no trace file has their kind.
+    /// Number of events that were left out because no trace file has their kind.
     pub left_out: u64,
 }
 
 impl ItemSource {
-    /// Opens a trace; the events of an archive are read into temporary files next to `beside`. The
+    /// Opens a trace; the events of an archive or of Chrome's JSON are put into temporary files next to
+    /// `beside`. The
     /// clock offsets of an archive are added to its timestamps, or else become its sessions.
     ///
     /// # Errors
@@ -49,6 +51,9 @@ impl ItemSource {
             return Err(is_no_archive("--lenient", path));
         } else if !reading.apply_offsets {
             return Err(is_no_archive("--as-recorded", path));
+        } else if path.extension().is_some_and(|end| end == "json") {
+            let (merged, left_out) = of_chrome(path, beside)?;
+            (Some(merged), left_out)
         } else {
             (None, 0)
         };
@@ -149,6 +154,15 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
         Ok((merged, left_out))
     };
     read().map_err(|Ended(why)| why)
+}
+
+/// Reads the items of Chrome's JSON. Returns the number of events that were left out, too.
+fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, u64), Failure> {
+    let trace = ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?;
+    let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
+    let taken = trace.each(|item| merged.take(item, None));
+    taken.and_then(|()| merged.finish()).map_err(Failure::run)?;
+    Ok((merged, trace.left_out()))
 }
 
 fn of_archive(

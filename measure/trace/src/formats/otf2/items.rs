@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::events::Otf2Event;
 use super::sink::{EventSink, Sink};
 use super::{Archive, Otf2Error, ReadOptions};
-use crate::formats::definitions::LONGEST_NAME;
+use crate::formats::definitions::valid_name;
 use crate::formats::{Item, Quantity, What};
 
 /// Sink that converts an archive to [`Item`]s.
@@ -89,7 +89,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Item
     fn location_name(&mut self, index: usize) -> String {
         self.locations.push(index);
         let found = &self.archive.locations[index];
-        name(&found.name, "location", found.id)
+        valid_name(&found.name, "location", found.id)
     }
 
     /// Returns the number of a region, which is defined here if it is not yet.
@@ -104,7 +104,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Item
         let number = self.regions.len() as u32;
         self.regions.insert(region, number);
         self.take(&Item::Region {
-            name: &name(text, "region", region.into()),
+            name: &valid_name(text, "region", region.into()),
         })?;
         Ok(number)
     }
@@ -114,7 +114,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Item
         for (reference, metrics) in self.archive.definitions.metrics() {
             for metric in &metrics {
                 self.take(&Item::Metric {
-                    name: &name(&metric.name, "metric", number.into()),
+                    name: &valid_name(&metric.name, "metric", number.into()),
                     unit: metric.unit,
                 })?;
             }
@@ -291,36 +291,5 @@ fn quantity(value: MetricValue, scale: f64) -> Quantity {
     match whole {
         Some(value) if scale == 1.0 => Quantity::Whole(value),
         _ => Quantity::Real(real * scale),
-    }
-}
-
-/// Returns a valid name for a trace file; an empty name is replaced by the type and number.
-fn name(text: &str, what: &str, number: u64) -> String {
-    if text.is_empty() {
-        return format!("{what} {number}");
-    }
-    let mut name = text.replace(|c: char| c.is_control(), "\u{fffd}");
-    let end = (0..=LONGEST_NAME)
-        .rev()
-        .find(|end| name.is_char_boundary(*end));
-    name.truncate(end.filter(|end| *end < name.len()).unwrap_or(name.len()));
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_made_valid() {
-        assert_eq!(name("main()", "region", 3), "main()");
-        assert_eq!(name("", "region", 3), "region 3");
-        assert_eq!(name("a\nb\t", "region", 3), "a\u{fffd}b\u{fffd}");
-        let long = "ä".repeat(LONGEST_NAME);
-        assert_eq!(name(&long, "region", 3).len(), LONGEST_NAME);
-        assert_eq!(
-            name(&format!("x{long}"), "region", 3).len(),
-            LONGEST_NAME - 1
-        );
     }
 }
