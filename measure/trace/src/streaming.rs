@@ -30,6 +30,7 @@ mod posted;
 mod record;
 mod stays;
 mod survey;
+mod under_way;
 
 pub use backward::StreamedBackward;
 pub use census::{Census, StreamError};
@@ -45,3 +46,4 @@ pub use survey::Survey;
 pub(super) use census::{StreamedOperation, Which};
 pub(super) use link::Link;
 pub(super) use posted::{Overtaking, Posted};
+pub(super) use under_way::UnderWay;

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::super::streaming::{Census, Link, Linked, StreamedOperation, Which};
+use super::super::streaming::{Census, Link, Linked, StreamedOperation, UnderWay, Which};
 use super::super::teams::sends;
 use super::super::{CollectiveKind, EventId, Latencies, Message};
 use super::late::{LateCounter, Party};
@@ -21,7 +21,7 @@ pub struct StreamedVerdict<'a> {
     is_shared: Vec<bool>,
     /// Last event of every shared clock with its time, by the first location of the clock.
     last_of_clocks: Vec<Option<(EventId, Timestamp<Global>)>>,
-    sent: FxHashMap<u64, (EventId, Timestamp<Global>)>,
+    sent: UnderWay<(EventId, Timestamp<Global>)>,
     ongoing: FxHashMap<Which, OngoingCheck>,
     counter: LateCounter,
 }
@@ -45,7 +45,7 @@ impl<'a> StreamedVerdict<'a> {
             last: vec![None; census.ids().len()],
             is_shared: census.shared_clocks(),
             last_of_clocks: vec![None; census.ids().len()],
-            sent: FxHashMap::default(),
+            sent: UnderWay::none(census),
             ongoing: FxHashMap::default(),
             counter: LateCounter::new(census.definitions.clocks.groups()),
         }
@@ -70,7 +70,7 @@ impl<'a> StreamedVerdict<'a> {
                 self.sent.insert(message, (id, time));
             }
             Link::Receive { message } => {
-                let Some((send, sent)) = self.sent.remove(&message) else {
+                let Some((send, sent)) = self.sent.remove(message) else {
                     return;
                 };
                 let [from, to] = [send, id].map(|event| self.census.site(event.location.0));
@@ -80,7 +80,7 @@ impl<'a> StreamedVerdict<'a> {
                 self.found.message(message, [sent, time], latency);
             }
             Link::LateSend { message } => {
-                if let Some((receive, received)) = self.sent.remove(&message) {
+                if let Some((receive, received)) = self.sent.remove(message) {
                     let message = Message { send: id, receive };
                     self.found.message(message, [time, received], None);
                 }

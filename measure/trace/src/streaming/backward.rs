@@ -10,7 +10,7 @@ use super::super::teams::sends;
 use super::super::{CollectiveKind, Gradient, Latencies, LocationId, Pattern};
 use super::census::Which;
 use super::gate::StreamedGate;
-use super::{Census, Link, Record, StreamedOperation};
+use super::{Census, Link, Record, StreamedOperation, UnderWay};
 
 /// Does backward amortization. It takes records from the last to the first, and holds those that a
 /// jump may still move.
@@ -21,7 +21,7 @@ pub struct StreamedBackward<'a> {
     /// Without a gradient, no event is moved.
     gradient: Option<Gradient>,
     /// Receive times and locations of messages whose sends have not come yet.
-    received: FxHashMap<u64, (i64, u32)>,
+    received: UnderWay<(i64, u32)>,
     left: FxHashMap<Which, Left>,
     /// For all clocks, by their first locations, the held events from the last to the first; the
     /// first of them is a jump.
@@ -53,7 +53,7 @@ struct HeldEvents {
 impl<'a> StreamedBackward<'a> {
     /// Returns the state after the last event; without a gradient, no event is moved.
     pub fn new(census: &'a Census, latencies: Latencies, gradient: Option<Gradient>) -> Self {
-        let (received, left) = (FxHashMap::default(), FxHashMap::default());
+        let (received, left) = (UnderWay::none(census), FxHashMap::default());
         let held = census.ids().map(|_| VecDeque::new()).collect();
         Self {
             census,
@@ -117,7 +117,7 @@ impl<'a> StreamedBackward<'a> {
         match record.event.link {
             Link::Nothing | Link::EarlyReceive { .. } | Link::LateSend { .. } => None,
             Link::Send { message } => {
-                let (received, to) = self.received.remove(&message)?;
+                let (received, to) = self.received.remove(message)?;
                 let [from, to] = [location, to].map(|location| self.census.site(location));
                 if from.clock == to.clock {
                     return None;

@@ -81,6 +81,8 @@ pub struct Census {
     pub(super) withheld: Withheld,
     /// Number of messages that every location receives after they were sent, in causal order.
     pub(super) received: Vec<u64>,
+    /// Largest number of messages under way at a time.
+    pub(super) under_way: u32,
     /// Number of events.
     pub events: u64,
     /// Number of messages.

@@ -55,7 +55,10 @@ impl EventCodec {
         if gap != 0 {
             put(to, gap);
         }
-        put_fields(event.link, to);
+        match message(event.link) {
+            Some(message) => to.extend_from_slice(&message.to_le_bytes()),
+            None => put_operation(event.link, to),
+        }
     }
 
     /// Decodes the next event of a location; `None` if the bytes are not one.
@@ -70,7 +73,11 @@ impl EventCodec {
         if first & ELSEWHERE != 0 {
             self.position = self.position.wrapping_add(take(from)?);
         }
-        let link = take_link(first, from)?;
+        let link = take_link(first, from, |from| {
+            let (bytes, rest) = from.split_first_chunk()?;
+            *from = rest;
+            Some(u64::from_le_bytes(*bytes))
+        })?;
         let position = self.position;
         self.position += 1;
         let event = self.event;
@@ -83,7 +90,7 @@ impl EventCodec {
         })
     }
 
-    /// Encodes the next event of all locations.
+    /// Encodes the next event of all locations, whose messages have 32-bit numbers.
     #[inline]
     pub fn put_linked(&mut self, event: Linked, time: Timestamp<Global>, to: &mut Vec<u8>) {
         let EventId {
@@ -99,7 +106,10 @@ impl EventCodec {
             put(to, location.0.into());
             put(to, number.into());
         }
-        put_fields(event.link, to);
+        match message(event.link) {
+            Some(message) => to.extend_from_slice(&(message as u32).to_le_bytes()),
+            None => put_operation(event.link, to),
+        }
         (self.time, self.location, self.event) =
             (time.as_nanos(), location.0, number.wrapping_add(1));
     }
@@ -119,7 +129,7 @@ impl EventCodec {
             event: self.event,
         };
         self.event = self.event.wrapping_add(1);
-        let link = take_link(first, from)?;
+        let link = take_link(first, from, |from| half(from).map(u64::from))?;
         Some((Linked { id, link }, Timestamp::from_nanos(self.time)))
     }
 }
@@ -171,16 +181,22 @@ fn take_start(from: &mut &[u8]) -> Option<(u8, u64)> {
 }
 
 #[inline]
-fn put_fields(link: Link, to: &mut Vec<u8>) {
+const fn message(link: Link) -> Option<u64> {
     match link {
-        Link::Nothing => {}
         Link::Send { message }
         | Link::Receive { message }
         | Link::EarlyReceive { message }
-        | Link::LateSend { message } => to.extend_from_slice(&message.to_le_bytes()),
+        | Link::LateSend { message } => Some(message),
+        Link::Nothing | Link::Enter { .. } | Link::Exit { .. } => None,
+    }
+}
+
+#[inline]
+fn put_operation(link: Link, to: &mut Vec<u8>) {
+    match link {
         Link::Enter { of } => {
             to.push((of.which.1 as u8) << TRACK);
-            put_operation(of, to);
+            put_member(of, to);
         }
         Link::Exit {
             of,
@@ -192,21 +208,24 @@ fn put_fields(link: Link, to: &mut Vec<u8>) {
             let sends = if sends { SENDS } else { 0 };
             let receives = if receives { RECEIVES } else { 0 };
             to.push(sends | receives | (of.which.1 as u8) << TRACK | (kind as u8) << KIND);
-            put_operation(of, to);
+            put_member(of, to);
             to.extend_from_slice(&root.to_le_bytes());
         }
+        _ => {}
     }
 }
 
 #[inline]
-fn take_link(first: u8, from: &mut &[u8]) -> Option<Link> {
+fn take_link(
+    first: u8,
+    from: &mut &[u8],
+    message: impl FnOnce(&mut &[u8]) -> Option<u64>,
+) -> Option<Link> {
     let kind = first & kind::ALL;
     Some(match kind {
         kind::NOTHING => Link::Nothing,
         kind::SEND | kind::RECEIVE | kind::EARLY_RECEIVE | kind::LATE_SEND => {
-            let (bytes, rest) = from.split_first_chunk()?;
-            *from = rest;
-            let message = u64::from_le_bytes(*bytes);
+            let message = message(from)?;
             match kind {
                 kind::SEND => Link::Send { message },
                 kind::RECEIVE => Link::Receive { message },
@@ -215,12 +234,12 @@ fn take_link(first: u8, from: &mut &[u8]) -> Option<Link> {
             }
         }
         kind::ENTER => Link::Enter {
-            of: take_operation(first, byte(from)?, from)?,
+            of: take_member(first, byte(from)?, from)?,
         },
         _ => {
             let flags = byte(from)?;
             Link::Exit {
-                of: take_operation(first, flags, from)?,
+                of: take_member(first, flags, from)?,
                 kind: CollectiveKind::from_number((flags >> KIND).into())?,
                 root: half(from)?,
                 sends: flags & SENDS != 0,
@@ -231,7 +250,7 @@ fn take_link(first: u8, from: &mut &[u8]) -> Option<Link> {
 }
 
 #[inline]
-fn put_operation(of: StreamedOperation, to: &mut Vec<u8>) {
+fn put_member(of: StreamedOperation, to: &mut Vec<u8>) {
     let (team, _, index) = of.which;
     for number in [team, index, of.members, of.rank] {
         to.extend_from_slice(&number.to_le_bytes());
@@ -239,7 +258,7 @@ fn put_operation(of: StreamedOperation, to: &mut Vec<u8>) {
 }
 
 #[inline]
-fn take_operation(first: u8, flags: u8, from: &mut &[u8]) -> Option<StreamedOperation> {
+fn take_member(first: u8, flags: u8, from: &mut &[u8]) -> Option<StreamedOperation> {
     let track = *Track::ALL.get(usize::from(flags >> TRACK & 3))?;
     let (team, index) = (half(from)?, half(from)?);
     Some(StreamedOperation {
@@ -271,8 +290,8 @@ mod tests {
 
     use super::*;
 
-    fn random_link(rng: &mut Rng) -> Link {
-        let message = rng.u64(..) >> rng.u32(0..64);
+    fn random_link(rng: &mut Rng, most: u64) -> Link {
+        let message = rng.u64(..=most) >> rng.u32(0..64);
         let of = StreamedOperation {
             which: (rng.u32(..), Track::ALL[rng.usize(0..3)], rng.u32(..)),
             members: rng.u32(..),
@@ -306,7 +325,7 @@ mod tests {
                 location: LocationId(rng.u32(0..3)),
                 event: rng.u32(..) >> rng.u32(0..32),
             };
-            let link = random_link(&mut rng);
+            let link = random_link(&mut rng, u32::MAX.into());
             let time = Timestamp::from_nanos(rng.i64(..) >> rng.u32(0..64));
             codec.put_linked(Linked { id, link }, time, &mut bytes);
             expected.push((id, link, time));
@@ -332,7 +351,7 @@ mod tests {
                 id: EventId { location, event },
                 time: Timestamp::from_nanos(time),
                 position,
-                link: random_link(&mut rng),
+                link: random_link(&mut rng, u64::MAX),
             };
             codec.put_surveyed(&event, &mut bytes);
             expected.push(event);

@@ -9,7 +9,7 @@ use super::super::gates::follows;
 use super::super::{ControlledLogicalClock, Latencies, Pass, Pattern};
 use super::census::Which;
 use super::gate::StreamedGate;
-use super::{Census, Link, Linked, Record, StreamError};
+use super::{Census, Link, Linked, Record, StreamError, UnderWay};
 
 /// Makes one forward pass over the events of a stream.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct StreamedForward<'a> {
     /// Measured and corrected time of the last event of every location.
     last: Vec<Option<[Timestamp<Global>; 2]>>,
     /// Send times and locations of messages under way.
-    sent: FxHashMap<u64, (i64, u32)>,
+    sent: UnderWay<(i64, u32)>,
     gates: FxHashMap<Which, StreamedGate>,
     error: Duration,
     /// Number of receives and exits that were too early even after the events before them had been
@@ -37,7 +37,7 @@ impl<'a> StreamedForward<'a> {
     pub fn new(census: &'a Census, rule: ClockRule, latencies: Latencies) -> Self {
         let locations = census.ids().len();
         let (clocks, last) = (vec![None; locations], vec![None; locations]);
-        let (sent, gates) = (FxHashMap::default(), FxHashMap::default());
+        let (sent, gates) = (UnderWay::none(census), FxHashMap::default());
         Self {
             census,
             rule,
@@ -82,7 +82,7 @@ impl<'a> StreamedForward<'a> {
                     .insert(message, (clock.now().as_nanos(), location));
                 None
             }
-            Link::Receive { message } => self.sent.remove(&message).map(|(sent, from)| {
+            Link::Receive { message } => self.sent.remove(message).map(|(sent, from)| {
                 let from = self.census.site(from);
                 match from.clock == this.clock {
                     true => NEVER,

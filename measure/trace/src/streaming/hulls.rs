@@ -1,11 +1,10 @@
 //! Convex hulls of the messages of a stream.
 
 use downbeat_clock_core::{Global, Timestamp};
-use rustc_hash::FxHashMap;
 
 use super::super::{Latencies, MessageHulls};
 use super::stays::StreamedStays;
-use super::{Census, Link, Linked};
+use super::{Census, Link, Linked, UnderWay};
 
 /// Computes [`MessageHulls::of_trace`] of a stream.
 #[derive(Debug)]
@@ -13,7 +12,7 @@ pub struct StreamedHulls<'a> {
     census: &'a Census,
     latencies: Latencies,
     /// Messages under way: their senders, and when they were sent.
-    sent: FxHashMap<u64, (u32, Timestamp<Global>)>,
+    sent: UnderWay<(u32, Timestamp<Global>)>,
     stays: StreamedStays,
     hulls: MessageHulls,
 }
@@ -24,7 +23,7 @@ impl<'a> StreamedHulls<'a> {
         Self {
             census,
             latencies,
-            sent: FxHashMap::default(),
+            sent: UnderWay::none(census),
             stays: StreamedStays::default(),
             hulls: MessageHulls::default(),
         }
@@ -38,7 +37,7 @@ impl<'a> StreamedHulls<'a> {
                 self.sent.insert(message, (location, time));
             }
             Link::Receive { message } => {
-                if let Some((from, sent)) = self.sent.remove(&message) {
+                if let Some((from, sent)) = self.sent.remove(message) {
                     let sites = [from, location].map(|location| self.census.site(location));
                     self.hulls.add_message(sites, [sent, time], &self.latencies);
                 }

@@ -11,7 +11,7 @@ use super::super::latencies::round_trips::{PairState, TripSearch};
 use super::super::latencies::stays::StaySearch;
 use super::super::{EventId, Latencies};
 use super::stays::StreamedStays;
-use super::{Census, Link, Linked};
+use super::{Census, Link, Linked, UnderWay};
 
 /// Messages of a pair, in order, with their directions.
 type HeldMessages = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
@@ -23,7 +23,7 @@ type HeldMessages = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
 #[derive(Debug)]
 pub struct StreamedLatencies<'a> {
     census: &'a Census,
-    sent: FxHashMap<u64, (u32, Timestamp<Global>)>,
+    sent: UnderWay<(u32, Timestamp<Global>)>,
     /// Time of the last event of every location.
     last: Vec<Option<Timestamp<Global>>>,
     /// Number of messages that every location will still receive.
@@ -54,7 +54,7 @@ impl<'a> StreamedLatencies<'a> {
         }
         Self {
             census,
-            sent: FxHashMap::default(),
+            sent: UnderWay::none(census),
             last: vec![None; census.ids().len()],
             missing: census.received.clone(),
             receivers,
@@ -83,7 +83,7 @@ impl<'a> StreamedLatencies<'a> {
             }
             Link::Receive { message } => {
                 self.missing[location as usize] -= 1;
-                let Some((from, sent)) = self.sent.remove(&message) else {
+                let Some((from, sent)) = self.sent.remove(message) else {
                     return Ok(());
                 };
                 let [from, to] = [from, location].map(|location| self.census.site(location));

@@ -32,7 +32,8 @@ pub struct SurveyedEvent {
     pub(super) link: Link,
 }
 
-/// Link of an event to others.
+/// Link of an event to others. Messages have numbers in the whole trace after the first pass over a stream,
+/// and among those under way after the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Nothing,

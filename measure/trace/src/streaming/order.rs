@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
 
 use downbeat_clock_core::{Global, Timestamp};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::super::teams::{Progress, Statement, Track};
 use super::super::trace::Instance;
@@ -25,10 +25,12 @@ pub struct CausalOrder {
     clocks: Vec<Option<u32>>,
     /// For each clock, given by its first location, true if it has others.
     is_shared: Vec<bool>,
-    /// Messages under way.
-    sent: FxHashSet<u64>,
-    /// Messages that were received before they were sent, by the clock at both ends.
-    early: FxHashMap<u64, u32>,
+    /// Messages under way, with their numbers among those.
+    sent: FxHashMap<u64, u32>,
+    /// Messages that were received before they were sent: the clock at both ends, and their numbers.
+    early: FxHashMap<u64, (u32, u32)>,
+    /// Numbers of messages that are not under way any longer.
+    free: Vec<u32>,
     operations: FxHashMap<Which, Ongoing>,
     /// Message that may be received before it is sent.
     allowed: Option<u64>,
@@ -85,8 +87,9 @@ impl CausalOrder {
             census,
             messages,
             clocks,
-            sent: FxHashSet::default(),
+            sent: FxHashMap::default(),
             early: FxHashMap::default(),
+            free: vec![],
             allowed: None,
             operations: FxHashMap::default(),
             waiting: FxHashMap::default(),
@@ -211,29 +214,36 @@ impl CausalOrder {
         let clock = turn.1;
         Ok(match event.link {
             Link::Send { message } => {
-                if let Some(early) = self.early.remove(&message) {
-                    let is_same = early == clock;
-                    let link = is_same.then_some(Link::LateSend { message });
+                if let Some((early, number)) = self.early.remove(&message) {
+                    self.free.push(number);
+                    let message = number.into();
+                    let link = (early == clock).then_some(Link::LateSend { message });
                     return link.map(Some).ok_or(StreamError::Cycle(event.id));
                 }
-                self.sent.insert(message);
+                let number = self.number();
+                self.sent.insert(message, number);
                 let woken = self.waiting.remove(&message);
                 self.ready.extend(woken.map(Reverse));
-                Some(event.link)
+                let message = number.into();
+                Some(Link::Send { message })
             }
             Link::Receive { message } => {
-                if self.sent.remove(&message) {
+                if let Some(number) = self.sent.remove(&message) {
                     self.census.messages += 1;
                     let location = event.id.location.index();
                     self.census.received[location] += 1;
-                    return Ok(Some(event.link));
+                    self.free.push(number);
+                    let message = number.into();
+                    return Ok(Some(Link::Receive { message }));
                 }
                 let receiver = self.census.definitions.process(event.id);
                 let sender = messages.sender(message, receiver);
                 if self.clocks[sender as usize] == Some(clock) || self.allowed == Some(message) {
                     self.census.messages += 1;
                     self.allowed = None;
-                    self.early.insert(message, clock);
+                    let number = self.number();
+                    self.early.insert(message, (clock, number));
+                    let message = number.into();
                     return Ok(Some(Link::EarlyReceive { message }));
                 }
                 self.waiting.insert(message, turn);
@@ -248,6 +258,16 @@ impl CausalOrder {
                 receives,
             } => self.exit((of, kind, root), [sends, receives], event.id, turn)?,
             other => Some(other),
+        })
+    }
+
+    /// Returns a number that no message under way has.
+    fn number(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            let next = self.census.under_way;
+            // There are fewer than 2^32 events of each location, whose messages are in memory.
+            self.census.under_way += 1;
+            next
         })
     }
 

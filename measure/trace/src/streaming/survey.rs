@@ -273,6 +273,7 @@ impl Survey {
         let [sends, receives] = messages.unmatched();
         let census = Census {
             received: vec![0; definitions.places.len()],
+            under_way: 0,
             definitions,
             turns,
             withheld,
