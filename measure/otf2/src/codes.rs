@@ -109,7 +109,7 @@ codes! {
     Base(u8) {
         BINARY = 0, DECIMAL = 1
     }
-    /// When metrics are recorded.
+    /// Time at which metrics are recorded.
     MetricOccurrence(u8) {
         SYNCHRONOUS_STRICT = 0, SYNCHRONOUS = 1, ASYNCHRONOUS = 2
     }

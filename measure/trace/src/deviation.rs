@@ -1,5 +1,5 @@
 //! Effect of a correction on times and intervals: the report of Becker et al. (2009), tables 3 and
-//! 4.
+//! 4. The example `becker_2009` prints both, as the paper measured them.
 
 use core::fmt;
 

@@ -44,6 +44,9 @@ pub struct SyntheticProgram {
     pub rounds: u32,
     /// Duration of the program. If it is too short for the rounds, later rounds are delayed.
     pub duration: Duration,
+    /// Time without events after the begin of the program, and again before its end: as if only a
+    /// part of it were traced.
+    pub idle: Duration,
     /// Number of local events of a process in a round.
     pub internal: u32,
     /// Communication pattern.
@@ -126,6 +129,7 @@ impl SyntheticProgram {
             threads: 1,
             rounds: 0,
             duration: Duration::from_secs(1_200),
+            idle: Duration::ZERO,
             internal: 6,
             traffic: SyntheticTraffic::Pairs,
             collective_every: 20,
@@ -197,6 +201,11 @@ impl SyntheticProgram {
             self.duration < Duration::from_secs(1 << 29),
             || name("duration"),
             "less than 17 years",
+        )?;
+        require(
+            self.idle >= Duration::ZERO && self.active() > Duration::ZERO,
+            || name("idle"),
+            "less than half of the duration",
         )?;
         require(
             self.latencies.levels()[2] < Duration::from_secs(1),
@@ -280,6 +289,11 @@ impl SyntheticProgram {
         } else {
             0
         })
+    }
+
+    /// Scheduled time of the rounds.
+    pub(super) fn active(&self) -> Duration {
+        self.duration - self.idle - self.idle
     }
 
     /// Scheduled end of the program, which begins after the first session.

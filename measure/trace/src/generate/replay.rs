@@ -128,8 +128,8 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             ..
         } = *self.program;
         let (start, period) = (
-            self.program.session().as_nanos(),
-            self.program.duration.as_nanos() / i64::from(rounds.max(1)),
+            (self.program.session() + self.program.idle).as_nanos(),
+            self.program.active().as_nanos() / i64::from(rounds.max(1)),
         );
         let is_due = |round: u32, every: u32| every > 0 && round % every == every - 1;
         for round in 0..rounds {

@@ -43,6 +43,9 @@ pub(crate) struct TraceGenerateOptions {
     /// Run-time of the program
     #[arg(long, value_name = "DURATION", default_value = "20min", value_parser = cli::positive, allow_hyphen_values = true)]
     duration: Duration,
+    /// Time without events at the begin of the program, and again at its end, as if only a part were traced
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = cli::not_negative, allow_hyphen_values = true)]
+    idle: Duration,
     /// Communication pattern
     #[arg(long, value_enum, default_value_t = TrafficOption::Pairs, value_name = "TRAFFIC")]
     traffic: TrafficOption,
@@ -140,6 +143,7 @@ impl TraceGenerateOptions {
             processes: self.processes,
             threads: self.threads,
             duration: self.duration,
+            idle: self.idle,
             traffic: match self.traffic {
                 TrafficOption::Ring => SyntheticTraffic::Ring,
                 TrafficOption::Pairs => SyntheticTraffic::Pairs,
