@@ -16,7 +16,7 @@ pub(crate) struct ShortestOfPair {
 }
 
 /// Shortest message in a direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortest {
     /// Apparent duration, which the offset between the clocks lengthens or shortens.
     pub(crate) took: Duration,

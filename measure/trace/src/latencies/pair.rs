@@ -14,6 +14,13 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
+    /// In the place of a message that was not seen yet.
+    pub(crate) const NONE: Self = Self {
+        sent: Timestamp::ORIGIN,
+        received: Timestamp::ORIGIN,
+        waited: Duration::ZERO,
+    };
+
     /// Returns the apparent duration of the message.
     pub(crate) fn took(&self) -> Duration {
         self.received - self.sent

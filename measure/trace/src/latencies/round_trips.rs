@@ -22,7 +22,7 @@ struct LevelTimes {
 
 /// Minimum durations of the messages of a pair in either direction, within a window of time.
 #[derive(Clone, Copy, Debug, Default)]
-struct TripWindow {
+pub(crate) struct TripWindow {
     number: i64,
     least: [Option<Duration>; 2],
 }
@@ -84,15 +84,17 @@ impl Latencies {
     }
 }
 
-/// Messages of a pair that were passed so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PairState {
-    /// Last message in either direction.
-    last: [Option<Arrival>; 2],
-    /// Last window, in the second pass.
-    window: TripWindow,
-    /// Shortest messages in either direction, in the first pass.
-    least: [Option<Shortest>; 2],
+/// Messages of a pair that were passed so far. There may be many pairs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PairState {
+    /// In the first pass: the last and the shortest message in either direction, if it was seen.
+    Messages {
+        seen: [bool; 2],
+        last: [Arrival; 2],
+        least: [Shortest; 2],
+    },
+    /// In the second pass: the last window.
+    Window(TripWindow),
 }
 
 /// Search for the shortest messages and round trips. The messages of each pair must come in order,
@@ -134,17 +136,29 @@ impl TripSearch {
         pair: EndpointPair,
         messages: impl IntoIterator<Item = (usize, Arrival)>,
     ) {
-        let mut state = PairState::default();
+        let mut state = self.begin();
         for (way, arrival) in messages {
             self.add(&mut state, pair.level, way, arrival);
         }
         self.end(pair, &state);
     }
 
+    /// Begins a pair in a pass.
+    pub(crate) fn begin(&self) -> PairState {
+        match self.lengths {
+            None => PairState::Messages {
+                seen: [false; 2],
+                last: [Arrival::NONE; 2],
+                least: [Shortest::default(); 2],
+            },
+            Some(_) => PairState::Window(TripWindow::default()),
+        }
+    }
+
     /// Ends a pair in a pass.
     pub(crate) fn end(&mut self, pair: EndpointPair, state: &PairState) {
-        if self.lengths.is_none() {
-            let least = state.least;
+        if let PairState::Messages { seen, least, .. } = state {
+            let least = std::array::from_fn(|way| seen[way].then_some(least[way]));
             self.pairs.push(ShortestOfPair { pair, least });
         }
     }
@@ -158,20 +172,22 @@ impl TripSearch {
         arrival: Arrival,
     ) {
         let times = &mut self.levels[level];
-        let Some(lengths) = self.lengths else {
-            state.last[way] = Some(arrival);
-            let (took, waited) = (arrival.took(), arrival.waited);
-            let least = &mut state.least[way];
-            if least.is_none_or(|least| took < least.took) {
-                *least = Some(Shortest { took, waited });
+        let window = match state {
+            PairState::Messages { seen, last, least } => {
+                last[way] = arrival;
+                let (took, waited) = (arrival.took(), arrival.waited);
+                if !seen[way] || took < least[way].took {
+                    least[way] = Shortest { took, waited };
+                }
+                seen[way] = true;
+                return times.add(arrival, seen[1 - way].then_some(last[1 - way]));
             }
-            return times.add(arrival, state.last[1 - way]);
+            PairState::Window(window) => window,
         };
-        let Some(length) = lengths[level] else {
+        let Some(length) = self.lengths.and_then(|lengths| lengths[level]) else {
             return;
         };
         let number = arrival.received.as_nanos().div_euclid(length);
-        let window = &mut state.window;
         if window.number != number {
             *window = TripWindow {
                 number,
@@ -220,6 +236,11 @@ impl TripSearch {
         let (mine, others) = (self.known(), other.known());
         self.learn(std::array::from_fn(|i| mine[i].min(others[i])));
         self.pairs.extend(other.pairs);
+    }
+
+    /// Returns true if messages there and back do not show the latency of this level.
+    pub(crate) fn lacks(&self, level: usize) -> bool {
+        self.levels[level].latency().is_none()
     }
 
     /// Returns true if messages there and back do not show the latencies of all levels.

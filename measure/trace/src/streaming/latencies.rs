@@ -1,7 +1,5 @@
 //! Minimum apparent latencies of the messages of a stream.
 
-use std::collections::BTreeMap;
-
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 
@@ -13,8 +11,114 @@ use super::super::{EventId, Latencies};
 use super::stays::StreamedStays;
 use super::{Census, Link, Linked, UnderWay};
 
-/// Messages of a pair, in order, with their directions.
-type HeldMessages = BTreeMap<(Timestamp<Global>, EventId), (usize, Arrival)>;
+/// Pairs of endpoints that exchange messages, which may be many, and messages that are held.
+#[derive(Debug, Default)]
+struct StreamedPairs {
+    numbers: FxHashMap<EndpointPair, u32>,
+    /// State of each pair, and its first held message, in parts of a fixed size: a large table that
+    /// grows would be in memory twice.
+    states: Vec<Vec<(PairState, u32)>>,
+    held: Vec<HeldMessage>,
+    /// Places of messages that are not held any longer.
+    free: Vec<u32>,
+}
+
+/// Message that is held, in the order of the messages of its pair.
+#[derive(Clone, Copy, Debug)]
+struct HeldMessage {
+    pair: EndpointPair,
+    /// Number of the pair.
+    number: u32,
+    receive: EventId,
+    arrival: Arrival,
+    way: u8,
+    /// Next message of the pair.
+    next: u32,
+}
+
+/// No message.
+const NO_MESSAGE: u32 = u32::MAX;
+/// Number of states in a part of their table.
+const STATES: usize = 1 << 12;
+/// Number of messages after which those of all pairs are looked through: a pair may have no more messages.
+const MESSAGES: u64 = 4_096;
+
+impl StreamedPairs {
+    /// Returns the number of a pair.
+    fn number(&mut self, pair: EndpointPair, search: &TripSearch) -> usize {
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(pair).or_insert(next);
+        if number == next {
+            if (number as usize).is_multiple_of(STATES) {
+                self.states.push(Vec::with_capacity(STATES));
+            }
+            let last = self.states.last_mut();
+            last.into_iter()
+                .for_each(|last| last.push((search.begin(), NO_MESSAGE)));
+        }
+        number as usize
+    }
+
+    fn of(&mut self, number: usize) -> &mut (PairState, u32) {
+        &mut self.states[number / STATES][number % STATES]
+    }
+
+    /// Holds a message of a pair with its number.
+    fn hold(
+        &mut self,
+        (pair, number): (EndpointPair, usize),
+        receive: EventId,
+        (way, arrival): (usize, Arrival),
+    ) {
+        let key = |held: &HeldMessage| (held.arrival.received, held.receive);
+        let mut held = HeldMessage {
+            pair,
+            number: number as u32,
+            receive,
+            arrival,
+            way: way as u8,
+            next: self.of(number).1,
+        };
+        // Most messages follow those that are held, which are few.
+        let mut before = None;
+        while let Some(next) = self.held.get(held.next as usize)
+            && key(next) < key(&held)
+        {
+            before = Some(held.next);
+            held.next = next.next;
+        }
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.held[at as usize] = held;
+                at
+            }
+            None => {
+                self.held.push(held);
+                self.held.len() as u32 - 1
+            }
+        };
+        match before {
+            Some(before) => self.held[before as usize].next = at,
+            None => self.of(number).1 = at,
+        }
+    }
+
+    /// Takes the first held message of a pair, if it was received before this time.
+    fn next(
+        &mut self,
+        number: usize,
+        bound: Option<Timestamp<Global>>,
+    ) -> Option<(usize, Arrival)> {
+        let first = self.of(number).1;
+        let held = *self.held.get(first as usize)?;
+        if bound.is_some_and(|bound| held.arrival.received >= bound) {
+            return None;
+        }
+        self.free.push(first);
+        self.of(number).1 = held.next;
+        Some((held.way.into(), held.arrival))
+    }
+}
 
 /// Computes [`Latencies::measured`] of a stream.
 ///
@@ -30,10 +134,10 @@ pub struct StreamedLatencies<'a> {
     missing: Vec<u64>,
     /// All locations that receive messages, by their processes.
     receivers: FxHashMap<u32, Vec<u32>>,
-    /// Held messages.
-    held: FxHashMap<EndpointPair, HeldMessages>,
+    pairs: StreamedPairs,
     search: TripSearch,
-    states: FxHashMap<EndpointPair, PairState>,
+    /// Number of messages so far.
+    messages: u64,
     /// Collective operations, if messages do not show the latencies of all levels.
     stays: Option<(StreamedStays, StaySearch)>,
 }
@@ -58,9 +162,9 @@ impl<'a> StreamedLatencies<'a> {
             last: vec![None; census.ids().len()],
             missing: census.received.clone(),
             receivers,
-            held: FxHashMap::default(),
+            pairs: StreamedPairs::default(),
             search: TripSearch::default(),
-            states: FxHashMap::default(),
+            messages: 0,
             stays: None,
         }
     }
@@ -97,16 +201,16 @@ impl<'a> StreamedLatencies<'a> {
                     waited,
                 };
                 let bound = self.bound(pair);
-                let held = self.held.entry(pair).or_default();
-                held.insert((time, event.id), (way, arrival));
-                while let Some(next) = held
-                    .first_entry()
-                    .filter(|next| bound.is_none_or(|bound| next.key().0 < bound))
-                {
-                    let (way, arrival) = next.remove();
-                    let state = self.states.entry(pair).or_default();
-                    self.search.add(state, pair.level, way, arrival);
-                    note_arrival(pair, way, arrival, &mut note)?;
+                let number = self.pairs.number(pair, &self.search);
+                self.pairs.hold((pair, number), event.id, (way, arrival));
+                self.release((pair, number), bound, &mut note)?;
+                self.messages += 1;
+                if self.messages.is_multiple_of(MESSAGES) {
+                    let bound = self.bound_of_all();
+                    for held in 0..self.pairs.held.len() {
+                        let HeldMessage { pair, number, .. } = self.pairs.held[held];
+                        self.release((pair, number as usize), bound, &mut note)?;
+                    }
                 }
             }
             _ => {}
@@ -114,8 +218,32 @@ impl<'a> StreamedLatencies<'a> {
         Ok(())
     }
 
-    /// Returns the time before which no more messages will be received; `None` if none will be
-    /// received at all.
+    /// Takes the held messages of a pair that were received before this time.
+    fn release<E>(
+        &mut self,
+        (pair, number): (EndpointPair, usize),
+        bound: Option<Timestamp<Global>>,
+        note: &mut impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let Some((way, arrival)) = self.pairs.next(number, bound) {
+            let state = &mut self.pairs.of(number).0;
+            self.search.add(state, pair.level, way, arrival);
+            note_arrival(pair, way, arrival, &mut *note)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the time before which no location will receive any more messages; `None` if none will.
+    fn bound_of_all(&self) -> Option<Timestamp<Global>> {
+        let all = self.last.iter().zip(&self.missing);
+        let waiting = all.filter(|(_, missing)| **missing > 0);
+        waiting
+            .map(|(last, _)| last.unwrap_or(Timestamp::from_nanos(i64::MIN)))
+            .min()
+    }
+
+    /// Returns the time before which no more messages of a pair will be received; `None` if none will
+    /// be received at all.
     fn bound(&self, pair: EndpointPair) -> Option<Timestamp<Global>> {
         let bound = |locations: &[u32]| {
             let receive = locations
@@ -150,19 +278,26 @@ impl<'a> StreamedLatencies<'a> {
         mut note: impl FnMut(&mut N, u64) -> Result<(), E>,
         mut recall: impl FnMut(&mut N) -> Result<Option<u64>, E>,
     ) -> Result<bool, E> {
-        for (pair, held) in self.held.drain() {
-            let state = self.states.entry(pair).or_default();
-            for (way, arrival) in held.into_values() {
-                self.search.add(state, pair.level, way, arrival);
-                note_arrival(pair, way, arrival, |number| note(notes, number))?;
+        let numbers = core::mem::take(&mut self.pairs.numbers);
+        for (pair, number) in &numbers {
+            let number = *number as usize;
+            self.release((*pair, number), None, &mut |number| note(notes, number))?;
+        }
+        // Cycles of messages are only searched for levels that pairs do not show.
+        if numbers
+            .iter()
+            .any(|(pair, _)| self.search.lacks(pair.level))
+        {
+            for (pair, number) in &numbers {
+                let (state, _) = self.pairs.of(*number as usize);
+                self.search.end(*pair, state);
             }
         }
-        for (pair, state) in self.states.drain() {
-            self.search.end(pair, &state);
-        }
+        self.pairs = StreamedPairs::default();
         if self.search.has_another_pass() {
             while let Some((pair, way, arrival)) = recalled(|| recall(notes))? {
-                let state = self.states.entry(pair).or_default();
+                let number = self.pairs.number(pair, &self.search);
+                let state = &mut self.pairs.of(number).0;
                 self.search.add(state, pair.level, way, arrival);
             }
         }
