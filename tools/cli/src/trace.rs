@@ -20,7 +20,7 @@ enum TraceCommand {
     Correct(Box<correct::TraceCorrectOptions>),
     /// List violations of causality in a trace; the exit code is 1 if there are any
     Check(check::TraceCheckOptions),
-    /// Convert a trace to another format: text, binary, or that of the Perfetto viewer
+    /// Convert a trace to or from OTF2 and Chrome's JSON, to Perfetto or Parquet, or between text and binary
     Convert(convert::TraceConvertOptions),
     /// Generate a synthetic trace with known clock errors
     Generate(Box<generate::TraceGenerateOptions>),
