@@ -16,6 +16,11 @@ use crate::{Domain, Duration, Timestamp};
 /// assert_eq!(bound.at_time(second), Duration::from_nanos(1_300));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound = "")
+)]
 pub struct ErrorBound<D: Domain> {
     /// Time at which the error is at most `half_width`.
     pub at: Timestamp<D>,
@@ -26,6 +31,13 @@ pub struct ErrorBound<D: Domain> {
 }
 
 impl<D: Domain> ErrorBound<D> {
+    /// The bound of a clock of which nothing is known.
+    pub const UNKNOWN: Self = Self {
+        at: Timestamp::ORIGIN,
+        half_width: Duration::MAX,
+        drift: 0.0,
+    };
+
     /// Largest error at a time, rounded up; saturates.
     pub fn at_time(&self, time: Timestamp<D>) -> Duration {
         self.half_width + drifted(self.drift, time - self.at)

@@ -1,7 +1,8 @@
 //! Reading a clock.
 
 use crate::model::Counter;
-use crate::{ClockModel, Domain, Published, Publisher, Ticks, Timestamp};
+use crate::published::CounterInstruction;
+use crate::{ClockModel, Domain, Duration, ErrorBound, Published, Publisher, Ticks, Timestamp};
 
 /// Order of a clock read relative to the instructions around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +36,11 @@ pub trait Clock {
         1
     }
 
+    /// The instruction that programs in other languages may use in place of [`ticks`](Self::ticks).
+    fn instruction(&self) -> CounterInstruction {
+        CounterInstruction::None
+    }
+
     /// Opens an interval. A clock with fences keeps everything that follows behind this reading, and everything before it
     /// before; others read it as ordered as [`ticks`](Self::ticks), so that an [unordered](ReadOrdering::Unordered) one lets
     /// instructions move into and out of the interval.
@@ -60,6 +66,9 @@ impl<C: Clock> Clock for &C {
     }
     fn grain(&self) -> u64 {
         (**self).grain()
+    }
+    fn instruction(&self) -> CounterInstruction {
+        (**self).instruction()
     }
     #[inline(always)]
     fn open(&self) -> Ticks {
@@ -98,9 +107,14 @@ pub struct ModelClock<K, D: Domain> {
 impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// Reads `clock` through `model`.
     pub fn new(clock: K, model: ClockModel<Counter, D>) -> Self {
+        Self::with_bound(clock, model, ErrorBound::UNKNOWN)
+    }
+
+    /// Reads `clock` through `model`, whose largest error is known.
+    pub fn with_bound(clock: K, model: ClockModel<Counter, D>, bound: ErrorBound<D>) -> Self {
         Self {
+            model: Published::with_bound(model, bound, clock.instruction()),
             clock,
-            model: Published::new(model),
         }
     }
 
@@ -110,6 +124,15 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         // The counter first: the loads of the model then overlap with the wait for the counter.
         let ticks = self.clock.ticks();
         self.model.load().apply(ticks)
+    }
+
+    /// The current time and its largest error, which is [`Duration::MAX`] where none is known.
+    #[inline]
+    pub fn now_with_error(&self) -> (Timestamp<D>, Duration) {
+        let ticks = self.clock.ticks();
+        let (model, bound) = self.model.load_with_bound();
+        let now = model.apply(ticks);
+        (now, bound.at_time(now))
     }
 
     /// Opens an interval; see [`Clock::open`].
@@ -145,6 +168,11 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// The model in use.
     pub fn model(&self) -> ClockModel<Counter, D> {
         self.model.load()
+    }
+
+    /// The cell that holds the model, and its bound.
+    pub fn published(&self) -> &Published<Counter, D> {
+        &self.model
     }
 
     /// The exclusive right to replace the model; `None` while another caller holds it.

@@ -1,13 +1,24 @@
 //! Spans of time, in whole nanoseconds.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 use core::str::FromStr;
 
 /// A signed span of time in nanoseconds.
 ///
 /// Its range is about -292 to 292 years. Arithmetic saturates at the ends of the range: a faulty clock must not abort
 /// the program.
+///
+/// ```
+/// use downbeat_clock_core::Duration;
+///
+/// let round_trip: Duration = core::time::Duration::from_micros(12).into();
+/// assert_eq!((round_trip / 2).as_micros(), 6);
+/// assert_eq!(round_trip / Duration::from_micros(8), 1.5);
+/// let unsigned: core::time::Duration = round_trip.try_into()?;
+/// assert_eq!(unsigned.as_nanos(), 12_000);
+/// # Ok::<(), downbeat_clock_core::NegativeDuration>(())
+/// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration {
     nanos: i64,
@@ -50,6 +61,26 @@ impl Duration {
     /// The span in nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.nanos
+    }
+
+    /// The whole microseconds of the span, rounded towards zero.
+    pub const fn as_micros(self) -> i64 {
+        self.nanos / 1_000
+    }
+
+    /// The whole milliseconds of the span, rounded towards zero.
+    pub const fn as_millis(self) -> i64 {
+        self.nanos / 1_000_000
+    }
+
+    /// The whole seconds of the span, rounded towards zero.
+    pub const fn as_secs(self) -> i64 {
+        self.nanos / 1_000_000_000
+    }
+
+    /// Rounds a number of seconds to the nearest span; saturates, and `None` for NaN.
+    pub fn from_secs_f64(secs: f64) -> Option<Self> {
+        Self::from_nanos_f64(secs * 1e9)
     }
 
     /// The span in seconds, for printing and statistics; exact to the nanosecond up to 104 days.
@@ -212,6 +243,66 @@ impl Neg for Duration {
     }
 }
 
+/// Saturates.
+impl Mul<i64> for Duration {
+    type Output = Self;
+    fn mul(self, factor: i64) -> Self {
+        Self {
+            nanos: self.nanos.saturating_mul(factor),
+        }
+    }
+}
+
+/// Rounds towards zero. A division by zero saturates, as all arithmetic of this type: the quotient has the sign of the span
+/// and the greatest length, or is zero for zero.
+impl Div<i64> for Duration {
+    type Output = Self;
+    fn div(self, divisor: i64) -> Self {
+        let nanos = match divisor {
+            0 => self.nanos.saturating_mul(i64::MAX),
+            divisor => self.nanos.saturating_div(divisor),
+        };
+        Self { nanos }
+    }
+}
+
+/// The ratio of two spans; that to a span of zero is infinite or not a number.
+impl Div for Duration {
+    type Output = f64;
+    fn div(self, other: Self) -> f64 {
+        self.nanos as f64 / other.nanos as f64
+    }
+}
+
+/// Saturates at 292 years.
+impl From<core::time::Duration> for Duration {
+    fn from(span: core::time::Duration) -> Self {
+        Self {
+            nanos: i64::try_from(span.as_nanos()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// Error of converting a negative [`Duration`] to an unsigned one, [`core::time::Duration`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NegativeDuration(pub Duration);
+
+impl fmt::Display for NegativeDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is negative", self.0)
+    }
+}
+
+impl core::error::Error for NegativeDuration {}
+
+impl TryFrom<Duration> for core::time::Duration {
+    type Error = NegativeDuration;
+    fn try_from(span: Duration) -> Result<Self, NegativeDuration> {
+        let nanos = u64::try_from(span.nanos).map_err(|_| NegativeDuration(span))?;
+        Ok(Self::from_nanos(nanos))
+    }
+}
+
 impl AddAssign for Duration {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
@@ -244,6 +335,51 @@ mod tests {
         assert_eq!(-Duration::MIN, Duration::MAX);
         assert_eq!(Duration::MIN.abs(), Duration::MAX);
         assert_eq!(Duration::from_secs(i64::MAX), Duration::MAX);
+    }
+
+    #[test]
+    fn products_and_quotients_saturate() {
+        let span = |nanos| Duration::from_nanos(nanos);
+        assert_eq!(span(-7) / 2, span(-3));
+        assert_eq!(Duration::MIN / -1, Duration::MAX);
+        assert_eq!(Duration::MAX * 2, Duration::MAX);
+        assert_eq!(
+            [span(1) / 0, span(-1) / 0, span(0) / 0],
+            [Duration::MAX, Duration::MIN + span(1), Duration::ZERO]
+        );
+        assert_eq!(span(3) / span(-2), -1.5);
+        assert!((span(0) / span(0)).is_nan());
+    }
+
+    #[test]
+    fn units_are_rounded_towards_zero() {
+        let span = Duration::from_nanos(-1_999_999_999);
+        assert_eq!(
+            (span.as_micros(), span.as_millis(), span.as_secs()),
+            (-1_999_999, -1_999, -1)
+        );
+        assert_eq!(
+            Duration::from_secs_f64(-1.5e-9),
+            Some(Duration::from_nanos(-2))
+        );
+        assert_eq!(Duration::from_secs_f64(f64::NAN), None);
+    }
+
+    #[test]
+    fn spans_of_the_standard_library_are_converted() {
+        use core::time::Duration as Unsigned;
+        assert_eq!(Duration::from(Unsigned::MAX), Duration::MAX);
+        assert_eq!(
+            Duration::from(Unsigned::from_nanos(5)),
+            Duration::from_nanos(5)
+        );
+        assert_eq!(
+            Unsigned::try_from(Duration::MAX).map(|span| span.as_nanos()),
+            Ok(i64::MAX as u128)
+        );
+        let negative = Duration::from_nanos(-4_200);
+        let refused = Unsigned::try_from(negative).unwrap_err();
+        assert_eq!(refused.to_string(), "-4.200 us is negative");
     }
 
     #[test]

@@ -11,21 +11,24 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 /// There are two copies and a sequence number. Readers use copy 0 while the sequence is even and copy 1 while it is odd;
 /// a writer first directs the readers to the copy that it does not write. A writer that is preempted half-way therefore
 /// blocks no reader: a reader retries only if the writer *advanced* while it read. At rest the sequence is even, and
-/// all that a reader touches is in one cache line.
+/// the tag, the sequence and the first six words of copy 0 are in one cache line.
 ///
-/// [`Published`](crate::Published) is a latch of a clock model.
+/// [`Published`](crate::Published) is a latch of a clock model. Its layout in memory is that of its declaration, and known to
+/// readers in other languages.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Latch<const N: usize> {
+    /// Describes the words to readers in other languages; never changes.
+    tag: u64,
     sequence: AtomicU64,
     copies: [[AtomicU64; N]; 2],
     claimed: AtomicBool,
 }
 
 impl<const N: usize> Latch<N> {
-    /// Creates a latch that holds `words`.
+    /// Creates a latch that holds `words`, which `tag` describes.
     #[cfg(not(loom))]
-    pub const fn new(words: [u64; N]) -> Self {
+    pub const fn new(tag: u64, words: [u64; N]) -> Self {
         let mut copies = [const { [const { AtomicU64::new(0) }; N] }; 2];
         let mut i = 0;
         while i < N {
@@ -34,26 +37,40 @@ impl<const N: usize> Latch<N> {
             i += 1;
         }
         Self {
+            tag,
             sequence: AtomicU64::new(0),
             copies,
             claimed: AtomicBool::new(false),
         }
     }
 
-    /// Creates a latch that holds `words`; loom's atomics have no `const` constructor.
+    /// Creates a latch that holds `words`, which `tag` describes; loom's atomics have no `const` constructor.
     #[cfg(loom)]
-    pub fn new(words: [u64; N]) -> Self {
+    pub fn new(tag: u64, words: [u64; N]) -> Self {
         let copies = [words.map(AtomicU64::new), words.map(AtomicU64::new)];
         Self {
+            tag,
             sequence: AtomicU64::new(0),
             copies,
             claimed: AtomicBool::new(false),
         }
+    }
+
+    /// Returns the description of the words.
+    pub fn tag(&self) -> u64 {
+        self.tag
     }
 
     /// Reads the words published last.
     #[inline(always)]
     pub fn read(&self) -> [u64; N] {
+        self.read_first()
+    }
+
+    /// Reads the first `M` of the words published last.
+    #[inline(always)]
+    pub fn read_first<const M: usize>(&self) -> [u64; M] {
+        const { assert!(M <= N, "a latch has fewer words") };
         loop {
             let before = self.sequence.load(Ordering::Acquire);
             let copy = &self.copies[(before & 1) as usize];

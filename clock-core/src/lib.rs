@@ -69,6 +69,8 @@ mod offset_laws;
 mod published;
 mod rate;
 mod region;
+#[cfg(feature = "serde")]
+mod serialize;
 mod spline;
 #[cfg(test)]
 mod spline_laws;
@@ -78,7 +80,7 @@ mod tree;
 
 pub use bound::ErrorBound;
 pub use clock::{Clock, ModelClock, ReadOrdering};
-pub use duration::{Duration, ParseDurationError};
+pub use duration::{Duration, NegativeDuration, ParseDurationError};
 pub use error::{FitError, ModelError};
 pub use fit::{FittedLine, LeastSquares, OffsetFit, OffsetLine};
 pub use histogram::DecimalBin;
@@ -89,7 +91,7 @@ pub use offset::{
     Exchange, MeanRoundTrip, MeanRttOffset, OffsetInterval, OffsetSample, SkampiOffset,
     TraceCollectorOffset,
 };
-pub use published::{Published, Publisher};
+pub use published::{CounterInstruction, Published, Publisher};
 pub use rate::TickRate;
 pub use region::{
     Misuse, MisuseCounts, RegionEvent, RegionGuard, RegionStatistics, RegionTimer, TickScale,

@@ -298,7 +298,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 }
 
-/// Number of words of a model in memory.
+/// Number of words of a model in memory: with the tag and the sequence of a latch they fill a cache line.
 pub(crate) const WORDS: usize = 6;
 
 impl<A: Source, B: Domain> fmt::Debug for ClockModel<A, B> {

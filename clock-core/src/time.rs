@@ -128,6 +128,21 @@ impl<D: Domain> fmt::Debug for Timestamp<D> {
     }
 }
 
+/// Prints in seconds, to the nanosecond: `1.500000000 s`.
+impl<D: Domain> fmt::Display for Timestamp<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SECOND: u64 = 1_000_000_000;
+        let sign = if self.nanos < 0 { "-" } else { "" };
+        let magnitude = self.nanos.unsigned_abs();
+        write!(
+            f,
+            "{sign}{}.{:09} s",
+            magnitude / SECOND,
+            magnitude % SECOND
+        )
+    }
+}
+
 impl<D: Domain> Sub for Timestamp<D> {
     type Output = Duration;
     fn sub(self, earlier: Self) -> Duration {
@@ -154,6 +169,7 @@ mod tests {
     extern crate std;
     use super::*;
     use proptest::prelude::*;
+    use std::string::ToString;
 
     #[test]
     fn arithmetic_saturates_at_both_ends() {
@@ -163,6 +179,14 @@ mod tests {
             Timestamp::<Local>::from_nanos(i64::MIN) - end,
             Duration::MIN
         );
+    }
+
+    #[test]
+    fn seconds_are_printed_with_all_digits() {
+        let shown = |nanos| Timestamp::<Global>::from_nanos(nanos).to_string();
+        assert_eq!(shown(1_500_000_000), "1.500000000 s");
+        assert_eq!(shown(-1), "-0.000000001 s");
+        assert_eq!(shown(i64::MIN), "-9223372036.854775808 s");
     }
 
     proptest! {

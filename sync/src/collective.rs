@@ -5,6 +5,7 @@
 
 use downbeat_clock_core::{BinomialTree, PairRole};
 
+use crate::payload::{MAX_BYTES, bytes_of, words_of};
 use crate::{Comm, CommError, Payload};
 
 /// Combines the values of all ranks, and returns the result on every rank.
@@ -74,6 +75,47 @@ pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, Co
     Ok(all)
 }
 
+/// Returns the text of one rank on rank 0, and an empty one on all others. All ranks name the same one.
+///
+/// # Errors
+/// If a rank is gone.
+pub async fn text_to_first<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, CommError> {
+    if comm.rank() == 0 && from != 0 {
+        let length: u64 = comm.recv(from).await?;
+        let mut bytes = Vec::new();
+        while (bytes.len() as u64) < length {
+            bytes.extend(bytes_of(&comm.recv(from).await?));
+        }
+        bytes.truncate(length as usize);
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    if comm.rank() == from && from != 0 {
+        comm.send(0, text.len() as u64).await?;
+        for part in text.as_bytes().chunks(MAX_BYTES) {
+            comm.send(0, words_of(part)).await?;
+        }
+        return Ok(String::new());
+    }
+    Ok(if comm.rank() == 0 { text } else { "" }.to_owned())
+}
+
+/// Returns the text of one rank on all ranks, which all name the same one.
+///
+/// # Errors
+/// If a rank is gone.
+pub async fn broadcast_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, CommError> {
+    let text = text_to_first(comm, from, text).await?;
+    let length = broadcast(comm, text.len() as u64).await? as usize;
+    let mut bytes = Vec::new();
+    for part in (0..length).step_by(MAX_BYTES) {
+        let end = length.min(part + MAX_BYTES);
+        let mine = text.as_bytes().get(part..end).unwrap_or_default();
+        bytes.extend(bytes_of(&broadcast(comm, words_of(mine)).await?));
+    }
+    bytes.truncate(length);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Returns the lowest rank on which `mine` is true, or `None` if there is none.
 ///
 /// # Errors
@@ -92,4 +134,24 @@ pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> 
     let [least, most] =
         all_reduce(comm, [mine, mine], |a, b| [a[0].min(b[0]), a[1].max(b[1])]).await?;
     Ok(least == most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ThreadCluster, block_on_ready};
+
+    #[test]
+    fn texts_of_any_length_arrive_everywhere() {
+        for ranks in [1, 2, 3, 5] {
+            for (from, length) in [(0, 0), (ranks - 1, 23), (ranks / 2, 24), (0, 100)] {
+                let text = "é".repeat(length);
+                let found = ThreadCluster::new(ranks).run(|comm| {
+                    let mine = if comm.rank() == from { &text } else { "mine" };
+                    block_on_ready(broadcast_text(comm, from, mine)).unwrap()
+                });
+                assert!(found.unwrap().iter().all(|found| *found == text));
+            }
+        }
+    }
 }

@@ -55,7 +55,7 @@ fn writer_against(
     let meetings = std::sync::Arc::clone(&met);
 
     explore(name, preemptions, move || {
-        let latch = Arc::new(Latch::new(words(0)));
+        let latch = Arc::new(Latch::new(0, words(0)));
         let readers: Vec<_> = reads
             .iter()
             .map(|&times| {
@@ -110,7 +110,7 @@ fn two_readers() {
 #[test]
 fn one_writer_at_a_time() {
     explore("two writers", None, || {
-        let latch = Arc::new(Latch::new(words(0)));
+        let latch = Arc::new(Latch::new(0, words(0)));
         // Loom objects to accesses of a cell that do not happen one after the other.
         let guarded = Arc::new(UnsafeCell::new(()));
         let publish_next = |latch: &Latch<2>, guarded: &UnsafeCell<()>| {

@@ -1,6 +1,6 @@
 //! The generic timer of aarch64 processors.
 
-use downbeat_clock_core::{Clock, ReadOrdering, TickRate, Ticks};
+use downbeat_clock_core::{Clock, CounterInstruction, ReadOrdering, TickRate, Ticks};
 
 use crate::ClockUnavailable;
 use crate::resolution::grain_of;
@@ -52,6 +52,10 @@ impl Clock for CntvctClock {
 
     fn grain(&self) -> u64 {
         self.grain
+    }
+
+    fn instruction(&self) -> CounterInstruction {
+        CounterInstruction::Cntvct
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// In every round, each rank that knows global time teaches one that does not. Models need not be
 /// merged and scattered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hca3 {
     /// Parameters of each line.
     pub line: LineFit,

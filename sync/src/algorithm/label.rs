@@ -12,34 +12,84 @@ use crate::line::LineFit;
 use crate::{LabelError, OffsetAlgorithm};
 
 /// Suffixes of the label of a line whose options are on.
-const RECOMPUTE: &str = "/recompute";
-const WEIGHTED: &str = "/weighted";
+const RECOMPUTE: &str = "recompute";
+const WEIGHTED: &str = "weighted";
+
+impl Default for LineFit {
+    /// Returns `1000/skampi/100`.
+    fn default() -> Self {
+        const FIT_POINTS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
+        Self {
+            fit_points: FIT_POINTS,
+            offset: OffsetAlgorithm::default(),
+            recompute: false,
+            weighted: false,
+        }
+    }
+}
+
+impl Default for Hierarchy {
+    /// Returns `h2hca(hca3/1000/skampi/100,prop)`: lines between nodes, whose ranks share a clock.
+    fn default() -> Self {
+        Self::Two {
+            nodes: FlatAlgorithm::Hca3(Hca3::default()),
+            ranks: FlatAlgorithm::Prop(ClockPropSync),
+        }
+    }
+}
+
+impl Hierarchy {
+    /// Returns `h3hca(hca3/1000/skampi/100,hca3/1000/skampi/100,prop)`, for nodes whose sockets do not share a clock.
+    fn three_levels() -> Self {
+        let lines = FlatAlgorithm::Hca3(Hca3::default());
+        Self::Three {
+            nodes: lines,
+            sockets: lines,
+            ranks: FlatAlgorithm::Prop(ClockPropSync),
+        }
+    }
+}
+
+impl Default for Algorithm {
+    /// Returns `h2hca(hca3/1000/skampi/100,prop)`.
+    fn default() -> Self {
+        Self::Hierarchy(Hierarchy::default())
+    }
+}
 
 /// Formats as `1000/skampi/100`, or `1000/skampi/100/recompute/weighted`.
 impl fmt::Display for LineFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or_nothing = |label, on| if on { label } else { "" };
-        let options = [
-            or_nothing(RECOMPUTE, self.recompute),
-            or_nothing(WEIGHTED, self.weighted),
-        ];
-        write!(f, "{}/{}{}", self.fit_points, self.offset, options.concat())
+        write!(f, "{}/{}", self.fit_points, self.offset)?;
+        let options = [(RECOMPUTE, self.recompute), (WEIGHTED, self.weighted)];
+        options
+            .into_iter()
+            .filter(|(_, on)| *on)
+            .try_for_each(|(label, _)| write!(f, "/{label}"))
     }
 }
 
+/// Parses the form that is printed; parts that are left out at its end are those of the default, as in `500`.
 impl FromStr for LineFit {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
-        let (points, rest) = text.split_once('/').unwrap_or((text, ""));
-        let digits = !points.is_empty() && points.bytes().all(|byte| byte.is_ascii_digit());
-        let fit_points: Option<NonZeroU32> = points.parse().ok().filter(|_| digits);
-        let option =
-            |rest, label| str::strip_suffix(rest, label).map_or((rest, false), |rest| (rest, true));
-        let (rest, weighted) = option(rest, WEIGHTED);
-        let (offset, recompute) = option(rest, RECOMPUTE);
-        let fit_points = fit_points.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
-        let offset = offset.parse()?;
+        let (rest, weighted) = strip_option(Some(text), WEIGHTED);
+        let (rest, recompute) = strip_option(rest, RECOMPUTE);
+        let Self {
+            mut fit_points,
+            mut offset,
+            ..
+        } = Self::default();
+        if let Some(rest) = rest {
+            let (points, rest) = rest
+                .split_once('/')
+                .map_or((rest, None), |(points, rest)| (points, Some(rest)));
+            let digits = !points.is_empty() && points.bytes().all(|byte| byte.is_ascii_digit());
+            let found: Option<NonZeroU32> = points.parse().ok().filter(|_| digits);
+            fit_points = found.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
+            offset = rest.map_or(Ok(offset), str::parse)?;
+        }
         if weighted && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
             return Err(LabelError::NotWeightable);
         }
@@ -49,6 +99,15 @@ impl FromStr for LineFit {
             recompute,
             weighted,
         })
+    }
+}
+
+/// Removes an option from the end of a label; nothing may be left of it.
+fn strip_option<'a>(text: Option<&'a str>, label: &str) -> (Option<&'a str>, bool) {
+    match text.and_then(|text| text.strip_suffix(label)) {
+        Some("") => (None, true),
+        Some(rest) if rest.ends_with('/') => (rest.strip_suffix('/'), true),
+        _ => (text, false),
     }
 }
 
@@ -68,6 +127,7 @@ impl fmt::Display for FlatAlgorithm {
     }
 }
 
+/// Parses the form that is printed; parameters that are left out are those of the default: `hca3` is `hca3/1000/skampi/100`.
 impl FromStr for FlatAlgorithm {
     type Err = LabelError;
 
@@ -80,8 +140,8 @@ impl FromStr for FlatAlgorithm {
                 Err(LabelError::TrailingText(rest.to_owned()))
             })
         };
-        let offset = || rest.unwrap_or_default().parse::<OffsetAlgorithm>();
-        let line = || rest.unwrap_or_default().parse::<LineFit>();
+        let offset = || rest.map_or(Ok(OffsetAlgorithm::default()), str::parse);
+        let line = || rest.map_or(Ok(LineFit::default()), str::parse);
         match name {
             "none" => alone(Self::None),
             "prop" => alone(Self::Prop(ClockPropSync)),
@@ -122,6 +182,11 @@ impl FromStr for Algorithm {
                 .strip_prefix('(')?
                 .strip_suffix(')')
         };
+        match text {
+            "h2hca" => return Ok(Self::Hierarchy(Hierarchy::default())),
+            "h3hca" => return Ok(Self::Hierarchy(Hierarchy::three_levels())),
+            _ => (),
+        }
         if let Some(levels) = inside("h2hca") {
             let [nodes, ranks] = parse_levels(levels)?;
             return Ok(Self::Hierarchy(Hierarchy::Two { nodes, ranks }));
@@ -225,6 +290,33 @@ mod tests {
     }
 
     #[test]
+    fn parameters_that_are_left_out_have_defaults() {
+        for (label, meant) in [
+            ("skampi", "skampi/skampi/100"),
+            ("nbcbench/mean-rtt", "nbcbench/mean-rtt/100"),
+            ("jk", "jk/1000/skampi/100"),
+            ("hca/50", "hca/50/skampi/100"),
+            ("hca2/50/trace-collector", "hca2/50/trace-collector/100"),
+            (
+                "hca3/recompute/weighted",
+                "hca3/1000/skampi/100/recompute/weighted",
+            ),
+            ("hca3/50/weighted", "hca3/50/skampi/100/weighted"),
+            ("hca3-offset", "hca3-offset/skampi/100"),
+            ("h2hca", "h2hca(hca3/1000/skampi/100,prop)"),
+            ("h2hca(jk,none)", "h2hca(jk/1000/skampi/100,none)"),
+            (
+                "h3hca",
+                "h3hca(hca3/1000/skampi/100,hca3/1000/skampi/100,prop)",
+            ),
+        ] {
+            let found: Algorithm = label.parse().unwrap();
+            assert_eq!(found.to_string(), meant, "{label}");
+        }
+        assert_eq!("h2hca".parse(), Ok(Algorithm::default()));
+    }
+
+    #[test]
     fn invalid_labels_are_refused_with_the_reason() {
         let error = |label: &str| label.parse::<Algorithm>().unwrap_err();
         assert_eq!(error(""), LabelError::UnknownAlgorithm(String::new()));
@@ -245,7 +337,7 @@ mod tests {
         for (offset, wanted) in [
             ("skampi/0", LabelError::NoExchanges),
             ("skampi/8abc", LabelError::MissingExchanges),
-            ("skampi", LabelError::MissingExchanges),
+            ("skampi/", LabelError::MissingExchanges),
             ("", LabelError::UnknownOffsetAlgorithm),
             ("median/5", LabelError::UnknownOffsetAlgorithm),
             ("skampi/10/20", LabelError::MissingExchanges),
@@ -274,7 +366,7 @@ mod tests {
             }
         );
         for unclosed in [
-            "h2hca",
+            "h2hca/1000",
             "h2hca(",
             "h2hca(prop,prop",
             "h2hca(prop,h2hca(prop,prop))",

@@ -3,7 +3,7 @@
 mod facts;
 mod read;
 
-use downbeat_clock_core::{Clock, ReadOrdering, Ticks};
+use downbeat_clock_core::{Clock, CounterInstruction, ReadOrdering, Ticks};
 
 pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts};
 use read::TscAccess;
@@ -90,6 +90,10 @@ impl Clock for TscClock {
 
     fn grain(&self) -> u64 {
         self.grain
+    }
+
+    fn instruction(&self) -> CounterInstruction {
+        CounterInstruction::Rdtscp
     }
 
     #[inline(always)]

@@ -203,7 +203,7 @@ impl ThreadBench<'_> {
             let mut parts = Vec::new();
             for (size, comm) in &comms {
                 if let Some(comm) = comm {
-                    let (size, global) = (*size, self.options.sync.clock(comm, me, &method)?);
+                    let (size, global) = (*size, self.options.sync.clock(comm, me, &method));
                     parts.push(BenchPart { size, comm, global });
                 }
             }
@@ -275,7 +275,7 @@ impl ThreadBench<'_> {
         let mut factors = options
             .near
             .factors(options.method.factors(machine::factors(factors))?);
-        factors = options.sync.factors(factors, &method)?;
+        factors = options.sync.factors(factors, &method);
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
         }

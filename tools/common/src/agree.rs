@@ -1,6 +1,6 @@
 //! Agreement of the ranks of a program: all continue, or all fail for the same reason.
 
-use downbeat_sync::{Comm, CommError, MAX_WORDS, block_on_ready, collective};
+use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
 use crate::Failure;
 
@@ -26,7 +26,9 @@ pub async fn agree<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T
     let kind = collective::all_reduce(comm, kind, u64::max)
         .await
         .map_err(Failure::run)?;
-    let text = send_text(comm, failed, text).await.map_err(Failure::run)?;
+    let text = collective::text_to_first(comm, failed, text)
+        .await
+        .map_err(Failure::run)?;
     Err(match kind {
         HELP => Failure::Help(text),
         INPUT => Failure::Input(text),
@@ -63,50 +65,12 @@ const RUN: u64 = 3;
 pub async fn gather_texts<M: Comm>(comm: &M, text: &str) -> Result<Vec<String>, CommError> {
     let mut texts = Vec::new();
     for rank in 0..comm.size() {
-        let text = send_text(comm, rank, text).await?;
+        let text = collective::text_to_first(comm, rank, text).await?;
         if comm.rank() == 0 {
             texts.push(text);
         }
     }
     Ok(texts)
-}
-
-/// Sends a text from one rank to rank 0; the other ranks get an empty text.
-async fn send_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, CommError> {
-    if from == 0 && comm.rank() == 0 {
-        return Ok(text.to_owned());
-    }
-    if comm.rank() == from {
-        comm.send(0, text.len() as u64).await?;
-        for part in text.as_bytes().chunks(BYTES) {
-            comm.send(0, text_part(part)).await?;
-        }
-        return Ok(String::new());
-    }
-    if comm.rank() != 0 {
-        return Ok(String::new());
-    }
-    let length: u64 = comm.recv(from).await?;
-    let mut bytes = Vec::new();
-    while (bytes.len() as u64) < length {
-        let words: TextPart = comm.recv(from).await?;
-        bytes.extend(words.into_iter().flat_map(u64::to_le_bytes));
-    }
-    bytes.truncate(length as usize);
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Bytes of a text that fit into one message.
-type TextPart = [u64; MAX_WORDS];
-
-const BYTES: usize = size_of::<TextPart>();
-
-fn text_part(bytes: &[u8]) -> TextPart {
-    let mut words = [0; MAX_WORDS];
-    for (i, byte) in bytes.iter().enumerate() {
-        words[i / 8] |= u64::from(*byte) << (i % 8 * 8);
-    }
-    words
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ impl ClockUser for MpiBenchSession<'_> {
         let mut parts = Vec::new();
         for (size, group) in &self.ranks_by_size {
             if let Some(group) = group {
-                let global = options.session.sync.clock(group.comm(), me, &method)?;
+                let global = options.session.sync.clock(group.comm(), me, &method);
                 parts.push(BenchPart {
                     size: *size,
                     group,
@@ -277,7 +277,7 @@ impl MpiBenchSession<'_> {
         let factors = options.session.sync.factors(
             options.near.factors(options.method.factors(factors)?),
             method,
-        )?;
+        );
         Ok(settings::add_factors(&self.settings, factors).with("verify", &options.verify))
     }
 }

@@ -229,7 +229,7 @@ impl ClockUser for ImbalanceSession<'_> {
             headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
         let me = base.local_clock(ranks);
-        let global = options.session.sync.clock(self.group.comm(), me, &rounds)?;
+        let global = options.session.sync.clock(self.group.comm(), me, &rounds);
         let mut summary = ImbalanceResults::default();
         let results = measure_all(ranks.all, &options.session.output, plan, |key| {
             let job = self.jobs.iter().find(|job| job.key == *key);
@@ -312,7 +312,7 @@ impl ImbalanceSession<'_> {
     fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
         let factors = factors::add_machine(ranks, factors::for_job(ranks, options.session.clock));
-        let factors = options.session.sync.factors(factors, rounds)?;
+        let factors = options.session.sync.factors(factors, rounds);
         let factors = factors
             .with("stop", &rounds.stopping)
             .with("warm-up", &rounds.warm_up);

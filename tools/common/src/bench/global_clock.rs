@@ -6,7 +6,6 @@ use downbeat_measure::{GlobalClock, Method};
 use downbeat_records::Factors;
 use downbeat_sync::{Algorithm, Comm, LocalClock};
 
-use crate::Failure;
 use crate::cli::not_negative;
 
 /// Options for the global clock.
@@ -21,45 +20,32 @@ pub struct GlobalClockOptions {
     resync: Duration,
 }
 
-const DEFAULT: &str = "h2hca(hca3/1000/skampi/100,prop)";
-
 impl GlobalClockOptions {
     /// Returns the synchronization algorithm; `None` if no global clock is needed or wanted.
-    ///
-    /// # Errors
-    /// Never: the default is a valid label.
-    pub fn algorithm(&self, method: &Method) -> Result<Option<Algorithm>, Failure> {
-        match self.sync {
-            None if method.needs_global_time() => DEFAULT.parse().map(Some).map_err(Failure::run),
-            given => Ok(given),
-        }
+    pub fn algorithm(&self, method: &Method) -> Option<Algorithm> {
+        self.sync
+            .or_else(|| method.needs_global_time().then(Algorithm::default))
     }
 
     /// Returns the clock of the ranks of a communicator, before any synchronization; `None` if no global clock is needed or
     /// wanted.
-    ///
-    /// # Errors
-    /// As [`algorithm`](Self::algorithm).
     pub fn clock<'a, M: Comm, K: Clock>(
         &self,
         comm: &'a M,
         me: LocalClock<'a, K>,
         method: &Method,
-    ) -> Result<Option<GlobalClock<'a, M, K>>, Failure> {
+    ) -> Option<GlobalClock<'a, M, K>> {
         let clock = |algorithm| GlobalClock::new(comm, me, algorithm, self.resync);
-        Ok(self.algorithm(method)?.map(clock))
+        self.algorithm(method).map(clock)
     }
 
     /// Adds the factors on which the results depend.
-    ///
-    /// # Errors
-    /// As [`algorithm`](Self::algorithm).
-    pub fn factors(&self, factors: Factors, method: &Method) -> Result<Factors, Failure> {
-        Ok(match self.algorithm(method)? {
+    pub fn factors(&self, factors: Factors, method: &Method) -> Factors {
+        match self.algorithm(method) {
             Some(algorithm) => factors
                 .with("sync", &algorithm)
                 .with("resync", &self.resync),
             None => factors,
-        })
+        }
     }
 }
