@@ -93,6 +93,8 @@ mod payload;
 mod quality;
 mod ready;
 mod scramble;
+#[cfg(feature = "serde")]
+mod serialize;
 mod session;
 mod sim;
 mod split;

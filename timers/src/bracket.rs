@@ -5,6 +5,7 @@ use downbeat_clock_core::{Clock, TickRate, Ticks};
 /// A reading of a reference clock between two readings of a counter: the reference showed `reference` at some instant
 /// between `before` and `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bracket {
     /// Counter before the reference was read.
     pub before: Ticks,

@@ -11,6 +11,11 @@ use crate::bracket::BracketSeries;
 
 /// The rate of a counter with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(into = "[Bracket; 2]", try_from = "[Bracket; 2]")
+)]
 pub struct Calibration {
     start: Bracket,
     end: Bracket,
@@ -30,6 +35,8 @@ pub enum CalibrationError {
     CounterStoodStill,
     /// The reference clock did not advance.
     ReferenceStoodStill,
+    /// There is no clock to compare the counter with.
+    Reference(crate::ClockUnavailable),
     /// No counter has the rate found.
     Rate(ModelError),
     /// The file, or the name of this machine, cannot be read.
@@ -67,6 +74,7 @@ impl fmt::Display for CalibrationError {
             Self::ReferenceStoodStill => {
                 f.write_str("the reference clock did not advance: calibrate for longer")
             }
+            Self::Reference(why) => write!(f, "no reference clock: {why}"),
             Self::Rate(why) => write!(f, "the counter has no usable rate: {why}"),
             #[cfg(feature = "std")]
             Self::Io(why) => why.fmt(f),
@@ -228,6 +236,26 @@ impl Calibration {
     }
 }
 
+/// Stored as the brackets, so that loading loses nothing.
+#[cfg(feature = "serde")]
+impl From<Calibration> for [Bracket; 2] {
+    fn from(calibration: Calibration) -> Self {
+        [calibration.start, calibration.end]
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<[Bracket; 2]> for Calibration {
+    type Error = CalibrationError;
+    fn try_from([start, end]: [Bracket; 2]) -> Result<Self, CalibrationError> {
+        let is_reversed = |bracket: &Bracket| bracket.after < bracket.before;
+        if [start, end].iter().any(is_reversed) {
+            return Err(CalibrationError::NoBracket);
+        }
+        Self::between_brackets(start, end)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,6 +368,29 @@ mod tests {
             (shown - found.end().reference.0 as i64).abs() <= 21,
             "{shown}"
         );
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn a_calibration_is_stored_as_its_brackets() {
+        let bracket = |before, reference, after| Bracket {
+            before: Ticks(before),
+            reference: Ticks(reference),
+            after: Ticks(after),
+        };
+        let found = Calibration::between_brackets(
+            bracket(1_000, 500, 1_100),
+            bracket(26_001_000, 10_000_500, 26_001_080),
+        );
+        let text = serde_json::to_string(&found.as_ref().unwrap()).unwrap();
+        assert!(
+            text.starts_with(r#"[{"before":1000,"reference":500,"#),
+            "{text}"
+        );
+        let read: Calibration = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, found.unwrap());
+        let same_twice = text.replace("26001000", "1000").replace("26001080", "1100");
+        assert!(serde_json::from_str::<Calibration>(&same_twice).is_err());
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! | [`CntvctClock`] | the generic timer of aarch64 | ordered; `open` and `close` are fenced |
 //! | `SystemClock` | `clock_gettime` with any of four clocks, `gettimeofday` | ordered |
 //! | `WtimeClock` | `MPI_Wtime`; feature `mpi` | that of the MPI library |
+//! | `MachineClock` | any of those above except `UnorderedTsc` and `WtimeClock`, selected by name when the program runs | ordered |
 //! | `SkewedClock` | any other clock with a known error, for tests | that clock's |
+//! | `MockClock` | what a test sets | ordered |
 //!
 //! ```
 //! use downbeat_clock_core::{Local, ModelClock};
@@ -38,7 +40,8 @@
 //!
 //! # Features
 //! * `std` (default): system clocks, the kernel's facts about the counter, calibration files, pinning, comparison of
-//!   cores, skewed clocks. Without it, detection only queries the processor.
+//!   cores, skewed and mock clocks, the time of day of timestamps. Without it, detection only queries the processor.
+//! * `serde`: calibrations are stored.
 //! * `mpi`: `WtimeClock`; requires an MPI library and libclang to build.
 //!
 //! # Caveats
@@ -61,6 +64,10 @@ mod cost;
 mod error;
 #[cfg(feature = "std")]
 mod fork;
+#[cfg(feature = "std")]
+mod machine_clock;
+#[cfg(feature = "std")]
+mod mock;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod resolution;
@@ -73,6 +80,8 @@ mod skew;
 #[cfg(feature = "std")]
 mod system;
 mod tsc;
+#[cfg(feature = "std")]
+mod wall;
 
 pub use bracket::{BRACKETS, Bracket, BracketSeries};
 #[cfg(feature = "std")]
@@ -93,6 +102,10 @@ pub use error::ClockUnavailable;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub use fork::at_fork;
+#[cfg(feature = "std")]
+pub use machine_clock::{CalibratedRate, ClockName, MachineClock, UnknownClock};
+#[cfg(feature = "std")]
+pub use mock::MockClock;
 #[cfg(feature = "mpi")]
 pub use mpi::WtimeClock;
 pub use resolution::Resolution;
@@ -103,3 +116,5 @@ pub use skew::{Skew, SkewError, SkewStep, SkewSwing, SkewWander, SkewedClock, Tr
 #[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId};
 pub use tsc::{Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, UnorderedTsc};
+#[cfg(feature = "std")]
+pub use wall::WallAnchor;

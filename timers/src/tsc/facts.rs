@@ -172,6 +172,14 @@ impl TscFacts {
         .flatten()
     }
 
+    /// Returns the first doubt because of which the counter should not be used where another clock will do.
+    ///
+    /// A virtual machine is none: its kernel, which knows the hypervisor, has decided whether to trust the counter.
+    pub fn grave_doubt(&self) -> Option<TscDoubt> {
+        self.doubts()
+            .find(|doubt| !matches!(doubt, TscDoubt::VirtualMachine(_)))
+    }
+
     /// Queries the processor and, with `std` on Linux, the kernel. Takes about 100 us in a virtual machine.
     ///
     /// # Errors

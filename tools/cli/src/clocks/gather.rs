@@ -4,7 +4,7 @@ use downbeat_clock_core::{Clock, ReadOrdering};
 use downbeat_common::{CalibrationOptions, Failure, UsedCalibration};
 use downbeat_timers::{
     CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId,
-    TickRate, Ticks, TscClock, TscDoubt, TscFacts, allowed_cores, compare_cores, socket_of,
+    TickRate, Ticks, TscClock, TscFacts, allowed_cores, compare_cores, socket_of,
 };
 
 use super::recommend::recommend;
@@ -79,7 +79,8 @@ pub(crate) fn gather(
     let sources = sources(&rated_tsc, &raw, &cores);
     let recommended = recommend(&sources, |name| {
         if name == TSC_ORDERED {
-            grave_doubt(&facts)
+            let doubt = facts.as_ref().ok().and_then(TscFacts::grave_doubt);
+            doubt.map_or(Ok(()), |doubt| Err(doubt.to_string()))
         } else {
             Ok(())
         }
@@ -119,21 +120,6 @@ fn chosen_cores(chosen: Option<&[u32]>) -> Result<Vec<CoreId>, Failure> {
         }
     }
     Ok(cores)
-}
-
-/// Returns the first doubt about the time stamp counter that excludes it from the recommendation.
-///
-/// A virtual machine is no reason: its kernel, which knows the hypervisor, has decided whether to trust the counter.
-fn grave_doubt(facts: &Result<TscFacts, impl Sized>) -> Result<(), String> {
-    let grave = |doubt: &TscDoubt| !matches!(doubt, TscDoubt::VirtualMachine(_));
-    match facts
-        .as_ref()
-        .ok()
-        .and_then(|facts| facts.doubts().find(grave))
-    {
-        Some(doubt) => Err(doubt.to_string()),
-        None => Ok(()),
-    }
 }
 
 fn sources(
