@@ -1,0 +1,31 @@
+//! Programs in the documents are those that are compiled.
+
+#![cfg(not(loom))]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
+
+use std::fs;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new("..").join(path)).unwrap()
+}
+
+/// Checks that a document has the part of a source file that begins with this line.
+fn assert_shown(document: &str, source: &str, begin: &str) {
+    let source = read(source);
+    let shown = &source[source.find(begin).unwrap()..];
+    let text = read(document);
+    assert!(
+        text.contains(shown.trim_end()),
+        "{document} does not show this:\n{shown}"
+    );
+}
+
+#[test]
+fn the_program_of_the_readme_is_an_example() {
+    assert_shown(
+        "README.md",
+        "tools/downbeat/examples/global_time.rs",
+        "fn main",
+    );
+}

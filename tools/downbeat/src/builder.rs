@@ -1,0 +1,202 @@
+//! Settings of a global clock.
+
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_sync::{Algorithm, Comm, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_timers::{ClockName, allowed_cores, current_core, pin_to, socket_of};
+
+use crate::error::{GlobalClockError, agree, failure};
+use crate::global_clock::GlobalClock;
+use crate::local_time::LocalTime;
+
+/// Settings of a [`GlobalClock`], which have good defaults; all ranks use the same.
+///
+/// ```
+/// use downbeat::{ClockName, Duration, GlobalClock};
+///
+/// let settings = GlobalClock::builder()
+///     .clock(ClockName::Raw)
+///     .algorithm("h2hca(hca3/200,skampi)".parse()?)
+///     .max_drift(1e-4);
+/// let errors = settings.over_threads(2, |clock, _| clock.now_with_error().1)?;
+/// assert!(errors.iter().all(|error| *error < Duration::from_millis(100)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct GlobalClockBuilder {
+    clock: ClockName,
+    algorithm: Algorithm,
+    calibration: Duration,
+    pin: bool,
+    max_drift: f64,
+}
+
+impl Default for GlobalClockBuilder {
+    fn default() -> Self {
+        Self {
+            clock: ClockName::Recommended,
+            algorithm: Algorithm::default(),
+            calibration: Duration::from_millis(10),
+            pin: false,
+            max_drift: 1e-3,
+        }
+    }
+}
+
+impl GlobalClockBuilder {
+    /// Selects the clock that every rank reads. The default is [`ClockName::Recommended`].
+    pub fn clock(self, clock: ClockName) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Selects the synchronization algorithm, by its label: `"hca3".parse()?`. The default, `h2hca`, learns lines between the
+    /// nodes, and passes them on within each node, whose ranks read one clock.
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
+        Self { algorithm, ..self }
+    }
+
+    /// Sets how long one rank of each node calibrates its counter. The default is 10 ms, which gives a rate that is certain to
+    /// about a third of a part per million.
+    pub fn calibration(self, calibration: Duration) -> Self {
+        Self {
+            calibration,
+            ..self
+        }
+    }
+
+    /// Pins every rank to a core of its own, as far as its node has enough, instead of leaving it to the launcher. It pins the
+    /// calling thread, and those that this thread starts later.
+    pub fn pin(self, pin: bool) -> Self {
+        Self { pin, ..self }
+    }
+
+    /// Declares the largest drift between the clocks of two ranks, by which the bound of the error grows with time. The default is
+    /// a thousandth, which holds for every quartz: after a second the bound is a millisecond wide. Clocks of one cluster seldom
+    /// drift apart by more than `1e-4`.
+    pub fn max_drift(self, max_drift: f64) -> Self {
+        Self { max_drift, ..self }
+    }
+
+    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes some ten milliseconds for each factor of
+    /// two in the number of nodes.
+    ///
+    /// # Errors
+    /// The same on all ranks, if any rank fails.
+    #[cfg(feature = "mpi")]
+    pub fn synchronize(
+        self,
+        world: &impl mpi::traits::Communicator,
+    ) -> Result<GlobalClock, GlobalClockError> {
+        let comm =
+            downbeat_sync::MpiComm::duplicate(world).map_err(downbeat_sync::CommError::Mpi)?;
+        self.over_processes(&comm)
+    }
+
+    /// The same as [`synchronize`](Self::synchronize), over a communicator of `downbeat-sync`.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    #[cfg(feature = "mpi")]
+    pub fn over_processes(
+        self,
+        comm: &downbeat_sync::MpiComm,
+    ) -> Result<GlobalClock, GlobalClockError> {
+        let node = comm.node()?;
+        self.over(comm, node)
+    }
+
+    /// Runs `work` on threads, each pinned to a core where there are enough, with a clock that is global for them, and returns the
+    /// results in the order of ranks.
+    ///
+    /// # Errors
+    /// If a thread cannot be started or pinned, if one panics, or if the clocks cannot be synchronized.
+    pub fn over_threads<T: Send>(
+        self,
+        threads: u32,
+        work: impl Fn(&GlobalClock, &ThreadComm) -> T + Sync,
+    ) -> Result<Vec<T>, GlobalClockError> {
+        let cores = allowed_cores();
+        let cluster = ThreadCluster::new(threads).pin(|rank| {
+            match cores.get(rank as usize % cores.len().max(1)) {
+                Some(core) => pin_to(*core),
+                None => Ok(()),
+            }
+        });
+        let settings = Self { pin: false, ..self };
+        let results = cluster.run(|comm| Ok(work(&settings.over(comm, 0)?, comm)))?;
+        results.into_iter().collect()
+    }
+
+    /// Synchronizes the clocks of all ranks of any communicator that does not suspend them; `node` is equal on ranks that share a
+    /// node. All ranks call this.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn over<M: Comm>(self, comm: &M, node: u32) -> Result<GlobalClock, GlobalClockError> {
+        let group = block_on_ready(comm.split(Some(node), comm.rank()))?;
+        let group = group.as_ref().unwrap_or(comm);
+        if self.pin {
+            agree(comm, pin(group.rank()))?;
+        }
+        let local = LocalTime::detect(self.clock, self.calibration, comm, group)?;
+        self.over_clock(local, comm, node)
+    }
+
+    /// The same as [`over`](Self::over), with a clock of the caller.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn over_clock<K: Clock, M: Comm>(
+        self,
+        local: LocalTime<K>,
+        comm: &M,
+        node: u32,
+    ) -> Result<GlobalClock<K>, GlobalClockError> {
+        let socket = current_core().and_then(socket_of).unwrap_or_default();
+        let place = RankPlacement { node, socket };
+        GlobalClock::begin(self.algorithm, self.max_drift, local, place, comm)
+    }
+}
+
+impl GlobalClock {
+    /// Returns the settings, to change some of them.
+    pub fn builder() -> GlobalClockBuilder {
+        GlobalClockBuilder::default()
+    }
+
+    /// Synchronizes the clocks of all ranks of an MPI communicator, which all call this.
+    ///
+    /// ```no_run
+    /// let universe = downbeat::mpi::initialize().expect("MPI starts once");
+    /// let clock = downbeat::GlobalClock::synchronize(&universe.world())?;
+    /// println!("{}", clock.now());
+    /// # Ok::<(), downbeat::GlobalClockError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same on all ranks, if any rank fails.
+    #[cfg(feature = "mpi")]
+    pub fn synchronize(world: &impl mpi::traits::Communicator) -> Result<Self, GlobalClockError> {
+        Self::builder().synchronize(world)
+    }
+
+    /// Runs `work` on threads with a clock that is global for them: see [`GlobalClockBuilder::over_threads`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn over_threads<T: Send>(
+        threads: u32,
+        work: impl Fn(&Self, &ThreadComm) -> T + Sync,
+    ) -> Result<Vec<T>, GlobalClockError> {
+        Self::builder().over_threads(threads, work)
+    }
+}
+
+/// Pins this thread to the core with this index among those that it may use.
+fn pin(index: u32) -> Result<(), Option<String>> {
+    let cores = allowed_cores();
+    match cores.get(index as usize % cores.len().max(1)) {
+        Some(core) => pin_to(*core).map_err(failure),
+        None => Err(failure("the system does not list its cores")),
+    }
+}

@@ -1,0 +1,202 @@
+//! One clock for all ranks of a program.
+
+use std::sync::{Mutex, PoisonError};
+
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, Timestamp,
+};
+use downbeat_sync::{Algorithm, Comm, LocalClock, RankPlacement, SyncError, Synchronized};
+use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};
+
+use crate::error::{GlobalClockError, agree, failure};
+use crate::local_time::LocalTime;
+
+/// A clock that shows the same time on all ranks of a program.
+///
+/// Its time is that of rank 0, and began when it was synchronized. Reading it costs little more than the instruction that reads the
+/// counter. All threads of a rank can read it, also while another one [synchronizes](Self::resynchronize) it again.
+///
+/// ```
+/// use downbeat::{Comm, Duration, GlobalClock};
+///
+/// let late = GlobalClock::over_threads(2, |clock, comm| {
+///     // All ranks wait for the same moment.
+///     let start = downbeat::from_first(comm, clock.now() + Duration::from_millis(1))?;
+///     clock.wait_until(start);
+///     Ok::<_, downbeat::CommError>(clock.elapsed_since(start))
+/// })?;
+/// for late in late {
+///     println!("{} late", late?);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct GlobalClock<K = MachineClock> {
+    clock: ModelClock<K, Global>,
+    rank: u32,
+    size: u32,
+    algorithm: Algorithm,
+    place: RankPlacement,
+    source: u64,
+    rate_error: f64,
+    max_drift: f64,
+    /// Result of the last synchronization; held by the thread that synchronizes.
+    last: Mutex<Synchronized>,
+}
+
+impl<K: Clock> GlobalClock<K> {
+    pub(crate) fn begin<M: Comm>(
+        algorithm: Algorithm,
+        max_drift: f64,
+        local: LocalTime<K>,
+        place: RankPlacement,
+        comm: &M,
+    ) -> Result<Self, GlobalClockError> {
+        let LocalTime {
+            clock,
+            model,
+            rate_error,
+            source,
+        } = local;
+        let me = LocalClock::new(&clock, model)
+            .source(source)
+            .placement(place)
+            .max_drift(max_drift);
+        let last = synchronize(algorithm, &me, comm)?;
+        Ok(Self {
+            clock: ModelClock::with_bound(clock, last.model, last.bound),
+            rank: comm.rank(),
+            size: comm.size(),
+            algorithm,
+            place,
+            source,
+            rate_error,
+            max_drift,
+            last: Mutex::new(last),
+        })
+    }
+
+    /// Reads the time.
+    #[inline(always)]
+    pub fn now(&self) -> Timestamp<Global> {
+        self.clock.now()
+    }
+
+    /// Reads the time and the largest error that it can have relative to that of rank 0.
+    pub fn now_with_error(&self) -> (Timestamp<Global>, Duration) {
+        self.clock.now_with_error()
+    }
+
+    /// Returns the time since an earlier one; negative if it is still to come.
+    #[inline]
+    pub fn elapsed_since(&self, earlier: Timestamp<Global>) -> Duration {
+        self.now() - earlier
+    }
+
+    /// Spins until the clock shows this time, and returns the time that it shows then.
+    pub fn wait_until(&self, time: Timestamp<Global>) -> Timestamp<Global> {
+        self.clock.wait_until(time)
+    }
+
+    /// Synchronizes the clock again, over a communicator whose ranks all call this; the time of its rank 0 is the reference. Other
+    /// threads can read the clock meanwhile. If it fails, the clock continues as it was.
+    ///
+    /// The time steps by what the clock was wrong: the next reading can be earlier than the last.
+    ///
+    /// # Errors
+    /// The same on all ranks, if any rank fails.
+    #[cfg(feature = "mpi")]
+    pub fn resynchronize(
+        &self,
+        world: &impl mpi::traits::Communicator,
+    ) -> Result<(), GlobalClockError> {
+        let comm =
+            downbeat_sync::MpiComm::duplicate(world).map_err(downbeat_sync::CommError::Mpi)?;
+        self.resynchronize_over(&comm)
+    }
+
+    /// The same as `resynchronize`, over any communicator that does not suspend its ranks.
+    ///
+    /// # Errors
+    /// The same on all ranks, if any rank fails.
+    pub fn resynchronize_over<M: Comm>(&self, comm: &M) -> Result<(), GlobalClockError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let me = LocalClock::new(self.clock.clock(), self.clock.model().renamed())
+            .source(self.source)
+            .placement(self.place)
+            .max_drift(self.max_drift);
+        let found = synchronize(self.algorithm, &me, comm)?;
+        // The lock leaves no other writer.
+        if let Some(mut writer) = self.clock.writer() {
+            writer.publish_with_bound(found.model, found.bound);
+        }
+        *last = found;
+        Ok(())
+    }
+
+    /// Returns the rank of this process or thread among those whose clocks were synchronized first.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Returns the number of ranks whose clocks were synchronized first.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Returns the clock that this rank reads.
+    pub fn clock(&self) -> &K {
+        self.clock.clock()
+    }
+
+    /// Returns the counter together with the model, for code that is generic over clocks.
+    pub fn model_clock(&self) -> &ModelClock<K, Global> {
+        &self.clock
+    }
+
+    /// Returns the map from ticks to global time, for timestamps that were stored as ticks.
+    pub fn model(&self) -> ClockModel<Counter, Global> {
+        self.clock.model()
+    }
+
+    /// Returns the bound of the error relative to the clock of rank 0.
+    pub fn bound(&self) -> ErrorBound<Global> {
+        self.clock.published().load_with_bound().1
+    }
+
+    /// Returns the result of the last synchronization.
+    pub fn last_synchronization(&self) -> Synchronized {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Upper limit of the relative error of the rate of this rank's clock, by the clock of the system with which it was calibrated.
+    pub fn rate_error(&self) -> f64 {
+        self.rate_error
+    }
+
+    /// Reads the time of day, to convert global time to it.
+    ///
+    /// # Errors
+    /// If the system does not tell the time of day.
+    pub fn wall_anchor(&self) -> Result<WallAnchor<Global>, ClockUnavailable> {
+        WallAnchor::take(&self.clock, self.rate_error)
+    }
+}
+
+fn synchronize<K: Clock, M: Comm>(
+    algorithm: Algorithm,
+    me: &LocalClock<'_, K>,
+    comm: &M,
+) -> Result<Synchronized, GlobalClockError> {
+    let found = match algorithm.synchronize_blocking(me, comm) {
+        Err(SyncError::Comm(why)) => return Err(why.into()),
+        Err(SyncError::OtherRank(_)) => Err(None),
+        found => found.map_err(failure),
+    };
+    agree(comm, found)
+}

@@ -1,0 +1,156 @@
+//! The global clock of ranks that are threads.
+
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use downbeat::{
+    Clock, ClockModel, ClockName, Comm, CommError, Counter, Duration, Global, GlobalClock,
+    GlobalClockError, LocalTime, MachineClock, MockClock, ThreadCluster, Ticks, Timestamp,
+    block_on_ready, collective, from_first,
+};
+use downbeat_timers::{Skew, SkewedClock, Truth};
+
+/// Returns how far the clock of this rank is from that of rank 0 at one reading of the counter that all share, and the bound.
+fn error(clock: &GlobalClock<impl Clock>, comm: &impl Comm, at: Ticks) -> (Duration, Duration) {
+    let shown = clock.model().apply(at);
+    let reference: Timestamp<Global> = from_first(comm, shown).unwrap();
+    ((shown - reference).abs(), clock.bound().at_time(shown))
+}
+
+#[test]
+fn threads_share_one_time_and_know_its_error() {
+    for threads in [1, 2, 3, 5] {
+        let found = GlobalClock::over_threads(threads, |clock, comm| {
+            assert_eq!((clock.rank(), clock.size()), (comm.rank(), threads));
+            let at = from_first(comm, clock.clock().ticks()).unwrap();
+            let (error, bound) = error(clock, comm, at);
+            assert!(error <= bound, "{error} > {bound}");
+            let start = from_first(comm, clock.now() + Duration::from_micros(50)).unwrap();
+            assert!(clock.wait_until(start) >= start);
+            let (now, largest) = clock.now_with_error();
+            assert!(now >= start && (largest > Duration::ZERO || comm.rank() == 0));
+            clock.elapsed_since(start)
+        });
+        let late = found.unwrap();
+        assert_eq!(late.len(), threads as usize);
+        assert!(late.iter().all(|late| *late >= Duration::ZERO), "{late:?}");
+    }
+}
+
+#[test]
+fn every_clock_of_the_machine_can_be_chosen() {
+    for name in [ClockName::Raw, ClockName::Monotonic, ClockName::Realtime] {
+        let chosen = GlobalClock::builder()
+            .clock(name)
+            .over_threads(2, |clock, _| clock.clock().name());
+        assert_eq!(chosen.unwrap(), [name, name]);
+    }
+}
+
+/// A clock of each rank whose error against the shared counter is known.
+fn skewed(rank: u32, truth: ClockModel<Counter, Truth>) -> LocalTime<SkewedClock<MachineClock>> {
+    let skew = Skew {
+        offset: Duration::from_millis(i64::from(rank) * 700),
+        drift: f64::from(rank) * 5e-6,
+        ..Skew::default()
+    };
+    let counter = MachineClock::detect(ClockName::Raw).unwrap();
+    LocalTime {
+        clock: SkewedClock::new(counter, truth, skew).unwrap(),
+        model: SkewedClock::<MachineClock>::nominal_model().unwrap(),
+        rate_error: 0.0,
+        source: rank.into(),
+    }
+}
+
+#[test]
+fn a_clock_of_the_caller_is_synchronized_again_while_it_is_read() {
+    let counter = MachineClock::detect(ClockName::Raw).unwrap();
+    let truth = ClockModel::through(counter.ticks(), Timestamp::ORIGIN, MockClock::RATE).unwrap();
+    let settings = GlobalClock::builder()
+        .algorithm("hca3/20/skampi/10".parse().unwrap())
+        .max_drift(1e-4);
+    let found = ThreadCluster::new(3).run(|comm| {
+        let local = skewed(comm.rank(), truth);
+        let clock = settings.over_clock(local, comm, 0).unwrap();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut read = 0_u32;
+                while !ended.load(Ordering::Relaxed) {
+                    let (_, error) = clock.now_with_error();
+                    assert!(error < Duration::from_secs(1), "{error}");
+                    read += 1;
+                }
+                read
+            });
+            for _ in 0..3 {
+                clock.resynchronize_over(comm).unwrap();
+            }
+            ended.store(true, Ordering::Relaxed);
+            assert!(reader.join().unwrap() > 0);
+        });
+        // Both readings are of different clocks, so compare them with the truth.
+        let at = counter.ticks();
+        let shown = clock.now();
+        let after = counter.ticks();
+        let middle = truth.apply(at).midpoint(truth.apply(after));
+        let [truth, shown] = [middle.as_nanos(), shown.as_nanos()].map(Duration::from_nanos);
+        let ahead = shown - truth;
+        let reference = from_first(comm, ahead).unwrap();
+        let within =
+            clock.bound().at_time(clock.now()) + Duration::from_nanos(after.signed_since(at));
+        let within = block_on_ready(collective::all_reduce(comm, within, Duration::max)).unwrap();
+        assert!(
+            (ahead - reference).abs() <= within + within,
+            "{ahead} {reference}"
+        );
+    });
+    found.unwrap();
+}
+
+#[test]
+fn a_failure_of_one_rank_is_one_error_on_all() {
+    let found = ThreadCluster::new(3).run(|comm| {
+        let name = match comm.rank() {
+            1 if cfg!(target_arch = "aarch64") => ClockName::Tsc,
+            1 => ClockName::Cntvct,
+            _ => ClockName::Raw,
+        };
+        let other = GlobalClock::builder().clock(name).over(comm, 0);
+        let label = if comm.rank() == 2 { "hca3" } else { "skampi" };
+        let algorithm = label.parse().unwrap();
+        let different = GlobalClock::builder().algorithm(algorithm).over(comm, 0);
+        [other, different].map(|failed| failed.unwrap_err())
+    });
+    let found = found.unwrap();
+    assert!(found.iter().all(|errors| *errors == found[0]), "{found:?}");
+    let [other, different] = found[0].each_ref().map(ToString::to_string);
+    assert!(other.starts_with("rank 1: this is not an "), "{other}");
+    assert_eq!(
+        different,
+        "rank 0: the ranks were called with different algorithms"
+    );
+}
+
+#[test]
+fn impossible_numbers_of_threads_are_errors() {
+    let none = GlobalClock::over_threads(0, |_, _| ()).unwrap_err();
+    assert_eq!(none.to_string(), "there can be 1 to 512 ranks, not 0");
+    assert!(matches!(none, GlobalClockError::Cluster(_)));
+    let panicked = GlobalClock::over_threads(2, |_, comm| {
+        assert!(comm.rank() == 0, "rank 1 gives up");
+    });
+    assert!(
+        panicked
+            .unwrap_err()
+            .to_string()
+            .contains("rank 1 gives up")
+    );
+    assert!(
+        GlobalClockError::from(CommError::NotReady)
+            .to_string()
+            .contains("suspends")
+    );
+}
