@@ -1,9 +1,7 @@
 //! Reading the clocks of this crate, beside that of the standard library.
 
-use std::sync::Mutex;
-
 use criterion::{Criterion, criterion_group, criterion_main};
-use downbeat::{GlobalClock, GlobalClockError, Instant};
+use downbeat::{GlobalClock, Instant, ThreadCluster};
 
 fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("now");
@@ -12,14 +10,11 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("std::time::Instant", |bencher| {
         bencher.iter(std::time::Instant::now);
     });
-    // The clock is lent to a thread.
-    let group = Mutex::new(group);
-    let measured: Result<_, GlobalClockError> = GlobalClock::over_threads(1, |clock, _| {
-        if let Ok(mut group) = group.lock() {
-            group.bench_function("GlobalClock", |bencher| bencher.iter(|| clock.now()));
-        }
-    });
-    assert!(measured.is_ok(), "{measured:?}");
+    let alone = ThreadCluster::new(1).run(|comm| GlobalClock::builder().over(comm, 0));
+    for clock in alone.into_iter().flatten().flatten() {
+        group.bench_function("GlobalClock", |bencher| bencher.iter(|| clock.now()));
+    }
+    group.finish();
 }
 
 criterion_group!(benches, read);
