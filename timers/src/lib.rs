@@ -78,6 +78,8 @@ mod scripted;
 #[cfg(feature = "std")]
 mod skew;
 #[cfg(feature = "std")]
+mod skew_spec;
+#[cfg(feature = "std")]
 mod system;
 mod tsc;
 #[cfg(feature = "std")]
@@ -113,6 +115,8 @@ pub use resolution::Resolution;
 pub use saved::{Machine, SavedCalibration};
 #[cfg(feature = "std")]
 pub use skew::{Skew, SkewError, SkewStep, SkewSwing, SkewWander, SkewedClock, Truth};
+#[cfg(feature = "std")]
+pub use skew_spec::SkewSpec;
 #[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId};
 pub use tsc::{Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, UnorderedTsc};

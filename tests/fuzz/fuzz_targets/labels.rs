@@ -6,7 +6,6 @@ use core::fmt::{Debug, Display};
 use core::str::FromStr;
 
 use downbeat_clock_core::{ClockModel, Duration, Global, Local};
-use downbeat_common::SkewSpec;
 use downbeat_common::cli::{self, Labels};
 use downbeat_common::sizes::Sizes;
 use downbeat_common::trace::LatencyOption;
@@ -15,6 +14,7 @@ use downbeat_measure::{Alignment, CacheState, Datatype, OperationKind, Reduction
 use downbeat_measure::{Barrier, BuiltinKind, Preset, Processing, Stopping};
 use downbeat_records::RecordFormat;
 use downbeat_sync::{Algorithm, OffsetAlgorithm};
+use downbeat_timers::SkewSpec;
 use libfuzzer_sys::fuzz_target;
 
 /// Parses a label that can be written again.

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use downbeat_otf2::raw::{Decoder, Order};
-use downbeat_otf2::{
-    Anchor, Definition, Definitions, Event, EventReader, Field, LocalDefinitions,
-};
+use downbeat_otf2::{Anchor, Definition, Definitions, Event, EventReader, Field, LocalDefinitions};
 use libfuzzer_sys::fuzz_target;
 
 /// The smallest chunk that OTF2 reads.
@@ -50,7 +48,9 @@ fn checked_events(file: &[u8], local: Arc<LocalDefinitions>) {
         let (mut once, mut twice) = (vec![], vec![]);
         event.encode(record.order, &mut once);
         let again = Event::decode(event.kind(), Decoder::new(&once, record.order));
-        again.expect("it was encoded").encode(record.order, &mut twice);
+        again
+            .expect("it was encoded")
+            .encode(record.order, &mut twice);
         assert_eq!(once, twice, "{event:?}");
     }
 }

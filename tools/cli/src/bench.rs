@@ -10,7 +10,7 @@ use downbeat_common::bench::{
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec, machine};
+use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
     BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, Measurement,
     MessageCoordinator,
@@ -18,8 +18,8 @@ use downbeat_measure::{
 use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::{
-    ClockUnavailable, Duration, SkewedClock, SystemClock, SystemClockId, TickRate, TscClock,
-    allowed_cores,
+    ClockUnavailable, Duration, SkewSpec, SkewedClock, SystemClock, SystemClockId, TickRate,
+    TscClock, allowed_cores,
 };
 
 use crate::threads;

@@ -7,10 +7,10 @@ use downbeat_clock_core::{Clock, ClockModel, Timestamp};
 use downbeat_common::cli::not_negative;
 use downbeat_common::output::{self, Table};
 use downbeat_common::records::all_or_first_failure;
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec};
+use downbeat_common::{CalibrationOptions, Failure};
 use downbeat_sync::{Algorithm, Comm as _, LocalClock, Synchronized, ThreadCluster};
 use downbeat_timers::{
-    Duration, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock,
+    Duration, SkewSpec, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock,
 };
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! Ranks that are threads, each pinned to a core, and their clocks.
 
 use downbeat_clock_core::{Clock, ClockModel, Counter};
-use downbeat_common::{Failure, SkewSpec};
+use downbeat_common::Failure;
 use downbeat_sync::ThreadCluster;
-use downbeat_timers::{SkewedClock, Truth, allowed_cores, pin_to};
+use downbeat_timers::{SkewSpec, SkewedClock, Truth, allowed_cores, pin_to};
 
 /// Makes a cluster of threads, one on each core that this process may use; cores are shared if there are too few.
 pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {

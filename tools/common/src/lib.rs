@@ -16,7 +16,6 @@ mod progress;
 pub mod records;
 mod shuffle;
 pub mod sizes;
-mod skew;
 pub mod trace;
 mod trial;
 
@@ -26,5 +25,4 @@ pub use failure::Failure;
 pub use machine::{cores, now, random_seed, survive_file_size_limit};
 pub use outputs::{Outputs, write_text};
 pub use progress::ProgressBar;
-pub use skew::SkewSpec;
 pub use trial::{Trial, TrialOptions, TrialResult};

@@ -7,9 +7,11 @@ use clap::ValueEnum;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking};
+use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_sync::{Comm, LocalClock, StableHasher, block_on_ready, collective};
-use downbeat_timers::{SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock};
+use downbeat_timers::{
+    SkewSpec, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock,
+};
 
 use crate::ranks::JobRanks;
 use crate::truth::Traceable;

@@ -1,9 +1,10 @@
 //! Factors on which the results of an MPI job depend, as rank 0 knows them.
 
+use downbeat_timers::SkewSpec;
 use std::env;
 
 use downbeat_common::records::Factors;
-use downbeat_common::{SkewSpec, digest, machine};
+use downbeat_common::{digest, machine};
 use downbeat_sync::Comm;
 
 use crate::clock::ClockKind;

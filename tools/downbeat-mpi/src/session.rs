@@ -1,11 +1,12 @@
 //! Options and steps that several commands share.
 
+use downbeat_timers::SkewSpec;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::bench::{GlobalClockOptions, OutputOptions};
 use downbeat_common::records::CsvFile;
-use downbeat_common::{CalibrationOptions, Failure, SkewSpec, agree_blocking, bench};
+use downbeat_common::{CalibrationOptions, Failure, agree_blocking, bench};
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 

@@ -5,7 +5,7 @@ use downbeat_sync::{Algorithm, Comm, RankPlacement, ThreadCluster, ThreadComm, b
 use downbeat_timers::{ClockName, allowed_cores, current_core, pin_to, socket_of};
 
 use crate::error::{GlobalClockError, agree, failure};
-use crate::global_clock::GlobalClock;
+use crate::global_clock::{GlobalClock, SyncSettings};
 use crate::local_time::LocalTime;
 
 /// Settings of a [`GlobalClock`], which have good defaults; all ranks use the same.
@@ -25,20 +25,18 @@ use crate::local_time::LocalTime;
 #[must_use]
 pub struct GlobalClockBuilder {
     clock: ClockName,
-    algorithm: Algorithm,
     calibration: Duration,
     pin: bool,
-    max_drift: f64,
+    sync: SyncSettings,
 }
 
 impl Default for GlobalClockBuilder {
     fn default() -> Self {
         Self {
             clock: ClockName::Recommended,
-            algorithm: Algorithm::default(),
             calibration: Duration::from_millis(10),
             pin: false,
-            max_drift: 1e-3,
+            sync: SyncSettings::default(),
         }
     }
 }
@@ -52,7 +50,11 @@ impl GlobalClockBuilder {
     /// Selects the synchronization algorithm, by its label: `"hca3".parse()?`. The default, `h2hca`, learns lines between the
     /// nodes, and passes them on within each node, whose ranks read one clock.
     pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
+        let sync = SyncSettings {
+            algorithm,
+            ..self.sync
+        };
+        Self { sync, ..self }
     }
 
     /// Sets how long one rank of each node calibrates its counter. The default is 10 ms, which gives a rate that is certain to
@@ -74,7 +76,11 @@ impl GlobalClockBuilder {
     /// a thousandth, which holds for every quartz: after a second the bound is a millisecond wide. Clocks of one cluster seldom
     /// drift apart by more than `1e-4`.
     pub fn max_drift(self, max_drift: f64) -> Self {
-        Self { max_drift, ..self }
+        let sync = SyncSettings {
+            max_drift,
+            ..self.sync
+        };
+        Self { sync, ..self }
     }
 
     /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes some ten milliseconds for each factor of
@@ -154,7 +160,7 @@ impl GlobalClockBuilder {
     ) -> Result<GlobalClock<K>, GlobalClockError> {
         let socket = current_core().and_then(socket_of).unwrap_or_default();
         let place = RankPlacement { node, socket };
-        GlobalClock::begin(self.algorithm, self.max_drift, local, place, comm)
+        GlobalClock::begin(self.sync, local, place, comm)
     }
 }
 

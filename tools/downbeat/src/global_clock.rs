@@ -35,45 +35,72 @@ pub struct GlobalClock<K = MachineClock> {
     clock: ModelClock<K, Global>,
     rank: u32,
     size: u32,
-    algorithm: Algorithm,
+    settings: SyncSettings,
     place: RankPlacement,
     source: u64,
     rate_error: f64,
-    max_drift: f64,
     /// Result of the last synchronization; held by the thread that synchronizes.
-    last: Mutex<Synchronized>,
+    last: Mutex<Option<Synchronized>>,
+}
+
+/// Settings of all synchronizations of a clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SyncSettings {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) max_drift: f64,
+}
+
+impl Default for SyncSettings {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::default(),
+            max_drift: 1e-3,
+        }
+    }
 }
 
 impl<K: Clock> GlobalClock<K> {
     pub(crate) fn begin<M: Comm>(
-        algorithm: Algorithm,
-        max_drift: f64,
+        settings: SyncSettings,
         local: LocalTime<K>,
         place: RankPlacement,
         comm: &M,
     ) -> Result<Self, GlobalClockError> {
+        let clock = Self {
+            rank: comm.rank(),
+            size: comm.size(),
+            settings,
+            place,
+            ..Self::alone(local)
+        };
+        clock.resynchronize_over(comm)?;
+        Ok(clock)
+    }
+
+    /// Takes the local time of a single process for global time; it can be [synchronized](Self::resynchronize_over) with others later.
+    pub fn alone(local: LocalTime<K>) -> Self {
         let LocalTime {
             clock,
             model,
             rate_error,
             source,
         } = local;
-        let me = LocalClock::new(&clock, model)
-            .source(source)
-            .placement(place)
-            .max_drift(max_drift);
-        let last = synchronize(algorithm, &me, comm)?;
-        Ok(Self {
-            clock: ModelClock::with_bound(clock, last.model, last.bound),
-            rank: comm.rank(),
-            size: comm.size(),
-            algorithm,
-            place,
+        let model = model.renamed();
+        let exact = ErrorBound {
+            at: model.apply(clock.ticks()),
+            half_width: Duration::ZERO,
+            drift: 0.0,
+        };
+        Self {
+            clock: ModelClock::with_bound(clock, model, exact),
+            rank: 0,
+            size: 1,
+            settings: SyncSettings::default(),
+            place: RankPlacement::default(),
             source,
             rate_error,
-            max_drift,
-            last: Mutex::new(last),
-        })
+            last: Mutex::new(None),
+        }
     }
 
     /// Reads the time.
@@ -124,13 +151,18 @@ impl<K: Clock> GlobalClock<K> {
         let me = LocalClock::new(self.clock.clock(), self.clock.model().renamed())
             .source(self.source)
             .placement(self.place)
-            .max_drift(self.max_drift);
-        let found = synchronize(self.algorithm, &me, comm)?;
+            .max_drift(self.settings.max_drift);
+        let found = match self.settings.algorithm.synchronize_blocking(&me, comm) {
+            Err(SyncError::Comm(why)) => return Err(why.into()),
+            Err(SyncError::OtherRank(_)) => Err(None),
+            found => found.map_err(failure),
+        };
+        let found = agree(comm, found)?;
         // The lock leaves no other writer.
         if let Some(mut writer) = self.clock.writer() {
             writer.publish_with_bound(found.model, found.bound);
         }
-        *last = found;
+        *last = Some(found);
         Ok(())
     }
 
@@ -164,14 +196,14 @@ impl<K: Clock> GlobalClock<K> {
         self.clock.published().load_with_bound().1
     }
 
-    /// Returns the result of the last synchronization.
-    pub fn last_synchronization(&self) -> Synchronized {
+    /// Returns the result of the last synchronization; `None` before the first.
+    pub fn last_synchronization(&self) -> Option<Synchronized> {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the algorithm.
     pub fn algorithm(&self) -> Algorithm {
-        self.algorithm
+        self.settings.algorithm
     }
 
     /// Upper limit of the relative error of the rate of this rank's clock, by the clock of the system with which it was calibrated.
@@ -186,17 +218,4 @@ impl<K: Clock> GlobalClock<K> {
     pub fn wall_anchor(&self) -> Result<WallAnchor<Global>, ClockUnavailable> {
         WallAnchor::take(&self.clock, self.rate_error)
     }
-}
-
-fn synchronize<K: Clock, M: Comm>(
-    algorithm: Algorithm,
-    me: &LocalClock<'_, K>,
-    comm: &M,
-) -> Result<Synchronized, GlobalClockError> {
-    let found = match algorithm.synchronize_blocking(me, comm) {
-        Err(SyncError::Comm(why)) => return Err(why.into()),
-        Err(SyncError::OtherRank(_)) => Err(None),
-        found => found.map_err(failure),
-    };
-    agree(comm, found)
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Local, TickRate};
 use downbeat_sync::{Comm, StableHasher, block_on_ready, collective};
-use downbeat_timers::{CalibratedRate, ClockName, MachineClock};
+use downbeat_timers::{CalibratedRate, CalibrationError, ClockName, MachineClock};
 
 use crate::error::{GlobalClockError, agree, failure};
 
@@ -36,24 +36,44 @@ impl LocalTime {
     ) -> Result<Self, GlobalClockError> {
         let clock = agree(comm, MachineClock::detect(name).map_err(failure))?;
         // The others would only disturb the calibration; they get the model of this rank.
-        let begin = || {
-            let CalibratedRate { rate, uncertainty } = match node.rank() {
-                0 => clock.calibrate(calibration).map_err(failure)?,
-                _ => CalibratedRate {
-                    rate: TickRate::NANOSECOND,
-                    uncertainty: 0.0,
-                },
-            };
-            let model = clock.since_now(rate).map_err(failure)?;
-            Ok((model, uncertainty))
+        let calibrated = match node.rank() {
+            0 => clock.calibrate(calibration),
+            _ => Ok(CalibratedRate {
+                rate: TickRate::NANOSECOND,
+                uncertainty: 0.0,
+            }),
         };
-        let (model, uncertainty) = agree(comm, begin())?;
+        let begun = calibrated.and_then(|rate| Self::begin(clock, rate));
+        let Self {
+            model, rate_error, ..
+        } = agree(comm, begun.map_err(failure))?;
         let model = block_on_ready(collective::broadcast(node, model))?;
-        let [bits] = block_on_ready(collective::broadcast(node, [uncertainty.to_bits()]))?;
+        let [bits] = block_on_ready(collective::broadcast(node, [rate_error.to_bits()]))?;
         Ok(Self {
             clock,
             model,
             rate_error: f64::from_bits(bits),
+            source: time_source(&clock),
+        })
+    }
+
+    /// Calibrates a clock of this process, which has no other ranks, and begins local time now.
+    ///
+    /// # Errors
+    /// If the clock cannot be calibrated.
+    pub fn of_process(
+        clock: MachineClock,
+        calibration: Duration,
+    ) -> Result<Self, CalibrationError> {
+        Self::begin(clock, clock.calibrate(calibration)?)
+    }
+
+    fn begin(clock: MachineClock, calibrated: CalibratedRate) -> Result<Self, CalibrationError> {
+        let CalibratedRate { rate, uncertainty } = calibrated;
+        Ok(Self {
+            clock,
+            model: clock.since_now(rate).map_err(CalibrationError::Rate)?,
+            rate_error: uncertainty,
             source: time_source(&clock),
         })
     }

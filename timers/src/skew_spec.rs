@@ -1,17 +1,16 @@
-//! Artificial errors of clocks, as given on the command line.
+//! Artificial errors of many clocks, as given on the command line.
 
 use core::fmt;
 use core::str::FromStr;
 
+use crate::{Skew, SkewStep, SkewWander};
 use downbeat_clock_core::Duration;
-use downbeat_timers::{Skew, SkewStep, SkewWander};
 
 /// Upper limits of the errors of clocks. Every clock except the first gets its own error within these limits; the first is
 /// correct.
 ///
 /// ```
-/// use downbeat_common::SkewSpec;
-/// use downbeat_timers::{Duration, Skew};
+/// use downbeat_timers::{Duration, Skew, SkewSpec};
 ///
 /// let spec: SkewSpec = "offset=1s,drift=20ppm".parse()?;
 /// assert_eq!(spec.for_clock(0), Skew::default());
