@@ -68,13 +68,18 @@ impl<D: Domain> WallAnchor<D> {
     /// The time of day of a timestamp, as the system's clock showed it when the anchor was taken, continued at the rate of the
     /// timestamps.
     pub fn time_of(&self, at: Timestamp<D>) -> SystemTime {
-        let since_epoch = self.wall + (at - self.bound.at);
+        let since_epoch = Duration::from_nanos(self.nanos_since_epoch(at));
         let span = |span: Duration| std::time::Duration::from_nanos(span.as_nanos().unsigned_abs());
         if since_epoch < Duration::ZERO {
             UNIX_EPOCH - span(since_epoch)
         } else {
             UNIX_EPOCH + span(since_epoch)
         }
+    }
+
+    /// The same as [`time_of`](Self::time_of), in nanoseconds since 1970; saturates.
+    pub fn nanos_since_epoch(&self, at: Timestamp<D>) -> i64 {
+        (self.wall + (at - self.bound.at)).as_nanos()
     }
 
     /// Upper limit of the error of [`time_of`](Self::time_of), if the system's time of day was right when the anchor was taken. It

@@ -47,10 +47,10 @@ impl From<ClusterError> for GlobalClockError {
 
 /// Returns the value of this rank if no rank failed, or else the same error on all ranks, which all call this. The error of this rank
 /// is `None` if only others failed.
-pub(crate) fn agree<T, M: Comm>(
-    comm: &M,
-    mine: Result<T, Option<String>>,
-) -> Result<T, GlobalClockError> {
+///
+/// # Errors
+/// If a rank failed, or is gone.
+pub fn agree<T, M: Comm>(comm: &M, mine: Result<T, Option<String>>) -> Result<T, GlobalClockError> {
     let (value, why) = match mine {
         Ok(value) => (Some(value), None),
         Err(why) => (None, why),

@@ -90,7 +90,7 @@ pub use downbeat_sync::{
 };
 #[doc(no_inline)]
 pub use downbeat_timers::{ClockName, MachineClock, MockClock, WallAnchor};
-pub use error::GlobalClockError;
+pub use error::{GlobalClockError, agree};
 pub use global_clock::GlobalClock;
 pub use instant::{Instant, InstantAnchor, InstantClock};
 pub use local_time::LocalTime;

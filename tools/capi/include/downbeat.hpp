@@ -1,0 +1,117 @@
+// libdownbeat for C++11: clocks that close themselves, exceptions, and a clock for <chrono>.
+//
+// MPI programs include <mpi.h> first, or define DOWNBEAT_MPI.
+#ifndef DOWNBEAT_HPP
+#define DOWNBEAT_HPP
+
+#include "downbeat.h"
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace downbeat {
+
+// A call failed, for the reason in what().
+class error : public std::runtime_error {
+ public:
+  explicit error(int status)
+      : std::runtime_error(std::string(downbeat_status_name(status)) + ": " + downbeat_error_message()),
+        status_(status) {}
+
+  int status() const noexcept { return status_; }
+
+ private:
+  int status_;
+};
+
+inline void check(int status) {
+  if (status != DOWNBEAT_OK) throw error(status);
+}
+
+// The clock that was synchronized last, for <chrono>: time since the first synchronization, the same on all ranks. Its time steps
+// when it is synchronized again. now() throws before any synchronization.
+struct global_clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<global_clock>;
+  static constexpr bool is_steady = false;
+
+  static time_point now() {
+    downbeat_clock *clock = nullptr;
+    std::int64_t nanos = 0;
+    check(downbeat_global_clock(&clock));
+    check(downbeat_clock_now(clock, &nanos));
+    return time_point(duration(nanos));
+  }
+};
+
+// A clock, which is closed with this object.
+class clock {
+ public:
+  using time_point = global_clock::time_point;
+
+  // Opens a clock of this process by its name, as "tsc"; the recommended one by default.
+  explicit clock(const char *name = nullptr) { check(downbeat_clock_open(name, &handle_)); }
+
+#if defined(DOWNBEAT_MPI)
+  // Synchronizes the clocks of all ranks of a communicator by an algorithm, as "hca3".
+  explicit clock(MPI_Comm comm, const char *label = nullptr) {
+    check(downbeat_synchronize(comm, label, &handle_));
+  }
+
+  // Synchronizes the clock again.
+  void resynchronize(MPI_Comm comm) { check(downbeat_resynchronize(handle_, comm)); }
+#endif
+
+  clock(clock &&other) noexcept { std::swap(handle_, other.handle_); }
+  clock &operator=(clock &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  clock(const clock &) = delete;
+  clock &operator=(const clock &) = delete;
+  ~clock() {
+    if (handle_ != nullptr) downbeat_clock_close(handle_);
+  }
+
+  time_point now() const {
+    std::int64_t nanos = 0;
+    check(downbeat_clock_now(handle_, &nanos));
+    return at(nanos);
+  }
+
+  // The time, and its largest error relative to rank 0.
+  std::pair<time_point, std::chrono::nanoseconds> now_with_error() const {
+    std::int64_t nanos = 0, largest = 0;
+    check(downbeat_clock_now_with_error(handle_, &nanos, &largest));
+    return std::make_pair(at(nanos), std::chrono::nanoseconds(largest));
+  }
+
+  // Spins until the clock shows this time, and returns the time that it shows then.
+  time_point wait_until(time_point time) const {
+    std::int64_t reached = 0;
+    check(downbeat_clock_wait_until(handle_, time.time_since_epoch().count(), &reached));
+    return at(reached);
+  }
+
+  // The model, for downbeat_model_now.
+  const downbeat_model *model() const {
+    const downbeat_model *model = nullptr;
+    check(downbeat_clock_model(handle_, &model));
+    return model;
+  }
+
+  downbeat_clock *handle() const noexcept { return handle_; }
+
+ private:
+  static time_point at(std::int64_t nanos) { return time_point(std::chrono::nanoseconds(nanos)); }
+
+  downbeat_clock *handle_ = nullptr;
+};
+
+}  // namespace downbeat
+
+#endif  // DOWNBEAT_HPP

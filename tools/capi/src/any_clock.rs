@@ -1,0 +1,130 @@
+//! The clock that a process reads, as its environment selects it.
+
+use std::env;
+
+use downbeat::{Clock, ClockModel, ClockName, Duration, LocalTime, MachineClock, Ticks, Timestamp};
+use downbeat_clock_core::{CounterInstruction, ReadOrdering};
+use downbeat_timers::{SkewSpec, SkewedClock};
+
+use crate::boundary::Failure;
+use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_UNAVAILABLE};
+
+/// A clock of the machine, or one with an artificial error, for tests of programs and of this library.
+#[derive(Debug)]
+pub(crate) enum AnyClock {
+    Machine(MachineClock),
+    Skewed(Box<SkewedClock<MachineClock>>),
+}
+
+impl Clock for AnyClock {
+    #[inline(always)]
+    fn ticks(&self) -> Ticks {
+        match self {
+            Self::Machine(clock) => clock.ticks(),
+            Self::Skewed(clock) => clock.ticks(),
+        }
+    }
+
+    fn ordering(&self) -> ReadOrdering {
+        match self {
+            Self::Machine(clock) => clock.ordering(),
+            Self::Skewed(clock) => clock.ordering(),
+        }
+    }
+
+    fn grain(&self) -> u64 {
+        match self {
+            Self::Machine(clock) => clock.grain(),
+            Self::Skewed(clock) => clock.grain(),
+        }
+    }
+
+    fn instruction(&self) -> CounterInstruction {
+        match self {
+            Self::Machine(clock) => clock.instruction(),
+            Self::Skewed(_) => CounterInstruction::None,
+        }
+    }
+}
+
+/// Duration of a calibration.
+pub(crate) const CALIBRATION: Duration = Duration::from_millis(10);
+
+/// Returns the value of a variable of the environment; `None` if it is not set or empty.
+pub(crate) fn variable(name: &str) -> Result<Option<String>, Failure> {
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(why) => Err(Failure::new(
+            DOWNBEAT_ERROR_ARGUMENT,
+            format_args!("{name}: {why}"),
+        )),
+    }
+}
+
+/// Parses what the caller gave, or else a variable of the environment; the default if there is neither.
+pub(crate) fn setting<T: core::str::FromStr<Err: core::fmt::Display> + Default>(
+    given: Option<&str>,
+    name: &str,
+) -> Result<T, Failure> {
+    if let Some(given) = given {
+        return given.parse().map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT));
+    }
+    let Some(value) = variable(name)? else {
+        return Ok(T::default());
+    };
+    let refused = |why| Failure::new(DOWNBEAT_ERROR_ARGUMENT, format_args!("{name}: {why}"));
+    value.parse().map_err(refused)
+}
+
+/// Opens the local clock of a process.
+pub(crate) fn local_time(name: Option<&str>) -> Result<LocalTime<AnyClock>, Failure> {
+    let name: ClockName = setting(name, "DOWNBEAT_CLOCK")?;
+    let unavailable = |why: &dyn core::fmt::Display| {
+        Failure::new(
+            DOWNBEAT_ERROR_UNAVAILABLE,
+            format_args!("clock {name}: {why}"),
+        )
+    };
+    let clock = MachineClock::detect(name).map_err(|why| unavailable(&why))?;
+    let local = LocalTime::of_process(clock, CALIBRATION).map_err(|why| unavailable(&why))?;
+    skewed(local, 0, None)
+}
+
+/// Gives the clock the error that `DOWNBEAT_SKEW` declares for the clock with this index. The local time of a skewed clock counts
+/// from `truth`, or from now.
+pub(crate) fn skewed(
+    local: LocalTime,
+    index: u32,
+    spec: Option<SkewSpec>,
+) -> Result<LocalTime<AnyClock>, Failure> {
+    let LocalTime {
+        clock,
+        model,
+        rate_error,
+        source,
+    } = local;
+    let Some(spec) = spec else {
+        return Ok(LocalTime {
+            clock: AnyClock::Machine(clock),
+            model,
+            rate_error,
+            source,
+        });
+    };
+    let refused = Failure::of(DOWNBEAT_ERROR_ARGUMENT);
+    let clock = SkewedClock::new(clock, model.renamed(), spec.for_clock(index)).map_err(refused)?;
+    let nominal = SkewedClock::<MachineClock>::nominal_model();
+    let begun = clock.ticks();
+    let rate = nominal
+        .map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT))?
+        .rate();
+    Ok(LocalTime {
+        clock: AnyClock::Skewed(Box::new(clock)),
+        model: ClockModel::through(begun, Timestamp::ORIGIN, rate)
+            .map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT))?,
+        rate_error,
+        // Each skewed clock is a source of its own.
+        source: source ^ (u64::from(index) + 1),
+    })
+}

@@ -1,0 +1,311 @@
+//! Clocks: opening, reading, waiting.
+
+use core::ffi::{c_char, c_double, c_int};
+use core::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::OnceLock;
+
+use downbeat::{Clock, Counter, Global, GlobalClock, Ticks, Timestamp};
+use downbeat_clock_core::Published;
+
+use crate::any_clock::{AnyClock, local_time};
+use crate::boundary::{Failure, boundary, boundary_or, check_place, report, text, write};
+use crate::handle::{ClosedHandles, Handle};
+use crate::status::{
+    DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_ERROR_VERSION,
+};
+
+/// A clock: local, or global after a synchronization.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
+
+/// The model of a clock, which is read in place.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Model(Published<Counter, Global>);
+
+/// Version of the interface: the high 16 bits change when programs must be compiled again, the low ones when it grows.
+pub const DOWNBEAT_ABI: u32 = 1 << 16;
+
+static CLOSED: ClosedHandles<GlobalClock<AnyClock>> = ClosedHandles::new();
+
+/// Clock of calls that name none: the one that was synchronized last.
+static CURRENT: AtomicPtr<ClockHandle> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Checks that the program was compiled with a header that this library serves.
+pub(crate) fn check_version(header: u32) -> Result<(), Failure> {
+    let parts = |version: u32| [version >> 16, version & 0xffff];
+    let ([major, minor], library) = (parts(header), parts(DOWNBEAT_ABI));
+    if major == library[0] && header <= DOWNBEAT_ABI {
+        return Ok(());
+    }
+    let why = format_args!(
+        "the program was compiled with version {major}.{minor} of downbeat.h, and the library has version {}.{}",
+        library[0], library[1]
+    );
+    Err(Failure::new(DOWNBEAT_ERROR_VERSION, why))
+}
+
+/// Opens a handle for a clock.
+pub(crate) fn open(clock: GlobalClock<AnyClock>) -> *mut ClockHandle {
+    let handle = Handle::open(clock, &CLOSED);
+    core::ptr::from_ref(handle).cast_mut().cast()
+}
+
+/// Makes a clock the one of calls that name none.
+#[cfg(feature = "mpi")]
+pub(crate) fn make_current(clock: *mut ClockHandle) {
+    CURRENT.store(clock, Ordering::Release);
+}
+
+/// Returns the clock of a handle.
+///
+/// # Safety
+/// It must be NULL, or a handle that the library returned, closed or not.
+#[inline(always)]
+pub(crate) unsafe fn get<'a>(
+    clock: *const ClockHandle,
+) -> Result<&'a GlobalClock<AnyClock>, Failure> {
+    // SAFETY: the caller guarantees it.
+    unsafe { Handle::get(clock.cast()) }
+}
+
+/// Opens a clock of this process and calibrates it, for 10 ms. Its time is that since then, in nanoseconds. `name` is `recommended`,
+/// `tsc`, `cntvct`, `monotonic`, `raw` or `realtime`; NULL stands for the environment variable `DOWNBEAT_CLOCK`, or `recommended`. `header`
+/// must be `DOWNBEAT_ABI`. Any thread may call it.
+///
+/// # Safety
+/// `name` must be NULL or a text, and `clock` NULL or a place for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_open_abi(
+    name: *const c_char,
+    clock: *mut *mut ClockHandle,
+    header: u32,
+) -> c_int {
+    boundary(|| {
+        check_version(header)?;
+        check_place(clock, "clock")?;
+        // SAFETY: the caller guarantees a text.
+        let name = unsafe { text(name, "name") }?;
+        let opened = open(GlobalClock::alone(local_time(name)?));
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(clock, "clock", opened) }
+    })
+}
+
+/// Closes a clock. No thread may use it any more; a call that does so nevertheless fails. Any thread may call it.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_close(clock: *mut ClockHandle) -> c_int {
+    boundary(|| {
+        let null = core::ptr::null_mut();
+        // SAFETY: the caller guarantees a clock.
+        unsafe { Handle::close(clock.cast_const().cast(), &CLOSED) }?;
+        // If it is the current one, there is none now.
+        let _ = CURRENT.compare_exchange(clock, null, Ordering::AcqRel, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// Reads a clock, in nanoseconds. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `nanos` NULL or a place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_now(clock: *const ClockHandle, nanos: *mut i64) -> c_int {
+    // SAFETY: the caller guarantees both. Nothing here panics.
+    let read = unsafe { get(clock) }
+        .and_then(|clock| unsafe { write(nanos, "nanos", clock.now().as_nanos()) });
+    read.map_or_else(|why| report(&why), |()| crate::status::DOWNBEAT_OK)
+}
+
+/// Reads a clock, and the largest error of its time relative to that of rank 0, both in nanoseconds: `INT64_MAX` if none is known. Any
+/// thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and the others NULL or places for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_now_with_error(
+    clock: *const ClockHandle,
+    nanos: *mut i64,
+    error: *mut i64,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let (now, largest) = unsafe { get(clock) }?.now_with_error();
+        check_place(error, "error")?;
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(nanos, "nanos", now.as_nanos()) }?;
+        // SAFETY: as above.
+        unsafe { write(error, "error", largest.as_nanos()) }
+    })
+}
+
+/// Reads the counter of a clock. `downbeat_clock_convert` makes nanoseconds of it later. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `ticks` NULL or a place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_ticks(clock: *const ClockHandle, ticks: *mut u64) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let read = unsafe { get(clock) }?.clock().ticks();
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(ticks, "ticks", read.0) }
+    })
+}
+
+/// Converts a reading of the counter to the time that the clock showed then, by its present model, in nanoseconds. Any thread may call
+/// it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `nanos` NULL or a place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_convert(
+    clock: *const ClockHandle,
+    ticks: u64,
+    nanos: *mut i64,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let shown = unsafe { get(clock) }?.model().apply(Ticks(ticks));
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(nanos, "nanos", shown.as_nanos()) }
+    })
+}
+
+/// Spins until the clock shows a time, in nanoseconds, and writes the time that it shows then to `reached`, which can be NULL. Returns at
+/// once if the time is past. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `reached` NULL or a place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_wait_until(
+    clock: *const ClockHandle,
+    nanos: i64,
+    reached: *mut i64,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let shown = unsafe { get(clock) }?.wait_until(Timestamp::from_nanos(nanos));
+        if reached.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(reached, "reached", shown.as_nanos()) }
+    })
+}
+
+/// Converts a time of the clock to the time of day, in nanoseconds since 1970, and writes the largest error of that, if the time of day
+/// of the system is right. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and the others NULL or places for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_time_of_day(
+    clock: *const ClockHandle,
+    nanos: i64,
+    since_1970: *mut i64,
+    error: *mut i64,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let clock = unsafe { get(clock) }?;
+        check_place(error, "error")?;
+        let unavailable = Failure::of(crate::status::DOWNBEAT_ERROR_UNAVAILABLE);
+        let anchor = clock.wall_anchor().map_err(unavailable)?;
+        let at = Timestamp::from_nanos(nanos);
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(since_1970, "since_1970", anchor.nanos_since_epoch(at)) }?;
+        // SAFETY: as above.
+        unsafe { write(error, "error", anchor.error_at(at).as_nanos()) }
+    })
+}
+
+/// Writes the clock that was synchronized last, for calls that name none. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a place for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_global_clock(clock: *mut *mut ClockHandle) -> c_int {
+    boundary(|| {
+        let current = current()?;
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(clock, "clock", current) }
+    })
+}
+
+fn current() -> Result<*mut ClockHandle, Failure> {
+    let current = CURRENT.load(Ordering::Acquire);
+    if current.is_null() {
+        return Err(Failure::new(
+            DOWNBEAT_ERROR_NOT_SYNCHRONIZED,
+            "no clock was synchronized yet",
+        ));
+    }
+    Ok(current)
+}
+
+/// Reads the clock that was synchronized last, in seconds since the first synchronization: a replacement of `MPI_Wtime`. Not a number
+/// before any synchronization. Any thread may call it at any time.
+#[unsafe(no_mangle)]
+pub extern "C" fn downbeat_wtime() -> c_double {
+    // SAFETY: the current clock is a handle.
+    let clock = current().and_then(|clock| unsafe { get(clock) });
+    match clock {
+        Ok(clock) => clock.now().as_nanos() as f64 * 1e-9,
+        Err(why) => {
+            report(&why);
+            f64::NAN
+        }
+    }
+}
+
+/// Writes the address of the model of a clock, for `downbeat_model_now`. It stays valid until the clock is closed, also when the clock is
+/// synchronized again. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `model` NULL or a place for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_model(
+    clock: *const ClockHandle,
+    model: *mut *const Model,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let open = unsafe { get(clock) }?;
+        let published = open.model_clock().published();
+        // SAFETY: an open clock is not NULL.
+        let handle = unsafe { &(*clock).0 };
+        // The same for all handles.
+        let _ = DISTANCE.set(handle.distance_to(published));
+        let address: *const Model = core::ptr::from_ref(published).cast();
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(model, "model", address) }
+    })
+}
+
+/// Distance from a handle to the model of its clock.
+static DISTANCE: OnceLock<usize> = OnceLock::new();
+
+/// Reads the clock of a model, in nanoseconds, as `downbeat_model_now` does where it cannot do so itself; `INT64_MIN` if the clock is
+/// closed. Any thread may call it at any time.
+///
+/// # Safety
+/// `model` must be NULL or come from `downbeat_clock_model`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_model_read(model: *const Model) -> i64 {
+    let read = || {
+        let none = || Failure::new(DOWNBEAT_ERROR_HANDLE, "the model is none of an open clock");
+        let distance = DISTANCE
+            .get()
+            .filter(|_| !model.is_null())
+            .ok_or_else(none)?;
+        let clock: *const ClockHandle = model.cast::<u8>().wrapping_sub(*distance).cast();
+        // SAFETY: a model is inside the handle of its clock, whose memory is never freed.
+        Ok(unsafe { get(clock) }?.now().as_nanos())
+    };
+    boundary_or(read, |nanos| nanos, |_| i64::MIN)
+}

@@ -1,0 +1,27 @@
+//! `libdownbeat`: one precise clock for the ranks of programs in C, C++ and Fortran.
+//!
+//! This crate is compiled to the libraries `libdownbeat` and, with the feature `mpi` and once for each MPI library,
+//! `libdownbeat_mpi`, static and shared; `cargo xtask install` installs them with their headers. Its functions are those of
+//! `include/downbeat.h`, which documents them. Rust programs use the crate [`downbeat`].
+//!
+//! # Rules of the boundary
+//! - Every call returns a code, and the reason of a failure in [`downbeat_error_message`], for each thread. No panic leaves a
+//!   call, nor its message.
+//! - A NULL pointer and a closed handle are failures: the memory of handles is never freed.
+//! - [`DOWNBEAT_ABI`] is checked where handles are made.
+//! - The layout of [`Model`] is that of `Published` in `downbeat-clock-core`; programs read it in place, as long as they know the
+//!   number of its layout.
+
+mod any_clock;
+mod boundary;
+mod clock;
+mod handle;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod status;
+
+pub use boundary::downbeat_error_message;
+pub use clock::*;
+#[cfg(feature = "mpi")]
+pub use mpi::*;
+pub use status::*;

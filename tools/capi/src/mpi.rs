@@ -1,0 +1,137 @@
+//! Synchronization of the clocks of an MPI program.
+
+use core::ffi::{c_char, c_int};
+
+use downbeat::{
+    Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
+    agree, block_on_ready,
+};
+use downbeat_timers::SkewSpec;
+use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL};
+
+use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
+use crate::boundary::{Failure, boundary, check_place, text, write};
+use crate::clock::{ClockHandle, check_version, get, make_current, open};
+use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
+
+/// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
+/// same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
+/// the algorithm, as `hca3` or `h2hca(hca3/500/skampi/100,prop)`; NULL stands for the environment variable `DOWNBEAT_ALGORITHM`, or
+/// `h2hca`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header` must be `DOWNBEAT_ABI`. Collective: a failure of one
+/// rank is `DOWNBEAT_ERROR_RANKS` on all, with one message. Only threads that may call MPI may call it.
+///
+/// # Safety
+/// `comm` must be a communicator, `label` NULL or a text, and `clock` NULL or a place for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_synchronize_abi(
+    comm: MPI_Comm,
+    label: *const c_char,
+    clock: *mut *mut ClockHandle,
+    header: u32,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a communicator.
+        let comm = unsafe { duplicate(comm) }?;
+        let arguments = || {
+            check_version(header)?;
+            check_place(clock, "clock")?;
+            // SAFETY: the caller guarantees a text.
+            Settings::new(unsafe { text(label, "label") }?)
+        };
+        let settings = together(&comm, arguments())?;
+        let opened = open(settings.synchronize(&comm).map_err(ranks_failed)?);
+        make_current(opened);
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(clock, "clock", opened) }
+    })
+}
+
+/// Synchronizes a clock again, over a communicator whose ranks all call this with a clock that was synchronized; the time of its rank 0 is
+/// the reference. Other threads can read the clock meanwhile. The time steps by what the clock was wrong. Collective, as
+/// `downbeat_synchronize`.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `comm` a communicator.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_resynchronize(
+    clock: *const ClockHandle,
+    comm: MPI_Comm,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a communicator.
+        let comm = unsafe { duplicate(comm) }?;
+        // SAFETY: the caller guarantees a clock.
+        let clock = together(&comm, unsafe { get(clock) })?;
+        clock.resynchronize_over(&comm).map_err(ranks_failed)
+    })
+}
+
+/// Returns a communicator of our own.
+///
+/// # Safety
+/// It must be a communicator, or the null communicator, if MPI is running.
+unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
+    // SAFETY: a constant.
+    if comm == unsafe { RSMPI_COMM_NULL } {
+        return Err(Failure::new(
+            DOWNBEAT_ERROR_MPI,
+            "the communicator is MPI_COMM_NULL",
+        ));
+    }
+    // SAFETY: the caller guarantees a communicator.
+    unsafe { MpiComm::duplicate_raw(comm) }.map_err(Failure::of(DOWNBEAT_ERROR_MPI))
+}
+
+/// Returns the value of this rank, or the same failure on all ranks.
+fn together<T>(comm: &MpiComm, mine: Result<T, Failure>) -> Result<T, Failure> {
+    agree(comm, mine.map_err(|failure| Some(failure.message))).map_err(ranks_failed)
+}
+
+fn ranks_failed(why: GlobalClockError) -> Failure {
+    let status = match why {
+        GlobalClockError::Comm(CommError::Mpi(_)) => DOWNBEAT_ERROR_MPI,
+        _ => DOWNBEAT_ERROR_RANKS,
+    };
+    Failure::new(status, why)
+}
+
+/// Settings of a synchronization, from its label and the environment.
+struct Settings {
+    algorithm: Algorithm,
+    clock: ClockName,
+    skew: Option<SkewSpec>,
+}
+
+impl Settings {
+    fn new(label: Option<&str>) -> Result<Self, Failure> {
+        let skew = variable("DOWNBEAT_SKEW")?;
+        let skew = skew.map(|skew| skew.parse()).transpose();
+        Ok(Self {
+            algorithm: setting(label, "DOWNBEAT_ALGORITHM")?,
+            clock: setting(None, "DOWNBEAT_CLOCK")?,
+            skew: skew.map_err(|why: String| {
+                Failure::new(
+                    DOWNBEAT_ERROR_ARGUMENT,
+                    format_args!("DOWNBEAT_SKEW: {why}"),
+                )
+            })?,
+        })
+    }
+
+    fn synchronize(self, comm: &MpiComm) -> Result<GlobalClock<AnyClock>, GlobalClockError> {
+        let node = comm.node()?;
+        let group = block_on_ready(comm.split(Some(node), comm.rank()))?;
+        let local = LocalTime::detect(
+            self.clock,
+            CALIBRATION,
+            comm,
+            group.as_ref().unwrap_or(comm),
+        )?;
+        let shared = self.skew.is_some_and(|skew| skew.is_per_node());
+        let index = if shared { node } else { comm.rank() };
+        let local = skewed(local, index, self.skew).map_err(|why| Some(why.message));
+        let local = agree(comm, local)?;
+        let settings = GlobalClock::builder().algorithm(self.algorithm);
+        settings.over_clock(local, comm, node)
+    }
+}

@@ -1,0 +1,96 @@
+/* A local clock, and its wrong uses. */
+#include <downbeat.h>
+#include <string.h>
+
+#include "check.h"
+
+/* Reads inside and outside of the library are in order. */
+static void reads_agree(downbeat_clock *clock) {
+  const downbeat_model *model = NULL;
+  int64_t last = INT64_MIN;
+  int i;
+  CHECK(downbeat_clock_model(clock, &model) == DOWNBEAT_OK);
+  for (i = 0; i < 1000; i++) {
+    int64_t inside = 0, outside = downbeat_model_now(model);
+    CHECK(downbeat_clock_now(clock, &inside) == DOWNBEAT_OK);
+    CHECK(last <= outside && outside <= inside);
+    last = inside;
+  }
+}
+
+static void time_passes(downbeat_clock *clock) {
+  int64_t now = 0, reached = 0, error = 0, day = 0;
+  uint64_t ticks = 0;
+  CHECK(downbeat_clock_now(clock, &now) == DOWNBEAT_OK && now >= 0);
+  CHECK(downbeat_clock_wait_until(clock, now + 200000, &reached) == DOWNBEAT_OK);
+  CHECK(reached >= now + 200000);
+  CHECK(downbeat_clock_wait_until(clock, now, NULL) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_ticks(clock, &ticks) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_convert(clock, ticks, &now) == DOWNBEAT_OK && now >= reached);
+  CHECK(downbeat_clock_now_with_error(clock, &now, &error) == DOWNBEAT_OK && error == 0);
+  CHECK(downbeat_clock_time_of_day(clock, now, &day, &error) == DOWNBEAT_OK);
+  CHECK(day > 1700000000LL * 1000000000 && error > 0 && error < 1000000);
+}
+
+static void wrong_uses(void) {
+  downbeat_clock *clock = NULL, *other = NULL;
+  const downbeat_model *model = NULL;
+  int64_t nanos = 0;
+  uint64_t ticks = 0;
+  CHECK(downbeat_clock_open("sundial", &clock) == DOWNBEAT_ERROR_ARGUMENT);
+  CHECK(strstr(downbeat_error_message(), "there is no clock \"sundial\""));
+  CHECK(downbeat_clock_open("", &clock) == DOWNBEAT_ERROR_ARGUMENT);
+  CHECK(downbeat_clock_open("\xff", &clock) == DOWNBEAT_ERROR_ARGUMENT);
+  CHECK(downbeat_clock_open(NULL, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(strcmp(downbeat_error_message(), "clock is NULL") == 0);
+  CHECK(downbeat_clock_open_abi(NULL, &clock, DOWNBEAT_ABI + 1) == DOWNBEAT_ERROR_VERSION);
+  CHECK(downbeat_clock_open_abi(NULL, &clock, 0) == DOWNBEAT_ERROR_VERSION);
+  CHECK(downbeat_clock_close(NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_now(NULL, &nanos) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_global_clock(&clock) == DOWNBEAT_ERROR_NOT_SYNCHRONIZED);
+  CHECK(downbeat_wtime() != downbeat_wtime());
+  CHECK(downbeat_model_read(NULL) == INT64_MIN && downbeat_model_now(NULL) == INT64_MIN);
+
+  CHECK(downbeat_clock_open("monotonic", &clock) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_now(clock, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_now_with_error(clock, &nanos, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_now_with_error(clock, NULL, &nanos) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_ticks(clock, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_convert(clock, 1, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_time_of_day(clock, 1, NULL, &nanos) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_time_of_day(clock, 1, &nanos, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_model(clock, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_model(clock, &model) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_convert(clock, UINT64_MAX, &nanos) == DOWNBEAT_OK && nanos == INT64_MAX);
+  CHECK(downbeat_clock_wait_until(clock, INT64_MIN, &nanos) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_close(clock) == DOWNBEAT_OK);
+
+  CHECK(downbeat_clock_close(clock) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_now(clock, &nanos) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_now_with_error(clock, &nanos, &nanos) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_ticks(clock, &ticks) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_convert(clock, 1, &nanos) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_wait_until(clock, 1, &nanos) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_time_of_day(clock, 1, &nanos, &nanos) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_clock_model(clock, &model) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_model_read(model) == INT64_MIN);
+  CHECK(downbeat_clock_open("monotonic", &other) == DOWNBEAT_OK && other != clock);
+  CHECK(downbeat_clock_close(other) == DOWNBEAT_OK);
+  CHECK(strcmp(downbeat_status_name(DOWNBEAT_ERROR_HANDLE), "DOWNBEAT_ERROR_HANDLE") == 0);
+  CHECK(strcmp(downbeat_status_name(-1), "unknown status") == 0);
+}
+
+int main(void) {
+  static const char *const names[] = {NULL, "recommended", "raw", "monotonic", "realtime"};
+  size_t i;
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    downbeat_clock *clock = NULL;
+    CHECK(downbeat_clock_open(names[i], &clock) == DOWNBEAT_OK);
+    reads_agree(clock);
+    time_passes(clock);
+    CHECK(downbeat_clock_close(clock) == DOWNBEAT_OK);
+  }
+  wrong_uses();
+  puts("all checks passed");
+  return 0;
+}
