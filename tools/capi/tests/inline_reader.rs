@@ -100,9 +100,9 @@ fn unknown_layouts_and_counters_are_left_to_the_library() {
     let now: unsafe extern "C" fn(*const u64) -> i64 =
         unsafe { transmute(inline.address(c"compiled_model_now")) };
     let mut words = [0_u64; 56];
-    // SAFETY: as many words as a model has, or none.
     let mut read = |tag: u64| {
         words[0] = tag;
+        // SAFETY: as many words as a model has.
         unsafe { now(words.as_ptr()) }
     };
     // The library of this test returns one number for every model, and another for none.

@@ -1,5 +1,9 @@
 //! Command line of xtask.
 
+use std::path::PathBuf;
+
+use downbeat_launch::mpi::MpiLibrary;
+
 pub(crate) const HELP: &str = "\
 Checks and benchmarks of Downbeat.
 
@@ -7,6 +11,7 @@ Usage: cargo xtask setup
        cargo xtask test [--quick | --long] [--only TEXT]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
        cargo xtask fuzz TARGET [--runs NUMBER]
+       cargo xtask install --prefix DIR [--destdir DIR] [--mpi LIBRARY]...
 
   setup        installs the Debian packages and the parts of the Rust toolchain that the
                checks need, if it may (root or passwordless sudo), or says what to install
@@ -26,6 +31,11 @@ Usage: cargo xtask setup
 
   fuzz         one target, until it finds something or is ended; a wrong name lists all
     --runs NUMBER  end after this number of inputs
+
+  install      builds libdownbeat, for C and C++, and installs it with headers, for pkg-config and CMake
+    --prefix DIR   absolute path below which programs will find it
+    --destdir DIR  write below this folder instead of the root, as packagers do
+    --mpi LIBRARY  also libdownbeat_mpi for this MPI library, openmpi or mpich, by its mpicc.LIBRARY
 
   -h, --help   print this text
 
@@ -52,6 +62,16 @@ pub(crate) enum Task {
         target: String,
         runs: Option<u64>,
     },
+    Install(Installation),
+}
+
+/// An installation of libdownbeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Installation {
+    pub(crate) prefix: PathBuf,
+    pub(crate) destdir: Option<PathBuf>,
+    /// MPI libraries to build for.
+    pub(crate) mpi: Vec<MpiLibrary>,
 }
 
 /// Extent of `cargo xtask test`.
@@ -109,7 +129,33 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
             runs: Some(runs.parse().map_err(|_| "`--runs` needs a number")?),
         }),
         ["fuzz", _, other, ..] => Err(format!("`fuzz` has no option `{other}`")),
+        ["install", options @ ..] => installation(options).map(Task::Install),
         [other, ..] => Err(format!("unknown task `{other}`")),
+    }
+}
+
+fn installation(options: &[&str]) -> Result<Installation, String> {
+    let mut wanted = Installation::default();
+    for pair in options.chunks(2) {
+        let [option, value] = *pair else {
+            return Err(format!("`{}` needs a value", pair.join(" ")));
+        };
+        match option {
+            "--prefix" => wanted.prefix = value.into(),
+            "--destdir" => wanted.destdir = Some(value.into()),
+            "--mpi" => {
+                let library = MpiLibrary::with_suffix(value);
+                wanted.mpi.push(library.ok_or(format!(
+                    "`--mpi {value}`: the MPI libraries are openmpi and mpich"
+                ))?);
+            }
+            _ => return Err(format!("`install` has no option `{option}`")),
+        }
+    }
+    if wanted.prefix.is_absolute() {
+        Ok(wanted)
+    } else {
+        Err("`install` needs `--prefix` and an absolute path".into())
     }
 }
 
@@ -166,6 +212,34 @@ mod tests {
         };
         assert_eq!(parsed("fuzz trace"), Ok(fuzz(None)));
         assert_eq!(parsed("fuzz trace --runs 9"), Ok(fuzz(Some(9))));
+    }
+
+    #[test]
+    fn an_installation_needs_a_prefix() {
+        let wanted = Installation {
+            prefix: "/opt/downbeat".into(),
+            destdir: Some("tree".into()),
+            mpi: vec![MpiLibrary::with_suffix("mpich").unwrap()],
+        };
+        assert_eq!(
+            parsed("install --mpi mpich --destdir tree --prefix /opt/downbeat"),
+            Ok(Task::Install(wanted))
+        );
+        for (line, why) in [
+            ("install", "`install` needs `--prefix` and an absolute path"),
+            (
+                "install --prefix opt",
+                "`install` needs `--prefix` and an absolute path",
+            ),
+            ("install --prefix", "`--prefix` needs a value"),
+            (
+                "install --mpi lam",
+                "`--mpi lam`: the MPI libraries are openmpi and mpich",
+            ),
+            ("install --strip yes", "`install` has no option `--strip`"),
+        ] {
+            assert_eq!(parsed(line), Err(why.to_owned()));
+        }
     }
 
     #[test]

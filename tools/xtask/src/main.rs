@@ -12,6 +12,7 @@ mod bench;
 mod checks;
 mod features;
 mod fuzz;
+mod install;
 mod may_not_run;
 mod mpi_builds;
 mod programs;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
             criterion,
             only,
         } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
+        Task::Install(wanted) => steps::run("", |workspace| install::steps(workspace, &wanted)),
         Task::Fuzz { target, runs } => {
             steps::run("", |workspace| vec![fuzz::long(workspace, target, runs)])
         }

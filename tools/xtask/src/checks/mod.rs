@@ -8,6 +8,7 @@ mod docs;
 mod examples;
 mod format;
 mod import_cycles;
+mod installed;
 mod lints;
 mod loom;
 pub(crate) mod mpi;
@@ -49,6 +50,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
         steps.extend(mpi_program::steps(workspace, depth));
+        steps.extend(installed::steps(workspace));
     }
     if depth == Depth::Long {
         steps.push(otf2_python::step(workspace));

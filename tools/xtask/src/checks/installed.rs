@@ -1,0 +1,196 @@
+//! Programs in C and C++ against the installed libdownbeat: through pkg-config, shared and static, and through CMake.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI, preload};
+
+use crate::args::Installation;
+use crate::install::install;
+use crate::mpi_builds::{programs, yielding};
+use crate::steps::{Step, all_passed};
+use crate::workspace::Workspace;
+
+const SOURCES: &str = "tools/capi/tests/programs";
+const C: &str = "-std=c99 -pedantic -Wall -Wextra -Werror -O2";
+const CPP: &str = "-std=c++11 -pedantic -Wall -Wextra -Werror -O2";
+const RANKS: [u32; 4] = [1, 2, 3, 5];
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
+    let tree = move || InstalledTree::of(workspace);
+    let mut steps = vec![
+        Step::new("libdownbeat: install", move || tree().install()),
+        Step::new("libdownbeat: programs without MPI", move || tree().local()),
+        Step::new("libdownbeat: CMake", move || tree().cmake()),
+    ];
+    for library in [OPEN_MPI, MPICH] {
+        let name = format!("libdownbeat: programs over {}", library.name());
+        steps.push(Step::new(name, move || tree().parallel(library)));
+    }
+    steps
+}
+
+struct InstalledTree<'a> {
+    workspace: &'a Workspace,
+    prefix: PathBuf,
+    /// Programs that were built.
+    built: PathBuf,
+}
+
+impl<'a> InstalledTree<'a> {
+    fn of(workspace: &'a Workspace) -> Self {
+        let root = env::current_dir().unwrap_or_default();
+        let below = |name| root.join(workspace.built(name));
+        Self {
+            workspace,
+            prefix: below("installed/prefix"),
+            built: below("installed/programs"),
+        }
+    }
+
+    fn install(&self) -> Outcome {
+        let wanted = Installation {
+            prefix: self.prefix.clone(),
+            destdir: None,
+            mpi: vec![OPEN_MPI, MPICH],
+        };
+        install(self.workspace, &wanted)
+    }
+
+    /// What pkg-config prints.
+    fn flags(&self, package: &str, linking: Linking) -> Result<Vec<String>, String> {
+        let mut pkg_config = command("pkg-config --cflags --libs");
+        if linking == Linking::Static {
+            pkg_config.arg("--static");
+        }
+        let folder = self.prefix.join("lib/pkgconfig");
+        let text = shell::read(pkg_config.arg(package).env("PKG_CONFIG_PATH", folder))?;
+        let flags = text.split_whitespace().map(str::to_owned);
+        Ok(match linking {
+            Linking::Shared => flags.collect(),
+            // The linker prefers the shared library where both are found.
+            Linking::Static => flags
+                .flat_map(|flag| match flag.strip_prefix("-ldownbeat") {
+                    Some(rest) => vec![format!("-l:libdownbeat{rest}.a")],
+                    None => vec![flag],
+                })
+                .collect(),
+        })
+    }
+
+    /// Compiles a program, and returns its path.
+    fn compile(
+        &self,
+        compiler: &str,
+        source: &str,
+        package: &str,
+        linking: Linking,
+    ) -> Result<PathBuf, String> {
+        fs::create_dir_all(&self.built)
+            .map_err(|why| format!("{}: {why}", self.built.display()))?;
+        let program = self.built.join(format!(
+            "{}-{package}-{linking:?}",
+            source.replace('.', "-")
+        ));
+        let mut compile = command(compiler);
+        compile
+            .arg(Path::new(SOURCES).join(source))
+            .arg("-o")
+            .arg(&program);
+        shell::run(compile.args(self.flags(package, linking)?))?;
+        Ok(program)
+    }
+
+    fn local(&self) -> Outcome {
+        let programs = [
+            (format!("gcc {C}"), "clock.c"),
+            (format!("g++ {CPP}"), "clock.cpp"),
+        ];
+        for (compiler, source) in &programs {
+            for linking in [Linking::Shared, Linking::Static] {
+                let program = self.compile(compiler, source, "downbeat", linking)?;
+                shell::run(&mut Command::new(program))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn parallel(&self, library: MpiLibrary) -> Outcome {
+        let suffix = library.suffix();
+        let programs = [
+            (format!("mpicc.{suffix} {C}"), "global.c"),
+            // The headers of Open MPI have warnings in C++.
+            (format!("mpicxx.{suffix} -std=c++11 -O2"), "global.cpp"),
+        ];
+        for (compiler, source) in &programs {
+            for linking in [Linking::Shared, Linking::Static] {
+                let package = format!("downbeat-{suffix}");
+                let program = self.compile(compiler, source, &package, linking)?;
+                self.run_ranks(&program, library)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_ranks(&self, program: &Path, library: MpiLibrary) -> Outcome {
+        let yielding = yielding(library, &programs(library, self.workspace)?)?;
+        all_passed(RANKS.iter().filter_map(|ranks| {
+            let mut mpirun = library.oversubscribed_mpirun();
+            if let Some(yielding) = &yielding {
+                preload(&mut mpirun, yielding);
+            }
+            mpirun.args(["-np", &ranks.to_string()]);
+            let mut mpirun = shell::started_by(mpirun, &Command::new(program));
+            let one_job = format!("rank 0 of {ranks}: all checks passed");
+            match shell::show_and_read(RUN_LIMIT, &mut mpirun) {
+                Ok(output) if output.matches(&one_job).count() == 1 => None,
+                Ok(_) => Some(format!("{ranks} ranks: no line `{one_job}`")),
+                Err(why) => Some(format!("{ranks} ranks: {why}")),
+            }
+        }))
+    }
+
+    fn cmake(&self) -> Outcome {
+        for (components, mpi) in [
+            ("downbeat", None),
+            ("mpi", Some(OPEN_MPI)),
+            ("mpi", Some(MPICH)),
+        ] {
+            let name = format!("cmake-{}", mpi.map_or("none", MpiLibrary::suffix));
+            let build = self.built.join(name);
+            let mut configure = command("cmake -S");
+            configure
+                .arg(Path::new(SOURCES).join("cmake"))
+                .arg("-B")
+                .arg(&build);
+            configure.arg(format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display()));
+            configure.arg(format!("-DCOMPONENTS={components}"));
+            if let Some(library) = mpi {
+                configure.arg(format!(
+                    "-DMPI_C_COMPILER=/usr/bin/mpicc.{}",
+                    library.suffix()
+                ));
+            }
+            shell::run(&mut configure)?;
+            shell::run(command("cmake --build").arg(&build))?;
+            shell::run(&mut Command::new(build.join("clock_c")))?;
+            shell::run(&mut Command::new(build.join("clock_cpp")))?;
+            if let Some(library) = mpi {
+                self.run_ranks(&build.join("global_c"), library)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Linking {
+    Shared,
+    Static,
+}

@@ -1,0 +1,179 @@
+//! Installation of libdownbeat: libraries, headers, and what finds them.
+//!
+//! | path below the prefix | contents |
+//! |---|---|
+//! | `include/` | headers |
+//! | `lib/libdownbeat.a`, `lib/libdownbeat.so` | the library without MPI |
+//! | `lib/LIBRARY/libdownbeat_mpi.*` | the library for an MPI library, such as `openmpi` |
+//! | `lib/pkgconfig/downbeat.pc`, `lib/pkgconfig/downbeat-LIBRARY.pc` | for pkg-config |
+//! | `lib/cmake/Downbeat/` | for CMake's `find_package(Downbeat)` |
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::MpiLibrary;
+
+use crate::args::Installation;
+use crate::mpi_builds::build_for;
+use crate::steps::Step;
+use crate::workspace::Workspace;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Number in the soname: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.
+const SO_VERSION: &str = "0";
+/// What the static library needs, as `rustc --print native-static-libs` lists it.
+const STATIC_NEEDS: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+const HEADERS: [&str; 2] = ["downbeat.h", "downbeat.hpp"];
+const SOURCES: &str = "tools/capi";
+
+pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<Step<'a>> {
+    let name = format!("install libdownbeat in {}", wanted.prefix.display());
+    let wanted = wanted.clone();
+    vec![Step::new(name, move || install(workspace, &wanted))]
+}
+
+/// Builds and installs everything.
+pub(crate) fn install(workspace: &Workspace, wanted: &Installation) -> Outcome {
+    let installer = Installer { workspace, wanted };
+    installer.headers()?;
+    installer.library(None)?;
+    wanted
+        .mpi
+        .iter()
+        .try_for_each(|library| installer.library(Some(*library)))?;
+    installer.cmake()
+}
+
+struct Installer<'a> {
+    workspace: &'a Workspace,
+    wanted: &'a Installation,
+}
+
+impl Installer<'_> {
+    fn headers(&self) -> Outcome {
+        for header in HEADERS {
+            let source = Path::new(SOURCES).join("include").join(header);
+            copy(&source, &self.place("include", header)?)?;
+        }
+        Ok(())
+    }
+
+    /// Builds a library, shared and static, and installs both.
+    fn library(&self, mpi: Option<MpiLibrary>) -> Outcome {
+        let name = if mpi.is_some() {
+            "downbeat_mpi"
+        } else {
+            "downbeat"
+        };
+        let soname = format!("lib{name}.so.{SO_VERSION}");
+        let mut build = command("cargo rustc -p downbeat-capi --release --lib");
+        match mpi {
+            Some(library) => {
+                build.args(["--features", "mpi"]);
+                build_for(library, self.workspace, &mut build);
+            }
+            None => {
+                build.arg("--target-dir").arg(self.workspace.built("capi"));
+            }
+        }
+        build.args(["--", &format!("-Clink-arg=-Wl,-soname,{soname}")]);
+        shell::run(&mut build)?;
+
+        let target = mpi.map_or("capi", MpiLibrary::suffix);
+        let built = self.workspace.built(target).join("release");
+        let folder = mpi.map_or("lib".to_owned(), |library| {
+            format!("lib/{}", library.suffix())
+        });
+        copy(
+            &built.join("libdownbeat_c.a"),
+            &self.place(&folder, &format!("lib{name}.a"))?,
+        )?;
+        let full = format!("lib{name}.so.{SO_VERSION}.{VERSION}");
+        copy(
+            &built.join("libdownbeat_c.so"),
+            &self.place(&folder, &full)?,
+        )?;
+        link(&full, &self.place(&folder, &soname)?)?;
+        link(&soname, &self.place(&folder, &format!("lib{name}.so"))?)?;
+
+        let (package, needs) = match mpi {
+            Some(library) => (
+                format!("downbeat-{}", library.suffix()),
+                format!("{STATIC_NEEDS}\nCflags: -I${{includedir}} -DDOWNBEAT_MPI"),
+            ),
+            None => (
+                "downbeat".to_owned(),
+                format!("{STATIC_NEEDS}\nCflags: -I${{includedir}}"),
+            ),
+        };
+        let prefix = self.wanted.prefix.display();
+        let text = format!(
+            "prefix={prefix}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/{folder}\n\n\
+             Name: {package}\nDescription: one precise clock for the ranks of a parallel program\n\
+             Version: {VERSION}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\nLibs.private: {needs}\n"
+        );
+        write(
+            &self.place("lib/pkgconfig", &format!("{package}.pc"))?,
+            &text,
+        )
+    }
+
+    fn cmake(&self) -> Outcome {
+        let libraries: Vec<&str> = self
+            .wanted
+            .mpi
+            .iter()
+            .map(|library| library.suffix())
+            .collect();
+        let text = include_str!("install/DownbeatConfig.cmake")
+            .replace("@LIBRARIES@", &libraries.join(" "))
+            .replace("@NEEDS@", STATIC_NEEDS);
+        let folder = "lib/cmake/Downbeat";
+        write(&self.place(folder, "DownbeatConfig.cmake")?, &text)?;
+        let version =
+            include_str!("install/DownbeatConfigVersion.cmake").replace("@VERSION@", VERSION);
+        write(
+            &self.place(folder, "DownbeatConfigVersion.cmake")?,
+            &version,
+        )
+    }
+
+    /// Returns the path of a file to write, in a folder below the prefix, which exists then.
+    fn place(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
+        let Installation {
+            prefix, destdir, ..
+        } = self.wanted;
+        let root = match destdir {
+            // The prefix is absolute, and would replace the destination.
+            Some(destdir) => destdir.join(prefix.strip_prefix("/").unwrap_or(prefix)),
+            None => prefix.clone(),
+        };
+        let folder = root.join(folder);
+        fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+        Ok(folder.join(name))
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Outcome {
+    println!("   {}", to.display());
+    // A program that runs keeps the file that it has loaded.
+    let _ = fs::remove_file(to);
+    match fs::copy(from, to) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(format!("{}: {why}", to.display())),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    println!("   {}", path.display());
+    fs::write(path, text).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+fn link(to: &str, path: &Path) -> Outcome {
+    println!("   {} -> {to}", path.display());
+    let _ = fs::remove_file(path);
+    symlink(to, path).map_err(|why| format!("{}: {why}", path.display()))
+}
