@@ -23,9 +23,22 @@ fn assert_shown(document: &str, source: &str, begin: &str) {
 
 #[test]
 fn the_program_of_the_readme_is_an_example() {
-    assert_shown(
-        "README.md",
-        "tools/downbeat/examples/global_time.rs",
-        "fn main",
-    );
+    for document in ["README.md", "docs/rust.md"] {
+        assert_shown(
+            document,
+            "tools/downbeat/examples/global_time.rs",
+            "fn main",
+        );
+    }
+}
+
+#[test]
+fn the_programs_of_other_languages_are_compiled() {
+    for (document, source) in [
+        ("docs/c.md", "hello.c"),
+        ("docs/c.md", "hello.cpp"),
+        ("docs/fortran.md", "hello.f90"),
+    ] {
+        assert_shown(document, &format!("tools/capi/examples/{source}"), "");
+    }
 }

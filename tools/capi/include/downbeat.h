@@ -146,6 +146,16 @@ int downbeat_resynchronize(const downbeat_clock *clock,
                            MPI_Comm comm);
 #endif
 
+#if defined(DOWNBEAT_MPI)
+// The same as `downbeat_synchronize_abi`, for a communicator of Fortran; an empty label is none.
+int downbeat_synchronize_f(int comm, const char *label, downbeat_clock **clock, uint32_t header);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// The same as `downbeat_resynchronize`, for a communicator of Fortran.
+int downbeat_resynchronize_f(const downbeat_clock *clock, int comm);
+#endif
+
 // Returns the name of a code, as `DOWNBEAT_ERROR_NULL`; never NULL. Any thread may call it at any time.
 const char *downbeat_status_name(int status);
 

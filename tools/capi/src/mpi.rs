@@ -7,7 +7,8 @@ use downbeat::{
     agree, block_on_ready,
 };
 use downbeat_timers::SkewSpec;
-use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL};
+use mpi::environment;
+use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
 use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
 use crate::boundary::{Failure, boundary, check_place, text, write};
@@ -66,13 +67,53 @@ pub unsafe extern "C" fn downbeat_resynchronize(
     })
 }
 
+/// The same as `downbeat_synchronize_abi`, for a communicator of Fortran; an empty label is none.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_synchronize_f(
+    comm: c_int,
+    label: *const c_char,
+    clock: *mut *mut ClockHandle,
+    header: u32,
+) -> c_int {
+    // SAFETY: a label is NULL or has at least its final NUL.
+    let empty = !label.is_null() && unsafe { *label } == 0;
+    let label = if empty { core::ptr::null() } else { label };
+    // SAFETY: the caller guarantees what the function requires.
+    unsafe { downbeat_synchronize_abi(from_fortran(comm), label, clock, header) }
+}
+
+/// The same as `downbeat_resynchronize`, for a communicator of Fortran.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_resynchronize_f(clock: *const ClockHandle, comm: c_int) -> c_int {
+    // SAFETY: the caller guarantees what the function requires.
+    unsafe { downbeat_resynchronize(clock, from_fortran(comm)) }
+}
+
+/// Converts a communicator; the null communicator while MPI cannot be called.
+fn from_fortran(comm: c_int) -> MPI_Comm {
+    if !environment::is_initialized() || environment::is_finalized() {
+        // SAFETY: a constant.
+        return unsafe { RSMPI_COMM_NULL };
+    }
+    // SAFETY: MPI is running.
+    unsafe { RSMPI_Comm_f2c(comm) }
+}
+
 /// Returns a communicator of our own.
 ///
 /// # Safety
 /// It must be a communicator, or the null communicator, if MPI is running.
 unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
     // SAFETY: a constant.
-    if comm == unsafe { RSMPI_COMM_NULL } {
+    let is_null = comm == unsafe { RSMPI_COMM_NULL };
+    // Before and after MPI runs, that is the reason.
+    if is_null && environment::is_initialized() && !environment::is_finalized() {
         return Err(Failure::new(
             DOWNBEAT_ERROR_MPI,
             "the communicator is MPI_COMM_NULL",

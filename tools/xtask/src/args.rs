@@ -11,7 +11,7 @@ Usage: cargo xtask setup
        cargo xtask test [--quick | --long] [--only TEXT]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
        cargo xtask fuzz TARGET [--runs NUMBER]
-       cargo xtask install --prefix DIR [--destdir DIR] [--mpi LIBRARY]...
+       cargo xtask install --prefix DIR [--destdir DIR] [--mpi LIBRARY]... [--fortran]
 
   setup        installs the Debian packages and the parts of the Rust toolchain that the
                checks need, if it may (root or passwordless sudo), or says what to install
@@ -36,6 +36,7 @@ Usage: cargo xtask setup
     --prefix DIR   absolute path below which programs will find it
     --destdir DIR  write below this folder instead of the root, as packagers do
     --mpi LIBRARY  also libdownbeat_mpi for this MPI library, openmpi or mpich, by its mpicc.LIBRARY
+    --fortran      also the modules of Fortran, by gfortran and mpif90.LIBRARY
 
   -h, --help   print this text
 
@@ -72,6 +73,8 @@ pub(crate) struct Installation {
     pub(crate) destdir: Option<PathBuf>,
     /// MPI libraries to build for.
     pub(crate) mpi: Vec<MpiLibrary>,
+    /// True for the modules of Fortran.
+    pub(crate) fortran: bool,
 }
 
 /// Extent of `cargo xtask test`.
@@ -136,17 +139,18 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
 
 fn installation(options: &[&str]) -> Result<Installation, String> {
     let mut wanted = Installation::default();
-    for pair in options.chunks(2) {
-        let [option, value] = *pair else {
-            return Err(format!("`{}` needs a value", pair.join(" ")));
-        };
-        match option {
-            "--prefix" => wanted.prefix = value.into(),
-            "--destdir" => wanted.destdir = Some(value.into()),
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let mut value = || options.next().ok_or(format!("`{option}` needs a value"));
+        match *option {
+            "--fortran" => wanted.fortran = true,
+            "--prefix" => wanted.prefix = value()?.into(),
+            "--destdir" => wanted.destdir = Some(value()?.into()),
             "--mpi" => {
-                let library = MpiLibrary::with_suffix(value);
+                let name = value()?;
+                let library = MpiLibrary::with_suffix(name);
                 wanted.mpi.push(library.ok_or(format!(
-                    "`--mpi {value}`: the MPI libraries are openmpi and mpich"
+                    "`--mpi {name}`: the MPI libraries are openmpi and mpich"
                 ))?);
             }
             _ => return Err(format!("`install` has no option `{option}`")),
@@ -220,9 +224,10 @@ mod tests {
             prefix: "/opt/downbeat".into(),
             destdir: Some("tree".into()),
             mpi: vec![MpiLibrary::with_suffix("mpich").unwrap()],
+            fortran: true,
         };
         assert_eq!(
-            parsed("install --mpi mpich --destdir tree --prefix /opt/downbeat"),
+            parsed("install --mpi mpich --fortran --destdir tree --prefix /opt/downbeat"),
             Ok(Task::Install(wanted))
         );
         for (line, why) in [

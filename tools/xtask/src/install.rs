@@ -5,6 +5,8 @@
 //! | `include/` | headers |
 //! | `lib/libdownbeat.a`, `lib/libdownbeat.so` | the library without MPI |
 //! | `lib/LIBRARY/libdownbeat_mpi.*` | the library for an MPI library, such as `openmpi` |
+//! | `include/downbeat.mod`, `include/LIBRARY/downbeat_mpi.mod` | modules of Fortran, with `--fortran` |
+//! | `lib/libdownbeat_fortran.a`, `lib/LIBRARY/libdownbeat_mpi_fortran.a` | their procedures |
 //! | `lib/pkgconfig/downbeat.pc`, `lib/pkgconfig/downbeat-LIBRARY.pc` | for pkg-config |
 //! | `lib/cmake/Downbeat/` | for CMake's `find_package(Downbeat)` |
 
@@ -27,6 +29,8 @@ const SO_VERSION: &str = "0";
 /// What the static library needs, as `rustc --print native-static-libs` lists it.
 const STATIC_NEEDS: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 const HEADERS: [&str; 2] = ["downbeat.h", "downbeat.hpp"];
+/// The first is that of programs without MPI.
+const MODULES: [&str; 2] = ["downbeat", "downbeat_mpi"];
 const SOURCES: &str = "tools/capi";
 
 pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<Step<'a>> {
@@ -44,6 +48,13 @@ pub(crate) fn install(workspace: &Workspace, wanted: &Installation) -> Outcome {
         .mpi
         .iter()
         .try_for_each(|library| installer.library(Some(*library)))?;
+    if wanted.fortran {
+        installer.fortran(None)?;
+        wanted
+            .mpi
+            .iter()
+            .try_for_each(|library| installer.fortran(Some(*library)))?;
+    }
     installer.cmake()
 }
 
@@ -117,6 +128,51 @@ impl Installer<'_> {
         );
         write(
             &self.place("lib/pkgconfig", &format!("{package}.pc"))?,
+            &text,
+        )
+    }
+
+    /// Compiles the modules of Fortran, and installs them with a library of their procedures.
+    fn fortran(&self, mpi: Option<MpiLibrary>) -> Outcome {
+        let (compiler, sources, suffix) = match mpi {
+            None => ("gfortran".to_owned(), &MODULES[..1], ""),
+            Some(library) => (format!("mpif90.{}", library.suffix()), &MODULES[..], "_mpi"),
+        };
+        let below = |root: &str| match mpi {
+            Some(library) => format!("{root}/{}", library.suffix()),
+            None => root.to_owned(),
+        };
+        let place = self.place(&below("include"), "")?;
+        let work = self
+            .workspace
+            .built(mpi.map_or("fortran", MpiLibrary::suffix))
+            .join("modules");
+        fs::create_dir_all(&work).map_err(|why| format!("{}: {why}", work.display()))?;
+        let mut archive = command("ar rcs");
+        let library = self.place(&below("lib"), &format!("libdownbeat{suffix}_fortran.a"))?;
+        let _ = fs::remove_file(&library);
+        archive.arg(&library);
+        for module in sources {
+            let object = work.join(module).with_extension("o");
+            let mut compile = command(&compiler);
+            compile.args("-std=f2008 -Wall -Wextra -Werror -O2 -fPIC -c -J".split(' '));
+            compile.arg(&place).arg("-I").arg(&place);
+            compile.arg(Path::new(SOURCES).join(format!("fortran/{module}.f90")));
+            shell::run(compile.arg("-o").arg(&object))?;
+            archive.arg(object);
+        }
+        shell::run(&mut archive)?;
+
+        let prefix = self.wanted.prefix.display();
+        let of = mpi.map_or(String::new(), |library| format!("-{}", library.suffix()));
+        let (include, lib) = (below("include"), below("lib"));
+        let text = format!(
+            "prefix={prefix}\nincludedir=${{prefix}}/{include}\nlibdir=${{prefix}}/{lib}\n\n\
+             Name: downbeat{of}-fortran\nDescription: libdownbeat for Fortran\nVersion: {VERSION}\n\
+             Requires: downbeat{of}\nLibs: -L${{libdir}} -ldownbeat{suffix}_fortran\nCflags: -I${{includedir}}\n"
+        );
+        write(
+            &self.place("lib/pkgconfig", &format!("downbeat{of}-fortran.pc"))?,
             &text,
         )
     }

@@ -1,4 +1,4 @@
-//! Programs in C and C++ against the installed libdownbeat: through pkg-config, shared and static, and through CMake.
+//! Programs in C, C++ and Fortran against the installed libdownbeat: through pkg-config, shared and static, and through CMake.
 
 use std::env;
 use std::fs;
@@ -16,9 +16,10 @@ use crate::mpi_builds::{programs, yielding};
 use crate::steps::{Step, all_passed};
 use crate::workspace::Workspace;
 
-const SOURCES: &str = "tools/capi/tests/programs";
+const PACKAGE: &str = "tools/capi";
 const C: &str = "-std=c99 -pedantic -Wall -Wextra -Werror -O2";
 const CPP: &str = "-std=c++11 -pedantic -Wall -Wextra -Werror -O2";
+const FORTRAN: &str = "-std=gnu -Wall -O2";
 const RANKS: [u32; 4] = [1, 2, 3, 5];
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
@@ -59,6 +60,7 @@ impl<'a> InstalledTree<'a> {
             prefix: self.prefix.clone(),
             destdir: None,
             mpi: vec![OPEN_MPI, MPICH],
+            fortran: true,
         };
         install(self.workspace, &wanted)
     }
@@ -85,22 +87,19 @@ impl<'a> InstalledTree<'a> {
     }
 
     /// Compiles a program, and returns its path.
-    fn compile(
-        &self,
-        compiler: &str,
-        source: &str,
-        package: &str,
-        linking: Linking,
-    ) -> Result<PathBuf, String> {
+    fn compile(&self, program: &CompiledProgram, linking: Linking) -> Result<PathBuf, String> {
+        let CompiledProgram {
+            name,
+            compiler,
+            source,
+            package,
+        } = program;
         fs::create_dir_all(&self.built)
             .map_err(|why| format!("{}: {why}", self.built.display()))?;
-        let program = self.built.join(format!(
-            "{}-{package}-{linking:?}",
-            source.replace('.', "-")
-        ));
+        let program = self.built.join(format!("{name}-{package}-{linking:?}"));
         let mut compile = command(compiler);
         compile
-            .arg(Path::new(SOURCES).join(source))
+            .arg(Path::new(PACKAGE).join(source))
             .arg("-o")
             .arg(&program);
         shell::run(compile.args(self.flags(package, linking)?))?;
@@ -108,14 +107,26 @@ impl<'a> InstalledTree<'a> {
     }
 
     fn local(&self) -> Outcome {
+        let program = |name, compiler: &str, options, source, package: &str| CompiledProgram {
+            name,
+            compiler: format!("{compiler} {options}"),
+            source,
+            package: package.to_owned(),
+        };
         let programs = [
-            (format!("gcc {C}"), "clock.c"),
-            (format!("g++ {CPP}"), "clock.cpp"),
+            program("c", "gcc", C, "tests/programs/clock.c", "downbeat"),
+            program("cpp", "g++", CPP, "tests/programs/clock.cpp", "downbeat"),
+            program(
+                "fortran",
+                "gfortran",
+                FORTRAN,
+                "tests/programs/clock.f90",
+                "downbeat-fortran",
+            ),
         ];
-        for (compiler, source) in &programs {
+        for program in &programs {
             for linking in [Linking::Shared, Linking::Static] {
-                let program = self.compile(compiler, source, "downbeat", linking)?;
-                shell::run(&mut Command::new(program))?;
+                shell::run(&mut Command::new(self.compile(program, linking)?))?;
             }
         }
         Ok(())
@@ -123,16 +134,62 @@ impl<'a> InstalledTree<'a> {
 
     fn parallel(&self, library: MpiLibrary) -> Outcome {
         let suffix = library.suffix();
+        let program = |name, compiler, options: &str, source, package| CompiledProgram {
+            name,
+            compiler: format!("{compiler}.{suffix} {options}"),
+            source,
+            package: format!("downbeat-{suffix}{package}"),
+        };
+        let fortran = |name, binding| {
+            let options = format!("{FORTRAN} -fallow-argument-mismatch {binding}");
+            program(
+                name,
+                "mpif90",
+                &options,
+                "tests/programs/global.F90",
+                "-fortran",
+            )
+        };
         let programs = [
-            (format!("mpicc.{suffix} {C}"), "global.c"),
+            program("c", "mpicc", C, "tests/programs/global.c", ""),
             // The headers of Open MPI have warnings in C++.
-            (format!("mpicxx.{suffix} -std=c++11 -O2"), "global.cpp"),
+            program(
+                "cpp",
+                "mpicxx",
+                "-std=c++11 -O2",
+                "tests/programs/global.cpp",
+                "",
+            ),
+            fortran("mpi_f08", "-DUSE_F08"),
+            fortran("mpi", "-DUSE_MPI"),
+            fortran("mpif_h", ""),
         ];
-        for (compiler, source) in &programs {
+        let hello = [
+            program("hello_c", "mpicc", C, "examples/hello.c", ""),
+            program(
+                "hello_cpp",
+                "mpicxx",
+                "-std=c++11 -O2",
+                "examples/hello.cpp",
+                "",
+            ),
+            program(
+                "hello_fortran",
+                "mpif90",
+                FORTRAN,
+                "examples/hello.f90",
+                "-fortran",
+            ),
+        ];
+        for program in &hello {
+            let mut mpirun = library.mpirun();
+            mpirun.args(["-np", "2"]);
+            let program = Command::new(self.compile(program, Linking::Shared)?);
+            shell::show_and_read(RUN_LIMIT, &mut shell::started_by(mpirun, &program))?;
+        }
+        for program in &programs {
             for linking in [Linking::Shared, Linking::Static] {
-                let package = format!("downbeat-{suffix}");
-                let program = self.compile(compiler, source, &package, linking)?;
-                self.run_ranks(&program, library)?;
+                self.run_ranks(&self.compile(program, linking)?, library)?;
             }
         }
         Ok(())
@@ -166,27 +223,36 @@ impl<'a> InstalledTree<'a> {
             let build = self.built.join(name);
             let mut configure = command("cmake -S");
             configure
-                .arg(Path::new(SOURCES).join("cmake"))
+                .arg(Path::new(PACKAGE).join("tests/programs/cmake"))
                 .arg("-B")
                 .arg(&build);
             configure.arg(format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display()));
             configure.arg(format!("-DCOMPONENTS={components}"));
             if let Some(library) = mpi {
-                configure.arg(format!(
-                    "-DMPI_C_COMPILER=/usr/bin/mpicc.{}",
-                    library.suffix()
-                ));
+                let suffix = library.suffix();
+                configure.arg(format!("-DMPI_C_COMPILER=/usr/bin/mpicc.{suffix}"));
+                configure.arg(format!("-DMPI_Fortran_COMPILER=/usr/bin/mpif90.{suffix}"));
             }
             shell::run(&mut configure)?;
             shell::run(command("cmake --build").arg(&build))?;
             shell::run(&mut Command::new(build.join("clock_c")))?;
             shell::run(&mut Command::new(build.join("clock_cpp")))?;
+            shell::run(&mut Command::new(build.join("clock_f90")))?;
             if let Some(library) = mpi {
                 self.run_ranks(&build.join("global_c"), library)?;
+                self.run_ranks(&build.join("global_f08"), library)?;
             }
         }
         Ok(())
     }
+}
+
+/// A program, and the package of pkg-config that it uses.
+struct CompiledProgram {
+    name: &'static str,
+    compiler: String,
+    source: &'static str,
+    package: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

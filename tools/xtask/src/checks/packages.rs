@@ -6,11 +6,12 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 18] = [
+const NEEDED: [(&str, &str); 19] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("cmake", "finds the installed libdownbeat"),
     ("pkgconf", "the same"),
+    ("gfortran", "compiles the modules of libdownbeat"),
     ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
     ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
     ("openmpi-bin", "mpirun.openmpi"),

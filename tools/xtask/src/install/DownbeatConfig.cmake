@@ -2,6 +2,7 @@
 #
 #   Downbeat::downbeat, Downbeat::downbeat_static          for programs without MPI
 #   Downbeat::mpi, Downbeat::mpi_static (component mpi)     for MPI programs
+#   Downbeat::fortran, Downbeat::mpi_fortran                the same for Fortran (component fortran)
 #
 # The component mpi uses the MPI library that find_package(MPI) finds, or that Downbeat_MPI names.
 include(CMakeFindDependencyMacro)
@@ -26,10 +27,34 @@ macro(_downbeat_target name folder library)
   endif()
 endmacro()
 
+# The modules of Fortran, with the library that they call.
+macro(_downbeat_fortran name folder modules library calls)
+  if(EXISTS "${_downbeat_prefix}/${folder}/lib${library}.a")
+    set(Downbeat_fortran_FOUND TRUE)
+    if(NOT TARGET Downbeat::${name})
+      add_library(Downbeat::${name} STATIC IMPORTED)
+      set_target_properties(Downbeat::${name} PROPERTIES
+        IMPORTED_LOCATION "${_downbeat_prefix}/${folder}/lib${library}.a"
+        INTERFACE_INCLUDE_DIRECTORIES "${_downbeat_prefix}/${modules}"
+        INTERFACE_LINK_LIBRARIES "Downbeat::${calls}")
+    endif()
+  elseif(Downbeat_FIND_REQUIRED_fortran)
+    set(Downbeat_FOUND FALSE)
+    set(Downbeat_NOT_FOUND_MESSAGE "libdownbeat is installed without its modules of Fortran")
+  endif()
+endmacro()
+
 _downbeat_target(downbeat lib downbeat)
+if("fortran" IN_LIST Downbeat_FIND_COMPONENTS)
+  _downbeat_fortran(fortran lib include downbeat_fortran downbeat)
+endif()
 
 if("mpi" IN_LIST Downbeat_FIND_COMPONENTS)
-  find_dependency(MPI COMPONENTS C)
+  set(_downbeat_languages C)
+  if("fortran" IN_LIST Downbeat_FIND_COMPONENTS)
+    list(APPEND _downbeat_languages Fortran)
+  endif()
+  find_dependency(MPI COMPONENTS ${_downbeat_languages})
   if(NOT Downbeat_MPI)
     # Programs and libraries of one MPI library have its name in their paths.
     foreach(_downbeat_library IN LISTS Downbeat_MPI_LIBRARIES)
@@ -45,6 +70,10 @@ if("mpi" IN_LIST Downbeat_FIND_COMPONENTS)
       set_property(TARGET Downbeat::${_downbeat_name} APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS DOWNBEAT_MPI)
       set_property(TARGET Downbeat::${_downbeat_name} APPEND PROPERTY INTERFACE_LINK_LIBRARIES MPI::MPI_C)
     endforeach()
+    if("fortran" IN_LIST Downbeat_FIND_COMPONENTS)
+      _downbeat_fortran(mpi_fortran "lib/${Downbeat_MPI}" "include/${Downbeat_MPI}" downbeat_mpi_fortran mpi)
+      set_property(TARGET Downbeat::mpi_fortran APPEND PROPERTY INTERFACE_LINK_LIBRARIES MPI::MPI_Fortran)
+    endif()
   elseif(Downbeat_FIND_REQUIRED_mpi)
     set(Downbeat_FOUND FALSE)
     set(Downbeat_NOT_FOUND_MESSAGE
