@@ -15,6 +15,7 @@
 //!   any [`OffsetAlgorithm`].
 //! - An [`Algorithm`] synchronizes the clocks of all ranks and bounds their errors; an [`AccuracyCheck`] measures how far
 //!   apart they are afterwards, and a [`TreeOffset`] does so for all ranks in logarithmic time.
+//! - [`SessionLimits`] exchange messages with all ranks while a program runs, so that the past can be interpolated afterwards.
 //! - [`collective`] has the collective operations that this needs: reductions, broadcasts and
 //!   barriers.
 //!
@@ -73,7 +74,7 @@
 //!   seconds later.
 //!
 //! # What this crate does not do
-//! It does not resynchronize while the program runs. It reads no files and no clocks and pins no
+//! It does not synchronize again by itself. It reads no files and no clocks and pins no
 //! threads: `downbeat-timers` does.
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
@@ -101,6 +102,7 @@ mod split;
 mod stable_hash;
 mod thread;
 mod thread_cluster;
+mod timesync;
 mod tree_check;
 
 pub use algorithm::{
@@ -125,6 +127,7 @@ pub use sim::{
 pub use stable_hash::StableHasher;
 pub use thread::ThreadComm;
 pub use thread_cluster::ThreadCluster;
+pub use timesync::{ExchangeSession, SessionLimits};
 pub use tree_check::TreeOffset;
 
 /// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.

@@ -9,6 +9,7 @@ module downbeat
    private
 
    public :: downbeat_clock_open, downbeat_clock_close, downbeat_now, downbeat_now_with_error
+   public :: downbeat_ticks, downbeat_past
    public :: downbeat_wait_until, downbeat_wtime, downbeat_message
    ! For the module downbeat_mpi.
    public :: downbeat_conclude, downbeat_c_text
@@ -76,6 +77,21 @@ module downbeat
          integer(c_int) :: status
       end function c_wait_until
 
+      function c_ticks(clock, ticks) result(status) bind(c, name="downbeat_clock_ticks")
+         import :: c_int, c_int64_t, c_ptr
+         type(c_ptr), value :: clock
+         integer(c_int64_t), intent(inout) :: ticks
+         integer(c_int) :: status
+      end function c_ticks
+
+      function c_past(clock, ticks, nanos) result(status) bind(c, name="downbeat_clock_past")
+         import :: c_int, c_int64_t, c_ptr
+         type(c_ptr), value :: clock
+         integer(c_int64_t), value :: ticks
+         integer(c_int64_t), intent(inout) :: nanos
+         integer(c_int) :: status
+      end function c_past
+
       function c_message() result(text) bind(c, name="downbeat_error_message")
          import :: c_ptr
          type(c_ptr) :: text
@@ -125,6 +141,22 @@ contains
       error = huge(error)
       call downbeat_conclude(c_now_with_error(clock%handle, nanos, error), status)
    end subroutine downbeat_now_with_error
+
+   ! Reads the counter of a clock, for downbeat_past; 0 if the clock is not open.
+   function downbeat_ticks(clock) result(ticks)
+      type(downbeat_clock), intent(in) :: clock
+      integer(c_int64_t) :: ticks
+      if (c_ticks(clock%handle, ticks) /= DOWNBEAT_OK) ticks = 0
+   end function downbeat_ticks
+
+   ! Converts a reading of the counter to nanoseconds, through the sessions of downbeat_timesync; -huge(nanos) - 1 if the clock is not
+   ! open.
+   function downbeat_past(clock, ticks) result(nanos)
+      type(downbeat_clock), intent(in) :: clock
+      integer(c_int64_t), intent(in) :: ticks
+      integer(c_int64_t) :: nanos
+      if (c_past(clock%handle, ticks, nanos) /= DOWNBEAT_OK) nanos = -huge(nanos) - 1
+   end function downbeat_past
 
    ! Spins until the clock shows a time, in nanoseconds, and returns the time that it shows then.
    subroutine downbeat_wait_until(clock, nanos, reached, status)

@@ -6,7 +6,8 @@ module downbeat_mpi
    use downbeat
    implicit none
    private :: c_char, c_int, c_int32_t, c_ptr, MPI_Comm
-   private :: c_synchronize, c_resynchronize
+   private :: c_synchronize, c_resynchronize, c_timesync
+   private :: timesync_integer, timesync_f08
    private :: synchronize_integer, synchronize_f08, resynchronize_integer, resynchronize_f08
 
    ! Synchronizes the clocks of all ranks of a communicator, which all call this with the same label: call
@@ -20,7 +21,19 @@ module downbeat_mpi
       module procedure resynchronize_integer, resynchronize_f08
    end interface downbeat_resynchronize
 
+   ! Compares the clocks of all ranks, any number of times, so that downbeat_past knows better what the clock showed: call
+   ! downbeat_timesync(comm [, status]).
+   interface downbeat_timesync
+      module procedure timesync_integer, timesync_f08
+   end interface downbeat_timesync
+
    interface
+      function c_timesync(comm) result(status) bind(c, name="downbeat_timesync_f")
+         import :: c_int
+         integer(c_int), value :: comm
+         integer(c_int) :: status
+      end function c_timesync
+
       function c_synchronize(comm, label, clock, header) result(status) bind(c, name="downbeat_synchronize_f")
          import :: c_char, c_int, c_int32_t, c_ptr
          integer(c_int), value :: comm
@@ -74,4 +87,16 @@ contains
       integer, intent(out), optional :: status
       call resynchronize_integer(clock, comm%mpi_val, status)
    end subroutine resynchronize_f08
+
+   subroutine timesync_integer(comm, status)
+      integer, intent(in) :: comm
+      integer, intent(out), optional :: status
+      call downbeat_conclude(c_timesync(int(comm, c_int)), status)
+   end subroutine timesync_integer
+
+   subroutine timesync_f08(comm, status)
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(out), optional :: status
+      call timesync_integer(comm%mpi_val, status)
+   end subroutine timesync_f08
 end module downbeat_mpi

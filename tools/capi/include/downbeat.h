@@ -97,6 +97,13 @@ int downbeat_clock_convert(const downbeat_clock *clock,
                            uint64_t ticks,
                            int64_t *nanos);
 
+// Converts a reading of the counter through the sessions of `downbeat_timesync`, in nanoseconds: by a smooth curve between them, and
+// straight lines before the first and after the last; without any session as `downbeat_clock_convert`. Any thread may call it at any
+// time.
+int downbeat_clock_past(const downbeat_clock *clock,
+                        uint64_t ticks,
+                        int64_t *nanos);
+
 // Spins until the clock shows a time, in nanoseconds, and writes the time that it shows then to `reached`, which can be NULL. Returns at
 // once if the time is past. Any thread may call it at any time.
 int downbeat_clock_wait_until(const downbeat_clock *clock,
@@ -144,6 +151,19 @@ int downbeat_synchronize_abi(MPI_Comm comm,
 // `downbeat_synchronize`.
 int downbeat_resynchronize(const downbeat_clock *clock,
                            MPI_Comm comm);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// Compares the clocks of all ranks of a communicator, which all call this: the one that was synchronized last. It can be called at any
+// time in the run of a program, any number of times. The clock stays as it is, but `downbeat_clock_past` knows better afterwards what
+// it showed. Rank 0 exchanges a message with each other rank in turn, until each had `DOWNBEAT_SYNC_MAX_MESSAGES` of them (a variable
+// of the environment; 100 by default) or `DOWNBEAT_SYNC_MAX_DURATION` has passed (`60s`). Collective, as `downbeat_synchronize`.
+int downbeat_timesync(MPI_Comm comm);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// The same as `downbeat_timesync`, for a communicator of Fortran.
+int downbeat_timesync_f(int comm);
 #endif
 
 #if defined(DOWNBEAT_MPI)

@@ -176,6 +176,26 @@ pub unsafe extern "C" fn downbeat_clock_convert(
     })
 }
 
+/// Converts a reading of the counter through the sessions of `downbeat_timesync`, in nanoseconds: by a smooth curve between them, and
+/// straight lines before the first and after the last; without any session as `downbeat_clock_convert`. Any thread may call it at any
+/// time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and `nanos` NULL or a place for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_past(
+    clock: *const ClockHandle,
+    ticks: u64,
+    nanos: *mut i64,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let shown = unsafe { get(clock) }?.past(Ticks(ticks));
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(nanos, "nanos", shown.as_nanos()) }
+    })
+}
+
 /// Spins until the clock shows a time, in nanoseconds, and writes the time that it shows then to `reached`, which can be NULL. Returns at
 /// once if the time is past. Any thread may call it at any time.
 ///
@@ -237,7 +257,8 @@ pub unsafe extern "C" fn downbeat_global_clock(clock: *mut *mut ClockHandle) -> 
     })
 }
 
-fn current() -> Result<*mut ClockHandle, Failure> {
+/// Returns the clock that was synchronized last.
+pub(crate) fn current() -> Result<*mut ClockHandle, Failure> {
     let current = CURRENT.load(Ordering::Acquire);
     if current.is_null() {
         return Err(Failure::new(

@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int};
 
 use downbeat::{
     Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
-    agree, block_on_ready,
+    SessionLimits, agree, block_on_ready,
 };
 use downbeat_timers::SkewSpec;
 use mpi::environment;
@@ -12,7 +12,7 @@ use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
 use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
 use crate::boundary::{Failure, boundary, check_place, text, write};
-use crate::clock::{ClockHandle, check_version, get, make_current, open};
+use crate::clock::{ClockHandle, check_version, current, get, make_current, open};
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
 
 /// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
@@ -65,6 +65,52 @@ pub unsafe extern "C" fn downbeat_resynchronize(
         let clock = together(&comm, unsafe { get(clock) })?;
         clock.resynchronize_over(&comm).map_err(ranks_failed)
     })
+}
+
+/// Compares the clocks of all ranks of a communicator, which all call this: the one that was synchronized last. It can be called at any
+/// time in the run of a program, any number of times. The clock stays as it is, but `downbeat_clock_past` knows better afterwards what
+/// it showed. Rank 0 exchanges a message with each other rank in turn, until each had `DOWNBEAT_SYNC_MAX_MESSAGES` of them (a variable
+/// of the environment; 100 by default) or `DOWNBEAT_SYNC_MAX_DURATION` has passed (`60s`). Collective, as `downbeat_synchronize`.
+///
+/// # Safety
+/// `comm` must be a communicator.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_timesync(comm: MPI_Comm) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a communicator.
+        let comm = unsafe { duplicate(comm) }?;
+        // SAFETY: the current clock is a handle.
+        let clock = current().and_then(|clock| unsafe { get(clock) });
+        let (clock, limits) = together(&comm, clock.and_then(|clock| Ok((clock, limits()?))))?;
+        clock.timesync_over(&comm, limits).map_err(ranks_failed)
+    })
+}
+
+/// Limits of a session, from the environment.
+fn limits() -> Result<SessionLimits, Failure> {
+    fn parsed<T: core::str::FromStr<Err: core::fmt::Display>>(
+        name: &str,
+        default: T,
+    ) -> Result<T, Failure> {
+        let refused = |why| Failure::new(DOWNBEAT_ERROR_ARGUMENT, format_args!("{name}: {why}"));
+        let value = variable(name)?;
+        value.map_or(Ok(default), |value| value.parse().map_err(refused))
+    }
+    let usual = SessionLimits::default();
+    Ok(SessionLimits {
+        exchanges: parsed("DOWNBEAT_SYNC_MAX_MESSAGES", usual.exchanges)?,
+        duration: parsed("DOWNBEAT_SYNC_MAX_DURATION", usual.duration)?,
+    })
+}
+
+/// The same as `downbeat_timesync`, for a communicator of Fortran.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_timesync_f(comm: c_int) -> c_int {
+    // SAFETY: the caller guarantees what the function requires.
+    unsafe { downbeat_timesync(from_fortran(comm)) }
 }
 
 /// The same as `downbeat_synchronize_abi`, for a communicator of Fortran; an empty label is none.

@@ -3,9 +3,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, Timestamp,
+    Clock, ClockModel, ConstrainedSpline, Counter, Duration, ErrorBound, Global, Knot, Local,
+    ModelClock, Ticks, Timestamp,
 };
-use downbeat_sync::{Algorithm, Comm, LocalClock, RankPlacement, SyncError, Synchronized};
+use downbeat_sync::{
+    Algorithm, Comm, LocalClock, RankPlacement, SessionLimits, SyncError, Synchronized,
+    block_on_ready,
+};
 use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};
 
 use crate::error::{GlobalClockError, agree, failure};
@@ -39,8 +43,12 @@ pub struct GlobalClock<K = MachineClock> {
     place: RankPlacement,
     source: u64,
     rate_error: f64,
+    /// Local time, which no synchronization changes.
+    local: ClockModel<Counter, Local>,
     /// Result of the last synchronization; held by the thread that synchronizes.
     last: Mutex<Option<Synchronized>>,
+    /// Points of the sessions, in the order of time.
+    knots: Mutex<Vec<Knot<Local, Global>>>,
 }
 
 /// Settings of all synchronizations of a clock.
@@ -85,7 +93,7 @@ impl<K: Clock> GlobalClock<K> {
             rate_error,
             source,
         } = local;
-        let model = model.renamed();
+        let (local, model) = (model, model.renamed());
         let exact = ErrorBound {
             at: model.apply(clock.ticks()),
             half_width: Duration::ZERO,
@@ -99,7 +107,9 @@ impl<K: Clock> GlobalClock<K> {
             place: RankPlacement::default(),
             source,
             rate_error,
+            local,
             last: Mutex::new(None),
+            knots: Mutex::default(),
         }
     }
 
@@ -164,6 +174,63 @@ impl<K: Clock> GlobalClock<K> {
         }
         *last = Some(found);
         Ok(())
+    }
+
+    /// Compares the clocks of all ranks, which all call this, at any time in the run of a program, any number of times. The clock stays
+    /// as it is, but [`past`](Self::past) knows better afterwards what it showed. This is `VT_timesync` of the Intel Trace Collector.
+    ///
+    /// # Errors
+    /// The same on all ranks, if any rank fails, or if a clock stepped since the last session.
+    #[cfg(feature = "mpi")]
+    pub fn timesync(
+        &self,
+        world: &impl mpi::traits::Communicator,
+        limits: SessionLimits,
+    ) -> Result<(), GlobalClockError> {
+        let comm =
+            downbeat_sync::MpiComm::duplicate(world).map_err(downbeat_sync::CommError::Mpi)?;
+        self.timesync_over(&comm, limits)
+    }
+
+    /// The same as `timesync`, over any communicator that does not suspend its ranks.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn timesync_over<M: Comm>(
+        &self,
+        comm: &M,
+        limits: SessionLimits,
+    ) -> Result<(), GlobalClockError> {
+        let mut knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
+        let me = LocalClock::new(self.clock.clock(), self.local);
+        let session = block_on_ready(limits.run(&me, &self.model(), comm))?;
+        // Rank 0 is the reference, whose past its own model knows.
+        if comm.rank() == 0 {
+            return agree(comm, Ok(()));
+        }
+        let added = session.knot().and_then(|knot| {
+            let all: Vec<_> = knots.iter().copied().chain([knot]).collect();
+            ConstrainedSpline::new(&all)?;
+            Ok(all)
+        });
+        *knots = agree(comm, added.map_err(failure))?;
+        Ok(())
+    }
+
+    /// Converts a reading of the counter to global time through the [sessions](Self::timesync_over): by a smooth curve between them, and
+    /// straight lines before the first and after the last. Without any session, as the present [model](Self::model).
+    pub fn past(&self, ticks: Ticks) -> Timestamp<Global> {
+        let knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
+        match ConstrainedSpline::new(&knots) {
+            Ok(curve) => curve.apply(self.local.apply(ticks)),
+            Err(_) => self.model().apply(ticks),
+        }
+    }
+
+    /// Returns the points of local and global time of all sessions.
+    pub fn sessions(&self) -> Vec<Knot<Local, Global>> {
+        let knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
+        knots.clone()
     }
 
     /// Returns the rank of this process or thread among those whose clocks were synchronized first.

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use downbeat::{
     Clock, ClockModel, ClockName, Comm, CommError, Counter, Duration, Global, GlobalClock,
-    GlobalClockError, LocalTime, MachineClock, MockClock, ThreadCluster, Ticks, Timestamp,
-    block_on_ready, collective, from_first,
+    GlobalClockError, LocalTime, MachineClock, MockClock, SessionLimits, ThreadCluster, Ticks,
+    Timestamp, block_on_ready, collective, from_first,
 };
-use downbeat_timers::{Skew, SkewedClock, Truth};
+use downbeat_timers::{Skew, SkewSwing, SkewedClock, Truth};
 
 /// Returns how far the clock of this rank is from that of rank 0 at one reading of the counter that all share, and the bound.
 fn error(clock: &GlobalClock<impl Clock>, comm: &impl Comm, at: Ticks) -> (Duration, Duration) {
@@ -108,6 +108,61 @@ fn a_clock_of_the_caller_is_synchronized_again_while_it_is_read() {
         );
     });
     found.unwrap();
+}
+
+/// The curve goes through the points of all sessions. How near to the truth it is between them depends on the load here; simulated
+/// clusters tell.
+#[test]
+fn the_past_is_interpolated_through_sessions() {
+    let counter = MachineClock::detect(ClockName::Raw).unwrap();
+    let truth = ClockModel::through(counter.ticks(), Timestamp::ORIGIN, MockClock::RATE).unwrap();
+    let settings = GlobalClock::builder().algorithm("skampi/skampi/10".parse().unwrap());
+    let limits = SessionLimits {
+        duration: Duration::from_millis(20),
+        ..SessionLimits::default()
+    };
+    let found = ThreadCluster::new(3).run(|comm| {
+        let mut local = skewed(comm.rank(), truth);
+        let swing = SkewSwing {
+            amplitude: Duration::from_micros(10),
+            period: Duration::from_millis(400),
+        };
+        let skew = Skew {
+            swing: (comm.rank() > 0).then_some(swing),
+            ..local.clock.skew().clone()
+        };
+        local.clock = SkewedClock::new(counter, truth, skew).unwrap();
+        let clock = settings.over_clock(local, comm, 0).unwrap();
+        let before = clock.clock().ticks();
+        assert_eq!(clock.past(before), clock.model().apply(before));
+        let mut middles = vec![];
+        for session in 0..5 {
+            if session > 0 {
+                clock.wait_until(clock.now() + Duration::from_millis(15));
+                middles.push((counter.ticks(), clock.clock().ticks()));
+                clock.wait_until(clock.now() + Duration::from_millis(15));
+            }
+            clock.timesync_over(comm, limits).unwrap();
+        }
+        let sessions = clock.sessions();
+        assert_eq!(sessions.len(), if comm.rank() == 0 { 0 } else { 5 });
+        let spline = downbeat_clock_core::ConstrainedSpline::new(&sessions);
+        for knot in &sessions {
+            assert_eq!(spline.unwrap().apply(knot.at), knot.image);
+        }
+        let ahead = |(shared, own): (Ticks, Ticks)| {
+            clock.past(own).as_nanos() - truth.apply(shared).as_nanos()
+        };
+        middles.into_iter().map(ahead).collect::<Vec<_>>()
+    });
+    let found = found.unwrap();
+    // Global time is that of rank 0, whose clock is right, from another origin.
+    let origin = found[0][0];
+    for rank in &found {
+        // The clocks are 700 ms apart.
+        let near = |ahead: &i64| (ahead - origin).abs() < 5_000_000;
+        assert!(rank.iter().all(near), "{found:?}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ program global_clock
    include 'mpif.h'
 #endif
    type(downbeat_clock) :: clock, none
-   integer(int64) :: start, reached, error
+   integer(int64) :: start, reached, error, ticks
    integer :: rank, ranks, status, ierror
    character(20) :: label
 
@@ -27,6 +27,11 @@ program global_clock
    call MPI_Bcast(start, 1, MPI_INTEGER8, 0, MPI_COMM_WORLD, ierror)
    call downbeat_wait_until(clock, start, reached)
    call check(reached >= start .and. downbeat_wtime() >= reached*1d-9, "the clock waits")
+   ticks = downbeat_ticks(clock)
+   call downbeat_timesync(MPI_COMM_WORLD)
+   call downbeat_timesync(MPI_COMM_WORLD, status)
+   call check(status == DOWNBEAT_OK, "a second session")
+   call check(abs(downbeat_past(clock, ticks) - reached) < 1000000000, "the past is known")
    call downbeat_resynchronize(clock, MPI_COMM_WORLD)
    call downbeat_now_with_error(clock, start, error)
    call check(error >= 0 .and. error < 1000000000, "the error is bounded")

@@ -23,6 +23,27 @@ static void times_agree(downbeat_clock *clock) {
   CHECK(downbeat_clock_wait_until(clock, start, &reached) == DOWNBEAT_OK && reached >= start);
 }
 
+/* Ranks, which read one counter, agree about the past at any reading of it. */
+static void the_past_is_known(downbeat_clock *clock) {
+  uint64_t ticks = 0;
+  int64_t mine = 0, first = 0, error = 0, now = 0;
+  int i;
+  CHECK(downbeat_clock_ticks(clock, &ticks) == DOWNBEAT_OK);
+  MPI_Bcast(&ticks, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  CHECK(downbeat_clock_past(clock, ticks, &mine) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_convert(clock, ticks, &now) == DOWNBEAT_OK && now == mine);
+  for (i = 0; i < 3; i++) CHECK(downbeat_timesync(MPI_COMM_WORLD) == DOWNBEAT_OK);
+  CHECK(downbeat_clock_past(clock, ticks, &mine) == DOWNBEAT_OK);
+  first = mine;
+  MPI_Bcast(&first, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+  /* Ranks that share cores answer late. */
+  CHECK(mine - first < 50000000 && first - mine < 50000000);
+  CHECK(downbeat_clock_now_with_error(clock, &now, &error) == DOWNBEAT_OK && now > mine);
+  CHECK(downbeat_timesync(MPI_COMM_NULL) == DOWNBEAT_ERROR_MPI);
+  CHECK(downbeat_clock_past(clock, ticks, NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_clock_past(NULL, ticks, &mine) == DOWNBEAT_ERROR_NULL);
+}
+
 /* A failure of one rank is one on all. */
 static void failures_are_agreed_on(downbeat_clock *clock) {
   downbeat_clock *none = NULL;
@@ -63,8 +84,11 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  CHECK(downbeat_timesync(MPI_COMM_WORLD) == DOWNBEAT_ERROR_RANKS);
+  CHECK(strcmp(downbeat_error_message(), "rank 0: no clock was synchronized yet") == 0);
   CHECK(downbeat_synchronize(MPI_COMM_WORLD, NULL, &clock) == DOWNBEAT_OK);
   times_agree(clock);
+  the_past_is_known(clock);
   CHECK(downbeat_global_clock(&current) == DOWNBEAT_OK && current == clock);
   start = downbeat_wtime();
   CHECK(start > 0 && downbeat_wtime() >= start);

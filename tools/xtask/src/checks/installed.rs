@@ -62,6 +62,8 @@ impl<'a> InstalledTree<'a> {
             mpi: vec![OPEN_MPI, MPICH],
             fortran: true,
         };
+        // If this fails, the steps that need it fail, too.
+        let _ = fs::remove_dir_all(&self.prefix);
         install(self.workspace, &wanted)
     }
 
