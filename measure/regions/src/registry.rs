@@ -4,7 +4,7 @@
 //! ended are reused by a new one, after their statistics were added up.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use downbeat_clock_core::RegionTimer;
@@ -23,7 +23,7 @@ pub(super) type TimerTable = &'static [OnceLock<&'static ThreadTimer>];
 pub(super) struct Registry {
     setup: &'static Setup,
     names: Vec<&'static str>,
-    numbers: HashMap<&'static str, usize>,
+    numbers: BTreeMap<&'static str, usize>,
     /// Number of threads that used regions.
     threads: u32,
     living: Vec<LivingThread>,
@@ -70,7 +70,7 @@ impl Registry {
         Self {
             setup,
             names: vec![],
-            numbers: HashMap::new(),
+            numbers: BTreeMap::new(),
             threads: 0,
             living: vec![],
             spare: vec![],

@@ -2,22 +2,28 @@
 !
 ! A call that fails returns its code in `status`; without that argument it stops the program with the reason.
 module downbeat
-   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, &
+   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, &
                                            c_null_char, c_null_ptr, c_ptr, c_size_t
-   use, intrinsic :: iso_fortran_env, only: error_unit
+   use, intrinsic :: iso_fortran_env, only: error_unit, output_unit
    implicit none
    private
 
    public :: downbeat_clock_open, downbeat_clock_close, downbeat_now, downbeat_now_with_error
    public :: downbeat_ticks, downbeat_past
    public :: downbeat_wait_until, downbeat_wtime, downbeat_message
+   public :: downbeat_get_timer, downbeat_start_timer, downbeat_stop_timer, downbeat_report_timers
    ! For the module downbeat_mpi.
-   public :: downbeat_conclude, downbeat_c_text
+   public :: downbeat_conclude, downbeat_c_text, downbeat_write_text
 
    ! A clock: local, or global after a synchronization.
    type, public :: downbeat_clock
       type(c_ptr) :: handle = c_null_ptr
    end type downbeat_clock
+
+   ! A timer of the regions with one name.
+   type, public :: downbeat_timer
+      type(c_ptr) :: handle = c_null_ptr
+   end type downbeat_timer
 
    integer(c_int), parameter, public :: DOWNBEAT_OK = 0
    integer(c_int), parameter, public :: DOWNBEAT_ERROR_NULL = 1
@@ -91,6 +97,38 @@ module downbeat
          integer(c_int64_t), intent(inout) :: nanos
          integer(c_int) :: status
       end function c_past
+
+      function c_get_timer(name, timer, header) result(status) bind(c, name="downbeat_get_timer_abi")
+         import :: c_char, c_int, c_int32_t, c_ptr
+         character(kind=c_char), intent(in) :: name(*)
+         type(c_ptr), intent(out) :: timer
+         integer(c_int32_t), value :: header
+         integer(c_int) :: status
+      end function c_get_timer
+
+      function c_start_timer(timer) result(status) bind(c, name="downbeat_start_timer")
+         import :: c_int, c_ptr
+         type(c_ptr), value :: timer
+         integer(c_int) :: status
+      end function c_start_timer
+
+      function c_stop_timer(timer) result(status) bind(c, name="downbeat_stop_timer")
+         import :: c_int, c_ptr
+         type(c_ptr), value :: timer
+         integer(c_int) :: status
+      end function c_stop_timer
+
+      function c_report_timers(report) result(status) bind(c, name="downbeat_report_timers")
+         import :: c_int, c_ptr
+         type(c_ptr), intent(out) :: report
+         integer(c_int) :: status
+      end function c_report_timers
+
+      function c_free_text(text) result(status) bind(c, name="downbeat_free_text")
+         import :: c_int, c_ptr
+         type(c_ptr), value :: text
+         integer(c_int) :: status
+      end function c_free_text
 
       function c_message() result(text) bind(c, name="downbeat_error_message")
          import :: c_ptr
@@ -169,6 +207,65 @@ contains
       call downbeat_conclude(c_wait_until(clock%handle, nanos, shown), status)
       if (present(reached)) reached = shown
    end subroutine downbeat_wait_until
+
+   ! Finds the timer with a name, or creates it. Keep it: a lookup takes a lock.
+   subroutine downbeat_get_timer(timer, name, status)
+      type(downbeat_timer), intent(out) :: timer
+      character(*), intent(in) :: name
+      integer, intent(out), optional :: status
+      call downbeat_conclude(c_get_timer(downbeat_c_text(name), timer%handle, DOWNBEAT_ABI), status)
+   end subroutine downbeat_get_timer
+
+   ! Begins an event of this thread.
+   subroutine downbeat_start_timer(timer, status)
+      type(downbeat_timer), intent(in) :: timer
+      integer, intent(out), optional :: status
+      call downbeat_conclude(c_start_timer(timer%handle), status)
+   end subroutine downbeat_start_timer
+
+   ! Ends the event of this thread.
+   subroutine downbeat_stop_timer(timer, status)
+      type(downbeat_timer), intent(in) :: timer
+      integer, intent(out), optional :: status
+      call downbeat_conclude(c_stop_timer(timer%handle), status)
+   end subroutine downbeat_stop_timer
+
+   ! Writes a report of all timers of this process to a unit, the standard output by default.
+   subroutine downbeat_report_timers(unit, status)
+      integer, intent(in), optional :: unit
+      integer, intent(out), optional :: status
+      type(c_ptr) :: report
+      integer(c_int) :: code
+      code = c_report_timers(report)
+      if (code == DOWNBEAT_OK) call downbeat_write_text(report, unit)
+      call downbeat_conclude(code, status)
+   end subroutine downbeat_report_timers
+
+   ! Writes a text of the library to a unit, the standard output by default, and frees it; nothing if there is none.
+   subroutine downbeat_write_text(text, unit)
+      type(c_ptr), intent(in) :: text
+      integer, intent(in), optional :: unit
+      character(kind=c_char), pointer :: letters(:)
+      integer(c_size_t) :: begin, end, length
+      integer(c_int) :: code
+      integer :: to
+      if (.not. c_associated(text)) return
+      to = output_unit
+      if (present(unit)) to = unit
+      length = c_length(text)
+      call c_f_pointer(text, letters, [length])
+      begin = 1
+      do end = 1, length
+         if (letters(end) /= new_line('a') .and. end < length) cycle
+         if (letters(end) == new_line('a')) then
+            write (to, '(*(a))') letters(begin:end - 1)
+         else
+            write (to, '(*(a))') letters(begin:end)
+         end if
+         begin = end + 1
+      end do
+      code = c_free_text(text)
+   end subroutine downbeat_write_text
 
    ! Returns the reason of the last failure in this thread.
    function downbeat_message() result(message)

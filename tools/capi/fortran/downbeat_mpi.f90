@@ -7,7 +7,7 @@ module downbeat_mpi
    implicit none
    private :: c_char, c_int, c_int32_t, c_ptr, MPI_Comm
    private :: c_synchronize, c_resynchronize, c_timesync
-   private :: timesync_integer, timesync_f08
+   private :: c_report_timers_over, timesync_integer, timesync_f08, report_timers_integer, report_timers_f08
    private :: synchronize_integer, synchronize_f08, resynchronize_integer, resynchronize_f08
 
    ! Synchronizes the clocks of all ranks of a communicator, which all call this with the same label: call
@@ -27,7 +27,20 @@ module downbeat_mpi
       module procedure timesync_integer, timesync_f08
    end interface downbeat_timesync
 
+   ! Merges the timers of all ranks, and writes a report of them to a unit of rank 0, the standard output by default: call
+   ! downbeat_report_timers_over(comm [, unit] [, status]).
+   interface downbeat_report_timers_over
+      module procedure report_timers_integer, report_timers_f08
+   end interface downbeat_report_timers_over
+
    interface
+      function c_report_timers_over(comm, report) result(status) bind(c, name="downbeat_report_timers_over_f")
+         import :: c_int, c_ptr
+         integer(c_int), value :: comm
+         type(c_ptr), intent(out) :: report
+         integer(c_int) :: status
+      end function c_report_timers_over
+
       function c_timesync(comm) result(status) bind(c, name="downbeat_timesync_f")
          import :: c_int
          integer(c_int), value :: comm
@@ -99,4 +112,22 @@ contains
       integer, intent(out), optional :: status
       call timesync_integer(comm%mpi_val, status)
    end subroutine timesync_f08
+
+   subroutine report_timers_integer(comm, unit, status)
+      integer, intent(in) :: comm
+      integer, intent(in), optional :: unit
+      integer, intent(out), optional :: status
+      type(c_ptr) :: report
+      integer(c_int) :: code
+      code = c_report_timers_over(int(comm, c_int), report)
+      if (code == DOWNBEAT_OK) call downbeat_write_text(report, unit)
+      call downbeat_conclude(code, status)
+   end subroutine report_timers_integer
+
+   subroutine report_timers_f08(comm, unit, status)
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(in), optional :: unit
+      integer, intent(out), optional :: status
+      call report_timers_integer(comm%mpi_val, unit, status)
+   end subroutine report_timers_f08
 end module downbeat_mpi

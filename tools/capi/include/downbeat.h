@@ -22,6 +22,8 @@
 typedef struct downbeat_clock downbeat_clock;
 /* The model of a clock, which is read in place. */
 typedef struct downbeat_model downbeat_model;
+/* A timer of the regions with one name. */
+typedef struct downbeat_timer downbeat_timer;
 
 
 // Version of the interface: the high 16 bits change when programs must be compiled again, the low ones when it grows.
@@ -162,6 +164,18 @@ int downbeat_timesync(MPI_Comm comm);
 #endif
 
 #if defined(DOWNBEAT_MPI)
+// Merges the timers of all ranks of a communicator, which all call this, and writes a report of them on its rank 0, as a text that
+// `downbeat_free_text` frees; NULL on the others. Collective, as `downbeat_synchronize`.
+int downbeat_report_timers_over(MPI_Comm comm,
+                                char **report);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// The same as `downbeat_report_timers_over`, for a communicator of Fortran.
+int downbeat_report_timers_over_f(int comm, char **report);
+#endif
+
+#if defined(DOWNBEAT_MPI)
 // The same as `downbeat_timesync`, for a communicator of Fortran.
 int downbeat_timesync_f(int comm);
 #endif
@@ -178,6 +192,25 @@ int downbeat_resynchronize_f(const downbeat_clock *clock, int comm);
 
 // Returns the name of a code, as `DOWNBEAT_ERROR_NULL`; never NULL. Any thread may call it at any time.
 const char *downbeat_status_name(int status);
+
+// Finds the timer with a name, or creates it: the same for the same name in all threads. It is never freed. The first one calibrates the
+// clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it; keep the timer, for a lookup takes a lock.
+int downbeat_get_timer_abi(const char *name,
+                           downbeat_timer **timer,
+                           uint32_t header);
+
+// Begins an event of this thread. If one is running, it goes on, which the report counts. Any thread may call it at any time.
+int downbeat_start_timer(const downbeat_timer *timer);
+
+// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time.
+int downbeat_stop_timer(const downbeat_timer *timer);
+
+// Writes a report of all timers of this process, in all threads, as a text that `downbeat_free_text` frees. Any thread may call it at
+// any time.
+int downbeat_report_timers(char **report);
+
+// Frees a text that the library returned; NULL is none. Any thread may call it.
+int downbeat_free_text(char *text);
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -203,6 +236,11 @@ extern "C" {
 /* Opens a local clock: see downbeat_clock_open_abi. */
 static inline int downbeat_clock_open(const char *name, downbeat_clock **clock) {
   return downbeat_clock_open_abi(name, clock, DOWNBEAT_ABI);
+}
+
+/* Finds or creates a timer: see downbeat_get_timer_abi. */
+static inline int downbeat_get_timer(const char *name, downbeat_timer **timer) {
+  return downbeat_get_timer_abi(name, timer, DOWNBEAT_ABI);
 }
 
 #if defined(DOWNBEAT_MPI)

@@ -112,6 +112,52 @@ class clock {
   downbeat_clock *handle_ = nullptr;
 };
 
+// A timer of the regions with one name; keep it, as in a static variable.
+class timer {
+ public:
+  explicit timer(const char *name) { check(downbeat_get_timer(name, &handle_)); }
+
+  downbeat_timer *handle() const noexcept { return handle_; }
+
+ private:
+  downbeat_timer *handle_ = nullptr;
+};
+
+// Times a scope as an event of a timer.
+class timed_scope {
+ public:
+  explicit timed_scope(const timer &timer) : handle_(timer.handle()) { downbeat_start_timer(handle_); }
+  timed_scope(const timed_scope &) = delete;
+  timed_scope &operator=(const timed_scope &) = delete;
+  ~timed_scope() { downbeat_stop_timer(handle_); }
+
+ private:
+  downbeat_timer *handle_;
+};
+
+// Returns a text of the library as a string, and frees it.
+inline std::string take_text(char *text) {
+  std::string copy(text == nullptr ? "" : text);
+  downbeat_free_text(text);
+  return copy;
+}
+
+// A report of all timers of this process.
+inline std::string report_timers() {
+  char *text = nullptr;
+  check(downbeat_report_timers(&text));
+  return take_text(text);
+}
+
+#if defined(DOWNBEAT_MPI)
+// A report of the timers of all ranks of a communicator on its rank 0; empty on the others. Collective.
+inline std::string report_timers(MPI_Comm comm) {
+  char *text = nullptr;
+  check(downbeat_report_timers_over(comm, &text));
+  return take_text(text);
+}
+#endif
+
 }  // namespace downbeat
 
 #endif  // DOWNBEAT_HPP

@@ -20,6 +20,11 @@ static inline int downbeat_clock_open(const char *name, downbeat_clock **clock) 
   return downbeat_clock_open_abi(name, clock, DOWNBEAT_ABI);
 }
 
+/* Finds or creates a timer: see downbeat_get_timer_abi. */
+static inline int downbeat_get_timer(const char *name, downbeat_timer **timer) {
+  return downbeat_get_timer_abi(name, timer, DOWNBEAT_ABI);
+}
+
 #if defined(DOWNBEAT_MPI)
 /* Synchronizes the clocks of all ranks: see downbeat_synchronize_abi. */
 static inline int downbeat_synchronize(MPI_Comm comm, const char *label, downbeat_clock **clock) {

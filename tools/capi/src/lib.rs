@@ -19,9 +19,11 @@ mod handle;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod status;
+mod timers;
 
 pub use boundary::downbeat_error_message;
 pub use clock::*;
 #[cfg(feature = "mpi")]
 pub use mpi::*;
 pub use status::*;
+pub use timers::*;

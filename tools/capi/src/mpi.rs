@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_int};
 
+use downbeat::regions::{gather, profile};
 use downbeat::{
     Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
     SessionLimits, agree, block_on_ready,
@@ -14,6 +15,7 @@ use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
 use crate::boundary::{Failure, boundary, check_place, text, write};
 use crate::clock::{ClockHandle, check_version, current, get, make_current, open};
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
+use crate::timers::give;
 
 /// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 /// same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
@@ -101,6 +103,41 @@ fn limits() -> Result<SessionLimits, Failure> {
         exchanges: parsed("DOWNBEAT_SYNC_MAX_MESSAGES", usual.exchanges)?,
         duration: parsed("DOWNBEAT_SYNC_MAX_DURATION", usual.duration)?,
     })
+}
+
+/// Merges the timers of all ranks of a communicator, which all call this, and writes a report of them on its rank 0, as a text that
+/// `downbeat_free_text` frees; NULL on the others. Collective, as `downbeat_synchronize`.
+///
+/// # Safety
+/// `comm` must be a communicator, and `report` NULL or a place for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_report_timers_over(
+    comm: MPI_Comm,
+    report: *mut *mut c_char,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a communicator.
+        let comm = unsafe { duplicate(comm) }?;
+        together(&comm, check_place(report, "report"))?;
+        let merged = block_on_ready(gather(&profile(), &comm));
+        let merged = merged.map_err(Failure::of(DOWNBEAT_ERROR_RANKS))?;
+        let text = merged.map_or(core::ptr::null_mut(), |merged| give(&merged));
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(report, "report", text) }
+    })
+}
+
+/// The same as `downbeat_report_timers_over`, for a communicator of Fortran.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_report_timers_over_f(
+    comm: c_int,
+    report: *mut *mut c_char,
+) -> c_int {
+    // SAFETY: the caller guarantees what the function requires.
+    unsafe { downbeat_report_timers_over(from_fortran(comm), report) }
 }
 
 /// The same as `downbeat_timesync`, for a communicator of Fortran.

@@ -32,6 +32,35 @@ static void time_passes(downbeat_clock *clock) {
   CHECK(day > 1700000000LL * 1000000000 && error > 0 && error < 1000000);
 }
 
+/* Timers count their events, and tell of misuse. */
+static void regions_are_timed(void) {
+  downbeat_timer *timer = NULL, *same = NULL;
+  char *report = NULL;
+  int i;
+  CHECK(downbeat_get_timer("solve", &timer) == DOWNBEAT_OK);
+  CHECK(downbeat_get_timer("solve", &same) == DOWNBEAT_OK && same == timer);
+  for (i = 0; i < 7; i++) {
+    CHECK(downbeat_start_timer(timer) == DOWNBEAT_OK);
+    CHECK(downbeat_stop_timer(timer) == DOWNBEAT_OK);
+  }
+  CHECK(downbeat_stop_timer(timer) == DOWNBEAT_OK);
+  CHECK(downbeat_report_timers(&report) == DOWNBEAT_OK);
+  CHECK(strstr(report, "solve") && strstr(report, "events per task: 7 max"));
+  CHECK(downbeat_free_text(report) == DOWNBEAT_OK);
+  CHECK(downbeat_free_text(report) == DOWNBEAT_ERROR_HANDLE);
+  CHECK(downbeat_free_text(NULL) == DOWNBEAT_OK);
+  CHECK(downbeat_report_timers(NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_get_timer(NULL, &timer) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_get_timer("", &timer) == DOWNBEAT_ERROR_ARGUMENT);
+  CHECK(downbeat_get_timer("solve", NULL) == DOWNBEAT_ERROR_NULL);
+  CHECK(downbeat_get_timer_abi("solve", &timer, 2) == DOWNBEAT_ERROR_VERSION);
+  CHECK(downbeat_start_timer(NULL) == DOWNBEAT_ERROR_NULL && downbeat_stop_timer(NULL) == DOWNBEAT_ERROR_NULL);
+  {
+    double words[64] = {0};
+    CHECK(downbeat_start_timer((downbeat_timer *)words) == DOWNBEAT_ERROR_HANDLE);
+  }
+}
+
 static void wrong_uses(void) {
   downbeat_clock *clock = NULL, *other = NULL;
   const downbeat_model *model = NULL;
@@ -91,6 +120,7 @@ int main(void) {
     CHECK(downbeat_clock_close(clock) == DOWNBEAT_OK);
   }
   wrong_uses();
+  regions_are_timed();
   puts("all checks passed");
   return 0;
 }

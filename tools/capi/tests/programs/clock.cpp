@@ -36,5 +36,8 @@ int main() {
   } catch (const downbeat::error &why) {
     CHECK(why.status() == DOWNBEAT_ERROR_NOT_SYNCHRONIZED);
   }
+  static const downbeat::timer solve("solve");
+  for (int i = 0; i < 3; i++) downbeat::timed_scope scope(solve);
+  CHECK(downbeat::report_timers().find("solve") != std::string::npos);
   std::puts("all checks passed");
 }

@@ -5,7 +5,9 @@ program clock_of_a_process
    implicit none
    type(downbeat_clock) :: clock, none
    integer(int64) :: start, reached, error
-   integer :: status
+   type(downbeat_timer) :: timer
+   character(80) :: line
+   integer :: status, unit
 
    call downbeat_clock_open(clock)
    start = downbeat_now(clock)
@@ -25,6 +27,16 @@ program clock_of_a_process
    call check(status == DOWNBEAT_ERROR_NULL, "a clock that was not opened")
    start = int(downbeat_wtime())
    call check(index(downbeat_message(), "no clock was synchronized yet") == 1, downbeat_message())
+   call downbeat_get_timer(timer, "solve")
+   call downbeat_start_timer(timer)
+   call downbeat_stop_timer(timer)
+   open (newunit=unit, status="scratch")
+   call downbeat_report_timers(unit)
+   rewind (unit)
+   read (unit, '(a)') line
+   call check(line == "*** profile for 1 task ***", line)
+   call downbeat_get_timer(timer, " ", status)
+   call check(status == DOWNBEAT_ERROR_ARGUMENT, "a timer needs a name")
    print '(a)', "all checks passed"
 
 contains

@@ -14,6 +14,7 @@ program global_clock
    type(downbeat_clock) :: clock, none
    integer(int64) :: start, reached, error, ticks
    integer :: rank, ranks, status, ierror
+   type(downbeat_timer) :: timer
    character(20) :: label
 
    call downbeat_synchronize(MPI_COMM_WORLD, none, status=status)
@@ -36,6 +37,10 @@ program global_clock
    call downbeat_now_with_error(clock, start, error)
    call check(error >= 0 .and. error < 1000000000, "the error is bounded")
 
+   call downbeat_get_timer(timer, "solve")
+   call downbeat_start_timer(timer)
+   call downbeat_stop_timer(timer)
+   call downbeat_report_timers_over(MPI_COMM_WORLD)
    label = "hca3"
    if (rank == ranks - 1) label = "hca4"
    call downbeat_synchronize(MPI_COMM_WORLD, none, label, status)

@@ -64,6 +64,21 @@ static void failures_are_agreed_on(downbeat_clock *clock) {
   CHECK(none == NULL);
 }
 
+/* Rank 0 gets one report about all ranks. */
+static void timers_are_merged(void) {
+  downbeat_timer *timer = NULL;
+  char *report = NULL, expected[40];
+  CHECK(downbeat_get_timer("solve", &timer) == DOWNBEAT_OK);
+  CHECK(downbeat_start_timer(timer) == DOWNBEAT_OK && downbeat_stop_timer(timer) == DOWNBEAT_OK);
+  CHECK(downbeat_report_timers_over(MPI_COMM_WORLD, &report) == DOWNBEAT_OK);
+  CHECK((report != NULL) == (rank == 0));
+  sprintf(expected, "*** profile for %d task", size);
+  CHECK(rank > 0 || strstr(report, expected));
+  CHECK(downbeat_free_text(report) == DOWNBEAT_OK);
+  CHECK(downbeat_report_timers_over(MPI_COMM_WORLD, rank == 0 ? NULL : &report) == DOWNBEAT_ERROR_RANKS);
+  CHECK(downbeat_report_timers_over(MPI_COMM_NULL, &report) == DOWNBEAT_ERROR_MPI);
+}
+
 static void inter_communicators_are_refused(void) {
   MPI_Comm half, inter;
   downbeat_clock *none = NULL;
@@ -94,6 +109,7 @@ int main(int argc, char **argv) {
   CHECK(start > 0 && downbeat_wtime() >= start);
   CHECK(downbeat_resynchronize(clock, MPI_COMM_WORLD) == DOWNBEAT_OK);
   times_agree(clock);
+  timers_are_merged();
   failures_are_agreed_on(clock);
   inter_communicators_are_refused();
   CHECK(downbeat_synchronize(MPI_COMM_WORLD, "hca3/20/skampi/10", &again) == DOWNBEAT_OK);

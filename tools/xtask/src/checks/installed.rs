@@ -20,6 +20,7 @@ const PACKAGE: &str = "tools/capi";
 const C: &str = "-std=c99 -pedantic -Wall -Wextra -Werror -O2";
 const CPP: &str = "-std=c++11 -pedantic -Wall -Wextra -Werror -O2";
 const FORTRAN: &str = "-std=gnu -Wall -O2";
+const VALGRIND: &str = "valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible";
 const RANKS: [u32; 4] = [1, 2, 3, 5];
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
@@ -131,7 +132,19 @@ impl<'a> InstalledTree<'a> {
                 shell::run(&mut Command::new(self.compile(program, linking)?))?;
             }
         }
-        Ok(())
+        let c = &programs[0];
+        let mut valgrind = command(VALGRIND);
+        shell::run(valgrind.arg(self.compile(c, Linking::Shared)?))?;
+        // Finds leaks, too.
+        let sanitized = CompiledProgram {
+            name: "sanitized",
+            compiler: format!("{} -g -fsanitize=address,undefined", c.compiler),
+            source: c.source,
+            package: c.package.clone(),
+        };
+        shell::run(&mut Command::new(
+            self.compile(&sanitized, Linking::Static)?,
+        ))
     }
 
     fn parallel(&self, library: MpiLibrary) -> Outcome {
