@@ -3,10 +3,12 @@
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, Exchange, FitError, Global, Knot, Local, OffsetSample,
-    Timestamp, TraceCollectorOffset,
+    Clock, ClockModel, Counter, Duration, Exchange, FitError, Global, Knot, Local, OffsetInterval,
+    OffsetSample, Timestamp, TraceCollectorOffset,
 };
 
+use crate::quality::MAX_DRIFT;
+use crate::session::{ROUNDING, resolution};
 use crate::{Comm, CommError, LocalClock};
 
 /// Limits of a session, which ends when it reaches either.
@@ -55,6 +57,8 @@ impl Default for SessionLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExchangeSession {
     exchanges: Vec<Exchange<Local, Global>>,
+    /// Largest error of the readings of both clocks together.
+    reading_error: Duration,
 }
 
 /// Announcement of rank 0: an exchange follows, or the session ends.
@@ -74,6 +78,9 @@ impl SessionLimits {
     ) -> Result<ExchangeSession, CommError> {
         if comm.rank() > 0 {
             return answered_by_first(me, comm).await;
+        }
+        for rank in 1..comm.size() {
+            comm.send(rank, resolution(me.clock(), global)).await?;
         }
         let began = me.now();
         for round in 0..self.exchanges.get() {
@@ -100,7 +107,11 @@ async fn answered_by_first<K: Clock, M: Comm>(
     comm: &M,
 ) -> Result<ExchangeSession, CommError> {
     let (clock, base) = (me.clock(), me.base());
-    let mut session = ExchangeSession::default();
+    let of_first: Duration = comm.recv(0).await?;
+    let mut session = ExchangeSession {
+        exchanges: Vec::new(),
+        reading_error: resolution(clock, &base) + of_first + ROUNDING,
+    };
     while comm.recv::<u64>(0).await? == FOLLOWS {
         let sent = clock.open();
         comm.send(0, ()).await?;
@@ -124,13 +135,15 @@ impl ExchangeSession {
     /// Condenses the session into one pair of times: the mean of all exchanges except the slowest tenth.
     ///
     /// # Errors
-    /// If there are no exchanges, or a clock stepped back.
+    /// If there are no exchanges, or a clock stepped, so that they contradict each other.
     pub fn knot(&self) -> Result<Knot<Local, Global>, FitError> {
         let mut buffer = vec![Exchange::BLANK; self.exchanges.len()];
         let mut estimator = TraceCollectorOffset::new(&mut buffer);
-        self.exchanges
-            .iter()
-            .try_for_each(|exchange| estimator.push(*exchange))?;
+        let mut interval = OffsetInterval::new(MAX_DRIFT, self.reading_error);
+        for exchange in &self.exchanges {
+            interval.push(*exchange)?;
+            estimator.push(*exchange)?;
+        }
         let OffsetSample { at, offset, .. } = estimator.estimate()?;
         let image = at.as_nanos().saturating_sub(offset.as_nanos());
         Ok(Knot {
@@ -152,12 +165,19 @@ mod tests {
         }
     }
 
+    fn session(exchanges: impl IntoIterator<Item = Exchange<Local, Global>>) -> ExchangeSession {
+        ExchangeSession {
+            exchanges: exchanges.into_iter().collect(),
+            reading_error: Duration::ZERO,
+        }
+    }
+
     #[test]
     fn a_session_is_condensed_into_the_mean_without_its_slowest_tenth() {
         // Rank 0 is 1 us behind; the answer of the slowest exchange was delayed.
         let quick = (0..9).map(|i| exchange(i * 100, i * 100 - 990, i * 100 + 20));
-        let exchanges = quick.chain([exchange(900, -90, 5_000)]).collect();
-        let knot = ExchangeSession { exchanges }.knot().unwrap();
+        let all = session(quick.chain([exchange(900, -90, 5_000)]));
+        let knot = all.knot().unwrap();
         // The mean of the middles of the first nine, 0 to 800 ns, and 10 ns.
         assert_eq!(
             (knot.at.as_nanos(), knot.image.as_nanos()),
@@ -168,5 +188,16 @@ mod tests {
     #[test]
     fn a_session_without_exchanges_has_no_knot() {
         assert!(ExchangeSession::default().knot().is_err());
+    }
+
+    #[test]
+    fn a_session_during_which_a_clock_stepped_has_no_knot() {
+        for by in [-3_000, 3_000] {
+            let steady = (0..50).map(|i| exchange(i * 10_000, i * 10_000 + 100, i * 10_000 + 200));
+            let stepped = (50..100)
+                .map(|i| exchange(i * 10_000 + by, i * 10_000 + 100, i * 10_000 + 200 + by));
+            let why = session(steady.chain(stepped)).knot().unwrap_err();
+            assert!(matches!(why, FitError::Stepped { .. }), "{why}");
+        }
     }
 }

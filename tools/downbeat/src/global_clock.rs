@@ -45,7 +45,7 @@ pub struct GlobalClock<K = MachineClock> {
     rate_error: f64,
     /// Local time, which no synchronization changes.
     local: ClockModel<Counter, Local>,
-    /// Result of the last synchronization; held by the thread that synchronizes.
+    /// Result of the last synchronization; held by the thread that synchronizes, or takes part in a session.
     last: Mutex<Option<Synchronized>>,
     /// Points of the sessions, in the order of time.
     knots: Mutex<Vec<Knot<Local, Global>>>,
@@ -180,7 +180,7 @@ impl<K: Clock> GlobalClock<K> {
     /// as it is, but [`past`](Self::past) knows better afterwards what it showed. This is `VT_timesync` of the Intel Trace Collector.
     ///
     /// # Errors
-    /// The same on all ranks, if any rank fails, or if a clock stepped since the last session.
+    /// The same on all ranks, if any rank fails: if a clock stepped during the session, or back beyond the last one.
     #[cfg(feature = "mpi")]
     pub fn timesync(
         &self,
@@ -201,7 +201,8 @@ impl<K: Clock> GlobalClock<K> {
         comm: &M,
         limits: SessionLimits,
     ) -> Result<(), GlobalClockError> {
-        let mut knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another session waits, and a synchronization; threads that ask for the past do not.
+        let _sessions = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let me = LocalClock::new(self.clock.clock(), self.local);
         let session = block_on_ready(limits.run(&me, &self.model(), comm))?;
         // Rank 0 is the reference, whose past its own model knows.
@@ -209,11 +210,13 @@ impl<K: Clock> GlobalClock<K> {
             return agree(comm, Ok(()));
         }
         let added = session.knot().and_then(|knot| {
-            let all: Vec<_> = knots.iter().copied().chain([knot]).collect();
+            let mut all = self.sessions();
+            all.push(knot);
             ConstrainedSpline::new(&all)?;
             Ok(all)
         });
-        *knots = agree(comm, added.map_err(failure))?;
+        let added = agree(comm, added.map_err(failure))?;
+        *self.knots.lock().unwrap_or_else(PoisonError::into_inner) = added;
         Ok(())
     }
 

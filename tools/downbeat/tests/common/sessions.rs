@@ -1,0 +1,288 @@
+//! Sessions of simulated ranks, whose clocks are known at any time, and global clocks that relive them.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use downbeat::{
+    Clock, ClockModel, Comm, CommError, Counter, Duration, Global, GlobalClock, Local, LocalTime,
+    SessionLimits, Ticks, Timestamp,
+};
+use downbeat_clock_core::{ConstrainedSpline, Exchange, Knot};
+use downbeat_sync::{
+    Clocks, DriftWalk, ExchangeSession, LocalClock, Network, Payload, SimClock, SimCluster,
+    VirtualTime, Words,
+};
+
+/// Number of sessions of a run: with ten seconds between them, they span the walk of typical clocks.
+pub(crate) const SESSIONS: usize = 11;
+
+/// Number of times between two sessions at which errors are taken.
+const TIMES: i64 = 19;
+
+/// Returns typical clocks whose drifts wander for a whole run.
+pub(crate) fn wandering(apart: Duration) -> Clocks {
+    let typical = Clocks::typical();
+    let lasting = Duration::from_nanos(apart.as_nanos() * SESSIONS as i64);
+    Clocks {
+        wander: typical.wander.map(|wander| DriftWalk { lasting, ..wander }),
+        ..typical
+    }
+}
+
+/// One rank of a simulated run.
+pub(crate) struct SimRank {
+    clock: SimClock,
+    sessions: Vec<ExchangeSession>,
+    /// True time after each session.
+    ended: Vec<Timestamp<VirtualTime>>,
+}
+
+/// Runs sessions on nodes with a rank each, over a typical network.
+pub(crate) fn simulate(
+    ranks: u32,
+    clocks: Clocks,
+    seed: u64,
+    apart: Duration,
+    limits: SessionLimits,
+) -> Vec<SimRank> {
+    let cluster = SimCluster {
+        ranks,
+        ranks_per_node: 1,
+        sockets_per_node: 1,
+        network: Network::typical(),
+        clocks,
+        seed,
+    };
+    let program = async |comm: &downbeat_sync::SimComm| {
+        let (clock, local) = (comm.clock(), nominal());
+        let (mut sessions, mut ended) = (vec![], vec![]);
+        let me = LocalClock::new(&clock, local);
+        for _ in 0..SESSIONS {
+            sessions.push(limits.run(&me, &local.renamed(), comm).await.unwrap());
+            ended.push(comm.true_now());
+            comm.pause(apart);
+        }
+        SimRank {
+            clock,
+            sessions,
+            ended,
+        }
+    };
+    cluster.run(program).unwrap()
+}
+
+/// Local time of every rank; that of rank 0 is global time.
+pub(crate) fn nominal() -> ClockModel<Counter, Local> {
+    SimClock::nominal_model().unwrap()
+}
+
+/// Returns the reading of a clock whose local time this is.
+pub(crate) fn reading(local: Timestamp<Local>) -> Ticks {
+    Ticks(SimClock::ZERO.0.wrapping_add_signed(local.as_nanos()))
+}
+
+/// Readings and messages of rank 1 of 2, in the order in which it takes them.
+#[derive(Default)]
+pub(crate) struct Replay {
+    ticks: RefCell<VecDeque<Ticks>>,
+    words: RefCell<VecDeque<u64>>,
+}
+
+impl Replay {
+    pub(crate) fn reads(&self, times: impl IntoIterator<Item = Timestamp<Local>>) {
+        let ticks = times.into_iter().map(reading);
+        self.ticks.borrow_mut().extend(ticks);
+    }
+
+    pub(crate) fn receives(&self, words: impl IntoIterator<Item = u64>) {
+        self.words.borrow_mut().extend(words);
+    }
+}
+
+impl Clock for Replay {
+    fn ticks(&self) -> Ticks {
+        let next = self.ticks.borrow_mut().pop_front();
+        next.unwrap_or(SimClock::ZERO)
+    }
+}
+
+/// Communicator of a replay.
+pub(crate) struct ReplayComm<'a> {
+    pub(crate) replay: &'a Replay,
+    /// Called whenever the rank waits for a message.
+    pub(crate) meanwhile: &'a dyn Fn(),
+}
+
+impl<'a> ReplayComm<'a> {
+    pub(crate) fn new(replay: &'a Replay) -> Self {
+        let meanwhile = &|| ();
+        Self { replay, meanwhile }
+    }
+}
+
+impl Comm for ReplayComm<'_> {
+    fn rank(&self) -> u32 {
+        1
+    }
+
+    fn size(&self) -> u32 {
+        2
+    }
+
+    async fn send<P: Payload>(&self, _: u32, _: P) -> Result<(), CommError> {
+        Ok(())
+    }
+
+    async fn send_sync<P: Payload>(&self, _: u32, _: P) -> Result<(), CommError> {
+        Ok(())
+    }
+
+    async fn recv<P: Payload>(&self, from: u32) -> Result<P, CommError> {
+        (self.meanwhile)();
+        let word = self.replay.words.borrow_mut().pop_front();
+        let mut words = Words::default();
+        words[0] = word.ok_or(CommError::Left { rank: from })?;
+        P::get(&words).ok_or(CommError::WrongType { from })
+    }
+
+    async fn split(&self, _: Option<u32>, _: u32) -> Result<Option<Self>, CommError> {
+        Ok(None)
+    }
+}
+
+/// Returns a global clock that reads a replay.
+pub(crate) fn reliving(replay: &Replay) -> GlobalClock<&Replay> {
+    GlobalClock::alone(LocalTime {
+        clock: replay,
+        model: nominal(),
+        rate_error: 0.0,
+        source: 0,
+    })
+}
+
+/// Exchanges of one session.
+pub(crate) type Exchanges<'a> = &'a [Exchange<Local, Global>];
+
+/// Prepares the messages of a session, and the agreement of all ranks that none failed.
+pub(crate) fn prepare_session(replay: &Replay, exchanges: Exchanges<'_>) {
+    replay.reads(exchanges.iter().flat_map(|one| [one.sent, one.received]));
+    // The error of the readings of rank 0.
+    replay.receives([1]);
+    replay.receives(exchanges.iter().flat_map(|one| [1, answer(one)]));
+    replay.receives([0, u64::MAX]);
+}
+
+pub(crate) fn answer(exchange: &Exchange<Local, Global>) -> u64 {
+    exchange.answered.as_nanos().cast_unsigned()
+}
+
+/// Returns the rule of the Trace Collector as a fraction: twice the sum of the offsets of all exchanges but the slowest tenth, and
+/// twice their number.
+fn exact_offset(exchanges: Exchanges<'_>) -> [i128; 2] {
+    let mut all: Vec<_> = exchanges
+        .iter()
+        .map(|one| {
+            [
+                one.sent.as_nanos(),
+                one.answered.as_nanos(),
+                one.received.as_nanos(),
+            ]
+        })
+        .map(|stamps| stamps.map(i128::from))
+        .collect();
+    all.sort_by_key(|[sent, _, received]| (received - sent, *sent));
+    all.truncate(all.len() - all.len() / 10);
+    let sum = all
+        .iter()
+        .map(|[sent, answered, received]| sent + received - 2 * answered)
+        .sum();
+    [sum, 2 * all.len() as i128]
+}
+
+/// Errors of the past on one rank, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PastErrors {
+    /// Largest deviation at a session from the offset that its exchanges give.
+    pub(crate) at_sessions: f64,
+    /// Sums of the squares of the errors between sessions.
+    spline_squares: f64,
+    line_squares: f64,
+    times: u32,
+}
+
+impl PastErrors {
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            at_sessions: self.at_sessions.max(other.at_sessions),
+            spline_squares: self.spline_squares + other.spline_squares,
+            line_squares: self.line_squares + other.line_squares,
+            times: self.times + other.times,
+        }
+    }
+
+    /// Root mean square error of the past.
+    pub(crate) fn spline(&self) -> f64 {
+        (self.spline_squares / f64::from(self.times)).sqrt()
+    }
+
+    /// The same of straight lines through neighbouring sessions.
+    pub(crate) fn lines(&self) -> f64 {
+        (self.line_squares / f64::from(self.times)).sqrt()
+    }
+}
+
+/// Returns the errors of each rank but the first, whose clock is the truth.
+pub(crate) fn errors(ranks: &[SimRank]) -> impl Iterator<Item = PastErrors> {
+    let (first, others) = ranks.split_first().unwrap();
+    others.iter().map(|rank| rank.errors(&first.clock))
+}
+
+impl SimRank {
+    /// Exchanges of each session; none on rank 0.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchanges<'_>> {
+        self.sessions.iter().map(ExchangeSession::exchanges)
+    }
+
+    fn errors(&self, first: &SimClock) -> PastErrors {
+        let replay = Replay::default();
+        let clock = reliving(&replay);
+        for exchanges in self.exchanges() {
+            prepare_session(&replay, exchanges);
+            let comm = ReplayComm::new(&replay);
+            clock
+                .timesync_over(&comm, SessionLimits::default())
+                .unwrap();
+        }
+        let knots = clock.sessions();
+        let mut errors = PastErrors::default();
+        for (knot, exchanges) in knots.iter().zip(self.exchanges()) {
+            let deviation = deviation(&clock, knot, exchanges);
+            errors.at_sessions = errors.at_sessions.max(deviation);
+        }
+        for (times, knots) in self.ended.windows(2).zip(knots.windows(2)) {
+            let line = ConstrainedSpline::new(knots).unwrap();
+            let step = (times[1] - times[0]).as_nanos() / (TIMES + 1);
+            for time in (1..=TIMES).map(|i| times[0] + Duration::from_nanos(i * step)) {
+                let truth = nominal().apply(first.ticks_at(time)).as_nanos();
+                let own = self.clock.ticks_at(time);
+                let off = |shown: Timestamp<Global>| (shown.as_nanos() - truth) as f64;
+                errors.spline_squares += off(clock.past(own)).powi(2);
+                errors.line_squares += off(line.apply(nominal().apply(own))).powi(2);
+                errors.times += 1;
+            }
+        }
+        errors
+    }
+}
+
+/// Returns how far the past at a session is from the exact offset.
+fn deviation(
+    clock: &GlobalClock<&Replay>,
+    knot: &Knot<Local, Global>,
+    exchanges: Exchanges<'_>,
+) -> f64 {
+    let past = clock.past(reading(knot.at));
+    let offset = i128::from(knot.at.as_nanos()) - i128::from(past.as_nanos());
+    let [sum, count] = exact_offset(exchanges);
+    ((offset * count - sum) as f64 / count as f64).abs()
+}
