@@ -11,7 +11,7 @@ use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 12] = [
+const RATIOS: [(&str, &str); 13] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
@@ -22,6 +22,7 @@ const RATIOS: [(&str, &str); 12] = [
     ("downbeat-records", "records"),
     ("downbeat-regions", "regions"),
     ("downbeat-otf2", "read"),
+    ("downbeat", "timesync"),
     ("downbeat-cli", "clocks"),
     ("downbeat-cli", "otf2"),
 ];
