@@ -139,12 +139,12 @@ impl<K: Clock> RegionTimer<K> {
         Ok(())
     }
 
-    /// Ends the event, even if a guard started it.
+    /// Ends the event, even if a guard started it, and returns its length in ticks.
     ///
     /// # Errors
     /// If no event is running, or the clock ran backwards: no event is recorded, and the misuse is counted.
     #[inline]
-    pub fn stop(&self) -> Result<(), Misuse> {
+    pub fn stop(&self) -> Result<u64, Misuse> {
         // Read first, so that the timer's own work is not part of the event.
         let now = self.clock.ticks().0;
         if self.depth.load(Ordering::Relaxed) == 0 {
@@ -160,15 +160,21 @@ impl<K: Clock> RegionTimer<K> {
     /// Each further guard is counted as a recursion.
     #[inline]
     pub fn enter(&self) -> RegionGuard<'_, K> {
+        self.open();
+        RegionGuard {
+            timer: self,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Does what [`enter`](Self::enter) does, for guards of other types, which [`close`](Self::close) it.
+    #[inline(always)]
+    pub fn open(&self) {
         let depth = self.depth.load(Ordering::Relaxed);
         if depth != 0 {
             self.descend(depth);
         } else {
             self.begin();
-        }
-        RegionGuard {
-            timer: self,
-            not_send: PhantomData,
         }
     }
 
@@ -182,22 +188,24 @@ impl<K: Clock> RegionTimer<K> {
         );
     }
 
+    /// Does what the drop of a guard does, and returns the length of the event in ticks; `None` if outer guards are left.
+    ///
+    /// # Errors
+    /// If the event was stopped before, or the clock ran backwards: no event is recorded, and the misuse is counted.
     #[inline(always)]
-    fn leave(&self) {
+    pub fn close(&self) -> Result<Option<u64>, Misuse> {
         let now = self.clock.ticks().0;
         let depth = self.depth.load(Ordering::Relaxed);
         if depth != 1 {
-            self.ascend(depth);
-            return;
+            return self.ascend(depth).map(|()| None);
         }
         self.depth.store(0, Ordering::Relaxed);
-        // `record` counts a clock that ran backwards.
-        let _ = self.record(now);
+        self.record(now).map(Some)
     }
 
     /// Adds an event that ends at `now` to the statistics.
     #[inline(always)]
-    fn record(&self, now: u64) -> Result<(), Misuse> {
+    fn record(&self, now: u64) -> Result<u64, Misuse> {
         let start = self.start.load(Ordering::Relaxed);
         let length = match now.checked_sub(start) {
             Some(length) => length,
@@ -221,7 +229,7 @@ impl<K: Clock> RegionTimer<K> {
         self.last.store(length, Ordering::Relaxed);
         add(&self.bins[self.bin(last)], 1);
         self.events.store(event, Ordering::Release);
-        Ok(())
+        Ok(length)
     }
 
     #[inline(always)]
@@ -274,11 +282,12 @@ impl<K: Clock> RegionTimer<K> {
 
     /// Drops an inner guard, or one whose event was stopped explicitly.
     #[cold]
-    fn ascend(&self, depth: u64) {
-        match depth.checked_sub(1) {
-            Some(outer) => self.depth.store(outer, Ordering::Relaxed),
-            None => add(&self.stopped_while_stopped, 1),
-        }
+    fn ascend(&self, depth: u64) -> Result<(), Misuse> {
+        let Some(outer) = depth.checked_sub(1) else {
+            return Err(self.count(&self.stopped_while_stopped, Misuse::StoppedWhileStopped));
+        };
+        self.depth.store(outer, Ordering::Relaxed);
+        Ok(())
     }
 
     /// True while an event is running.
@@ -393,7 +402,8 @@ pub struct RegionGuard<'a, K: Clock> {
 impl<K: Clock> Drop for RegionGuard<'_, K> {
     #[inline]
     fn drop(&mut self) {
-        self.timer.leave();
+        // The timer counts misuse.
+        let _ = self.timer.close();
     }
 }
 

@@ -6,8 +6,8 @@
 //! is the median over rounds. Therefore changes of frequency and load by other processes affect all
 //! of them. The regions are empty: only the timing is measured.
 //!
-//! A program times all its regions with one clock, so that the ordered clock is measured in a child
-//! process, with its own baselines.
+//! A program has one configuration of regions, so that the ordered clock and call paths are measured in child
+//! processes, with their own baselines.
 
 #![expect(
     clippy::print_stdout,
@@ -32,8 +32,9 @@ use downbeat_regions::{
 use downbeat_sync::{Clocks, Comm, Network, SimCluster};
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
 
-/// Argument that makes this program its own child.
+/// Arguments that make this program its own child.
 const ORDERED: &str = "--ordered";
+const NESTED: &str = "--nested";
 /// Unoptimized tests only check that it runs.
 const ROUNDS: usize = if cfg!(debug_assertions) { 3 } else { 400 };
 const PAIRS: u32 = 5_000;
@@ -187,16 +188,17 @@ fn floors<'a>(ordered: bool) -> [SpanContestant<'a>; 2] {
 }
 
 /// Sets the clock of all regions.
-fn configure(clock: ClockChoice) {
+fn configure(clock: ClockChoice, nested: bool) {
     let settings = RegionSettings {
         clock,
+        nested,
         ..RegionSettings::default()
     };
     downbeat_regions::configure(settings).expect("there was no region yet");
 }
 
 fn ordered() -> Vec<String> {
-    configure(ClockChoice::OrderedTsc);
+    configure(ClockChoice::OrderedTsc, false);
     let tsc = TscClock::detect().expect("it was found before");
     let timer = RegionTimer::new(tsc, scale(&tsc));
     let mut contestants: Vec<_> = floors(true).into_iter().collect();
@@ -222,8 +224,31 @@ fn ordered() -> Vec<String> {
     table(&contestants)
 }
 
+/// Regions with call paths, in a running region.
+fn nested() -> Vec<String> {
+    configure(ClockChoice::Cheapest, true);
+    let _outer = region!("outer");
+    let mut contestants: Vec<_> = floors(false).into_iter().collect();
+    contestants.pop();
+    contestants.extend([
+        contestant(
+            "**`region!`, unordered, with call paths**",
+            0,
+            Some(1.65),
+            guard,
+        ),
+        contestant(
+            "**`Region`, unordered, with call paths, start and stop**",
+            0,
+            Some(1.65),
+            explicit,
+        ),
+    ]);
+    table(&contestants)
+}
+
 fn unordered() -> Vec<String> {
-    configure(ClockChoice::Cheapest);
+    configure(ClockChoice::Cheapest, false);
     let tsc = TscClock::detect().expect("these ratios are about the time stamp counter");
     let timer = RegionTimer::new(tsc.unordered(), scale(&tsc));
     let high = RefCell::new(
@@ -358,14 +383,19 @@ fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == ORDERED) {
         return u8::from(!ordered().is_empty()).into();
     }
+    if std::env::args().any(|argument| argument == NESTED) {
+        return u8::from(!nested().is_empty()).into();
+    }
     println!(
         "| an empty region, timed by | ns | x floor | floor | must not exceed |\n|---|---|---|---|---|"
     );
     let mut missed = unordered();
-    let child =
-        std::env::current_exe().and_then(|program| Command::new(program).arg(ORDERED).status());
-    if !child.expect("this program can be started").success() {
-        missed.push("the ordered ones".to_owned());
+    for (argument, name) in [(NESTED, "with call paths"), (ORDERED, "the ordered ones")] {
+        let child = std::env::current_exe()
+            .and_then(|program| Command::new(program).arg(argument).status());
+        if !child.expect("this program can be started").success() {
+            missed.push(name.to_owned());
+        }
     }
     println!(
         "\nNot run again, from the project's notes, on a machine like the first one it was measured on: two `rdtsc` 17.6 \

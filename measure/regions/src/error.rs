@@ -21,6 +21,13 @@ pub enum RegionError {
     Calibration(CalibrationError),
     /// The tick cannot be used as a unit.
     Scale(ModelError),
+    /// A variable of the environment has an invalid value.
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// The reason.
+        why: String,
+    },
     /// Two reports have these different ticks: a bin of one may be several bins of the other.
     ReportTicksDiffer([Duration; 2]),
     /// A merged report would have more than 2^32 ranks.
@@ -49,6 +56,7 @@ impl fmt::Display for RegionError {
             Self::System(why) => why.fmt(f),
             Self::Calibration(why) => why.fmt(f),
             Self::Scale(why) => why.fmt(f),
+            Self::Variable { name, why } => write!(f, "{name}: {why}"),
             Self::ReportTicksDiffer([one, other]) => {
                 write!(f, "a tick is {one} in one report, and {other} in the other")
             }

@@ -8,7 +8,7 @@ use super::error::RegionError;
 use super::profile::Profile;
 use super::report::{ProfileReport, RegionAppender, RegionReport};
 use super::setup::Overhead;
-use super::wire::Wire;
+use super::wire::{self, Wire};
 
 /// Approximate size of a message. Regions are sent in blocks, so that not all are in memory twice.
 const BLOCK: usize = 1 << 20;
@@ -115,6 +115,7 @@ impl RankBlock {
     ) -> Result<(), CommError> {
         comm.send(to, self.head()).await?;
         let mut block = Vec::with_capacity(BLOCK + BLOCK / 8);
+        self.report.warning.put(&mut block);
         for region in regions {
             if block.len() >= BLOCK {
                 send_block(&block, true, comm, to).await?;
@@ -140,15 +141,21 @@ impl RankBlock {
                 subtracted: subtracted != 0,
             },
         );
+        let mut more = receive_block(&mut self.block, comm, from).await?;
+        let mut rest = &*self.block;
+        let warning = wire::taken::<Option<String>>(&mut rest).ok_or_else(not_a_report)?;
+        self.report.warn(warning);
         let mut appending = RegionAppender::to(&mut self.report.regions);
-        let mut more = true;
-        while more {
-            more = receive_block(&mut self.block, comm, from).await?;
-            let mut rest = &*self.block;
+        loop {
             while !rest.is_empty() {
                 self.region.set_from(&mut rest).ok_or_else(not_a_report)?;
                 appending.add(&self.region);
             }
+            if !more {
+                break;
+            }
+            more = receive_block(&mut self.block, comm, from).await?;
+            rest = &*self.block;
         }
         appending.finish();
         Ok(())

@@ -53,6 +53,7 @@
 //! - `json`: `ProfileReport::save` and `ProfileReport::load`, the files of `downbeat regions show` and `diff`.
 //! - `ranks`: `gather`, over any communicator of `downbeat-sync`.
 //! - `mpi`: as `ranks`, and the communicator over MPI; needs an MPI library and libclang to build.
+//! - `tracing`: `RegionLayer`, with which the spans of a program that uses `tracing` are regions.
 //!
 //! # Example: load imbalance
 //! A stencil code, on three threads or on the ranks of an MPI program:
@@ -103,8 +104,29 @@
 //! 50-59 ticks: 96 max (task 2), 92 min (task 1), 94 avg
 //! ```
 //!
+//! # Inside and outside
+//! A report has a call tree if regions are inside others: the time of each region inside each caller, and its own time, which is
+//! not in regions inside it ([`PathReport`]). The total of a rank adds up its threads, so that a region that four threads share takes longer
+//! than the one around it; reports therefore have the threads with the greatest and the least total as well, and that of a single rank
+//! has every thread.
+//!
+//! # Configuration
+//! [`configure`] sets the clock, the unit of histograms, and more, before the first region. Programs that do not call it are configured
+//! by their environment:
+//!
+//! | variable | values | default |
+//! |---|---|---|
+//! | `DOWNBEAT_REGIONS_CLOCK` | `ordered`, `cheapest`, `tsc`, `system`: see [`ClockChoice`] | `ordered` |
+//! | `DOWNBEAT_REGIONS_TICK` | length of a tick, as `1us` | `1ns` |
+//! | `DOWNBEAT_REGIONS_SUBTRACT` | `yes` to subtract the length of an empty region from each event | `no` |
+//! | `DOWNBEAT_REGIONS_NESTED` | `no` for no call tree | `yes` |
+//!
+//! A wrong value is named in the report, and the defaults are used.
+//!
 //! # Definitions
 //! - Times are inclusive: the time of a region includes the regions inside it.
+//! - Only what ends within a region is inside it: if a region is stopped before one that it contains, the latter counts as contained in
+//!   the region around both.
 //! - A region that is entered again in the same thread continues until all guards are dropped: this is one event, and
 //!   the recursions are counted.
 //! - Every thread has its own timer for every region. No events are lost when a thread ends.
@@ -122,6 +144,8 @@
 //! * Destructors of thread-local values may run after a thread scope has ended: only a join waits for regions in them.
 //! * An unordered clock costs half as much, and may be read some nanoseconds early: see [`ClockChoice::Cheapest`].
 
+mod call_path;
+mod call_tree;
 mod diff;
 mod error;
 #[cfg(feature = "ranks")]
@@ -130,7 +154,10 @@ mod gather;
 #[cfg(test)]
 mod gather_tests;
 mod groups;
+#[cfg(feature = "tracing")]
+mod layer;
 mod name;
+mod paths;
 mod places;
 mod profile;
 mod ranks;
@@ -148,17 +175,21 @@ mod text;
 #[cfg(feature = "ranks")]
 mod wire;
 
+pub use call_tree::CallTreeEntry;
 pub use diff::{HistogramShift, RankMove, RegionDiff, ReportDiff};
 pub use error::RegionError;
 #[cfg(feature = "ranks")]
 pub use gather::gather;
 pub use groups::{BinCounts, HistogramGroup, RankCount};
+#[cfg(feature = "tracing")]
+pub use layer::RegionLayer;
 pub use name::LONGEST_NAME;
+pub use paths::PathReport;
 pub use places::RankPlace;
-pub use profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+pub use profile::{PathProfile, Profile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
 pub use ranks::{RankRun, RankSet};
-pub use region::Region;
-pub use report::{EventReport, ProfileReport, RankEvent, RankTotal, RegionReport};
+pub use region::{Region, RegionGuard};
+pub use report::{EventReport, ProfileReport, RankEvent, RankThread, RankTotal, RegionReport};
 pub use setup::{ClockChoice, Overhead, RegionClock, RegionSettings, configure};
 pub use text::TextOptions;
 

@@ -15,6 +15,8 @@ pub struct Profile {
     pub tick: Duration,
     /// Cost of timing.
     pub overhead: Overhead,
+    /// A reason to doubt the settings, for people to read.
+    pub warning: Option<String>,
     /// Regions by name; names are unique.
     regions: Vec<RegionProfile>,
 }
@@ -38,8 +40,41 @@ pub struct RegionProfile {
     pub shortest: Option<ThreadEvent>,
     /// Number of events in each bin that is not empty, the shortest first.
     pub bins: Vec<(DecimalBin, u64)>,
+    /// Events of each thread, by its number; of the first [`MOST_THREADS`](Self::MOST_THREADS) threads with events.
+    pub by_thread: Vec<ThreadTotal>,
+    /// Events by the regions around them; none if call paths are not recorded.
+    pub paths: Vec<PathProfile>,
     /// Misuse and running regions.
     pub remarks: Remarks,
+}
+
+/// Events of a region in one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+pub struct ThreadTotal {
+    /// Number of the thread, from 0.
+    pub thread: u32,
+    /// Number of events.
+    pub events: u64,
+    /// Total length in ticks.
+    pub total: u64,
+}
+
+/// Events of a region inside certain others, over all threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathProfile {
+    /// Names of the regions around it, the outermost first.
+    pub callers: Vec<String>,
+    /// Number of events.
+    pub events: u64,
+    /// Total length in ticks.
+    pub total: u64,
+    /// Part of the total that is not in regions inside it.
+    pub own: u64,
 }
 
 /// An event and its thread. Threads are numbered in the order of their first regions.
@@ -130,6 +165,7 @@ impl Profile {
             clock: clock.to_owned(),
             tick,
             overhead,
+            warning: None,
             regions,
         }
     }
@@ -149,6 +185,9 @@ impl Profile {
 }
 
 impl RegionProfile {
+    /// Number of threads that are listed, so that a program with a thread for every task needs no more memory for each.
+    pub const MOST_THREADS: usize = 1_024;
+
     /// Makes a region without events.
     pub fn new(name: &str) -> Self {
         Self {
@@ -160,8 +199,16 @@ impl RegionProfile {
             second_longest: None,
             shortest: None,
             bins: vec![],
+            by_thread: vec![],
+            paths: vec![],
             remarks: Remarks::default(),
         }
+    }
+
+    /// Own time in ticks: that which is not in regions inside it; `None` if call paths are not recorded.
+    pub fn own(&self) -> Option<u64> {
+        let own = self.paths.iter().map(|path| path.own);
+        (!self.paths.is_empty()).then(|| own.fold(0, u64::saturating_add))
     }
 
     /// Adds the statistics of a thread.
@@ -191,8 +238,50 @@ impl RegionProfile {
             bins: bins
                 .filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
                 .collect(),
+            by_thread: (statistics.events > 0)
+                .then_some(ThreadTotal {
+                    thread,
+                    events: statistics.events,
+                    total: statistics.total,
+                })
+                .into_iter()
+                .collect(),
+            paths: vec![],
             remarks: Remarks::from_values(values),
         });
+    }
+
+    /// Adds events inside certain regions.
+    pub fn add_path(&mut self, added: PathProfile) {
+        let place = self
+            .paths
+            .binary_search_by(|path| path.callers.cmp(&added.callers));
+        match place {
+            Ok(place) => {
+                let path = &mut self.paths[place];
+                path.events = path.events.saturating_add(added.events);
+                path.total = path.total.saturating_add(added.total);
+                path.own = path.own.saturating_add(added.own);
+            }
+            Err(place) => self.paths.insert(place, added),
+        }
+    }
+
+    fn add_thread(&mut self, added: ThreadTotal) {
+        let place = self
+            .by_thread
+            .binary_search_by_key(&added.thread, |total| total.thread);
+        match place {
+            Ok(place) => {
+                let total = &mut self.by_thread[place];
+                total.events = total.events.saturating_add(added.events);
+                total.total = total.total.saturating_add(added.total);
+            }
+            Err(place) if self.by_thread.len() < Self::MOST_THREADS => {
+                self.by_thread.insert(place, added);
+            }
+            Err(_) => {}
+        }
     }
 
     /// Adds the events of other threads.
@@ -223,6 +312,12 @@ impl RegionProfile {
                 Err(place) => self.bins.insert(place, (*bin, *count)),
             }
         }
+        for total in &other.by_thread {
+            self.add_thread(*total);
+        }
+        for path in &other.paths {
+            self.add_path(path.clone());
+        }
         self.remarks.add(&other.remarks);
     }
 
@@ -238,6 +333,13 @@ impl RegionProfile {
         .flatten()
         {
             found.event.length = scale.apply(found.event.length);
+        }
+        for thread in &mut self.by_thread {
+            thread.total = scale.apply(thread.total);
+        }
+        for path in &mut self.paths {
+            path.total = scale.apply(path.total);
+            path.own = scale.apply(path.own);
         }
     }
 

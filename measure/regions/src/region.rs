@@ -1,13 +1,14 @@
 //! Regions, and the lookup of the timer of the current thread.
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use downbeat_clock_core::RegionGuard;
+use downbeat_clock_core::Misuse;
 
+use super::call_path::{CallPath, Innermost};
 use super::registry::{self, ThreadTimer, TimerTable};
-use super::setup::RegionClock;
 
 /// A timed region of a program, with one timer in each thread.
 ///
@@ -33,9 +34,20 @@ pub struct Region {
     number: AtomicUsize,
 }
 
+/// State of a thread that uses regions.
+struct ThisThread {
+    timers: Cell<TimerTable>,
+    innermost: Innermost,
+}
+
 thread_local! {
     // Without a destructor, which would need a check on every access.
-    static TIMERS: Cell<TimerTable> = const { Cell::new(&[]) };
+    static THIS: ThisThread = const {
+        ThisThread {
+            timers: Cell::new(&[]),
+            innermost: Cell::new(None),
+        }
+    };
 }
 
 impl Region {
@@ -61,24 +73,50 @@ impl Region {
     /// A region that is entered again in the same thread, as by recursion, ends when all guards are
     /// dropped: this is one event.
     #[inline]
-    pub fn enter(&self) -> RegionGuard<'static, RegionClock> {
-        self.timer().enter()
+    pub fn enter(&self) -> RegionGuard {
+        RegionGuard {
+            timer: self.open(),
+            not_send: PhantomData,
+        }
+    }
+
+    /// Does what [`enter`](Self::enter) does, without a guard.
+    #[inline(always)]
+    pub(super) fn open(&self) -> &'static ThreadTimer {
+        THIS.with(|thread| {
+            let timer = self.timer(thread);
+            timer.descend(&thread.innermost);
+            timer.timer.open();
+            timer
+        })
     }
 
     /// Begins an event. If the region is running already, the event continues, and the misuse is
     /// counted for the report.
     #[inline]
     pub fn start(&self) {
-        // The timer counts misuse.
-        let _ = self.timer().start();
+        THIS.with(|thread| {
+            let timer = self.timer(thread);
+            timer.descend(&thread.innermost);
+            // The timer counts misuse.
+            let _ = timer.timer.start();
+        });
     }
 
     /// Ends the event that this thread began. If there is none, the misuse is counted for the
     /// report.
     #[inline]
     pub fn stop(&self) {
-        // The timer counts misuse.
-        let _ = self.timer().stop();
+        THIS.with(|thread| {
+            let timer = self.timer(thread);
+            timer.ascend(timer.timer.stop().map(Some), &thread.innermost);
+        });
+    }
+
+    /// Ends what [`open`](Self::open) began in this thread.
+    #[cfg(feature = "tracing")]
+    pub(super) fn leave(&self) {
+        THIS.with(|thread| self.timer(thread).close(thread));
     }
 
     /// The name as given.
@@ -87,29 +125,30 @@ impl Region {
     }
 
     #[inline(always)]
-    fn timer(&self) -> &'static ThreadTimer {
+    fn timer(&self, thread: &ThisThread) -> &'static ThreadTimer {
         // The table belongs to this thread: a number without a timer needs the registry.
-        match TIMERS
+        match thread
+            .timers
             .get()
             .get(self.number.load(Ordering::Relaxed))
             .and_then(OnceLock::get)
         {
             Some(timer) => timer,
-            None => self.find_timer(),
+            None => self.find_timer(thread),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn find_timer(&self) -> &'static ThreadTimer {
+    fn find_timer(&self, thread: &ThisThread) -> &'static ThreadTimer {
         let mut registry = registry::lock();
         let mut number = self.number.load(Ordering::Relaxed);
         if number == usize::MAX {
             (_, number) = registry.number(self.name);
             self.number.store(number, Ordering::Relaxed);
         }
-        let (timers, timer) = registry.timer(TIMERS.get(), number);
-        TIMERS.set(timers);
+        let (timers, timer) = registry.timer(thread.timers.get(), number, thread.innermost.get());
+        thread.timers.set(timers);
         drop(registry);
         // While the thread is exiting, this fails, and its timers are kept.
         let _ = LEAVING.try_with(|_| ());
@@ -117,9 +156,57 @@ impl Region {
     }
 }
 
+impl ThreadTimer {
+    /// Ends an event, if this guard is the outermost one.
+    #[inline(always)]
+    fn close(&self, thread: &ThisThread) {
+        let ended = self.timer.close();
+        self.ascend(ended, &thread.innermost);
+    }
+
+    /// Makes this region the innermost one, unless it is running already.
+    #[inline(always)]
+    fn descend(&'static self, innermost: &Innermost) {
+        if self.is_nested && !self.timer.is_running() {
+            self.path.enter(innermost);
+        }
+    }
+
+    /// Leaves this region, if the call ended it.
+    #[inline(always)]
+    fn ascend(&self, ended: Result<Option<u64>, Misuse>, innermost: &Innermost) {
+        if !self.is_nested {
+            return;
+        }
+        let length = match ended {
+            Ok(Some(length)) => Some(length),
+            // It has ended, but without an event.
+            Err(Misuse::ClockRanBackwards) => None,
+            _ => return,
+        };
+        CallPath::leave(self.path.region(), length, innermost);
+    }
+}
+
+/// A running event of a region; it ends when the guard is dropped, also by a panic.
+#[derive(Debug)]
+#[must_use = "the region ends at once if its guard is not kept: `let _guard = ...`"]
+pub struct RegionGuard {
+    timer: &'static ThreadTimer,
+    /// Keeps the guard in the thread of its timer.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for RegionGuard {
+    #[inline]
+    fn drop(&mut self) {
+        THIS.with(|thread| self.timer.close(thread));
+    }
+}
+
 /// Timers of the current thread.
 pub(super) fn timers() -> TimerTable {
-    TIMERS.get()
+    THIS.with(|thread| thread.timers.get())
 }
 
 /// Returns the timers of a thread when it ends.
@@ -132,6 +219,9 @@ thread_local! {
 impl Drop for ThreadExit {
     fn drop(&mut self) {
         // Destructors that run later get new timers and lose no events.
-        registry::lock().leave(TIMERS.replace(&[]));
+        THIS.with(|thread| {
+            registry::lock().leave(thread.timers.replace(&[]));
+            thread.innermost.set(None);
+        });
     }
 }

@@ -10,12 +10,20 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use downbeat_clock_core::RegionTimer;
 use downbeat_timers::at_fork;
 
+use super::call_path::{self, CallPath};
 use super::name;
-use super::profile::{Profile, RegionProfile};
+use super::profile::{PathProfile, Profile, RegionProfile};
 use super::setup::{RegionClock, Setup, setup};
 
 /// The timer of one region in one thread.
-pub(super) type ThreadTimer = RegionTimer<RegionClock>;
+#[derive(Debug)]
+pub(super) struct ThreadTimer {
+    pub(super) timer: RegionTimer<RegionClock>,
+    /// True if call paths are recorded.
+    pub(super) is_nested: bool,
+    /// The first path to this region.
+    pub(super) path: CallPath,
+}
 
 /// The timers of a thread, by the numbers of their regions; a region that the thread has not used has none.
 pub(super) type TimerTable = &'static [OnceLock<&'static ThreadTimer>];
@@ -91,21 +99,26 @@ impl Registry {
         (name, self.names.len() - 1)
     }
 
-    /// The timer of a region for the thread with these timers, and the new table of the thread.
+    /// The timer of a region for the thread with these timers, and the new table of the thread. `outer` is the path to the region that
+    /// is running.
     pub(super) fn timer(
         &mut self,
         timers: TimerTable,
         number: usize,
+        outer: Option<&'static CallPath>,
     ) -> (TimerTable, &'static ThreadTimer) {
         let timers = if number < timers.len() {
             timers
         } else {
             self.grow(timers, number)
         };
-        (
-            timers,
-            timers[number].get_or_init(|| Box::leak(Box::new(self.setup.timer()))),
-        )
+        let new = || ThreadTimer {
+            timer: self.setup.timer(),
+            is_nested: self.setup.nested,
+            path: CallPath::new(number, outer),
+        };
+        let timer = timers[number].get_or_init(|| Box::leak(Box::new(new())));
+        (timers, timer)
     }
 
     /// Makes a table of at least twice the size, so that leaked tables take no more memory than
@@ -150,19 +163,15 @@ impl Registry {
     ///
     /// If a region is still running, the timers stay as they are: its guard may still exist.
     pub(super) fn leave(&mut self, timers: TimerTable) {
-        let running = timers
-            .iter()
-            .filter_map(OnceLock::get)
-            .any(|timer| timer.is_running());
+        let running = present(timers).any(|(_, timer)| timer.timer.is_running());
         let Some(place) = self.place(timers).filter(|_| !running) else {
             return;
         };
-        let thread = self.living.swap_remove(place).thread;
-        for (ended, timer) in self.ended.iter_mut().zip(timers) {
-            if let Some(timer) = timer.get() {
-                ended.add(thread, &timer.statistics());
-                timer.reset();
-            }
+        let living = self.living.swap_remove(place);
+        add(&mut self.ended, &self.names, &living);
+        for (_, timer) in present(timers) {
+            timer.timer.reset();
+            timer.path.reset();
         }
         self.spare.push(timers);
     }
@@ -172,7 +181,7 @@ impl Registry {
         let mut regions = self.ended.clone();
         self.living
             .iter()
-            .for_each(|living| add(&mut regions, living));
+            .for_each(|living| add(&mut regions, &self.names, living));
         self.finished(regions)
     }
 
@@ -184,7 +193,7 @@ impl Registry {
             .map(|name| RegionProfile::new(name))
             .collect();
         if let Some(place) = self.place(timers) {
-            add(&mut regions, &self.living[place]);
+            add(&mut regions, &self.names, &self.living[place]);
         }
         self.finished(regions)
     }
@@ -194,19 +203,39 @@ impl Registry {
         regions
             .iter_mut()
             .for_each(|region| region.scale(self.setup.scale));
-        Profile::new(
-            self.setup.clock.name(),
-            self.setup.tick,
-            self.setup.overhead,
-            regions,
-        )
+        let Setup {
+            clock,
+            tick,
+            overhead,
+            warning,
+            ..
+        } = self.setup;
+        let mut profile = Profile::new(clock.name(), *tick, *overhead, regions);
+        profile.warning = warning.map(str::to_owned);
+        profile
     }
 }
 
-fn add(regions: &mut [RegionProfile], living: &LivingThread) {
-    for (region, timer) in regions.iter_mut().zip(living.timers) {
-        if let Some(timer) = timer.get() {
-            region.add(living.thread, &timer.statistics());
-        }
+/// The timers that a thread has, with the numbers of their regions.
+fn present(timers: TimerTable) -> impl Iterator<Item = (usize, &'static ThreadTimer)> {
+    let present = |(number, timer): (usize, &'static OnceLock<&'static ThreadTimer>)| {
+        Some((number, *timer.get()?))
+    };
+    timers.iter().enumerate().filter_map(present)
+}
+
+/// Adds the events of a thread.
+fn add(regions: &mut [RegionProfile], names: &[&str], living: &LivingThread) {
+    for (number, timer) in present(living.timers) {
+        regions[number].add(living.thread, &timer.timer.statistics());
+    }
+    for path in call_path::totals(present(living.timers).map(|(_, timer)| &timer.path)) {
+        let callers = path.callers.iter().map(|caller| names[*caller].to_owned());
+        regions[path.region].add_path(PathProfile {
+            callers: callers.collect(),
+            events: path.events,
+            total: path.total,
+            own: path.own,
+        });
     }
 }

@@ -6,7 +6,8 @@ use downbeat_clock_core::Duration;
 
 use super::error::RegionError;
 use super::groups::{self, HistogramGroup, RankCount};
-use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+use super::paths::{self, PathReport};
+use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
 use super::ranks::RankSet;
 use super::setup::Overhead;
 
@@ -23,6 +24,8 @@ pub struct ProfileReport {
     pub tick: Duration,
     /// Cost of timing, maximum over all ranks.
     pub overhead: Overhead,
+    /// A reason to doubt the settings, of the lowest rank that has one.
+    pub warning: Option<String>,
     /// Regions by name.
     pub(super) regions: Vec<RegionReport>,
 }
@@ -43,6 +46,12 @@ pub struct RegionReport {
     pub remarked: Option<u32>,
     /// Events; `None` if no rank has completed one.
     pub events: Option<EventReport>,
+    /// Events by the regions around them, in the order of their names; none if call paths are not recorded.
+    #[cfg_attr(
+        feature = "json",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub paths: Vec<PathReport>,
 }
 
 /// Events of a region on all ranks. Of equal values, that of the lowest rank is kept.
@@ -80,6 +89,21 @@ pub struct EventReport {
     pub total: u128,
     /// Maximum number of threads of a rank that have events.
     pub threads: u32,
+    /// Number of threads with events, on all ranks; 0 in reports of older versions.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub all_threads: u64,
+    /// Thread with the greatest total length of events: the totals of ranks add up their threads.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub greatest_thread: Option<RankThread>,
+    /// Thread with the least total length of events.
+    #[cfg_attr(feature = "json", serde(default))]
+    pub least_thread: Option<RankThread>,
+    /// Every thread, in a report of a single rank with several threads.
+    #[cfg_attr(
+        feature = "json",
+        serde(default, skip_serializing_if = "Vec::is_empty")
+    )]
+    pub by_thread: Vec<ThreadTotal>,
     /// Groups of ranks by histograms, those with the longest events first.
     pub groups: Vec<HistogramGroup>,
 }
@@ -116,6 +140,35 @@ pub struct RankTotal {
     pub events: u64,
     /// The rank.
     pub rank: u32,
+}
+
+/// All events of a thread of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+pub struct RankThread {
+    /// Total length in ticks.
+    pub total: u64,
+    /// Number of events.
+    pub events: u64,
+    /// The rank.
+    pub rank: u32,
+    /// Number of the thread on the rank.
+    pub thread: u32,
+}
+
+impl RankThread {
+    fn new(rank: u32, thread: &ThreadTotal) -> Self {
+        Self {
+            total: thread.total,
+            events: thread.events,
+            rank,
+            thread: thread.thread,
+        }
+    }
 }
 
 impl RankEvent {
@@ -157,6 +210,7 @@ impl ProfileReport {
             clock,
             tick,
             overhead,
+            warning,
             ..
         } = profile;
         Self {
@@ -164,6 +218,7 @@ impl ProfileReport {
             clock: clock.clone(),
             tick: *tick,
             overhead: *overhead,
+            warning: warning.clone(),
             regions: vec![],
         }
     }
@@ -206,6 +261,7 @@ impl ProfileReport {
             .iter_mut()
             .for_each(|region| region.shift(self.ranks));
         self.append_summary(other.ranks, &other.overhead);
+        self.warn(other.warning);
         let mut appending = RegionAppender::to(&mut self.regions);
         other
             .regions
@@ -221,6 +277,11 @@ impl ProfileReport {
         self.overhead.within_picos = self.overhead.within_picos.max(overhead.within_picos);
         self.overhead.whole_picos = self.overhead.whole_picos.max(overhead.whole_picos);
         self.overhead.subtracted |= overhead.subtracted;
+    }
+
+    /// Takes over the warning of higher ranks, unless there is one.
+    pub(super) fn warn(&mut self, higher: Option<String>) {
+        self.warning = self.warning.take().or(higher);
     }
 }
 
@@ -276,6 +337,11 @@ impl RegionReport {
             remarks: region.remarks,
             remarked: (region.remarks != Remarks::default()).then_some(rank),
             events: EventReport::new(rank, region),
+            paths: region
+                .paths
+                .iter()
+                .map(|path| PathReport::new(rank, path))
+                .collect(),
         }
     }
 
@@ -283,6 +349,7 @@ impl RegionReport {
     fn append(&mut self, higher: &Self) {
         self.remarks.add(&higher.remarks);
         self.remarked = self.remarked.or(higher.remarked);
+        paths::append(&mut self.paths, &higher.paths);
         match (&mut self.events, &higher.events) {
             (Some(events), Some(higher)) => events.append(higher),
             (none @ None, some) => none.clone_from(some),
@@ -292,6 +359,9 @@ impl RegionReport {
 
     fn shift(&mut self, by: u32) {
         self.remarked = self.remarked.map(|rank| rank.saturating_add(by));
+        for path in &mut self.paths {
+            path.own_rank = path.own_rank.saturating_add(by);
+        }
         if let Some(events) = &mut self.events {
             events.shift(by);
         }
@@ -309,6 +379,8 @@ impl EventReport {
             events: region.events,
             rank,
         };
+        let threads = &region.by_thread;
+        let thread = |found: Option<&ThreadTotal>| found.map(|found| RankThread::new(rank, found));
         Some(Self {
             ranks: RankSet::single(rank),
             most: count,
@@ -325,6 +397,15 @@ impl EventReport {
             least_total: total,
             total: region.total.into(),
             threads: region.threads,
+            all_threads: region.threads.into(),
+            // Of equal ones, the first.
+            greatest_thread: thread(threads.iter().rev().max_by_key(|thread| thread.total)),
+            least_thread: thread(threads.iter().min_by_key(|thread| thread.total)),
+            by_thread: if threads.len() > 1 {
+                threads.clone()
+            } else {
+                vec![]
+            },
             groups: HistogramGroup::single_rank(rank, &region.bins)
                 .into_iter()
                 .collect(),
@@ -340,10 +421,11 @@ impl EventReport {
         replace_if(&mut self.longest, higher.longest, |old, new| {
             new.length > old.length
         });
-        self.second_longest = match (self.second_longest, higher.second_longest) {
-            (Some(old), Some(new)) if new.length > old.length => Some(new),
-            (old, new) => old.or(new),
-        };
+        replace_if_any(
+            &mut self.second_longest,
+            higher.second_longest,
+            |old, new| new.length > old.length,
+        );
         replace_if(&mut self.shortest, higher.shortest, |old, new| {
             new.length < old.length
         });
@@ -367,6 +449,16 @@ impl EventReport {
         });
         self.total = self.total.saturating_add(higher.total);
         self.threads = self.threads.max(higher.threads);
+        self.all_threads = self.all_threads.saturating_add(higher.all_threads);
+        self.by_thread.clear();
+        replace_if_any(
+            &mut self.greatest_thread,
+            higher.greatest_thread,
+            |old, new| new.total > old.total,
+        );
+        replace_if_any(&mut self.least_thread, higher.least_thread, |old, new| {
+            new.total < old.total
+        });
         groups::append(&mut self.groups, &higher.groups);
     }
 
@@ -379,12 +471,16 @@ impl EventReport {
         let totals = averages
             .into_iter()
             .chain([&mut self.greatest_total, &mut self.least_total]);
+        let threads = [&mut self.greatest_thread, &mut self.least_thread]
+            .into_iter()
+            .flatten();
         let counts = [&mut self.most, &mut self.fewest]
             .into_iter()
             .map(|count| &mut count.rank);
         events
             .map(|event| &mut event.rank)
             .chain(totals.map(|total| &mut total.rank))
+            .chain(threads.map(|thread| &mut thread.rank))
             .chain(counts)
     }
 
@@ -403,6 +499,24 @@ impl EventReport {
     /// Average total of a rank, in whole ticks.
     pub fn average_total(&self) -> u128 {
         self.total.checked_div(self.ranks.len().into()).unwrap_or(0)
+    }
+
+    /// Average total of a thread, in whole ticks.
+    pub fn average_of_threads(&self) -> u128 {
+        let threads = u128::from(self.all_threads);
+        self.total.checked_div(threads).unwrap_or(0)
+    }
+}
+
+fn replace_if_any<T: Copy>(
+    old: &mut Option<T>,
+    new: Option<T>,
+    is_better: impl Fn(&T, &T) -> bool,
+) {
+    match (old, new) {
+        (Some(old), Some(new)) => replace_if(old, new, is_better),
+        (none @ None, new) => *none = new,
+        (Some(_), None) => {}
     }
 }
 

@@ -15,7 +15,9 @@ use downbeat_files::{Checksums, FileError, NewFile};
 
 const SCHEMA: &str = "downbeat.regions";
 /// Version of files, whose last member is their checksum.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// Version without call paths and threads.
+const WITHOUT_PATHS: u32 = 2;
 /// Version without a checksum: of old files, and of reports that are serialized by other means.
 const UNSEALED: u32 = 1;
 
@@ -27,6 +29,8 @@ struct SavedReport<'a> {
     clock: &'a str,
     tick_nanos: i64,
     overhead: &'a Overhead,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'a str>,
     regions: Vec<&'a RegionReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checksum: Option<&'static str>,
@@ -42,6 +46,8 @@ struct LoadedReport {
     clock: String,
     tick_nanos: i64,
     overhead: Overhead,
+    #[serde(default)]
+    warning: Option<String>,
     regions: Vec<RegionReport>,
     checksum: Option<String>,
 }
@@ -69,6 +75,7 @@ impl ProfileReport {
             clock: &self.clock,
             tick_nanos: self.tick.as_nanos(),
             overhead: &self.overhead,
+            warning: self.warning.as_deref(),
             regions: self.regions(),
             checksum,
         }
@@ -108,7 +115,8 @@ impl ProfileReport {
                 version: UNSEALED, ..
             }) => {}
             Ok(ReportSchema {
-                version: VERSION, ..
+                version: WITHOUT_PATHS | VERSION,
+                ..
             }) => {
                 if checksums == Checksums::Verify && !is_sound(bytes) {
                     return Err(WRONG_CHECKSUM.to_owned());
@@ -128,6 +136,7 @@ impl ProfileReport {
             clock,
             tick_nanos,
             overhead,
+            warning,
             mut regions,
             checksum,
             ..
@@ -141,6 +150,7 @@ impl ProfileReport {
             clock,
             tick: Duration::from_nanos(tick_nanos),
             overhead,
+            warning,
             regions,
         };
         report.check()?;
@@ -155,6 +165,11 @@ impl ProfileReport {
         unless(
             name::recorded(&self.clock) == self.clock,
             "the name of the clock is invalid",
+        )?;
+        let warning = self.warning.as_deref().unwrap_or_default();
+        unless(
+            !warning.contains(char::is_control),
+            "the warning has control characters",
         )?;
         for region in &self.regions {
             let called = name::recorded(&region.name);
@@ -180,6 +195,16 @@ impl RegionReport {
     fn check(&self, ranks: u32) -> Result<(), &'static str> {
         if self.remarked.is_some_and(|rank| rank >= ranks) {
             return Err("it names a rank that does not exist");
+        }
+        if self.paths.iter().any(|path| path.own_rank >= ranks) {
+            return Err("one of its paths names a rank that does not exist");
+        }
+        if !self.paths.is_sorted_by(|a, b| a.callers < b.callers) {
+            return Err("its paths are not in order");
+        }
+        let mut callers = self.paths.iter().flat_map(|path| &path.callers);
+        if callers.any(|caller| name::recorded(caller) != *caller) {
+            return Err("one of its paths has an invalid name");
         }
         self.events
             .as_ref()
@@ -387,9 +412,29 @@ mod tests {
         );
         let found = ProfileReport::from_json(edited.as_bytes(), Checksums::Ignore).unwrap();
         assert_eq!(found.tick, Duration::from_nanos(2));
-        let older = edited.replace("\"version\":2", "\"version\":1");
+        let older = edited.replace("\"version\":3", "\"version\":1");
         let why = ProfileReport::from_json(older.as_bytes(), Checksums::Verify).unwrap_err();
         assert_eq!(why, "version 1 has no checksum");
+    }
+
+    /// Reports of a stencil code on three ranks; the first two versions have neither call paths nor threads.
+    #[test]
+    fn files_of_all_versions_are_read() {
+        let golden = |version: u32| {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+            let path = folder.join(format!("version-{version}.json"));
+            ProfileReport::load(&path, Checksums::Verify).unwrap()
+        };
+        let [first, second, third] = [golden(1), golden(2), golden(3)];
+        assert_eq!(first, second);
+        for (report, paths) in [(first, 0), (third, 1)] {
+            assert_eq!(report.ranks, 3);
+            let relax = report.region("relax").unwrap();
+            assert_eq!(relax.paths.len(), paths);
+            let events = relax.events.as_ref().unwrap();
+            assert_eq!(events.count, 300);
+            assert_eq!(events.greatest_thread.is_some(), paths > 0);
+        }
     }
 
     #[test]
@@ -419,8 +464,8 @@ mod tests {
                 .unwrap_err()
         };
         assert_eq!(
-            error("\"version\":1", "\"version\":3"),
-            "version 3 is not supported"
+            error("\"version\":1", "\"version\":4"),
+            "version 4 is not supported"
         );
         let none =
             "this is not a report of regions, which begins with {\"schema\":\"downbeat.regions\"";

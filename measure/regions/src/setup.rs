@@ -1,5 +1,7 @@
 //! Clock, unit and cost of region timers.
 
+use core::str::FromStr;
+use std::env::{self, VarError};
 use std::sync::OnceLock;
 
 use downbeat_clock_core::{Clock, Duration, RegionTimer, TickRate, TickScale, Ticks};
@@ -32,17 +34,84 @@ pub struct RegionSettings {
     pub tick: Duration,
     /// True to subtract the length of an empty region from every event.
     pub subtract_own: bool,
+    /// True to record call paths: the time of a region inside each of the regions that call it, and its own time, which is not in
+    /// regions inside it. This costs up to a seventh more per event.
+    pub nested: bool,
 }
 
-/// An ordered clock, ticks of a nanosecond, and nothing subtracted.
+/// An ordered clock, ticks of a nanosecond, nothing subtracted, and call paths.
 impl Default for RegionSettings {
     fn default() -> Self {
         Self {
             clock: ClockChoice::default(),
             tick: Duration::from_nanos(1),
             subtract_own: false,
+            nested: true,
         }
     }
+}
+
+impl FromStr for ClockChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "ordered" => Ok(Self::Ordered),
+            "cheapest" => Ok(Self::Cheapest),
+            "tsc" => Ok(Self::OrderedTsc),
+            "system" => Ok(Self::System),
+            _ => Err(format!(
+                "there is no clock \"{}\" of regions, only ordered, cheapest, tsc and system",
+                text.escape_debug()
+            )),
+        }
+    }
+}
+
+impl RegionSettings {
+    /// Reads the settings from the environment: `DOWNBEAT_REGIONS_CLOCK` is `ordered`, `cheapest`, `tsc` or `system`,
+    /// `DOWNBEAT_REGIONS_TICK` a duration, such as `1us`, and `DOWNBEAT_REGIONS_SUBTRACT` and `DOWNBEAT_REGIONS_NESTED` are `yes` or
+    /// `no`. Those that are not set or empty have their defaults. Programs that do not call [`configure`] have these settings.
+    ///
+    /// # Errors
+    /// If a variable has another value.
+    pub fn from_env() -> Result<Self, RegionError> {
+        let usual = Self::default();
+        let yes_or_no = |text: &str| match text {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            _ => Err(format!("\"{}\" is neither yes nor no", text.escape_debug())),
+        };
+        Ok(Self {
+            clock: variable("DOWNBEAT_REGIONS_CLOCK", usual.clock, str::parse)?,
+            tick: variable("DOWNBEAT_REGIONS_TICK", usual.tick, |text| {
+                let tick: Duration = text.parse().map_err(|why| format!("{why}"))?;
+                let is_positive = tick > Duration::ZERO;
+                is_positive
+                    .then_some(tick)
+                    .ok_or("a tick is positive".to_owned())
+            })?,
+            subtract_own: variable("DOWNBEAT_REGIONS_SUBTRACT", usual.subtract_own, yes_or_no)?,
+            nested: variable("DOWNBEAT_REGIONS_NESTED", usual.nested, yes_or_no)?,
+        })
+    }
+}
+
+/// Parses a variable of the environment.
+fn variable<T>(
+    name: &'static str,
+    usual: T,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, RegionError> {
+    let value = match env::var(name) {
+        Ok(value) => value,
+        Err(VarError::NotPresent) => return Ok(usual),
+        Err(VarError::NotUnicode(value)) => value.to_string_lossy().into_owned(),
+    };
+    if value.is_empty() {
+        return Ok(usual);
+    }
+    parse(&value).map_err(|why| RegionError::Variable { name, why })
 }
 
 /// Cost of timing a region, measured when the timers are set up.
@@ -129,6 +198,9 @@ pub(super) struct Setup {
     pub(super) scale: TickScale,
     pub(super) tick: Duration,
     pub(super) overhead: Overhead,
+    pub(super) nested: bool,
+    /// The reason why the settings are not those of the environment.
+    pub(super) warning: Option<&'static str>,
     /// Length to subtract from every event, in ticks of the clock.
     own: u64,
 }
@@ -154,7 +226,10 @@ pub fn configure(settings: RegionSettings) -> Result<(), RegionError> {
 
 pub(super) fn setup() -> &'static Setup {
     SETUP.get_or_init(|| {
-        let usual = RegionSettings::default();
+        let (usual, warning) = match RegionSettings::from_env() {
+            Ok(settings) => (settings, None),
+            Err(why) => (RegionSettings::default(), Some(why)),
+        };
         let system = || {
             Setup::new(RegionSettings {
                 clock: ClockChoice::System,
@@ -162,9 +237,14 @@ pub(super) fn setup() -> &'static Setup {
             })
         };
         // Falls back to another clock; the report names it.
-        Setup::new(usual)
+        let setup = Setup::new(usual)
             .or_else(|_| system())
-            .unwrap_or_else(|_| Setup::missing())
+            .unwrap_or_else(|_| Setup::missing());
+        let warning = warning.map(|why| format!("{why}; all settings are the usual ones"));
+        Setup {
+            warning: warning.map(|text| &*text.leak()),
+            ..setup
+        }
     })
 }
 
@@ -201,6 +281,8 @@ impl Setup {
             scale,
             tick: settings.tick,
             overhead,
+            nested: settings.nested,
+            warning: None,
             own: if subtracted { within as u64 } else { 0 },
         })
     }
@@ -213,6 +295,8 @@ impl Setup {
             scale: TickScale::NANOSECONDS,
             tick,
             overhead,
+            nested: false,
+            warning: None,
             own: 0,
         }
     }
@@ -309,6 +393,16 @@ mod tests {
             (1, 0)
         );
         assert!(RegionClock::Missing.name().starts_with("none"));
+    }
+
+    #[test]
+    fn clocks_have_names() {
+        assert_eq!("cheapest".parse(), Ok(ClockChoice::Cheapest));
+        let why = "sundial\n".parse::<ClockChoice>().unwrap_err();
+        assert!(
+            why.starts_with("there is no clock \"sundial\\n\" of regions"),
+            "{why}"
+        );
     }
 
     #[test]

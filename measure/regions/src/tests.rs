@@ -63,6 +63,123 @@ fn the_time_of_inner_regions_is_included() {
 }
 
 #[test]
+fn paths_and_threads_are_told_apart() {
+    fn halo() {
+        let _halo = region!("tests: halo");
+    }
+    fn step(depth: u32) {
+        let _step = region!("tests: step");
+        halo();
+        if depth > 0 {
+            step(depth - 1);
+        }
+    }
+    step(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            step(1);
+            halo();
+        });
+    });
+    let paths = |name| {
+        let paths = region_profile(name).paths.into_iter();
+        paths
+            .map(|path| (path.callers, path.events))
+            .collect::<Vec<_>>()
+    };
+    let inside = vec!["tests: step".to_owned()];
+    assert_eq!(paths("tests: halo"), [(vec![], 1), (inside, 3)]);
+    // The inner step of the recursion is part of the outer one.
+    assert_eq!(paths("tests: step"), [(vec![], 2)]);
+    let (step, halo) = (region_profile("tests: step"), region_profile("tests: halo"));
+    let events: Vec<_> = halo.by_thread.iter().map(|thread| thread.events).collect();
+    assert!(events == [1, 3] || events == [3, 1], "{events:?}");
+    assert_eq!(
+        halo.by_thread
+            .iter()
+            .map(|thread| thread.total)
+            .sum::<u64>(),
+        halo.total
+    );
+    assert!(step.own() <= Some(step.total) && halo.own() <= Some(halo.total));
+}
+
+#[test]
+fn a_tree_in_a_region_that_is_running() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _outer = region!("tests: running");
+            drop(region!("tests: done"));
+            let report = crate::ProfileReport::new(&profile_of_this_thread());
+            let tree = report.call_tree();
+            let shown: Vec<_> = tree
+                .iter()
+                .map(|entry| (entry.depth, entry.name, entry.path.is_some()))
+                .collect();
+            assert_eq!(
+                shown,
+                [(0, "tests: running", false), (1, "tests: done", true)]
+            );
+            let text = report.text(&crate::TextOptions::default());
+            assert!(text.contains("|         - | tests: running\n"), "{text}");
+            assert!(text.contains(" |   tests: done\n"), "{text}");
+        });
+    });
+}
+
+/// In a process of its own, which has one configuration.
+#[test]
+fn settings_come_from_the_environment() {
+    const TICK: &str = "DOWNBEAT_REGIONS_TICK";
+    match std::env::var(TICK).as_deref() {
+        Ok("2us") => {
+            drop(region!("tests: environment"));
+            let (profile, found) = (profile(), region_profile("tests: environment"));
+            assert_eq!(profile.tick.as_nanos(), 2_000);
+            assert!(profile.overhead.subtracted && profile.warning.is_none());
+            assert!(
+                profile.clock.starts_with("CLOCK_MONOTONIC"),
+                "{}",
+                profile.clock
+            );
+            assert_eq!(found.paths, []);
+        }
+        Ok(wrong) => {
+            let expected = match wrong {
+                "0s" => {
+                    "DOWNBEAT_REGIONS_TICK: a tick is positive; all settings are the usual ones"
+                }
+                _ => "DOWNBEAT_REGIONS_TICK: ",
+            };
+            let warning = profile().warning.unwrap_or_default();
+            assert!(warning.starts_with(expected), "{warning}");
+            let text = crate::ProfileReport::new(&profile()).text(&crate::TextOptions::default());
+            assert!(
+                text.contains("\nwarning: DOWNBEAT_REGIONS_TICK: "),
+                "{text}"
+            );
+        }
+        Err(_) => {
+            for tick in ["2us", "0s", "x\u{1b}"] {
+                let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+                child.args(["--exact", "tests::settings_come_from_the_environment"]);
+                child.envs([(TICK, tick), ("DOWNBEAT_REGIONS_CLOCK", "system")]);
+                child.envs([
+                    ("DOWNBEAT_REGIONS_SUBTRACT", "yes"),
+                    ("DOWNBEAT_REGIONS_NESTED", "no"),
+                ]);
+                let output = child.output().unwrap();
+                let text = String::from_utf8_lossy(&output.stdout);
+                assert!(
+                    output.status.success() && text.contains("1 passed"),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn misuse_is_counted_and_loses_nothing() {
     static REGION: Region = Region::new("tests: misuse");
     REGION.stop();

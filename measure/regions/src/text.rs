@@ -6,6 +6,8 @@ mod golden;
 mod number;
 mod options;
 mod summary;
+mod threads;
+mod tree;
 
 use std::fmt::Write as _;
 
@@ -14,14 +16,16 @@ use number::TickFormat;
 pub use options::TextOptions;
 
 impl ProfileReport {
-    /// Summary of all regions, then each region in detail: statistics over all ranks, and
-    /// histograms of groups of ranks.
+    /// Summary of all regions, the times of threads and the call tree if there are any, then each region in detail: statistics
+    /// over all ranks, and histograms of groups of ranks.
     ///
     /// Lines have at most 88 characters, except for long names. Averages are rounded down to whole
     /// ticks and events.
     pub fn text(&self, options: &TextOptions) -> String {
         let unit = TickFormat::new(self.tick);
         let mut text = summary::summary(self, &unit);
+        threads::write(self, &unit, &mut text);
+        tree::write(self, &unit, &mut text);
         let regions = self.regions();
         for region in regions.iter().take(options.most_details) {
             text.push('\n');

@@ -5,9 +5,10 @@
 use downbeat_clock_core::DecimalBin;
 
 use super::groups::{BinCounts, HistogramGroup, RankCount};
-use super::profile::Remarks;
+use super::paths::PathReport;
+use super::profile::{Remarks, ThreadTotal};
 use super::ranks::{RankRun, RankSet};
-use super::report::{EventReport, RankEvent, RankTotal, RegionReport};
+use super::report::{EventReport, RankEvent, RankThread, RankTotal, RegionReport};
 
 /// A value with a binary encoding.
 pub(super) trait Wire: Sized {
@@ -46,7 +47,7 @@ numbers!(u8, u32, u64, u128);
 
 /// Decodes a value from the front of `from`.
 #[inline]
-fn taken<T: Wire>(from: &mut &[u8]) -> Option<T> {
+pub(super) fn taken<T: Wire>(from: &mut &[u8]) -> Option<T> {
     let mut value = T::blank();
     value.set_from(from)?;
     Some(value)
@@ -198,10 +199,13 @@ fields! {
     HistogramGroup { fullest, ranks, bins }
     RankEvent { length, rank, thread, number }
     RankTotal { total, events, rank }
-    RegionReport { name, remarks, remarked, events }
+    RankThread { total, events, rank, thread }
+    ThreadTotal { thread, events, total }
+    PathReport { callers, ranks, events, greatest_total, total, greatest_own, own_rank, own }
+    RegionReport { name, remarks, remarked, events, paths }
     EventReport {
         ranks, most, fewest, count, longest, second_longest, shortest, longest_average, shortest_average, greatest_total,
-        least_total, total, threads, groups
+        least_total, total, threads, all_threads, greatest_thread, least_thread, by_thread, groups
     }
 }
 

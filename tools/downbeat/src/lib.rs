@@ -50,6 +50,7 @@
 //!
 //! # Features
 //! * `regions` (default): timers of program regions, [`region!`] and [`regions`].
+//! * `tracing`: `regions::RegionLayer`, with which the spans of a program that uses `tracing` are regions.
 //! * `mpi`: `GlobalClock::synchronize`, for the ranks of an MPI program.
 //! * `serde`: times, models, bounds and algorithms are stored.
 //!

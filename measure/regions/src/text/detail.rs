@@ -11,6 +11,8 @@ use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
 
 /// Maximum length of a line with a list of ranks.
 const LINE: usize = 88;
+/// Maximum number of threads that are listed.
+const MOST_THREADS: usize = 32;
 
 pub(super) fn write_region(
     region: &RegionReport,
@@ -135,6 +137,17 @@ fn statistics(found: &EventReport, unit: &TickFormat, text: &mut String) {
         format!(", {tasks} {plural}"),
     );
     line("aggregate total", found.total, String::new());
+    for thread in found.by_thread.iter().take(MOST_THREADS) {
+        line(
+            &format!("total of thread {}", thread.thread),
+            thread.total.into(),
+            format!(", {} event(s)", thread.events),
+        );
+    }
+    let left_out = found.by_thread.len().saturating_sub(MOST_THREADS);
+    if left_out > 0 {
+        let _ = writeln!(text, "  ({left_out} more threads)");
+    }
 }
 
 /// Writes remarks, if there are any.

@@ -101,6 +101,10 @@ fn figures_1_and_2() {
         least_total: total(70_280, 285),
         total: 65_493_795,
         threads: 1,
+        all_threads: 360,
+        greatest_thread: None,
+        least_thread: None,
+        by_thread: vec![],
         groups: vec![],
     };
     let with = |name: &str, max, min, average: u128| RegionReport {
@@ -113,6 +117,7 @@ fn figures_1_and_2() {
             total: average,
             ..barotropic.clone()
         }),
+        paths: vec![],
     };
     let report = ProfileReport {
         ranks: 360,
@@ -123,6 +128,7 @@ fn figures_1_and_2() {
             whole_picos: 18_628,
             subtracted: false,
         },
+        warning: None,
         regions: vec![
             with("baroclinic_driver", 697_030, 6_820, 570_620 * 360),
             with("barotropic_driver", 760_647, 70_280, 65_493_795),

@@ -12,23 +12,13 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
         if report.ranks == 1 { "" } else { "s" }
     );
     let regions = report.regions();
-    let greatest = regions
-        .first()
-        .and_then(|first| first.events.as_ref())
-        .map_or(0, |events| events.greatest_total.total);
-    let digits = unit.digits_for(greatest.into());
-    // At least as wide as the headings.
-    let width = unit
-        .seconds_to(greatest.into(), digits)
-        .len()
-        .max("max total".len());
-    let dashes = "-".repeat(width + 1);
-    let _ = writeln!(
-        text,
-        "{:>width$} | {:>width$} | {:>width$} | timer",
-        "max total", "min total", "avg total"
+    let (digits, width) = column(report, unit);
+    heading(
+        ["max total", "min total", "avg total"],
+        "timer",
+        width,
+        &mut text,
     );
-    let _ = writeln!(text, "{dashes}|-{dashes}|-{dashes}|------");
     for region in &regions {
         let columns = match &region.events {
             Some(events) => {
@@ -53,6 +43,29 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     text
 }
 
+/// Number of decimal places of times, and width of a column: at least that of the headings.
+pub(super) fn column(report: &ProfileReport, unit: &TickFormat) -> (usize, usize) {
+    let totals = report.regions.iter().filter_map(|region| {
+        let events = region.events.as_ref()?;
+        Some(events.greatest_total.total)
+    });
+    let greatest = totals.max().unwrap_or(0);
+    let digits = unit.digits_for(greatest.into());
+    let width = unit.seconds_to(greatest.into(), digits).len();
+    (digits, width.max("max total".len()))
+}
+
+/// Writes the first lines of a table.
+pub(super) fn heading(columns: [&str; 3], last: &str, width: usize, text: &mut String) {
+    let dashes = "-".repeat(width + 1);
+    let [one, two, three] = columns;
+    let _ = writeln!(
+        text,
+        "{one:>width$} | {two:>width$} | {three:>width$} | {last}"
+    );
+    let _ = writeln!(text, "{dashes}|-{dashes}|-{dashes}|------");
+}
+
 /// Units of the numbers, and the cost of the timers.
 fn foot(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
@@ -70,5 +83,8 @@ fn foot(report: &ProfileReport) -> String {
         text,
         "own overhead: {within} in each event, {subtracted}; {whole} for who encloses it"
     );
+    if let Some(warning) = &report.warning {
+        let _ = writeln!(text, "warning: {warning}");
+    }
     text
 }

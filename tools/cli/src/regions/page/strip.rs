@@ -350,6 +350,10 @@ mod tests {
             least_total: total,
             total: 1,
             threads: 1,
+            all_threads: 1,
+            greatest_thread: None,
+            least_thread: None,
+            by_thread: vec![],
             groups: groups.iter().map(group).collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! Summary of all regions of a report: the longest, the most imbalanced, and a table with links.
 
-use downbeat_regions::{EventReport, ProfileReport, RegionReport, TextOptions};
+use downbeat_regions::{EventReport, ProfileReport, RankThread, RegionReport, TextOptions};
 
 use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::svg::fitting;
@@ -22,6 +22,9 @@ pub(super) fn write(
         page.paragraph("lead", &line);
     }
     page.note(&conditions(report));
+    if let Some(warning) = &report.warning {
+        page.note(&format!("Warning: {warning}."));
+    }
     let headings = [
         "region",
         "max total",
@@ -48,6 +51,84 @@ pub(super) fn write(
     }
     page.table(&table);
     page.note("Totals are per rank: maximum, minimum, and average over the ranks with events.");
+    threads(page, &regions, unit);
+    call_tree(page, report, unit);
+}
+
+/// Writes the times of threads, if a rank has several.
+fn threads(page: &mut Page, regions: &[&RegionReport], unit: BinUnit) {
+    let rows: Vec<_> = regions
+        .iter()
+        .filter_map(|region| {
+            let events = region.events.as_ref()?;
+            let (most, least) = (events.greatest_thread?, events.least_thread?);
+            (events.threads > 1).then_some((region, events, most, least))
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let headings = [
+        "region",
+        "max of a thread",
+        "on rank, thread",
+        "min of a thread",
+        "on rank, thread",
+        "avg of threads",
+        "threads",
+    ];
+    let mut table = HtmlTable::of_numbers("Threads", headings);
+    for (region, events, most, least) in rows {
+        let place = |thread: RankThread| format!("{}, {}", thread.rank, thread.thread);
+        table.row([
+            fitting(&region.name, NAME),
+            unit.time(most.total.into()),
+            place(most),
+            unit.time(least.total.into()),
+            place(least),
+            unit.time(events.average_of_threads()),
+            count(events.all_threads),
+        ]);
+    }
+    page.table(&table);
+    page.note("The totals of a rank add up its threads.");
+}
+
+/// Writes the call tree, if there is one.
+fn call_tree(page: &mut Page, report: &ProfileReport, unit: BinUnit) {
+    let entries = report.call_tree();
+    if entries.is_empty() {
+        return;
+    }
+    let headings = [
+        "region inside others",
+        "max total",
+        "max own",
+        "on rank",
+        "avg own",
+        "ranks",
+        "events",
+    ];
+    let mut table = HtmlTable::of_numbers("Call tree", headings);
+    for entry in entries {
+        let name = format!("{}{}", "\u{2003}".repeat(entry.depth), entry.name);
+        let cells = entry.path.map_or_else(
+            || ["–"; 6].map(str::to_owned),
+            |path| {
+                [
+                    unit.time(path.greatest_total.into()),
+                    unit.time(path.greatest_own.into()),
+                    path.own_rank.to_string(),
+                    unit.time(path.average_own()),
+                    path.ranks.to_string(),
+                    count(path.events),
+                ]
+            },
+        );
+        table.row([fitting(&name, NAME)].into_iter().chain(cells));
+    }
+    page.table(&table);
+    page.note("Own time is that which is not in regions inside.");
 }
 
 /// Name of the place of a region on the page.
