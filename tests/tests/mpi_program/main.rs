@@ -11,6 +11,7 @@ mod bench_records;
 mod eztrace;
 mod imbalance_and_drift;
 mod job;
+mod packaging;
 mod several_hosts;
 mod sync;
 mod trace_correct;

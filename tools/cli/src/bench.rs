@@ -29,8 +29,10 @@ use crate::threads;
     after_help = "Messages have 8 bytes, or none. With --skew every thread has a skewed clock: schemes that use a global clock \
                   find the same run-times, except for some nanoseconds that reading such a clock takes.\n\n\
                   Examples:\n  downbeat bench --operation ping-pong,allreduce --ranks 2\n  \
-                  downbeat bench --operation bcast --scheme ms1 --time-slice 1s --out results\n  \
-                  downbeat bench --operation barrier,dissemination --skew offset=1s,drift=20ppm"
+                  downbeat bench --operation bcast --scheme ms1 --time-slice 1s \\\n    \
+                  --out results\n  \
+                  downbeat bench --operation barrier,dissemination \\\n    \
+                  --skew offset=1s,drift=20ppm"
 )]
 pub(crate) struct ThreadBenchOptions {
     /// Operations to measure, separated by commas: ping-pong, sendrecv, barrier (tree barrier), dissemination

@@ -1,7 +1,7 @@
 //! Command line of `downbeat`.
 
-use clap::{Parser, Subcommand};
-use downbeat_common::Failure;
+use clap::{CommandFactory, Parser, Subcommand};
+use downbeat_common::{Failure, PackagingCommand};
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
 use crate::{bench, calibrate, clocks, demonstration, regions, report, run, simulate, sync, trace};
@@ -48,6 +48,8 @@ enum DownbeatCommand {
     Regions(regions::RegionsOptions),
     /// Correct and check the timestamps of traces
     Trace(trace::TraceOptions),
+    #[command(flatten)]
+    Packaging(PackagingCommand),
 }
 
 pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
@@ -66,13 +68,13 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         Some(DownbeatCommand::Report(options)) => report::run(&options),
         Some(DownbeatCommand::Regions(options)) => regions::run(&options),
         Some(DownbeatCommand::Trace(options)) => trace::run(&options),
+        Some(DownbeatCommand::Packaging(command)) => command.run(DownbeatArguments::command()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -24,7 +24,8 @@ use measured::{Experiments, MeasuredExperiment};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Plots of observations never show outliers, except the plots in order of measurement, which show all \
-                  observations.\n\nExample:\n  downbeat report results/openmpi results/mpich -o report.html --svg pictures"
+                  observations.\n\nExample:\n  downbeat report results/openmpi results/mpich \\\n    \
+                  -o report.html --svg pictures"
 )]
 pub(crate) struct ReportOptions {
     /// Folders of experiments, each compared with the first. A folder without launches stands for the folders in it

@@ -38,13 +38,15 @@ use plan::LaunchPlan;
                   is launched again, so that drift affects all equally.\n\n\
                   Examples:\n  \
                   downbeat run -n 10 --out quick -- mpirun -np 2 downbeat-mpi bench\n  \
-                  downbeat run --out two --variant openmpi -- mpirun.openmpi -np 4 ./a/downbeat-mpi bench \\\n    \
+                  downbeat run --out two \\\n    \
+                  --variant openmpi -- mpirun.openmpi -np 4 ./a/downbeat-mpi bench \\\n    \
                   --variant mpich -- mpirun.mpich -np 4 ./b/downbeat-mpi bench\n  \
-                  downbeat run --out sh -- sh -c 'ulimit -s unlimited; exec mpirun -np 2 downbeat-mpi bench \\\n    \
-                  --out {out} --launch {launch}'\n\n\
+                  downbeat run --out sh -- sh -c 'ulimit -s unlimited; \\\n    \
+                  exec mpirun -np 2 downbeat-mpi bench --out {out} --launch {launch}'\n\n\
                   With Slurm, in a batch script that is submitted again if its time limit was too short:\n  \
                   #SBATCH --nodes=4 --ntasks-per-node=16 --time=1:00:00 --signal=B:TERM@60\n  \
-                  exec downbeat run -n 30 --out $HOME/hour --timeout 10min -- srun downbeat-mpi bench"
+                  exec downbeat run -n 30 --out $HOME/hour --timeout 10min -- \\\n    \
+                  srun downbeat-mpi bench"
 )]
 pub(crate) struct RunOptions {
     /// Number of launches of each variant

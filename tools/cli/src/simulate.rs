@@ -22,7 +22,8 @@ use crate::memory;
     after_help = "Besides the offsets that messages can measure, the true error is printed.\n\
                   Equal seeds give equal results. Built-in clusters: typical; jupiter, hydra and titan, after the \
                   machines of a paper.\n\n\
-                  Examples:\n  downbeat simulate --ranks 512 --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
+                  Examples:\n  downbeat simulate --ranks 512 \\\n    \
+                  --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
                   downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
 )]
 pub(crate) struct SimulateOptions {

@@ -20,7 +20,8 @@ use crate::threads;
 #[command(
     after_help = "All ranks read one counter, each through a clock with a known skew. So the error printed is the true error \
                   of the global clock, not a measured one, and can be computed for future times, too.\n\n\
-                  Example:\n  downbeat sync --ranks 4 --algorithm hca3/100/skampi/50 --skew offset=1s,drift=20ppm --check 0,10s"
+                  Example:\n  downbeat sync --ranks 4 --algorithm hca3/100/skampi/50 \\\n    \
+                  --skew offset=1s,drift=20ppm --check 0,10s"
 )]
 pub(crate) struct ThreadSyncOptions {
     /// Number of ranks; each is a thread

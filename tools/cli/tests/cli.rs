@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -701,4 +701,82 @@ fn an_argument_that_is_not_utf8_is_named() {
         text(&output.stderr),
         "downbeat: --cluster: \"r\u{fffd}ng\" is not UTF-8\n"
     );
+}
+
+/// Names of the commands that a help lists.
+fn commands_of(help: &str) -> Vec<&str> {
+    let list = help
+        .split_once("\nCommands:\n")
+        .map_or("", |(_, list)| list);
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    lines
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        // Descriptions go on in lines that are indented further.
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect()
+}
+
+/// Checks the man page of a command and those of its commands; adds the names of their files.
+fn check_pages(folder: &Path, command: &[&str], files: &mut Vec<String>) {
+    let help = stdout_of(&[command, &["--help"]].concat());
+    let file = format!("{}.1", [&["downbeat"], command].concat().join("-"));
+    let page = fs::read_to_string(folder.join(&file)).expect(&file);
+    for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"] {
+        assert!(
+            page.contains(&format!("\n.SH {section}\n")),
+            "{file}: {section}"
+        );
+    }
+    let page = page.replace("\\-", "-").replace("\\(aq", "'");
+    let page = page.replace("\\(ga", "`").replace("\\\\", "\\");
+    let examples = help
+        .split_once("Example")
+        .map_or("", |(_, examples)| examples);
+    for line in examples.lines().skip(1) {
+        assert!(
+            page.lines().any(|found| found == line) || line.is_empty(),
+            "{file}: {line}"
+        );
+    }
+    files.push(file);
+    for inner in commands_of(&help) {
+        check_pages(folder, &[command, &[inner]].concat(), files);
+    }
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let folder = scratch("man");
+    assert_eq!(stdout_of(&["man", folder.to_str().unwrap()]), "");
+    let mut expected = vec![];
+    check_pages(&folder, &[], &mut expected);
+    let entries = fs::read_dir(&folder).unwrap();
+    let mut found: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    assert!(found.contains(&"downbeat-trace-correct.1".to_owned()));
+    // Those names belong to the pages of the MPI program.
+    assert!(!found.iter().any(|file| file.starts_with("downbeat-mpi")));
+    fs::remove_dir_all(&folder).unwrap();
+    refuses(&["man"], "<DIR>");
+    refuses(&["man", "/dev/null/pages"], "DIR: /dev/null/pages: ");
+}
+
+#[test]
+fn shells_accept_the_completions() {
+    for (shell, needed) in [("bash", true), ("zsh", false), ("fish", false)] {
+        let script = stdout_of(&["completions", shell]);
+        assert!(script.contains("alltoallv") && !script.contains("completions"));
+        let path = scratch(&format!("completions-{shell}"));
+        fs::write(&path, script).unwrap();
+        match Command::new(shell).arg("-n").arg(&path).output() {
+            Ok(output) => assert!(output.status.success(), "{}", text(&output.stderr)),
+            Err(why) => assert!(!needed, "{shell}: {why}"),
+        }
+        fs::remove_file(&path).unwrap();
+    }
+    refuses(&["completions", "basch"], "'basch'");
 }

@@ -683,6 +683,7 @@ fn the_examples_of_the_help_work() {
             .to_owned();
         // The help is wrapped to the width of the terminal.
         let examples = examples
+            .replace("\\\n    ", "")
             .replace('\n', " ")
             .replace("  downbeat", "\ndownbeat");
         for example in examples

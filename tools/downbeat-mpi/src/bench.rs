@@ -29,9 +29,12 @@ use crate::tsc::CalibratedTsc;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  mpirun -np 4 downbeat-mpi bench --operation allreduce,bcast --sizes 8,1Ki,2^16..2^20*4\n  \
-                  mpirun -np 4 downbeat-mpi bench --as osu --operation blocking --out results\n  \
-                  mpirun -np 8 downbeat-mpi bench --operation alltoall --ranks 2,4,8 --verify --time-slice 1s"
+    after_help = "Examples:\n  mpirun -np 4 downbeat-mpi bench --operation allreduce,bcast \\\n    \
+                  --sizes 8,1Ki,2^16..2^20*4\n  \
+                  mpirun -np 4 downbeat-mpi bench --as osu --operation blocking \\\n    \
+                  --out results\n  \
+                  mpirun -np 8 downbeat-mpi bench --operation alltoall --ranks 2,4,8 \\\n    \
+                  --verify --time-slice 1s"
 )]
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),

@@ -2,9 +2,9 @@
 
 use std::env;
 
-use clap::{Parser, Subcommand};
-use downbeat_common::{Failure, agree_blocking, cli};
-use downbeat_sync::{MpiComm, StableHasher, block_on_ready, collective};
+use clap::{CommandFactory, Parser, Subcommand};
+use downbeat_common::{Failure, PackagingCommand, agree_blocking, cli};
+use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::environment::Universe;
 
 use crate::{bench, drift, imbalance, sync, trace_correct};
@@ -14,7 +14,8 @@ use crate::{bench, drift, imbalance, sync, trace_correct};
 #[command(
     name = "downbeat-mpi",
     version,
-    after_help = "Example:\n  mpirun -np 4 downbeat-mpi sync --algorithm hca3/1000/skampi/100 --check 0,10s --repeat 10"
+    after_help = "Example:\n  mpirun -np 4 downbeat-mpi sync --algorithm hca3/1000/skampi/100 \\\n    \
+                  --check 0,10s --repeat 10"
 )]
 struct MpiArguments {
     #[command(subcommand)]
@@ -33,6 +34,8 @@ enum MpiCommand {
     Drift(Box<drift::DriftOptions>),
     /// Corrects the timestamps of a trace, distributed over the ranks, so that no message arrives earlier than possible
     TraceCorrect(Box<trace_correct::MpiTraceCorrectOptions>),
+    #[command(flatten)]
+    Packaging(PackagingCommand),
 }
 
 /// Runs the command. Either all ranks fail or none.
@@ -51,5 +54,14 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
         MpiCommand::Imbalance(options) => imbalance::run(&options, universe, comm),
         MpiCommand::Drift(options) => drift::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
+        MpiCommand::Packaging(command) => agree_blocking(comm, package(&command, comm.rank())),
+    }
+}
+
+/// Runs a command that does not depend on the ranks, on one of them.
+fn package(command: &PackagingCommand, rank: u32) -> Result<(), Failure> {
+    match rank {
+        0 => command.run(MpiArguments::command()),
+        _ => Ok(()),
     }
 }

@@ -31,8 +31,10 @@ use report::{DriftReport, TransferTimes};
 #[derive(Args, Debug)]
 #[command(
     after_help = "The clocks are not synchronized. A drift of 1 ppm is one microsecond per second.\n\n\
-                  Examples:\n  mpirun -np 4 downbeat-mpi drift --during 10min --windows 10s,1min,5min --csv offsets.csv\n  \
-                  mpirun -np 2 downbeat-mpi drift --skew drift=20ppm,wander=0.1ppm --during 30s --windows 5s,15s"
+                  Examples:\n  mpirun -np 4 downbeat-mpi drift --during 10min \\\n    \
+                  --windows 10s,1min,5min --csv offsets.csv\n  \
+                  mpirun -np 2 downbeat-mpi drift --skew drift=20ppm,wander=0.1ppm \\\n    \
+                  --during 30s --windows 5s,15s"
 )]
 pub(crate) struct DriftOptions {
     /// Duration of the measurement

@@ -37,9 +37,12 @@ use timing::{REPS, TimingMethod};
                   leaves it to the last. The barrier algorithm of the library is set with its own variables, which are \
                   recorded.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi imbalance --latency\n  \
-                  OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_barrier_algorithm=4 mpirun -np 4 \
-                  downbeat-mpi imbalance --barrier library --latency --out results/bruck\n  \
-                  MPIR_CVAR_BARRIER_INTRA_ALGORITHM=k_dissemination mpirun -np 4 downbeat-mpi imbalance --barrier library"
+                  OMPI_MCA_coll_tuned_use_dynamic_rules=1 \\\n    \
+                  OMPI_MCA_coll_tuned_barrier_algorithm=4 \\\n    \
+                  mpirun -np 4 downbeat-mpi imbalance --barrier library \\\n    \
+                  --latency --out results/bruck\n  \
+                  MPIR_CVAR_BARRIER_INTRA_ALGORITHM=k_dissemination \\\n    \
+                  mpirun -np 4 downbeat-mpi imbalance --barrier library"
 )]
 pub(crate) struct ImbalanceOptions {
     /// Barriers, separated by commas

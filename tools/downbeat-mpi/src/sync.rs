@@ -19,7 +19,8 @@ use crate::tsc::CalibratedTsc;
 #[command(
     after_help = "Offsets are measured with messages. With --truth the true errors are shown as well: the ranks of one machine \
                   share a counter.\n\n\
-                  Examples:\n  mpirun -np 4 downbeat-mpi sync --algorithm hca3/1000/skampi/100,jk/100/skampi/20 --repeat 10\n  \
+                  Examples:\n  mpirun -np 4 downbeat-mpi sync \\\n    \
+                  --algorithm hca3/1000/skampi/100,jk/100/skampi/20 --repeat 10\n  \
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
 )]
 pub(crate) struct MpiSyncOptions {

@@ -32,10 +32,12 @@ Usage: cargo xtask setup
   fuzz         one target, until it finds something or is ended; a wrong name lists all
     --runs NUMBER  end after this number of inputs
 
-  install      builds libdownbeat, for C and C++, and installs it with headers, for pkg-config and CMake
-    --prefix DIR   absolute path below which programs will find it
+  install      builds libdownbeat, for C and C++, and installs it with headers, for pkg-config and CMake;
+               also the program downbeat, its man pages, and its completions for bash, zsh and fish
+    --prefix DIR   absolute path below which programs will find them
     --destdir DIR  write below this folder instead of the root, as packagers do
-    --mpi LIBRARY  also libdownbeat_mpi for this MPI library, openmpi or mpich, by its mpicc.LIBRARY
+    --mpi LIBRARY  also libdownbeat_mpi and the program downbeat-mpi.LIBRARY for this MPI library,
+                   openmpi or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
     --fortran      also the modules of Fortran, by gfortran and mpif90.LIBRARY
 
   -h, --help   print this text
@@ -66,7 +68,7 @@ pub(crate) enum Task {
     Install(Installation),
 }
 
-/// An installation of libdownbeat.
+/// An installation of libdownbeat and the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Installation {
     pub(crate) prefix: PathBuf,

@@ -1,4 +1,4 @@
-//! Installation of libdownbeat: libraries, headers, and what finds them.
+//! Installation of libdownbeat, with what finds it, and of the programs.
 //!
 //! | path below the prefix | contents |
 //! |---|---|
@@ -9,6 +9,14 @@
 //! | `lib/libdownbeat_fortran.a`, `lib/LIBRARY/libdownbeat_mpi_fortran.a` | their procedures |
 //! | `lib/pkgconfig/downbeat.pc`, `lib/pkgconfig/downbeat-LIBRARY.pc` | for pkg-config |
 //! | `lib/cmake/Downbeat/` | for CMake's `find_package(Downbeat)` |
+//! | `bin/downbeat` | the program without MPI |
+//! | `bin/downbeat-mpi.LIBRARY`, `bin/downbeat-mpi` | the program for an MPI library; a link to that for the first one |
+//! | `share/man/man1/downbeat*.1` | a man page for each program and each command |
+//! | `share/bash-completion/completions/PROGRAM` | completions for bash |
+//! | `share/zsh/site-functions/_PROGRAM` | for zsh |
+//! | `share/fish/vendor_completions.d/PROGRAM.fish` | for fish |
+
+mod programs;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -34,7 +42,10 @@ const MODULES: [&str; 2] = ["downbeat", "downbeat_mpi"];
 const SOURCES: &str = "tools/capi";
 
 pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<Step<'a>> {
-    let name = format!("install libdownbeat in {}", wanted.prefix.display());
+    let name = format!(
+        "install libdownbeat and the programs in {}",
+        wanted.prefix.display()
+    );
     let wanted = wanted.clone();
     vec![Step::new(name, move || install(workspace, &wanted))]
 }
@@ -55,7 +66,9 @@ pub(crate) fn install(workspace: &Workspace, wanted: &Installation) -> Outcome {
             .iter()
             .try_for_each(|library| installer.fortran(Some(*library)))?;
     }
-    installer.cmake()
+    installer.cmake()?;
+    installer.program()?;
+    installer.mpi_programs()
 }
 
 struct Installer<'a> {

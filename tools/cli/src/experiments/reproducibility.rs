@@ -23,7 +23,9 @@ use super::{many_outliers, or_dash, outliers_line, percentage, plural};
                   for the folders in it. The value of a trial is the mean of its launches' medians; the ratios of these \
                   values to the smallest are the figure of merit of a measurement method.\n\n\
                   Example:\n  \
-                  for i in 1 2 3; do downbeat run -n 5 --out trials/$i -- mpirun -np 2 downbeat-mpi bench; done\n  \
+                  for i in 1 2 3; do\n    \
+                  downbeat run -n 5 --out trials/$i -- mpirun -np 2 downbeat-mpi bench\n  \
+                  done\n  \
                   downbeat reproducibility trials"
 )]
 pub(crate) struct ReproducibilityOptions {

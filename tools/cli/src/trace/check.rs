@@ -18,8 +18,9 @@ use serde::Serialize;
     after_help = "Without --latencies, the minimum latency of messages is 0. `downbeat trace correct` prints the latencies that \
                   it used in the form accepted here. The check uses none of the code of the correction.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace check wrong.dbt\n  \
-                  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
-                  trace check right.dbt --against wrong.dbt"
+                  downbeat trace generate -o wrong.dbt && \\\n    \
+                  downbeat trace correct wrong.dbt -o right.dbt && \\\n    \
+                  downbeat trace check right.dbt --against wrong.dbt"
 )]
 pub(crate) struct TraceCheckOptions {
     /// Trace to check

@@ -22,9 +22,11 @@ use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
                   IN may also be the anchor file NAME.otf2 of an OTF2 archive, or a .json file of Kineto (PyTorch), Chrome and \
                   others: each process, such as a device, is a location with a clock of its own, and flows between \
                   them are messages. Their events are put in the order of time, in temporary files next to OUT.\n\n\
-                  Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace convert wrong.dbt wrong.pftrace\n  \
-                  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt && downbeat \
-                  trace convert right.dbt right.pftrace"
+                  Examples:\n  downbeat trace generate -o wrong.dbt && \\\n    \
+                  downbeat trace convert wrong.dbt wrong.pftrace\n  \
+                  downbeat trace generate -o wrong.dbt && \\\n    \
+                  downbeat trace correct wrong.dbt -o right.dbt && \\\n    \
+                  downbeat trace convert right.dbt right.pftrace"
 )]
 pub(crate) struct TraceConvertOptions {
     /// Trace to convert; it is not modified

@@ -16,10 +16,12 @@ use downbeat_sync::ThreadComm;
                   have arrived, and no collective operation ends before all members that it depends on have begun it.\n\n\
                   The name of a file selects its format: .dbt is text, .dbtb binary. NAME.otf2 is the anchor file of an \
                   OTF2 archive; the corrected archive has other clock offsets, and rewritten events only if needed.\n\n\
-                  Examples:\n  downbeat trace generate -o wrong.dbt && downbeat trace correct wrong.dbt -o right.dbt\n  \
-                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb && downbeat trace correct wrong.dbtb -o \
-                  right.dbtb --truth truth.dbtb --pre-synchronization linear --latencies 200ns,500ns,2us --page \
-                  correction.html"
+                  Examples:\n  downbeat trace generate -o wrong.dbt && \\\n    \
+                  downbeat trace correct wrong.dbt -o right.dbt\n  \
+                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb && \\\n    \
+                  downbeat trace correct wrong.dbtb -o right.dbtb --truth truth.dbtb \\\n    \
+                  --pre-synchronization linear --latencies 200ns,500ns,2us \\\n    \
+                  --page correction.html"
 )]
 pub(crate) struct TraceCorrectOptions {
     #[command(flatten)]

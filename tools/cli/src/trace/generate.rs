@@ -18,8 +18,8 @@ use crate::memory;
 #[command(
     after_help = "Equal options generate equal traces. The clock of the first node is exact.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt\n  \
-                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb --nodes 8 --processes 4 --events 1000000 \
-                  --sessions 5 --seed 7"
+                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb \\\n    \
+                  --nodes 8 --processes 4 --events 1000000 --sessions 5 --seed 7"
 )]
 pub(crate) struct TraceGenerateOptions {
     /// Output file: *.dbtb is binary, other names are text

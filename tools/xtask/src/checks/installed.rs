@@ -1,4 +1,5 @@
-//! Programs in C, C++ and Fortran against the installed libdownbeat: through pkg-config, shared and static, and through CMake.
+//! Programs in C, C++ and Fortran against the installed libdownbeat: through pkg-config, shared and static, and through CMake;
+//! and the programs that are installed with it.
 
 use std::env;
 use std::fs;
@@ -22,6 +23,23 @@ const CPP: &str = "-std=c++11 -pedantic -Wall -Wextra -Werror -O2";
 const FORTRAN: &str = "-std=gnu -Wall -O2";
 const VALGRIND: &str = "valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible";
 const RANKS: [u32; 4] = [1, 2, 3, 5];
+/// Files that the programs need, one of each kind for each program.
+const INSTALLED: [&str; 14] = [
+    "bin/downbeat",
+    "bin/downbeat-mpi",
+    "bin/downbeat-mpi.openmpi",
+    "bin/downbeat-mpi.mpich",
+    "share/man/man1/downbeat.1",
+    "share/man/man1/downbeat-trace-correct.1",
+    "share/man/man1/downbeat-mpi.1",
+    "share/man/man1/downbeat-mpi-trace-correct.1",
+    "share/bash-completion/completions/downbeat",
+    "share/bash-completion/completions/downbeat-mpi",
+    "share/zsh/site-functions/_downbeat",
+    "share/zsh/site-functions/_downbeat-mpi",
+    "share/fish/vendor_completions.d/downbeat.fish",
+    "share/fish/vendor_completions.d/downbeat-mpi.fish",
+];
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
@@ -65,7 +83,14 @@ impl<'a> InstalledTree<'a> {
         };
         // If this fails, the steps that need it fail, too.
         let _ = fs::remove_dir_all(&self.prefix);
-        install(self.workspace, &wanted)
+        install(self.workspace, &wanted)?;
+        all_passed(INSTALLED.iter().filter_map(|file| {
+            let path = self.prefix.join(file);
+            let is_missing = fs::metadata(&path).map_or(true, |found| found.len() == 0);
+            is_missing.then(|| format!("{}: missing or empty", path.display()))
+        }))?;
+        let downbeat = self.prefix.join("bin/downbeat");
+        shell::run(Command::new(downbeat).arg("--version"))
     }
 
     /// What pkg-config prints.
