@@ -72,7 +72,6 @@ impl Context {
 
     /// Takes ownership of a new communicator.
     fn own(raw: MPI_Comm, claim: ThreadClaim) -> Result<Self, MpiError> {
-        notice_finalize();
         let context = Self {
             raw,
             one_thread: PhantomData,
@@ -83,6 +82,7 @@ impl Context {
         // SAFETY: this value owns the communicator, and the handler is MPI's.
         let code = unsafe { ffi::MPI_Comm_set_errhandler(raw, returning) };
         MpiError::check("MPI_Comm_set_errhandler", code)?;
+        notice_finalize()?;
         Ok(context)
     }
 
