@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use downbeat_launch::command::{FinishedCommand, finish};
-use downbeat_launch::mpi::{MpiLibrary, preload};
+use downbeat_launch::mpi::MpiLibrary;
 use downbeat_launch::{Outcome, environment, process};
 use serde_json::Value;
 
@@ -135,9 +135,7 @@ impl Jobs {
     }
 
     fn let_yield(&self, mpirun: &mut Command) {
-        if let Some(library) = &self.yielding {
-            preload(mpirun, library);
-        }
+        self.library.preload(mpirun, self.yielding.as_slice());
     }
 
     /// Returns `mpirun` of shells that each run this script; `PROGRAM` is the MPI program.

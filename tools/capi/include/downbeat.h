@@ -24,6 +24,8 @@ typedef struct downbeat_clock downbeat_clock;
 typedef struct downbeat_model downbeat_model;
 /* A timer of the regions with one name. */
 typedef struct downbeat_timer downbeat_timer;
+/* Functions of a loaded library. */
+typedef struct downbeat_functions downbeat_functions;
 
 
 // Version of the interface: the high 16 bits change when programs must be compiled again, the low ones when it grows.
@@ -134,6 +136,9 @@ int downbeat_clock_model(const downbeat_clock *clock,
 // Reads the clock of a model, in nanoseconds, as `downbeat_model_now` does where it cannot do so itself; `INT64_MIN` if the clock is
 // closed. Any thread may call it at any time.
 int64_t downbeat_model_read(const downbeat_model *model);
+
+// Returns the functions of this library, for others in the same process.
+const downbeat_functions *downbeat_library(void);
 
 #if defined(DOWNBEAT_MPI)
 // Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the

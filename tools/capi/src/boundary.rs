@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
+use crate::library::{first, in_first_library};
 use crate::status::{DOWNBEAT_ERROR_INTERNAL, DOWNBEAT_ERROR_NULL, DOWNBEAT_OK};
 
 /// Reason why a call failed.
@@ -44,6 +45,7 @@ thread_local! {
 /// that fails in this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn downbeat_error_message() -> *const c_char {
+    in_first_library!(downbeat_error_message());
     MESSAGE
         .try_with(|message| message.borrow().as_ptr())
         .unwrap_or(c"".as_ptr())
@@ -84,13 +86,23 @@ pub(crate) fn boundary_or<T, R>(
 /// Keeps the message of a failure for this thread, and returns its status.
 #[cold]
 pub(crate) fn report(failure: &Failure) -> c_int {
-    let text = failure.message.replace('\0', "?");
-    let _ = MESSAGE.try_with(|message| {
-        if let Ok(text) = CString::new(text) {
-            message.replace(text);
-        }
+    let text = CString::new(failure.message.replace('\0', "?")).unwrap_or_default();
+    let keep = first().map_or(keep_message as unsafe extern "C" fn(_), |first| {
+        first.keep_message
     });
+    // SAFETY: a text.
+    unsafe { keep(text.as_ptr()) };
     failure.status
+}
+
+/// Keeps a message for this thread.
+///
+/// # Safety
+/// It must be a text.
+pub(crate) unsafe extern "C" fn keep_message(text: *const c_char) {
+    // SAFETY: the caller guarantees it.
+    let text = unsafe { core::ffi::CStr::from_ptr(text) }.to_owned();
+    let _ = MESSAGE.try_with(|message| message.replace(text));
 }
 
 /// Prints no message of a panic inside a call. Others are printed as before.

@@ -10,6 +10,7 @@ use downbeat_clock_core::Published;
 use crate::any_clock::{AnyClock, local_time};
 use crate::boundary::{Failure, boundary, boundary_or, check_place, report, text, write};
 use crate::handle::{ClosedHandles, Handle};
+use crate::library::{check_only_version, in_first_library};
 use crate::status::{
     DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_ERROR_VERSION,
 };
@@ -37,7 +38,7 @@ pub(crate) fn check_version(header: u32) -> Result<(), Failure> {
     let parts = |version: u32| [version >> 16, version & 0xffff];
     let ([major, minor], library) = (parts(header), parts(DOWNBEAT_ABI));
     if major == library[0] && header <= DOWNBEAT_ABI {
-        return Ok(());
+        return check_only_version();
     }
     let why = format_args!(
         "the program was compiled with version {major}.{minor} of downbeat.h, and the library has version {}.{}",
@@ -82,6 +83,7 @@ pub unsafe extern "C" fn downbeat_clock_open_abi(
     clock: *mut *mut ClockHandle,
     header: u32,
 ) -> c_int {
+    in_first_library!(downbeat_clock_open_abi(name, clock, header));
     boundary(|| {
         check_version(header)?;
         check_place(clock, "clock")?;
@@ -99,6 +101,7 @@ pub unsafe extern "C" fn downbeat_clock_open_abi(
 /// `clock` must be NULL or a clock, closed or not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_clock_close(clock: *mut ClockHandle) -> c_int {
+    in_first_library!(downbeat_clock_close(clock));
     boundary(|| {
         let null = core::ptr::null_mut();
         // SAFETY: the caller guarantees a clock.
@@ -115,6 +118,7 @@ pub unsafe extern "C" fn downbeat_clock_close(clock: *mut ClockHandle) -> c_int 
 /// `clock` must be NULL or a clock, closed or not, and `nanos` NULL or a place for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_clock_now(clock: *const ClockHandle, nanos: *mut i64) -> c_int {
+    in_first_library!(downbeat_clock_now(clock, nanos));
     // SAFETY: the caller guarantees both. Nothing here panics.
     let read = unsafe { get(clock) }
         .and_then(|clock| unsafe { write(nanos, "nanos", clock.now().as_nanos()) });
@@ -132,6 +136,7 @@ pub unsafe extern "C" fn downbeat_clock_now_with_error(
     nanos: *mut i64,
     error: *mut i64,
 ) -> c_int {
+    in_first_library!(downbeat_clock_now_with_error(clock, nanos, error));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let (now, largest) = unsafe { get(clock) }?.now_with_error();
@@ -149,6 +154,7 @@ pub unsafe extern "C" fn downbeat_clock_now_with_error(
 /// `clock` must be NULL or a clock, closed or not, and `ticks` NULL or a place for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_clock_ticks(clock: *const ClockHandle, ticks: *mut u64) -> c_int {
+    in_first_library!(downbeat_clock_ticks(clock, ticks));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let read = unsafe { get(clock) }?.clock().ticks();
@@ -168,6 +174,7 @@ pub unsafe extern "C" fn downbeat_clock_convert(
     ticks: u64,
     nanos: *mut i64,
 ) -> c_int {
+    in_first_library!(downbeat_clock_convert(clock, ticks, nanos));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let shown = unsafe { get(clock) }?.model().apply(Ticks(ticks));
@@ -188,6 +195,7 @@ pub unsafe extern "C" fn downbeat_clock_past(
     ticks: u64,
     nanos: *mut i64,
 ) -> c_int {
+    in_first_library!(downbeat_clock_past(clock, ticks, nanos));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let shown = unsafe { get(clock) }?.past(Ticks(ticks));
@@ -207,6 +215,7 @@ pub unsafe extern "C" fn downbeat_clock_wait_until(
     nanos: i64,
     reached: *mut i64,
 ) -> c_int {
+    in_first_library!(downbeat_clock_wait_until(clock, nanos, reached));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let shown = unsafe { get(clock) }?.wait_until(Timestamp::from_nanos(nanos));
@@ -230,6 +239,7 @@ pub unsafe extern "C" fn downbeat_clock_time_of_day(
     since_1970: *mut i64,
     error: *mut i64,
 ) -> c_int {
+    in_first_library!(downbeat_clock_time_of_day(clock, nanos, since_1970, error));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let clock = unsafe { get(clock) }?;
@@ -250,6 +260,7 @@ pub unsafe extern "C" fn downbeat_clock_time_of_day(
 /// `clock` must be NULL or a place for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_global_clock(clock: *mut *mut ClockHandle) -> c_int {
+    in_first_library!(downbeat_global_clock(clock));
     boundary(|| {
         let current = current()?;
         // SAFETY: the caller guarantees a place.
@@ -273,6 +284,7 @@ pub(crate) fn current() -> Result<*mut ClockHandle, Failure> {
 /// before any synchronization. Any thread may call it at any time.
 #[unsafe(no_mangle)]
 pub extern "C" fn downbeat_wtime() -> c_double {
+    in_first_library!(downbeat_wtime());
     // SAFETY: the current clock is a handle.
     let clock = current().and_then(|clock| unsafe { get(clock) });
     match clock {
@@ -294,6 +306,7 @@ pub unsafe extern "C" fn downbeat_clock_model(
     clock: *const ClockHandle,
     model: *mut *const Model,
 ) -> c_int {
+    in_first_library!(downbeat_clock_model(clock, model));
     boundary(|| {
         // SAFETY: the caller guarantees a clock.
         let open = unsafe { get(clock) }?;
@@ -318,6 +331,7 @@ static DISTANCE: OnceLock<usize> = OnceLock::new();
 /// `model` must be NULL or come from `downbeat_clock_model`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_model_read(model: *const Model) -> i64 {
+    in_first_library!(downbeat_model_read(model));
     let read = || {
         let none = || Failure::new(DOWNBEAT_ERROR_HANDLE, "the model is none of an open clock");
         let distance = DISTANCE

@@ -9,6 +9,7 @@
 //!   call, nor its message.
 //! - A NULL pointer and a closed handle are failures: the memory of handles is never freed.
 //! - [`DOWNBEAT_ABI`] is checked where handles are made.
+//! - Every call that uses state is done by the library that the process loaded first ([`Library`]).
 //! - The layout of [`Model`] is that of `Published` in `downbeat-clock-core`; programs read it in place, as long as they know the
 //!   number of its layout.
 
@@ -16,6 +17,7 @@ mod any_clock;
 mod boundary;
 mod clock;
 mod handle;
+mod library;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod status;
@@ -23,6 +25,7 @@ mod timers;
 
 pub use boundary::downbeat_error_message;
 pub use clock::*;
+pub use library::{Library, downbeat_library};
 #[cfg(feature = "mpi")]
 pub use mpi::*;
 pub use status::*;

@@ -12,10 +12,41 @@ use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
 use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
-use crate::boundary::{Failure, boundary, check_place, text, write};
+use crate::boundary::{Failure, boundary, check_place, report as keep, text, write};
 use crate::clock::{ClockHandle, check_version, current, get, make_current, open};
+use crate::library::first_with_mpi;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
 use crate::timers::give;
+
+/// Functions of a library that programs for MPI call.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct MpiFunctions {
+    downbeat_synchronize_abi:
+        unsafe extern "C" fn(MPI_Comm, *const c_char, *mut *mut ClockHandle, u32) -> c_int,
+    downbeat_resynchronize: unsafe extern "C" fn(*const ClockHandle, MPI_Comm) -> c_int,
+    downbeat_timesync: unsafe extern "C" fn(MPI_Comm) -> c_int,
+    downbeat_report_timers_over: unsafe extern "C" fn(MPI_Comm, *mut *mut c_char) -> c_int,
+}
+
+pub(crate) const MPI: MpiFunctions = MpiFunctions {
+    downbeat_synchronize_abi,
+    downbeat_resynchronize,
+    downbeat_timesync,
+    downbeat_report_timers_over,
+};
+
+/// Does a call in the library that the process uses, if that is another one.
+macro_rules! in_first_library_with_mpi {
+    ($function:ident($($argument:expr),*)) => {
+        match first_with_mpi() {
+            Ok(None) => {}
+            // SAFETY: the caller guarantees what the function requires.
+            Ok(Some(first)) => return unsafe { (first.$function)($($argument),*) },
+            Err(why) => return keep(&why),
+        }
+    };
+}
 
 /// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 /// same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
@@ -32,6 +63,7 @@ pub unsafe extern "C" fn downbeat_synchronize_abi(
     clock: *mut *mut ClockHandle,
     header: u32,
 ) -> c_int {
+    in_first_library_with_mpi!(downbeat_synchronize_abi(comm, label, clock, header));
     boundary(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
@@ -60,6 +92,7 @@ pub unsafe extern "C" fn downbeat_resynchronize(
     clock: *const ClockHandle,
     comm: MPI_Comm,
 ) -> c_int {
+    in_first_library_with_mpi!(downbeat_resynchronize(clock, comm));
     boundary(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
@@ -78,6 +111,7 @@ pub unsafe extern "C" fn downbeat_resynchronize(
 /// `comm` must be a communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_timesync(comm: MPI_Comm) -> c_int {
+    in_first_library_with_mpi!(downbeat_timesync(comm));
     boundary(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
@@ -115,6 +149,7 @@ pub unsafe extern "C" fn downbeat_report_timers_over(
     comm: MPI_Comm,
     report: *mut *mut c_char,
 ) -> c_int {
+    in_first_library_with_mpi!(downbeat_report_timers_over(comm, report));
     boundary(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;

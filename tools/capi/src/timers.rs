@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-use downbeat::regions::{ProfileReport, Region, TextOptions, profile};
+use downbeat::regions::{ProfileReport, Region, RegionSettings, TextOptions, profile};
 
 use crate::boundary::{Failure, boundary, check_place, report, text, write};
 use crate::clock::check_version;
+use crate::library::in_first_library;
 use crate::status::{
     DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL, DOWNBEAT_OK,
 };
@@ -41,6 +42,7 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
     timer: *mut *mut TimerHandle,
     header: u32,
 ) -> c_int {
+    in_first_library!(downbeat_get_timer_abi(name, timer, header));
     boundary(|| {
         check_version(header)?;
         check_place(timer, "timer")?;
@@ -53,6 +55,8 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
                 "a timer needs a name",
             ));
         }
+        let settings = RegionSettings::from_env();
+        settings.map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT))?;
         let mut timers = TIMERS.lock().unwrap_or_else(PoisonError::into_inner);
         let found = timers.entry(name.to_owned()).or_insert_with(|| {
             Box::leak(Box::new(TimerHandle {
@@ -93,6 +97,7 @@ fn refused(is_some: bool) -> c_int {
 /// `timer` must be NULL or a timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_int {
+    in_first_library!(downbeat_start_timer(timer));
     // SAFETY: the caller guarantees a timer. Nothing here panics.
     unsafe { region(timer) }.map_or_else(
         |status| status,
@@ -109,6 +114,7 @@ pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_in
 /// `timer` must be NULL or a timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_stop_timer(timer: *const TimerHandle) -> c_int {
+    in_first_library!(downbeat_stop_timer(timer));
     // SAFETY: the caller guarantees a timer. Nothing here panics.
     unsafe { region(timer) }.map_or_else(
         |status| status,
@@ -126,6 +132,7 @@ pub unsafe extern "C" fn downbeat_stop_timer(timer: *const TimerHandle) -> c_int
 /// `report` must be NULL or a place for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_report_timers(report: *mut *mut c_char) -> c_int {
+    in_first_library!(downbeat_report_timers(report));
     boundary(|| {
         check_place(report, "report")?;
         let text = give(&ProfileReport::new(&profile()));
@@ -149,6 +156,7 @@ pub(crate) fn give(report: &ProfileReport) -> *mut c_char {
 /// `text` must not be used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_free_text(text: *mut c_char) -> c_int {
+    in_first_library!(downbeat_free_text(text));
     boundary(|| {
         if text.is_null() {
             return Ok(());

@@ -6,6 +6,7 @@
 )]
 
 pub mod command;
+pub mod hosts;
 pub mod mpi;
 pub mod process;
 

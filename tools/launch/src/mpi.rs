@@ -1,6 +1,6 @@
 //! MPI libraries and their launchers.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::command;
@@ -95,9 +95,21 @@ impl MpiLibrary {
         mpirun.args(self.oversubscribed.split_whitespace());
         mpirun
     }
-}
 
-/// Lets the ranks of MPICH preload a library.
-pub fn preload(mpirun: &mut Command, library: &Path) {
-    mpirun.args(["-genv", "LD_PRELOAD"]).arg(library);
+    /// Lets the ranks preload libraries.
+    pub fn preload(self, mpirun: &mut Command, libraries: &[PathBuf]) {
+        if libraries.is_empty() {
+            return;
+        }
+        let paths: Vec<String> = libraries
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let paths = paths.join(":");
+        if self == OPEN_MPI {
+            mpirun.args(["-x", &format!("LD_PRELOAD={paths}")]);
+        } else {
+            mpirun.args(["-genv", "LD_PRELOAD", &paths]);
+        }
+    }
 }

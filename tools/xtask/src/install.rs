@@ -5,6 +5,7 @@
 //! | `include/` | headers |
 //! | `lib/libdownbeat.a`, `lib/libdownbeat.so` | the library without MPI |
 //! | `lib/LIBRARY/libdownbeat_mpi.*` | the library for an MPI library, such as `openmpi` |
+//! | `lib/LIBRARY/libdownbeat_wtime.so` | to preload: makes `MPI_Wtime` global |
 //! | `include/downbeat.mod`, `include/LIBRARY/downbeat_mpi.mod` | modules of Fortran, with `--fortran` |
 //! | `lib/libdownbeat_fortran.a`, `lib/LIBRARY/libdownbeat_mpi_fortran.a` | their procedures |
 //! | `lib/pkgconfig/downbeat.pc`, `lib/pkgconfig/downbeat-LIBRARY.pc` | for pkg-config |
@@ -16,7 +17,7 @@
 //! | `share/zsh/site-functions/_PROGRAM` | for zsh |
 //! | `share/fish/vendor_completions.d/PROGRAM.fish` | for fish |
 
-mod programs;
+pub(crate) mod programs;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,12 +31,15 @@ use crate::args::Installation;
 use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::Workspace;
+use programs::{BuildProgram, released};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Number in the soname: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.
 const SO_VERSION: &str = "0";
 /// What the static library needs, as `rustc --print native-static-libs` lists it.
 const STATIC_NEEDS: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+/// Lets other copies of the library in the process find the one in the program.
+const EXPORTED: &str = "--export-dynamic-symbol=downbeat_library";
 const HEADERS: [&str; 2] = ["downbeat.h", "downbeat.hpp"];
 /// The first is that of programs without MPI.
 const MODULES: [&str; 2] = ["downbeat", "downbeat_mpi"];
@@ -47,18 +51,28 @@ pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<
         wanted.prefix.display()
     );
     let wanted = wanted.clone();
-    vec![Step::new(name, move || install(workspace, &wanted))]
+    vec![Step::new(name, move || {
+        install(workspace, &wanted, released)
+    })]
 }
 
 /// Builds and installs everything.
-pub(crate) fn install(workspace: &Workspace, wanted: &Installation) -> Outcome {
-    let installer = Installer { workspace, wanted };
+pub(crate) fn install(
+    workspace: &Workspace,
+    wanted: &Installation,
+    build_program: BuildProgram,
+) -> Outcome {
+    let installer = Installer {
+        workspace,
+        wanted,
+        build_program,
+    };
     installer.headers()?;
     installer.library(None)?;
-    wanted
-        .mpi
-        .iter()
-        .try_for_each(|library| installer.library(Some(*library)))?;
+    wanted.mpi.iter().try_for_each(|library| {
+        installer.library(Some(*library))?;
+        installer.wtime(*library)
+    })?;
     if wanted.fortran {
         installer.fortran(None)?;
         wanted
@@ -74,6 +88,7 @@ pub(crate) fn install(workspace: &Workspace, wanted: &Installation) -> Outcome {
 struct Installer<'a> {
     workspace: &'a Workspace,
     wanted: &'a Installation,
+    build_program: BuildProgram,
 }
 
 impl Installer<'_> {
@@ -123,26 +138,41 @@ impl Installer<'_> {
         link(&full, &self.place(&folder, &soname)?)?;
         link(&soname, &self.place(&folder, &format!("lib{name}.so"))?)?;
 
-        let (package, needs) = match mpi {
+        let (package, flags) = match mpi {
             Some(library) => (
                 format!("downbeat-{}", library.suffix()),
-                format!("{STATIC_NEEDS}\nCflags: -I${{includedir}} -DDOWNBEAT_MPI"),
+                "-I${includedir} -DDOWNBEAT_MPI",
             ),
-            None => (
-                "downbeat".to_owned(),
-                format!("{STATIC_NEEDS}\nCflags: -I${{includedir}}"),
-            ),
+            None => ("downbeat".to_owned(), "-I${includedir}"),
         };
         let prefix = self.wanted.prefix.display();
         let text = format!(
             "prefix={prefix}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/{folder}\n\n\
              Name: {package}\nDescription: one precise clock for the ranks of a parallel program\n\
-             Version: {VERSION}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\nLibs.private: {needs}\n"
+             Version: {VERSION}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\n\
+             Libs.private: -Wl,{EXPORTED} {STATIC_NEEDS}\nCflags: {flags}\n"
         );
         write(
             &self.place("lib/pkgconfig", &format!("{package}.pc"))?,
             &text,
         )
+    }
+
+    /// Compiles the library that makes `MPI_Wtime` global.
+    fn wtime(&self, library: MpiLibrary) -> Outcome {
+        let suffix = library.suffix();
+        let place = self.place(&format!("lib/{suffix}"), "libdownbeat_wtime.so")?;
+        let mut compile = command(&format!(
+            "mpicc.{suffix} -std=c99 -Wall -Wextra -Werror -O2 -fPIC -shared -Wl,-rpath,$ORIGIN"
+        ));
+        let folder = place.parent().unwrap_or(Path::new("."));
+        compile
+            .arg("-I")
+            .arg(self.place("include", "")?)
+            .arg("-L")
+            .arg(folder);
+        compile.arg(Path::new(SOURCES).join("wtime/wtime.c"));
+        shell::run(compile.args(["-ldownbeat_mpi", "-ldl", "-o"]).arg(&place))
     }
 
     /// Compiles the modules of Fortran, and installs them with a library of their procedures.
@@ -199,7 +229,8 @@ impl Installer<'_> {
             .collect();
         let text = include_str!("install/DownbeatConfig.cmake")
             .replace("@LIBRARIES@", &libraries.join(" "))
-            .replace("@NEEDS@", STATIC_NEEDS);
+            .replace("@NEEDS@", STATIC_NEEDS)
+            .replace("@EXPORTED@", EXPORTED);
         let folder = "lib/cmake/Downbeat";
         write(&self.place(folder, "DownbeatConfig.cmake")?, &text)?;
         let version =

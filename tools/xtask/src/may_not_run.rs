@@ -26,12 +26,18 @@ const fn nightly(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 5] = [
+/// A step with hosts that are emulated.
+const fn several_hosts(step: &'static str) -> MayNotRun {
     MayNotRun {
-        step: "MPI program: several_hosts",
+        step,
         reason: "needs root, and a kernel with network and time namespaces",
         probe: "unshare --net --uts --time true",
-    },
+    }
+}
+
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 6] = [
+    several_hosts("MPI program: several_hosts"),
+    several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     MayNotRun {
         step: "OTF2's Python module",
         reason: "needs PyPI, and its packages of otf2 for this Python",

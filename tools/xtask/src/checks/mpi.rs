@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
-use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI, preload};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::checks::mpi_program::MPI_PROGRAM_TESTS;
@@ -111,9 +111,7 @@ fn run(programs: &Programs, target: &Target, library: MpiLibrary, ranks: &[u32])
     let yielding = yielding(library, programs)?;
     all_passed(ranks.iter().filter_map(|&ranks| {
         let mut mpirun = library.oversubscribed_mpirun();
-        if let Some(yielding) = &yielding {
-            preload(&mut mpirun, yielding);
-        }
+        library.preload(&mut mpirun, yielding.as_slice());
         run_once(&program, mpirun, ranks)
             .err()
             .map(|why| format!("{ranks} ranks: {why}"))

@@ -23,6 +23,7 @@ macro(_downbeat_target name folder library)
     set_target_properties(Downbeat::${name}_static PROPERTIES
       IMPORTED_LOCATION "${_downbeat_prefix}/${folder}/lib${library}.a"
       INTERFACE_INCLUDE_DIRECTORIES "${_downbeat_prefix}/include"
+      INTERFACE_LINK_OPTIONS "LINKER:@EXPORTED@"
       INTERFACE_LINK_LIBRARIES "${_downbeat_needs}")
   endif()
 endmacro()

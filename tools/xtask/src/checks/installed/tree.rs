@@ -1,0 +1,152 @@
+//! The installed tree, and programs that are compiled against it.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::MpiLibrary;
+
+use crate::mpi_builds::{programs, yielding};
+use crate::steps::all_passed;
+use crate::workspace::Workspace;
+
+const PROGRAMS: &str = "tools/capi/tests/programs";
+const C: &str = "-std=c99 -pedantic -Wall -Wextra -Werror -O2";
+/// The headers of Open MPI have warnings in C++.
+const CPP: &str = "-std=c++11 -pedantic -O2";
+const FORTRAN: &str = "-std=gnu -Wall -O2 -fallow-argument-mismatch";
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+#[derive(Clone)]
+pub(super) struct InstalledTree<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) prefix: PathBuf,
+    /// Programs that were built.
+    pub(super) built: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Linking {
+    Shared,
+    Static,
+    /// Without libdownbeat.
+    Without,
+}
+
+impl<'a> InstalledTree<'a> {
+    pub(super) fn of(workspace: &'a Workspace) -> Self {
+        let root = env::current_dir().unwrap_or_default();
+        let below = |name| root.join(workspace.built(name));
+        Self {
+            workspace,
+            prefix: below("installed/prefix"),
+            built: below("installed/programs"),
+        }
+    }
+
+    /// What pkg-config prints.
+    fn flags(&self, package: &str, linking: Linking) -> Result<Vec<String>, String> {
+        let mut pkg_config = command("pkg-config --cflags --libs");
+        if linking == Linking::Static {
+            pkg_config.arg("--static");
+        }
+        let folder = self.prefix.join("lib/pkgconfig");
+        let text = shell::read(pkg_config.arg(package).env("PKG_CONFIG_PATH", folder))?;
+        let flags = text.split_whitespace().map(str::to_owned);
+        Ok(match linking {
+            Linking::Shared | Linking::Without => flags.collect(),
+            // The linker prefers the shared library where both are found.
+            Linking::Static => flags
+                .flat_map(|flag| match flag.strip_prefix("-ldownbeat") {
+                    Some(rest) => vec![format!("-l:libdownbeat{rest}.a")],
+                    None => vec![flag],
+                })
+                .collect(),
+        })
+    }
+
+    /// Compiles a program with these options, and returns its path. Its language is that of its name; programs for MPI are compiled by the
+    /// compilers of their library.
+    pub(super) fn compile(
+        &self,
+        source: &str,
+        mpi: Option<MpiLibrary>,
+        linking: Linking,
+        options: &str,
+    ) -> Result<PathBuf, String> {
+        let [name, language] = [Path::file_name, Path::extension].map(|part| {
+            part(Path::new(source))
+                .unwrap_or_default()
+                .to_string_lossy()
+        });
+        let (compilers, usual) = match &*language {
+            "c" => (["gcc", "mpicc"], C),
+            "cpp" => (["g++", "mpicxx"], CPP),
+            _ => (["gfortran", "mpif90"], FORTRAN),
+        };
+        let of = mpi.map_or(String::new(), |library| format!("-{}", library.suffix()));
+        let compiler = match mpi {
+            Some(library) => format!("{}.{}", compilers[1], library.suffix()),
+            None => compilers[0].to_owned(),
+        };
+        fs::create_dir_all(&self.built)
+            .map_err(|why| format!("{}: {why}", self.built.display()))?;
+        // Without the `=` of options, which `env` takes for a variable.
+        let options_of_name = options.replace([' ', '/', '='], "");
+        let name = format!("{name}{of}-{linking:?}{options_of_name}");
+        let program = self.built.join(name);
+        let mut compile = command(&format!("{compiler} {usual} {options}"));
+        compile
+            .arg(Path::new(PROGRAMS).join(source))
+            .arg("-o")
+            .arg(&program);
+        if linking != Linking::Without {
+            let fortran = if usual == FORTRAN { "-fortran" } else { "" };
+            compile.args(self.flags(&format!("downbeat{of}{fortran}"), linking)?);
+        }
+        shell::run(&mut compile)?;
+        Ok(program)
+    }
+}
+
+/// Launcher of programs for an MPI library, whose ranks share cores.
+pub(super) struct Launcher {
+    library: MpiLibrary,
+    preloaded: Vec<PathBuf>,
+}
+
+impl Launcher {
+    pub(super) fn new(tree: &InstalledTree<'_>, library: MpiLibrary) -> Result<Self, String> {
+        let yielding = yielding(library, &programs(library, tree.workspace)?)?;
+        let preloaded = yielding.into_iter().collect();
+        Ok(Self { library, preloaded })
+    }
+
+    /// Preloads another library, too.
+    pub(super) fn preloading(&self, path: PathBuf) -> Self {
+        Self {
+            library: self.library,
+            preloaded: self.preloaded.iter().cloned().chain([path]).collect(),
+        }
+    }
+
+    /// Runs a program, with each of these numbers of ranks. Rank 0 prints that it passed its checks.
+    pub(super) fn run(&self, ranks: &[u32], program: &Command) -> Outcome {
+        all_passed(ranks.iter().filter_map(|ranks| {
+            let mut mpirun = self.library.oversubscribed_mpirun();
+            self.library.preload(&mut mpirun, &self.preloaded);
+            mpirun.args(["-np", &ranks.to_string()]);
+            let mut mpirun = shell::started_by(mpirun, program);
+            let one_job = format!("rank 0 of {ranks}: all checks passed");
+            match shell::show_and_read(RUN_LIMIT, &mut mpirun) {
+                Ok(output) if output.matches(&one_job).count() == 1 => None,
+                Ok(_) => Some(format!("{ranks} ranks: no line `{one_job}`")),
+                Err(why) => Some(format!("{ranks} ranks: {why}")),
+            }
+        }))
+    }
+}

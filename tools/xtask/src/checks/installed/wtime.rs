@@ -1,0 +1,56 @@
+//! `MPI_Wtime` of unmodified programs, made global by a preloaded library.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command as shell;
+use downbeat_launch::hosts::Hosts;
+use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
+
+use super::tree::{InstalledTree, Launcher, Linking};
+
+const HOSTS: u32 = 4;
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// In C and all bindings of Fortran, and in programs that contain libdownbeat themselves.
+pub(super) fn parallel(
+    tree: &InstalledTree<'_>,
+    library: MpiLibrary,
+    launcher: &Launcher,
+) -> Outcome {
+    let launcher = launcher.preloading(path(tree, library));
+    let run = |ranks: &[u32], source, linking, options| {
+        let program = tree.compile(source, Some(library), linking, options)?;
+        launcher.run(ranks, &Command::new(program))
+    };
+    run(&[1, 2, 3, 5], "wtime.c", Linking::Without, "")?;
+    for binding in ["-DUSE_F08", "-DUSE_MPI", ""] {
+        run(&[2], "wtime.F90", Linking::Without, binding)?;
+    }
+    for linking in [Linking::Shared, Linking::Static] {
+        run(&[1, 2, 3], "preloaded.c", linking, "")?;
+    }
+    Ok(())
+}
+
+/// Ranks on several hosts, which are emulated: their counters are the same, so that the program finds the true differences.
+pub(super) fn over_hosts(tree: &InstalledTree<'_>) -> Outcome {
+    let program = tree.compile("wtime.c", Some(OPEN_MPI), Linking::Without, "")?;
+    let hosts = Hosts::set_up(HOSTS, &tree.built)?;
+    let mut job = hosts.mpirun(1);
+    job.arg("-x")
+        .arg(format!("LD_PRELOAD={}", path(tree, OPEN_MPI).display()));
+    let output = shell::show_and_read(LIMIT, job.arg(program))?;
+    let passed = format!("rank 0 of {HOSTS}: all checks passed");
+    output
+        .contains(&passed)
+        .then_some(())
+        .ok_or(format!("no line `{passed}`"))
+}
+
+fn path(tree: &InstalledTree<'_>, library: MpiLibrary) -> PathBuf {
+    let below = format!("lib/{}/libdownbeat_wtime.so", library.suffix());
+    tree.prefix.join(below)
+}
