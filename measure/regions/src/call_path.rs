@@ -50,10 +50,6 @@ impl CallPath {
         }
     }
 
-    pub(super) fn region(&self) -> usize {
-        self.region
-    }
-
     /// Makes the path to this region the innermost one; this is the first path to it.
     #[inline(always)]
     pub(super) fn enter(&'static self, innermost: &Innermost) {
@@ -66,15 +62,15 @@ impl CallPath {
         innermost.set(Some(path));
     }
 
-    /// Leaves the region, after an event of this length, if there was one.
+    /// Leaves the region, after an event of this length, if there was one; this is the first path to it.
     #[inline(always)]
-    pub(super) fn leave(region: usize, length: Option<u64>, innermost: &Innermost) {
+    pub(super) fn leave(&'static self, length: Option<u64>, innermost: &Innermost) {
         match innermost.get() {
-            Some(path) if path.region == region => {
+            Some(path) if core::ptr::eq(path, self) || path.region == self.region => {
                 path.add(length);
                 innermost.set(path.outer);
             }
-            innermost_path => Self::leave_outer(region, length, innermost_path, innermost),
+            path => Self::leave_outer(self.region, length, path, innermost),
         }
     }
 
@@ -167,7 +163,7 @@ pub(super) fn totals(first_paths: impl Iterator<Item = &'static CallPath>) -> Ve
     let with_events = paths.into_iter().filter(|(_, events, _)| *events > 0);
     let described = with_events.map(|(path, events, total)| {
         let outer = core::iter::successors(path.outer, |path| path.outer);
-        let mut callers: Vec<usize> = outer.map(CallPath::region).collect();
+        let mut callers: Vec<usize> = outer.map(|path| path.region).collect();
         callers.reverse();
         let inside = inside.get(&address(Some(path))).copied();
         PathTotals {
@@ -208,12 +204,12 @@ mod tests {
             caller.enter(&innermost);
             for _ in 0..2 {
                 c.enter(&innermost);
-                CallPath::leave(2, Some(10), &innermost);
+                c.leave(Some(10), &innermost);
             }
-            CallPath::leave(caller.region, Some(25), &innermost);
+            caller.leave(Some(25), &innermost);
         }
         c.enter(&innermost);
-        CallPath::leave(2, None, &innermost);
+        c.leave(None, &innermost);
         assert_eq!(
             found(regions),
             [
@@ -235,12 +231,12 @@ mod tests {
         b.enter(&innermost);
         c.enter(&innermost);
         // The two inside it are at the top now.
-        CallPath::leave(0, Some(30), &innermost);
-        CallPath::leave(2, Some(5), &innermost);
-        CallPath::leave(1, Some(40), &innermost);
+        a.leave(Some(30), &innermost);
+        c.leave(Some(5), &innermost);
+        b.leave(Some(40), &innermost);
         assert!(innermost.get().is_none());
         // A region that does not run changes nothing.
-        CallPath::leave(1, Some(40), &innermost);
+        b.leave(Some(40), &innermost);
         assert_eq!(
             found(regions),
             [

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use downbeat_clock_core::Misuse;
 
-use super::call_path::{CallPath, Innermost};
+use super::call_path::Innermost;
 use super::registry::{self, ThreadTimer, TimerTable};
 
 /// A timed region of a program, with one timer in each thread.
@@ -37,6 +37,8 @@ pub struct Region {
 /// State of a thread that uses regions.
 struct ThisThread {
     timers: Cell<TimerTable>,
+    /// True if call paths are recorded.
+    is_nested: Cell<bool>,
     innermost: Innermost,
 }
 
@@ -45,6 +47,7 @@ thread_local! {
     static THIS: ThisThread = const {
         ThisThread {
             timers: Cell::new(&[]),
+            is_nested: Cell::new(false),
             innermost: Cell::new(None),
         }
     };
@@ -85,7 +88,7 @@ impl Region {
     pub(super) fn open(&self) -> &'static ThreadTimer {
         THIS.with(|thread| {
             let timer = self.timer(thread);
-            timer.descend(&thread.innermost);
+            timer.descend(thread);
             timer.timer.open();
             timer
         })
@@ -97,7 +100,7 @@ impl Region {
     pub fn start(&self) {
         THIS.with(|thread| {
             let timer = self.timer(thread);
-            timer.descend(&thread.innermost);
+            timer.descend(thread);
             // The timer counts misuse.
             let _ = timer.timer.start();
         });
@@ -109,7 +112,7 @@ impl Region {
     pub fn stop(&self) {
         THIS.with(|thread| {
             let timer = self.timer(thread);
-            timer.ascend(timer.timer.stop().map(Some), &thread.innermost);
+            timer.ascend(timer.timer.stop().map(Some), thread);
         });
     }
 
@@ -149,6 +152,7 @@ impl Region {
         }
         let (timers, timer) = registry.timer(thread.timers.get(), number, thread.innermost.get());
         thread.timers.set(timers);
+        thread.is_nested.set(registry.is_nested());
         drop(registry);
         // While the thread is exiting, this fails, and its timers are kept.
         let _ = LEAVING.try_with(|_| ());
@@ -159,23 +163,23 @@ impl Region {
 impl ThreadTimer {
     /// Ends an event, if this guard is the outermost one.
     #[inline(always)]
-    fn close(&self, thread: &ThisThread) {
+    fn close(&'static self, thread: &ThisThread) {
         let ended = self.timer.close();
-        self.ascend(ended, &thread.innermost);
+        self.ascend(ended, thread);
     }
 
     /// Makes this region the innermost one, unless it is running already.
     #[inline(always)]
-    fn descend(&'static self, innermost: &Innermost) {
-        if self.is_nested && !self.timer.is_running() {
-            self.path.enter(innermost);
+    fn descend(&'static self, thread: &ThisThread) {
+        if thread.is_nested.get() && !self.timer.is_running() {
+            self.path.enter(&thread.innermost);
         }
     }
 
     /// Leaves this region, if the call ended it.
     #[inline(always)]
-    fn ascend(&self, ended: Result<Option<u64>, Misuse>, innermost: &Innermost) {
-        if !self.is_nested {
+    fn ascend(&'static self, ended: Result<Option<u64>, Misuse>, thread: &ThisThread) {
+        if !thread.is_nested.get() {
             return;
         }
         let length = match ended {
@@ -184,7 +188,7 @@ impl ThreadTimer {
             Err(Misuse::ClockRanBackwards) => None,
             _ => return,
         };
-        CallPath::leave(self.path.region(), length, innermost);
+        self.path.leave(length, &thread.innermost);
     }
 }
 

@@ -19,8 +19,6 @@ use super::setup::{RegionClock, Setup, setup};
 #[derive(Debug)]
 pub(super) struct ThreadTimer {
     pub(super) timer: RegionTimer<RegionClock>,
-    /// True if call paths are recorded.
-    pub(super) is_nested: bool,
     /// The first path to this region.
     pub(super) path: CallPath,
 }
@@ -86,6 +84,11 @@ impl Registry {
         }
     }
 
+    /// Tells if call paths are recorded.
+    pub(super) fn is_nested(&self) -> bool {
+        self.setup.nested
+    }
+
     /// Recorded name and number of a region; registers a new one.
     pub(super) fn number(&mut self, name: &str) -> (&'static str, usize) {
         let name = name::recorded(name);
@@ -114,7 +117,6 @@ impl Registry {
         };
         let new = || ThreadTimer {
             timer: self.setup.timer(),
-            is_nested: self.setup.nested,
             path: CallPath::new(number, outer),
         };
         let timer = timers[number].get_or_init(|| Box::leak(Box::new(new())));

@@ -94,13 +94,9 @@ fn paths_and_threads_are_told_apart() {
     let (step, halo) = (region_profile("tests: step"), region_profile("tests: halo"));
     let events: Vec<_> = halo.by_thread.iter().map(|thread| thread.events).collect();
     assert!(events == [1, 3] || events == [3, 1], "{events:?}");
-    assert_eq!(
-        halo.by_thread
-            .iter()
-            .map(|thread| thread.total)
-            .sum::<u64>(),
-        halo.total
-    );
+    // Each time is rounded down once.
+    let of_threads: u64 = halo.by_thread.iter().map(|thread| thread.total).sum();
+    assert!(of_threads <= halo.total && of_threads + 2 > halo.total);
     assert!(step.own() <= Some(step.total) && halo.own() <= Some(halo.total));
 }
 
@@ -121,7 +117,7 @@ fn a_tree_in_a_region_that_is_running() {
                 [(0, "tests: running", false), (1, "tests: done", true)]
             );
             let text = report.text(&crate::TextOptions::default());
-            assert!(text.contains("|         - | tests: running\n"), "{text}");
+            assert!(text.contains(" - | tests: running\n"), "{text}");
             assert!(text.contains(" |   tests: done\n"), "{text}");
         });
     });

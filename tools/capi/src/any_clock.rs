@@ -21,7 +21,7 @@ impl Clock for AnyClock {
     fn ticks(&self) -> Ticks {
         match self {
             Self::Machine(clock) => clock.ticks(),
-            Self::Skewed(clock) => clock.ticks(),
+            Self::Skewed(clock) => skewed_ticks(clock),
         }
     }
 
@@ -45,6 +45,13 @@ impl Clock for AnyClock {
             Self::Skewed(_) => CounterInstruction::None,
         }
     }
+}
+
+/// Not inline: the registers that it needs would be saved by every call.
+#[cold]
+#[inline(never)]
+fn skewed_ticks(clock: &SkewedClock<MachineClock>) -> Ticks {
+    clock.ticks()
 }
 
 /// Duration of a calibration.

@@ -53,15 +53,6 @@ pub extern "C" fn downbeat_error_message() -> *const c_char {
 
 /// Does the work of a call, and keeps its failures and its panics from the caller.
 pub(crate) fn boundary(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    boundary_or(work, |()| DOWNBEAT_OK, |status| status)
-}
-
-/// The same for a call whose result is not a status.
-pub(crate) fn boundary_or<T, R>(
-    work: impl FnOnce() -> Result<T, Failure>,
-    done: impl FnOnce(T) -> R,
-    failed: impl FnOnce(c_int) -> R,
-) -> R {
     silence_panics();
     let outer = INSIDE.try_with(|inside| inside.replace(true));
     let result = panic::catch_unwind(AssertUnwindSafe(work));
@@ -69,16 +60,16 @@ pub(crate) fn boundary_or<T, R>(
         let _ = INSIDE.try_with(|inside| inside.set(outer));
     }
     match result {
-        Ok(Ok(value)) => done(value),
-        Ok(Err(failure)) => failed(report(&failure)),
+        Ok(Ok(())) => DOWNBEAT_OK,
+        Ok(Err(failure)) => report(&failure),
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(ToString::to_string);
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
             let why = text.unwrap_or_default();
-            failed(report(&Failure::new(
+            report(&Failure::new(
                 DOWNBEAT_ERROR_INTERNAL,
                 format_args!("a fault of the library: {why}"),
-            )))
+            ))
         }
     }
 }

@@ -8,11 +8,11 @@ use downbeat::{Clock, Counter, Global, GlobalClock, Ticks, Timestamp};
 use downbeat_clock_core::Published;
 
 use crate::any_clock::{AnyClock, local_time};
-use crate::boundary::{Failure, boundary, boundary_or, check_place, report, text, write};
+use crate::boundary::{Failure, boundary, check_place, report, text, write};
 use crate::handle::{ClosedHandles, Handle};
 use crate::library::{check_only_version, in_first_library};
 use crate::status::{
-    DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_ERROR_VERSION,
+    DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_ERROR_VERSION, DOWNBEAT_OK,
 };
 
 /// A clock: local, or global after a synchronization.
@@ -118,11 +118,28 @@ pub unsafe extern "C" fn downbeat_clock_close(clock: *mut ClockHandle) -> c_int 
 /// `clock` must be NULL or a clock, closed or not, and `nanos` NULL or a place for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_clock_now(clock: *const ClockHandle, nanos: *mut i64) -> c_int {
+    // SAFETY: the caller guarantees a clock. Nothing here panics. A clock of another library has another mark.
+    match unsafe { Handle::open_content(clock.cast::<Handle<GlobalClock<AnyClock>>>()) } {
+        Some(clock) if !nanos.is_null() => {
+            // SAFETY: the caller guarantees a place.
+            unsafe { nanos.write(clock.now().as_nanos()) };
+            DOWNBEAT_OK
+        }
+        // SAFETY: as above.
+        _ => unsafe { cannot_read(clock, nanos) },
+    }
+}
+
+/// # Safety
+/// As for `downbeat_clock_now`.
+#[cold]
+unsafe fn cannot_read(clock: *const ClockHandle, nanos: *mut i64) -> c_int {
     in_first_library!(downbeat_clock_now(clock, nanos));
-    // SAFETY: the caller guarantees both. Nothing here panics.
-    let read = unsafe { get(clock) }
-        .and_then(|clock| unsafe { write(nanos, "nanos", clock.now().as_nanos()) });
-    read.map_or_else(|why| report(&why), |()| crate::status::DOWNBEAT_OK)
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        unsafe { get(clock) }?;
+        check_place(nanos, "nanos")
+    })
 }
 
 /// Reads a clock, and the largest error of its time relative to that of rank 0, both in nanoseconds: `INT64_MAX` if none is known. Any
@@ -331,16 +348,26 @@ static DISTANCE: OnceLock<usize> = OnceLock::new();
 /// `model` must be NULL or come from `downbeat_clock_model`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_model_read(model: *const Model) -> i64 {
+    // A model is inside the handle of its clock, whose memory is never freed.
+    let clock = DISTANCE
+        .get()
+        .filter(|_| !model.is_null())
+        .map_or(core::ptr::null(), |distance| {
+            model.cast::<u8>().wrapping_sub(*distance)
+        });
+    // SAFETY: NULL, or a handle. Nothing here panics. A clock of another library has another mark.
+    match unsafe { Handle::open_content(clock.cast::<Handle<GlobalClock<AnyClock>>>()) } {
+        Some(clock) => clock.now().as_nanos(),
+        None => not_open(model),
+    }
+}
+
+#[cold]
+fn not_open(model: *const Model) -> i64 {
     in_first_library!(downbeat_model_read(model));
-    let read = || {
-        let none = || Failure::new(DOWNBEAT_ERROR_HANDLE, "the model is none of an open clock");
-        let distance = DISTANCE
-            .get()
-            .filter(|_| !model.is_null())
-            .ok_or_else(none)?;
-        let clock: *const ClockHandle = model.cast::<u8>().wrapping_sub(*distance).cast();
-        // SAFETY: a model is inside the handle of its clock, whose memory is never freed.
-        Ok(unsafe { get(clock) }?.now().as_nanos())
-    };
-    boundary_or(read, |nanos| nanos, |_| i64::MIN)
+    report(&Failure::new(
+        DOWNBEAT_ERROR_HANDLE,
+        "the model is none of an open clock",
+    ));
+    i64::MIN
 }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use crate::boundary::Failure;
+use crate::library::mark;
 use crate::status::{DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL};
 
 /// An object with a mark that tells if it is open.
@@ -22,7 +23,7 @@ pub(crate) struct Handle<T: 'static> {
 // SAFETY: the content is only replaced while the handle is closed, when no call may use it.
 unsafe impl<T: Send + Sync> Sync for Handle<T> {}
 
-/// Mark of an open handle: a number that is hardly anywhere else.
+/// Kind of an open handle: a number that is hardly anywhere else.
 const OPEN: u64 = 0xd0_b3a7_0b3a_7d0b;
 
 /// Number of closed handles that are not used again yet.
@@ -54,7 +55,7 @@ impl<T: Send + Sync> Handle<T> {
         });
         // SAFETY: the handle is closed, and this thread has the only reference that may be used for this.
         unsafe { *handle.content.get() = Some(content) };
-        handle.mark.store(OPEN, Ordering::Release);
+        handle.mark.store(mark(OPEN), Ordering::Release);
         handle
     }
 
@@ -64,25 +65,32 @@ impl<T: Send + Sync> Handle<T> {
     /// It must be NULL, or a handle that the library returned, closed or not.
     #[inline(always)]
     pub(crate) unsafe fn get<'a>(handle: *const Self) -> Result<&'a T, Failure> {
+        // SAFETY: as required of the caller.
+        unsafe { Self::open_content(handle) }.ok_or_else(|| Self::refused(handle))
+    }
+
+    /// The same, without a reason.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline(always)]
+    pub(crate) unsafe fn open_content<'a>(handle: *const Self) -> Option<&'a T> {
         // SAFETY: the memory of a handle is never freed.
-        let Some(handle) = (unsafe { handle.as_ref() }) else {
-            return Err(Self::refused(DOWNBEAT_ERROR_NULL, "the handle is NULL"));
-        };
-        if handle.mark.load(Ordering::Acquire) == OPEN {
-            // SAFETY: an open handle has a content, which is not replaced before it was closed.
-            if let Some(content) = unsafe { &*handle.content.get() } {
-                return Ok(content);
-            }
+        let handle = unsafe { handle.as_ref() }?;
+        if handle.mark.load(Ordering::Acquire) != mark(OPEN) {
+            return None;
         }
-        Err(Self::refused(
-            DOWNBEAT_ERROR_HANDLE,
-            "the handle is closed, or is none",
-        ))
+        // SAFETY: an open handle has a content, which is not replaced before it was closed.
+        unsafe { &*handle.content.get() }.as_ref()
     }
 
     #[cold]
-    fn refused(status: core::ffi::c_int, why: &str) -> Failure {
-        Failure::new(status, why)
+    fn refused(handle: *const Self) -> Failure {
+        if handle.is_null() {
+            Failure::new(DOWNBEAT_ERROR_NULL, "the handle is NULL")
+        } else {
+            Failure::new(DOWNBEAT_ERROR_HANDLE, "the handle is closed, or is none")
+        }
     }
 
     /// Closes a handle.
@@ -99,12 +107,10 @@ impl<T: Send + Sync> Handle<T> {
         let handle: &'static Self = unsafe { &*handle };
         let was = handle
             .mark
-            .compare_exchange(OPEN, 0, Ordering::AcqRel, Ordering::Relaxed);
+            .compare_exchange(mark(OPEN), 0, Ordering::AcqRel, Ordering::Relaxed);
         if was.is_err() {
-            return Err(Self::refused(
-                DOWNBEAT_ERROR_HANDLE,
-                "the handle was closed by another thread",
-            ));
+            let why = "the handle was closed by another thread";
+            return Err(Failure::new(DOWNBEAT_ERROR_HANDLE, why));
         }
         let mut closed = closed.0.lock().unwrap_or_else(PoisonError::into_inner);
         closed.push_back(handle);

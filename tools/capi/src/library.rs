@@ -88,6 +88,12 @@ pub extern "C" fn downbeat_library() -> *const Library {
     &raw const OWN
 }
 
+/// Makes the mark of objects of one kind that this copy of the library made: it alone works on them.
+#[inline(always)]
+pub(crate) fn mark(kind: u64) -> u64 {
+    kind ^ (&raw const OWN).addr() as u64
+}
+
 /// The first library, once it was looked up.
 static FIRST: AtomicPtr<Library> = AtomicPtr::new(null_mut());
 

@@ -9,7 +9,7 @@ use downbeat::regions::{ProfileReport, Region, RegionSettings, TextOptions, prof
 
 use crate::boundary::{Failure, boundary, check_place, report, text, write};
 use crate::clock::check_version;
-use crate::library::in_first_library;
+use crate::library::{Library, first, in_first_library, mark};
 use crate::status::{
     DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL, DOWNBEAT_OK,
 };
@@ -22,7 +22,7 @@ pub struct TimerHandle {
     region: Region,
 }
 
-/// Mark of a timer: a number that is hardly anywhere else.
+/// Kind of a timer: a number that is hardly anywhere else.
 const TIMER: u64 = 0xd0_b3a7_7133_e2d0;
 
 /// All timers by their names; they are never freed.
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
         let mut timers = TIMERS.lock().unwrap_or_else(PoisonError::into_inner);
         let found = timers.entry(name.to_owned()).or_insert_with(|| {
             Box::leak(Box::new(TimerHandle {
-                mark: TIMER,
+                mark: mark(TIMER),
                 region: Region::named(name),
             }))
         });
@@ -69,25 +69,39 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
     })
 }
 
-/// Returns the region of a timer.
+/// A call with a timer.
+type TimerCall = unsafe extern "C" fn(*const TimerHandle) -> c_int;
+
+/// Does work on the region of a timer; on one of another library, that does it.
 ///
 /// # Safety
-/// It must be NULL, or point to memory as large as a timer.
+/// The timer must be NULL, or point to memory as large as one.
 #[inline(always)]
-unsafe fn region<'a>(timer: *const TimerHandle) -> Result<&'a Region, c_int> {
-    // SAFETY: the caller guarantees it.
+unsafe fn with_region(
+    timer: *const TimerHandle,
+    work: impl FnOnce(&Region),
+    other: impl FnOnce(&Library) -> TimerCall,
+) -> c_int {
+    // SAFETY: the caller guarantees it. Nothing here panics.
     match unsafe { timer.as_ref() } {
-        Some(timer) if timer.mark == TIMER => Ok(&timer.region),
-        found => Err(refused(found.is_some())),
+        Some(timer) if timer.mark == mark(TIMER) => {
+            work(&timer.region);
+            DOWNBEAT_OK
+        }
+        _ => refused(timer, other),
     }
 }
 
 #[cold]
-fn refused(is_some: bool) -> c_int {
-    report(&if is_some {
-        Failure::new(DOWNBEAT_ERROR_HANDLE, "this is no timer")
-    } else {
+fn refused(timer: *const TimerHandle, other: impl FnOnce(&Library) -> TimerCall) -> c_int {
+    if let Some(first) = first() {
+        // SAFETY: the caller guarantees a timer.
+        return unsafe { other(first)(timer) };
+    }
+    report(&if timer.is_null() {
         Failure::new(DOWNBEAT_ERROR_NULL, "the timer is NULL")
+    } else {
+        Failure::new(DOWNBEAT_ERROR_HANDLE, "this is no timer")
     })
 }
 
@@ -97,15 +111,8 @@ fn refused(is_some: bool) -> c_int {
 /// `timer` must be NULL or a timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_int {
-    in_first_library!(downbeat_start_timer(timer));
-    // SAFETY: the caller guarantees a timer. Nothing here panics.
-    unsafe { region(timer) }.map_or_else(
-        |status| status,
-        |region| {
-            region.start();
-            DOWNBEAT_OK
-        },
-    )
+    // SAFETY: the caller guarantees a timer.
+    unsafe { with_region(timer, Region::start, |first| first.downbeat_start_timer) }
 }
 
 /// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time.
@@ -114,15 +121,8 @@ pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_in
 /// `timer` must be NULL or a timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_stop_timer(timer: *const TimerHandle) -> c_int {
-    in_first_library!(downbeat_stop_timer(timer));
-    // SAFETY: the caller guarantees a timer. Nothing here panics.
-    unsafe { region(timer) }.map_or_else(
-        |status| status,
-        |region| {
-            region.stop();
-            DOWNBEAT_OK
-        },
-    )
+    // SAFETY: the caller guarantees a timer.
+    unsafe { with_region(timer, Region::stop, |first| first.downbeat_stop_timer) }
 }
 
 /// Writes a report of all timers of this process, in all threads, as a text that `downbeat_free_text` frees. Any thread may call it at

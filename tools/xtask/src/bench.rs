@@ -11,7 +11,7 @@ use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 13] = [
+const RATIOS: [(&str, &str); 14] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
@@ -23,6 +23,7 @@ const RATIOS: [(&str, &str); 13] = [
     ("downbeat-regions", "regions"),
     ("downbeat-otf2", "read"),
     ("downbeat", "timesync"),
+    ("downbeat-capi", "read"),
     ("downbeat-cli", "clocks"),
     ("downbeat-cli", "otf2"),
 ];

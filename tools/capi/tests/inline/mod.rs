@@ -21,6 +21,11 @@ int64_t compiled_reads(const downbeat_model *model, uint64_t times) {
     while (times-- > 0) sum += downbeat_model_now(model);
     return sum;
 }
+int64_t compiled_value_calls(int64_t (*read)(const downbeat_model *), const downbeat_model *model, uint64_t times) {
+    int64_t sum = 0;
+    while (times-- > 0) sum += read(model);
+    return sum;
+}
 int64_t compiled_calls(int (*now)(const void *, int64_t *), const void *clock, uint64_t times) {
     int64_t sum = 0, nanos = 0;
     while (times-- > 0) { now(clock, &nanos); sum += nanos; }

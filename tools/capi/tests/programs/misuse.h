@@ -146,7 +146,7 @@ static const struct misuse local_cases[] = {
     {"the model of a closed clock", model_of_closed, DOWNBEAT_ERROR_HANDLE, "the handle is closed"},
     {"the model, to nowhere", model_nowhere, DOWNBEAT_ERROR_NULL, "model is NULL"},
     {"read no model", read_null, DOWNBEAT_ERROR_HANDLE, "none of an open clock"},
-    {"read the model of a closed clock", read_closed, DOWNBEAT_ERROR_HANDLE, "the handle is closed"},
+    {"read the model of a closed clock", read_closed, DOWNBEAT_ERROR_HANDLE, "none of an open clock"},
     {"the global clock, to nowhere", global_nowhere, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, "no clock was synchronized"},
     {"the global clock, too early", global_too_early, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, "no clock was synchronized"},
     {"the global time, too early", wtime_too_early, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, "no clock was synchronized"},
