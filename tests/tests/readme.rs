@@ -36,7 +36,7 @@ fn the_program_of_the_readme_is_an_example() {
 fn the_programs_of_other_languages_are_compiled() {
     for (document, source) in [
         ("docs/c.md", "hello.c"),
-        ("docs/c.md", "hello.cpp"),
+        ("docs/cpp.md", "hello.cpp"),
         ("docs/fortran.md", "hello.f90"),
     ] {
         assert_shown(document, &format!("tools/capi/examples/{source}"), "");

@@ -33,16 +33,21 @@ static CLOSED: ClosedHandles<GlobalClock<AnyClock>> = ClosedHandles::new();
 /// Clock of calls that name none: the one that was synchronized last.
 static CURRENT: AtomicPtr<ClockHandle> = AtomicPtr::new(core::ptr::null_mut());
 
+/// Tells if a library of this version works for a program that was compiled with a header of that version.
+const fn serves(library: u32, header: u32) -> bool {
+    header >> 16 == library >> 16 && header <= library
+}
+
 /// Checks that the program was compiled with a header that this library serves.
 pub(crate) fn check_version(header: u32) -> Result<(), Failure> {
-    let parts = |version: u32| [version >> 16, version & 0xffff];
-    let ([major, minor], library) = (parts(header), parts(DOWNBEAT_ABI));
-    if major == library[0] && header <= DOWNBEAT_ABI {
+    if serves(DOWNBEAT_ABI, header) {
         return check_only_version();
     }
+    let [program, library] =
+        [header, DOWNBEAT_ABI].map(|version| [version >> 16, version & 0xffff]);
     let why = format_args!(
-        "the program was compiled with version {major}.{minor} of downbeat.h, and the library has version {}.{}",
-        library[0], library[1]
+        "the program was compiled with version {}.{} of downbeat.h, and the library has version {}.{}",
+        program[0], program[1], library[0], library[1]
     );
     Err(Failure::new(DOWNBEAT_ERROR_VERSION, why))
 }
@@ -370,4 +375,20 @@ fn not_open(model: *const Model) -> i64 {
         "the model is none of an open clock",
     ));
     i64::MIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::serves;
+
+    #[test]
+    fn a_library_serves_programs_of_its_age_and_older() {
+        let version = |major: u32, minor: u32| major << 16 | minor;
+        for older in 0..=3 {
+            assert!(serves(version(1, 3), version(1, older)));
+        }
+        for other in [version(1, 4), version(0, 3), version(2, 0), 0] {
+            assert!(!serves(version(1, 3), other));
+        }
+    }
 }

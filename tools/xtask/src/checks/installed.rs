@@ -94,7 +94,29 @@ fn local(tree: &InstalledTree<'_>) -> Outcome {
         let program = tree.compile("host.c", None, linking, "")?;
         shell::run(Command::new(program).arg(&module))?;
     }
+    older_program(tree)?;
     memory::local(tree)
+}
+
+/// Runs a program that was compiled with a header of another layout of models: it reads them by calls of the library.
+fn older_program(tree: &InstalledTree<'_>) -> Outcome {
+    let (known, older) = ("<< 32 | 1)", "<< 32 | 0)");
+    let header = tree.prefix.join("include/downbeat.h");
+    let text = fs::read_to_string(&header).map_err(|why| format!("{}: {why}", header.display()))?;
+    if text.matches(known).count() != 1 {
+        return Err(format!("{}: no layout `{known}`", header.display()));
+    }
+    let folder = tree.built.join("older");
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(folder.join("downbeat.h"), text.replace(known, older)));
+    written.map_err(|why| format!("{}: {why}", folder.display()))?;
+    let options = format!("-I {}", folder.display());
+    shell::run(&mut Command::new(tree.compile(
+        "clock.c",
+        None,
+        Linking::Shared,
+        &options,
+    )?))
 }
 
 fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
