@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::thread;
 
-use downbeat_regions::{ProfileReport, TextOptions, region};
+use downbeat_regions::region;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     thread::scope(|scope| {
@@ -23,8 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             work(2);
         }
     });
-    let report = ProfileReport::new(&downbeat_regions::profile());
-    print!("{}", report.text(&TextOptions::default()));
+    let report = downbeat_regions::report();
+    print!("{report}");
     #[cfg(feature = "json")]
     if let Some(path) = std::env::args_os().nth(1) {
         report.save(path.as_ref())?;

@@ -2,7 +2,7 @@
 
 use core::borrow::Borrow;
 
-use downbeat_sync::{Comm, CommError, collective};
+use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
 use super::error::RegionError;
 use super::profile::Profile;
@@ -60,6 +60,14 @@ pub async fn gather<M: Comm>(
         part.report.regions = own().collect();
     }
     Ok((rank == 0).then_some(part.report))
+}
+
+/// Merges the profiles of all threads of all ranks into one report on rank 0. All ranks call this.
+///
+/// # Errors
+/// As [`gather`].
+pub fn report_over<M: Comm>(comm: &M) -> Result<Option<ProfileReport>, RegionError> {
+    block_on_ready(gather(&crate::profile(), comm))
 }
 
 /// Merged profiles of a block of ranks.

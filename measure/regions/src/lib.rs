@@ -5,7 +5,7 @@
 //! [`ProfileReport`] those of all ranks.
 //!
 //! ```
-//! use downbeat_regions::{ProfileReport, TextOptions, region};
+//! use downbeat_regions::region;
 //!
 //! fn step() {
 //!     let _step = region!("step");
@@ -19,12 +19,12 @@
 //! let profile = downbeat_regions::profile();
 //! assert_eq!(profile.region("step").map(|found| found.events), Some(2));
 //! assert_eq!(profile.region("physics").map(|found| found.events), Some(8));
-//! print!("{}", ProfileReport::new(&profile).text(&TextOptions::default()));
+//! print!("{}", downbeat_regions::report());
 //! ```
 //!
 //! # Several ranks
-//! With the feature `ranks`, the function `gather` merges the profiles of all ranks into one [`ProfileReport`] on rank 0,
-//! in a logarithmic number of rounds. Its [text](ProfileReport::text) has the layout of White 2007: it
+//! With the feature `ranks`, the function `report_over` merges the profiles of all ranks into one [`ProfileReport`] on rank 0,
+//! in a logarithmic number of rounds; `gather` does so with any profile. Its [text](ProfileReport::text) has the layout of White 2007: it
 //! lists the ranks with the longest and shortest events, and groups ranks by the fullest bin of their
 //! [histograms](HistogramGroup). A [`ReportDiff`] compares two runs.
 //!
@@ -179,7 +179,7 @@ pub use call_tree::CallTreeEntry;
 pub use diff::{HistogramShift, RankMove, RegionDiff, ReportDiff};
 pub use error::RegionError;
 #[cfg(feature = "ranks")]
-pub use gather::gather;
+pub use gather::{gather, report_over};
 pub use groups::{BinCounts, HistogramGroup, RankCount};
 #[cfg(feature = "tracing")]
 pub use layer::RegionLayer;
@@ -203,6 +203,11 @@ macro_rules! region {
         static REGION: $crate::Region = $crate::Region::new($name);
         REGION.enter()
     }};
+}
+
+/// Makes a report of all threads of this process.
+pub fn report() -> ProfileReport {
+    ProfileReport::new(&profile())
 }
 
 /// Profile of all threads of this process.

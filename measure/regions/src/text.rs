@@ -9,6 +9,7 @@ mod summary;
 mod threads;
 mod tree;
 
+use core::fmt;
 use std::fmt::Write as _;
 
 use super::report::ProfileReport;
@@ -37,5 +38,12 @@ impl ProfileReport {
             let _ = writeln!(text, "\n({left_out} more in the profile only)");
         }
         text
+    }
+}
+
+/// The text with the usual options.
+impl fmt::Display for ProfileReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(&TextOptions::default()))
     }
 }

@@ -137,7 +137,7 @@ int downbeat_clock_model(const downbeat_clock *clock,
 // closed. Any thread may call it at any time.
 int64_t downbeat_model_read(const downbeat_model *model);
 
-// Returns the functions of this library, for others in the same process.
+// Returns the functions of this library, for others in the same process. Any thread may call it at any time.
 const downbeat_functions *downbeat_library(void);
 
 #if defined(DOWNBEAT_MPI)

@@ -82,7 +82,7 @@ macro_rules! in_first_library {
 }
 pub(crate) use in_first_library;
 
-/// Returns the functions of this library, for others in the same process.
+/// Returns the functions of this library, for others in the same process. Any thread may call it at any time.
 #[unsafe(no_mangle)]
 pub extern "C" fn downbeat_library() -> *const Library {
     &raw const OWN

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int};
 
-use downbeat::regions::{gather, profile};
+use downbeat::regions::report_over;
 use downbeat::{
     Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
     SessionLimits, agree, block_on_ready,
@@ -154,8 +154,7 @@ pub unsafe extern "C" fn downbeat_report_timers_over(
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
         together(&comm, check_place(report, "report"))?;
-        let merged = block_on_ready(gather(&profile(), &comm));
-        let merged = merged.map_err(Failure::of(DOWNBEAT_ERROR_RANKS))?;
+        let merged = report_over(&comm).map_err(Failure::of(DOWNBEAT_ERROR_RANKS))?;
         let text = merged.map_or(core::ptr::null_mut(), |merged| give(&merged));
         // SAFETY: the caller guarantees a place.
         unsafe { write(report, "report", text) }

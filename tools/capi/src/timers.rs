@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-use downbeat::regions::{ProfileReport, Region, RegionSettings, TextOptions, profile};
+use downbeat::regions::{ProfileReport, Region, RegionSettings};
 
 use crate::boundary::{Failure, boundary, check_place, report, text, write};
 use crate::clock::check_version;
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn downbeat_report_timers(report: *mut *mut c_char) -> c_i
     in_first_library!(downbeat_report_timers(report));
     boundary(|| {
         check_place(report, "report")?;
-        let text = give(&ProfileReport::new(&profile()));
+        let text = give(&downbeat::regions::report());
         // SAFETY: the caller guarantees a place.
         unsafe { write(report, "report", text) }
     })
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn downbeat_report_timers(report: *mut *mut c_char) -> c_i
 
 /// Makes the text of a report, which the program frees.
 pub(crate) fn give(report: &ProfileReport) -> *mut c_char {
-    let text = report.text(&TextOptions::default()).replace('\0', "?");
+    let text = report.to_string().replace('\0', "?");
     let text = CString::new(text).unwrap_or_default().into_raw();
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     texts.insert(text.addr());

@@ -1,6 +1,6 @@
 //! Command line of xtask.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use downbeat_launch::mpi::MpiLibrary;
 
@@ -11,7 +11,7 @@ Usage: cargo xtask setup
        cargo xtask test [--quick | --long] [--only TEXT]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
        cargo xtask fuzz TARGET [--runs NUMBER]
-       cargo xtask install --prefix DIR [--destdir DIR] [--mpi LIBRARY]... [--fortran]
+       cargo xtask install --prefix DIR [--libdir DIR] [--destdir DIR] [--mpi LIBRARY]... [--fortran]
 
   setup        installs the Debian packages and the parts of the Rust toolchain that the
                checks need, if it may (root or passwordless sudo), or says what to install
@@ -35,6 +35,7 @@ Usage: cargo xtask setup
   install      builds libdownbeat, for C and C++, and installs it with headers, for pkg-config and CMake;
                also the program downbeat, its man pages, and its completions for bash, zsh and fish
     --prefix DIR   absolute path below which programs will find them
+    --libdir DIR   folder of libraries below the prefix, as lib/x86_64-linux-gnu on Debian [default: lib]
     --destdir DIR  write below this folder instead of the root, as packagers do
     --mpi LIBRARY  also libdownbeat_mpi and the program downbeat-mpi.LIBRARY for this MPI library,
                    openmpi or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
@@ -69,14 +70,28 @@ pub(crate) enum Task {
 }
 
 /// An installation of libdownbeat and the programs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Installation {
     pub(crate) prefix: PathBuf,
+    /// Folder of libraries below the prefix.
+    pub(crate) libdir: String,
     pub(crate) destdir: Option<PathBuf>,
     /// MPI libraries to build for.
     pub(crate) mpi: Vec<MpiLibrary>,
     /// True for the modules of Fortran.
     pub(crate) fortran: bool,
+}
+
+impl Default for Installation {
+    fn default() -> Self {
+        Self {
+            prefix: PathBuf::new(),
+            libdir: "lib".to_owned(),
+            destdir: None,
+            mpi: vec![],
+            fortran: false,
+        }
+    }
 }
 
 /// Extent of `cargo xtask test`.
@@ -147,6 +162,16 @@ fn installation(options: &[&str]) -> Result<Installation, String> {
         match *option {
             "--fortran" => wanted.fortran = true,
             "--prefix" => wanted.prefix = value()?.into(),
+            "--libdir" => {
+                let folder = *value()?;
+                let is_below = Path::new(folder)
+                    .components()
+                    .all(|part| matches!(part, Component::Normal(_)));
+                if folder.is_empty() || !is_below {
+                    return Err(format!("`--libdir {folder}`: this is no folder below the prefix"));
+                }
+                wanted.libdir = folder.trim_end_matches('/').to_owned();
+            }
             "--destdir" => wanted.destdir = Some(value()?.into()),
             "--mpi" => {
                 let name = value()?;
@@ -224,12 +249,15 @@ mod tests {
     fn an_installation_needs_a_prefix() {
         let wanted = Installation {
             prefix: "/opt/downbeat".into(),
+            libdir: "lib/x86_64-linux-gnu".into(),
             destdir: Some("tree".into()),
             mpi: vec![MpiLibrary::with_suffix("mpich").unwrap()],
             fortran: true,
         };
         assert_eq!(
-            parsed("install --mpi mpich --fortran --destdir tree --prefix /opt/downbeat"),
+            parsed(
+                "install --mpi mpich --fortran --destdir tree --prefix /opt/downbeat --libdir lib/x86_64-linux-gnu/"
+            ),
             Ok(Task::Install(wanted))
         );
         for (line, why) in [
@@ -239,6 +267,10 @@ mod tests {
                 "`install` needs `--prefix` and an absolute path",
             ),
             ("install --prefix", "`--prefix` needs a value"),
+            (
+                "install --prefix /opt --libdir /usr/lib",
+                "`--libdir /usr/lib`: this is no folder below the prefix",
+            ),
             (
                 "install --mpi lam",
                 "`--mpi lam`: the MPI libraries are openmpi and mpich",

@@ -1,6 +1,6 @@
 //! Installation of libdownbeat, with what finds it, and of the programs.
 //!
-//! | path below the prefix | contents |
+//! | path below the prefix, where `lib/` is what `--libdir` names | contents |
 //! |---|---|
 //! | `include/` | headers |
 //! | `lib/libdownbeat.a`, `lib/libdownbeat.so` | the library without MPI |
@@ -123,9 +123,7 @@ impl Installer<'_> {
 
         let target = mpi.map_or("capi", MpiLibrary::suffix);
         let built = self.workspace.built(target).join("release");
-        let folder = mpi.map_or("lib".to_owned(), |library| {
-            format!("lib/{}", library.suffix())
-        });
+        let folder = self.below(&self.wanted.libdir, mpi);
         copy(
             &built.join("libdownbeat_c.a"),
             &self.place(&folder, &format!("lib{name}.a"))?,
@@ -153,7 +151,7 @@ impl Installer<'_> {
              Libs.private: -Wl,{EXPORTED} {STATIC_NEEDS}\nCflags: {flags}\n"
         );
         write(
-            &self.place("lib/pkgconfig", &format!("{package}.pc"))?,
+            &self.place(&self.pkgconfig(), &format!("{package}.pc"))?,
             &text,
         )
     }
@@ -161,7 +159,8 @@ impl Installer<'_> {
     /// Compiles the library that makes `MPI_Wtime` global.
     fn wtime(&self, library: MpiLibrary) -> Outcome {
         let suffix = library.suffix();
-        let place = self.place(&format!("lib/{suffix}"), "libdownbeat_wtime.so")?;
+        let folder = self.below(&self.wanted.libdir, Some(library));
+        let place = self.place(&folder, "libdownbeat_wtime.so")?;
         let mut compile = command(&format!(
             "mpicc.{suffix} -std=c99 -Wall -Wextra -Werror -O2 -fPIC -shared -Wl,-rpath,$ORIGIN"
         ));
@@ -181,18 +180,15 @@ impl Installer<'_> {
             None => ("gfortran".to_owned(), &MODULES[..1], ""),
             Some(library) => (format!("mpif90.{}", library.suffix()), &MODULES[..], "_mpi"),
         };
-        let below = |root: &str| match mpi {
-            Some(library) => format!("{root}/{}", library.suffix()),
-            None => root.to_owned(),
-        };
-        let place = self.place(&below("include"), "")?;
+        let [include, lib] = ["include", &self.wanted.libdir].map(|root| self.below(root, mpi));
+        let place = self.place(&include, "")?;
         let work = self
             .workspace
             .built(mpi.map_or("fortran", MpiLibrary::suffix))
             .join("modules");
         fs::create_dir_all(&work).map_err(|why| format!("{}: {why}", work.display()))?;
         let mut archive = command("ar rcs");
-        let library = self.place(&below("lib"), &format!("libdownbeat{suffix}_fortran.a"))?;
+        let library = self.place(&lib, &format!("libdownbeat{suffix}_fortran.a"))?;
         let _ = fs::remove_file(&library);
         archive.arg(&library);
         for module in sources {
@@ -208,14 +204,13 @@ impl Installer<'_> {
 
         let prefix = self.wanted.prefix.display();
         let of = mpi.map_or(String::new(), |library| format!("-{}", library.suffix()));
-        let (include, lib) = (below("include"), below("lib"));
         let text = format!(
             "prefix={prefix}\nincludedir=${{prefix}}/{include}\nlibdir=${{prefix}}/{lib}\n\n\
              Name: downbeat{of}-fortran\nDescription: libdownbeat for Fortran\nVersion: {VERSION}\n\
              Requires: downbeat{of}\nLibs: -L${{libdir}} -ldownbeat{suffix}_fortran\nCflags: -I${{includedir}}\n"
         );
         write(
-            &self.place("lib/pkgconfig", &format!("downbeat{of}-fortran.pc"))?,
+            &self.place(&self.pkgconfig(), &format!("downbeat{of}-fortran.pc"))?,
             &text,
         )
     }
@@ -230,8 +225,10 @@ impl Installer<'_> {
         let text = include_str!("install/DownbeatConfig.cmake")
             .replace("@LIBRARIES@", &libraries.join(" "))
             .replace("@NEEDS@", STATIC_NEEDS)
-            .replace("@EXPORTED@", EXPORTED);
-        let folder = "lib/cmake/Downbeat";
+            .replace("@EXPORTED@", EXPORTED)
+            .replace("@LIBDIR@", &self.wanted.libdir);
+        let folder = format!("{}/cmake/Downbeat", self.wanted.libdir);
+        let folder = folder.as_str();
         write(&self.place(folder, "DownbeatConfig.cmake")?, &text)?;
         let version =
             include_str!("install/DownbeatConfigVersion.cmake").replace("@VERSION@", VERSION);
@@ -239,6 +236,18 @@ impl Installer<'_> {
             &self.place(folder, "DownbeatConfigVersion.cmake")?,
             &version,
         )
+    }
+
+    /// Folder of an MPI library below another one.
+    fn below(&self, folder: &str, mpi: Option<MpiLibrary>) -> String {
+        match mpi {
+            Some(library) => format!("{folder}/{}", library.suffix()),
+            None => folder.to_owned(),
+        }
+    }
+
+    fn pkgconfig(&self) -> String {
+        format!("{}/pkgconfig", self.wanted.libdir)
     }
 
     /// Returns the path of a file to write, in a folder below the prefix, which exists then.

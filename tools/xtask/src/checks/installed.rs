@@ -65,9 +65,9 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
 fn installation(tree: &InstalledTree<'_>) -> Outcome {
     let wanted = Installation {
         prefix: tree.prefix.clone(),
-        destdir: None,
         mpi: vec![OPEN_MPI, MPICH],
         fortran: true,
+        ..Installation::default()
     };
     // If this fails, the steps that need it fail, too.
     let _ = fs::remove_dir_all(&tree.prefix);
