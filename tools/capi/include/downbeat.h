@@ -137,9 +137,6 @@ int downbeat_clock_model(const downbeat_clock *clock,
 // closed. Any thread may call it at any time.
 int64_t downbeat_model_read(const downbeat_model *model);
 
-// Returns the functions of this library, for others in the same process. Any thread may call it at any time.
-const downbeat_functions *downbeat_library(void);
-
 #if defined(DOWNBEAT_MPI)
 // Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 // same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
@@ -197,6 +194,9 @@ int downbeat_resynchronize_f(const downbeat_clock *clock, int comm);
 
 // Returns the name of a code, as `DOWNBEAT_ERROR_NULL`; never NULL. Any thread may call it at any time.
 const char *downbeat_status_name(int status);
+
+// Returns the functions of this library, for others in the same process. Any thread may call it at any time.
+const downbeat_functions *downbeat_library(void);
 
 // Finds the timer with a name, or creates it: the same for the same name in all threads. It is never freed. The first one calibrates the
 // clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it; keep the timer, for a lookup takes a lock.

@@ -6,7 +6,7 @@ use downbeat::{Clock, ClockModel, ClockName, Duration, LocalTime, MachineClock, 
 use downbeat_clock_core::{CounterInstruction, ReadOrdering};
 use downbeat_timers::{SkewSpec, SkewedClock};
 
-use crate::boundary::Failure;
+use crate::failure::Failure;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_UNAVAILABLE};
 
 /// A clock of the machine, or one with an artificial error, for tests of programs and of this library.

@@ -2,39 +2,13 @@
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_char, c_int};
-use core::fmt::Display;
 use std::ffi::CString;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
+use crate::failure::Failure;
 use crate::library::{first, in_first_library};
-use crate::status::{DOWNBEAT_ERROR_INTERNAL, DOWNBEAT_ERROR_NULL, DOWNBEAT_OK};
-
-/// Reason why a call failed.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) status: c_int,
-    pub(crate) message: String,
-}
-
-impl Failure {
-    pub(crate) fn new(status: c_int, why: impl Display) -> Self {
-        Self {
-            status,
-            message: why.to_string(),
-        }
-    }
-
-    /// Makes failures of this kind of other errors.
-    pub(crate) fn of<E: Display>(status: c_int) -> impl Fn(E) -> Self {
-        move |why| Self::new(status, why)
-    }
-
-    #[cold]
-    fn null(name: &str) -> Self {
-        Self::new(DOWNBEAT_ERROR_NULL, format_args!("{name} is NULL"))
-    }
-}
+use crate::status::{DOWNBEAT_ERROR_INTERNAL, DOWNBEAT_OK};
 
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::new(CString::default());

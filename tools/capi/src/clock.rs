@@ -4,53 +4,20 @@ use core::ffi::{c_char, c_double, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::OnceLock;
 
-use downbeat::{Clock, Counter, Global, GlobalClock, Ticks, Timestamp};
-use downbeat_clock_core::Published;
+use downbeat::{Clock, GlobalClock, Ticks, Timestamp};
 
 use crate::any_clock::{AnyClock, local_time};
-use crate::boundary::{Failure, boundary, check_place, report, text, write};
+use crate::boundary::{boundary, check_place, report, text, write};
+use crate::failure::Failure;
 use crate::handle::{ClosedHandles, Handle};
-use crate::library::{check_only_version, in_first_library};
-use crate::status::{
-    DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_ERROR_VERSION, DOWNBEAT_OK,
-};
-
-/// A clock: local, or global after a synchronization.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
-
-/// The model of a clock, which is read in place.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct Model(Published<Counter, Global>);
-
-/// Version of the interface: the high 16 bits change when programs must be compiled again, the low ones when it grows.
-pub const DOWNBEAT_ABI: u32 = 1 << 16;
+use crate::library::{check_version, in_first_library};
+use crate::objects::{ClockHandle, Model};
+use crate::status::{DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_OK};
 
 static CLOSED: ClosedHandles<GlobalClock<AnyClock>> = ClosedHandles::new();
 
 /// Clock of calls that name none: the one that was synchronized last.
 static CURRENT: AtomicPtr<ClockHandle> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Tells if a library of this version works for a program that was compiled with a header of that version.
-const fn serves(library: u32, header: u32) -> bool {
-    header >> 16 == library >> 16 && header <= library
-}
-
-/// Checks that the program was compiled with a header that this library serves.
-pub(crate) fn check_version(header: u32) -> Result<(), Failure> {
-    if serves(DOWNBEAT_ABI, header) {
-        return check_only_version();
-    }
-    let [program, library] =
-        [header, DOWNBEAT_ABI].map(|version| [version >> 16, version & 0xffff]);
-    let why = format_args!(
-        "the program was compiled with version {}.{} of downbeat.h, and the library has version {}.{}",
-        program[0], program[1], library[0], library[1]
-    );
-    Err(Failure::new(DOWNBEAT_ERROR_VERSION, why))
-}
 
 /// Opens a handle for a clock.
 pub(crate) fn open(clock: GlobalClock<AnyClock>) -> *mut ClockHandle {
@@ -375,20 +342,4 @@ fn not_open(model: *const Model) -> i64 {
         "the model is none of an open clock",
     ));
     i64::MIN
-}
-
-#[cfg(test)]
-mod tests {
-    use super::serves;
-
-    #[test]
-    fn a_library_serves_programs_of_its_age_and_older() {
-        let version = |major: u32, minor: u32| major << 16 | minor;
-        for older in 0..=3 {
-            assert!(serves(version(1, 3), version(1, older)));
-        }
-        for other in [version(1, 4), version(0, 3), version(2, 0), 0] {
-            assert!(!serves(version(1, 3), other));
-        }
-    }
 }

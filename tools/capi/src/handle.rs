@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::boundary::Failure;
-use crate::library::mark;
+use crate::failure::Failure;
+use crate::identity::mark;
 use crate::status::{DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL};
 
 /// An object with a mark that tells if it is open.

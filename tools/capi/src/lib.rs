@@ -16,17 +16,24 @@
 mod any_clock;
 mod boundary;
 mod clock;
+mod failure;
 mod handle;
+mod identity;
 mod library;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod objects;
 mod status;
+mod table;
 mod timers;
 
 pub use boundary::downbeat_error_message;
 pub use clock::*;
-pub use library::{Library, downbeat_library};
+pub use identity::DOWNBEAT_ABI;
+pub use library::Library;
 #[cfg(feature = "mpi")]
 pub use mpi::*;
+pub use objects::*;
 pub use status::*;
+pub use table::downbeat_library;
 pub use timers::*;

@@ -1,75 +1,82 @@
 //! The library that a process uses: the one that it loaded first, if it contains several.
 //!
 //! A program that links the static library, a module that contains it, and a preloaded library can all be in one process. They find
-//! each other through [`downbeat_library`], and all do their work in the first: there is one set of timers and one current clock.
+//! each other through the function `downbeat_library`, and all do their work in the first: there is one set of timers and one current
+//! clock.
 
 use core::ffi::{c_char, c_double, c_int};
-use core::mem::size_of;
-use core::ptr::null_mut;
+use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::boundary::{Failure, downbeat_error_message, keep_message};
-use crate::clock::*;
+use crate::failure::Failure;
+use crate::identity::{DOWNBEAT_ABI, IDENTITY, serves};
+use crate::objects::{ClockHandle, Model, TimerHandle};
 use crate::status::DOWNBEAT_ERROR_VERSION;
-use crate::timers::*;
 
-/// Declares the functions of a library, and its table of them.
-macro_rules! library {
-    ($($function:ident: $type:ty,)*) => {
-        /// Functions of a loaded library.
-        ///
-        /// Later versions of the interface add functions at the end. The first two members stay what they are.
-        #[derive(Debug)]
-        #[repr(C)]
-        pub struct Library {
-            /// `DOWNBEAT_ABI` of the library.
-            version: u32,
-            /// Size of this struct in bytes.
-            size: u32,
-            $(pub(crate) $function: $type,)*
-            pub(crate) mpi: MpiFunctions,
-        }
-
-        static OWN: Library = Library {
-            version: DOWNBEAT_ABI,
-            size: size_of::<Library>() as u32,
-            $($function,)*
-            mpi: MPI,
-        };
-    };
+/// Functions of a loaded library.
+///
+/// Later versions of the interface add functions at the end. The first two members stay what they are.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Library {
+    /// `DOWNBEAT_ABI` of the library.
+    pub(crate) version: u32,
+    /// Size of this struct in bytes.
+    pub(crate) size: u32,
+    /// Address that differs from that of other copies.
+    pub(crate) identity: &'static u8,
+    pub(crate) keep_message: unsafe extern "C" fn(*const c_char),
+    pub(crate) downbeat_error_message: unsafe extern "C" fn() -> *const c_char,
+    pub(crate) downbeat_clock_open_abi:
+        unsafe extern "C" fn(*const c_char, *mut *mut ClockHandle, u32) -> c_int,
+    pub(crate) downbeat_clock_close: unsafe extern "C" fn(*mut ClockHandle) -> c_int,
+    pub(crate) downbeat_clock_now: unsafe extern "C" fn(*const ClockHandle, *mut i64) -> c_int,
+    pub(crate) downbeat_clock_now_with_error:
+        unsafe extern "C" fn(*const ClockHandle, *mut i64, *mut i64) -> c_int,
+    pub(crate) downbeat_clock_ticks: unsafe extern "C" fn(*const ClockHandle, *mut u64) -> c_int,
+    pub(crate) downbeat_clock_convert:
+        unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,
+    pub(crate) downbeat_clock_past:
+        unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,
+    pub(crate) downbeat_clock_wait_until:
+        unsafe extern "C" fn(*const ClockHandle, i64, *mut i64) -> c_int,
+    pub(crate) downbeat_clock_time_of_day:
+        unsafe extern "C" fn(*const ClockHandle, i64, *mut i64, *mut i64) -> c_int,
+    pub(crate) downbeat_global_clock: unsafe extern "C" fn(*mut *mut ClockHandle) -> c_int,
+    pub(crate) downbeat_wtime: unsafe extern "C" fn() -> c_double,
+    pub(crate) downbeat_clock_model:
+        unsafe extern "C" fn(*const ClockHandle, *mut *const Model) -> c_int,
+    pub(crate) downbeat_model_read: unsafe extern "C" fn(*const Model) -> i64,
+    pub(crate) downbeat_get_timer_abi:
+        unsafe extern "C" fn(*const c_char, *mut *mut TimerHandle, u32) -> c_int,
+    pub(crate) downbeat_start_timer: unsafe extern "C" fn(*const TimerHandle) -> c_int,
+    pub(crate) downbeat_stop_timer: unsafe extern "C" fn(*const TimerHandle) -> c_int,
+    pub(crate) downbeat_report_timers: unsafe extern "C" fn(*mut *mut c_char) -> c_int,
+    pub(crate) downbeat_free_text: unsafe extern "C" fn(*mut c_char) -> c_int,
+    pub(crate) mpi: MpiFunctions,
 }
 
-library! {
-    keep_message: unsafe extern "C" fn(*const c_char),
-    downbeat_error_message: unsafe extern "C" fn() -> *const c_char,
-    downbeat_clock_open_abi: unsafe extern "C" fn(*const c_char, *mut *mut ClockHandle, u32) -> c_int,
-    downbeat_clock_close: unsafe extern "C" fn(*mut ClockHandle) -> c_int,
-    downbeat_clock_now: unsafe extern "C" fn(*const ClockHandle, *mut i64) -> c_int,
-    downbeat_clock_now_with_error: unsafe extern "C" fn(*const ClockHandle, *mut i64, *mut i64) -> c_int,
-    downbeat_clock_ticks: unsafe extern "C" fn(*const ClockHandle, *mut u64) -> c_int,
-    downbeat_clock_convert: unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,
-    downbeat_clock_past: unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,
-    downbeat_clock_wait_until: unsafe extern "C" fn(*const ClockHandle, i64, *mut i64) -> c_int,
-    downbeat_clock_time_of_day: unsafe extern "C" fn(*const ClockHandle, i64, *mut i64, *mut i64) -> c_int,
-    downbeat_global_clock: unsafe extern "C" fn(*mut *mut ClockHandle) -> c_int,
-    downbeat_wtime: unsafe extern "C" fn() -> c_double,
-    downbeat_clock_model: unsafe extern "C" fn(*const ClockHandle, *mut *const Model) -> c_int,
-    downbeat_model_read: unsafe extern "C" fn(*const Model) -> i64,
-    downbeat_get_timer_abi: unsafe extern "C" fn(*const c_char, *mut *mut TimerHandle, u32) -> c_int,
-    downbeat_start_timer: unsafe extern "C" fn(*const TimerHandle) -> c_int,
-    downbeat_stop_timer: unsafe extern "C" fn(*const TimerHandle) -> c_int,
-    downbeat_report_timers: unsafe extern "C" fn(*mut *mut c_char) -> c_int,
-    downbeat_free_text: unsafe extern "C" fn(*mut c_char) -> c_int,
-}
-
+/// Functions of a library that programs for MPI call.
 #[cfg(feature = "mpi")]
-pub(crate) use crate::mpi::{MPI, MpiFunctions};
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct MpiFunctions {
+    pub(crate) downbeat_synchronize_abi: unsafe extern "C" fn(
+        mpi::ffi::MPI_Comm,
+        *const c_char,
+        *mut *mut ClockHandle,
+        u32,
+    ) -> c_int,
+    pub(crate) downbeat_resynchronize:
+        unsafe extern "C" fn(*const ClockHandle, mpi::ffi::MPI_Comm) -> c_int,
+    pub(crate) downbeat_timesync: unsafe extern "C" fn(mpi::ffi::MPI_Comm) -> c_int,
+    pub(crate) downbeat_report_timers_over:
+        unsafe extern "C" fn(mpi::ffi::MPI_Comm, *mut *mut c_char) -> c_int,
+}
 
 /// The library without MPI has no such functions.
 #[cfg(not(feature = "mpi"))]
-type MpiFunctions = ();
-#[cfg(not(feature = "mpi"))]
-const MPI: MpiFunctions = ();
+pub(crate) type MpiFunctions = ();
 
 /// Does a call in the library that the process uses, if that is another one.
 macro_rules! in_first_library {
@@ -82,77 +89,73 @@ macro_rules! in_first_library {
 }
 pub(crate) use in_first_library;
 
-/// Returns the functions of this library, for others in the same process. Any thread may call it at any time.
-#[unsafe(no_mangle)]
-pub extern "C" fn downbeat_library() -> *const Library {
-    &raw const OWN
-}
-
-/// Makes the mark of objects of one kind that this copy of the library made: it alone works on them.
-#[inline(always)]
-pub(crate) fn mark(kind: u64) -> u64 {
-    kind ^ (&raw const OWN).addr() as u64
-}
-
-/// The first library, once it was looked up.
+/// The first library, once it was looked up; [`OWN`] if this is it.
 static FIRST: AtomicPtr<Library> = AtomicPtr::new(null_mut());
+
+/// No address of a table.
+const OWN: *mut Library = without_provenance_mut(1);
 
 /// Returns the library that the process uses, unless this is it.
 #[inline(always)]
 pub(crate) fn first() -> Option<&'static Library> {
-    let first = FIRST.load(Ordering::Relaxed).cast_const();
-    if first == &raw const OWN {
-        return None;
-    }
-    other(first)
+    let first = FIRST.load(Ordering::Relaxed);
+    if first == OWN { None } else { other(first) }
 }
 
 #[cold]
-fn other(mut first: *const Library) -> Option<&'static Library> {
+fn other(mut first: *mut Library) -> Option<&'static Library> {
     if first.is_null() {
-        first = match find() {
-            Some(found)
-                if found.version >> 16 == DOWNBEAT_ABI >> 16 && found.version >= DOWNBEAT_ABI =>
-            {
-                found
+        first = match find_other() {
+            // It is at least as old as this one.
+            Some(found) if serves(found.version, DOWNBEAT_ABI) => {
+                core::ptr::from_ref(found).cast_mut()
             }
             // Calls that open something refuse to work beside another version.
-            _ => &raw const OWN,
+            _ => OWN,
         };
-        FIRST.store(first.cast_mut(), Ordering::Relaxed);
+        FIRST.store(first, Ordering::Relaxed);
     }
     // SAFETY: tables of functions live as long as the process, which does not unload the library it uses.
-    (first != &raw const OWN).then(|| unsafe { &*first })
+    (first != OWN).then(|| unsafe { &*first })
 }
 
-/// Finds the library that was loaded first: all look it up in the same order.
-fn find() -> Option<&'static Library> {
+/// Finds the library that was loaded first, unless this is it: all copies look it up in the same order.
+fn find_other() -> Option<&'static Library> {
     // SAFETY: the name ends with a NUL.
     let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"downbeat_library".as_ptr()) };
     if function.is_null() {
         return None;
     }
-    // SAFETY: it is this function in another library, which has had this type since the first version.
+    // SAFETY: it is this function of a library, which has had this type since the first version.
     let function: extern "C" fn() -> *const Library = unsafe { core::mem::transmute(function) };
     // SAFETY: it returns NULL or a table.
-    unsafe { function().as_ref() }
+    let found = unsafe { function().as_ref() }?;
+    (!core::ptr::eq(found.identity, &raw const IDENTITY)).then_some(found)
 }
 
-/// Checks that the process uses no other version of the library.
-pub(crate) fn check_only_version() -> Result<(), Failure> {
-    match find() {
-        Some(found) if first().is_none() && !core::ptr::eq(found, &raw const OWN) => {
-            let why = format_args!(
-                "the process contains version {}.{} of the library, too, which this one, version {}.{}, cannot use",
-                found.version >> 16,
-                found.version & 0xffff,
-                DOWNBEAT_ABI >> 16,
-                DOWNBEAT_ABI & 0xffff
-            );
-            Err(Failure::new(DOWNBEAT_ERROR_VERSION, why))
-        }
-        _ => Ok(()),
-    }
+/// Checks that the program was compiled with a header that this library serves, and uses no other version of the library.
+pub(crate) fn check_version(header: u32) -> Result<(), Failure> {
+    let [program, library] = [header, DOWNBEAT_ABI].map(parts);
+    let why = if !serves(DOWNBEAT_ABI, header) {
+        format!(
+            "the program was compiled with version {program} of downbeat.h, and the library has version {library}"
+        )
+    } else if first().is_none()
+        && let Some(other) = find_other()
+    {
+        let other = parts(other.version);
+        format!(
+            "the process contains version {other} of the library, too, which this one, version {library}, cannot use"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(DOWNBEAT_ERROR_VERSION, why))
+}
+
+/// Writes a version as people do.
+fn parts(version: u32) -> String {
+    format!("{}.{}", version >> 16, version & 0xffff)
 }
 
 /// Returns the functions for MPI of the library that the process uses, unless this is it.
@@ -160,7 +163,7 @@ pub(crate) fn check_only_version() -> Result<(), Failure> {
 pub(crate) fn first_with_mpi() -> Result<Option<&'static MpiFunctions>, Failure> {
     match first() {
         None => Ok(None),
-        Some(first) if first.size >= OWN.size => Ok(Some(&first.mpi)),
+        Some(first) if first.size as usize >= size_of::<Library>() => Ok(Some(&first.mpi)),
         Some(_) => Err(Failure::new(
             DOWNBEAT_ERROR_VERSION,
             "the program links libdownbeat, which has no MPI, and another part of it libdownbeat_mpi: link only the latter",

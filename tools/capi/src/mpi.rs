@@ -12,29 +12,13 @@ use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
 use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
-use crate::boundary::{Failure, boundary, check_place, report as keep, text, write};
-use crate::clock::{ClockHandle, check_version, current, get, make_current, open};
-use crate::library::first_with_mpi;
+use crate::boundary::{boundary, check_place, report as keep, text, write};
+use crate::clock::{current, get, make_current, open};
+use crate::failure::Failure;
+use crate::library::{check_version, first_with_mpi};
+use crate::objects::ClockHandle;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
 use crate::timers::give;
-
-/// Functions of a library that programs for MPI call.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct MpiFunctions {
-    downbeat_synchronize_abi:
-        unsafe extern "C" fn(MPI_Comm, *const c_char, *mut *mut ClockHandle, u32) -> c_int,
-    downbeat_resynchronize: unsafe extern "C" fn(*const ClockHandle, MPI_Comm) -> c_int,
-    downbeat_timesync: unsafe extern "C" fn(MPI_Comm) -> c_int,
-    downbeat_report_timers_over: unsafe extern "C" fn(MPI_Comm, *mut *mut c_char) -> c_int,
-}
-
-pub(crate) const MPI: MpiFunctions = MpiFunctions {
-    downbeat_synchronize_abi,
-    downbeat_resynchronize,
-    downbeat_timesync,
-    downbeat_report_timers_over,
-};
 
 /// Does a call in the library that the process uses, if that is another one.
 macro_rules! in_first_library_with_mpi {

@@ -7,20 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use downbeat::regions::{ProfileReport, Region, RegionSettings};
 
-use crate::boundary::{Failure, boundary, check_place, report, text, write};
-use crate::clock::check_version;
-use crate::library::{Library, first, in_first_library, mark};
+use crate::boundary::{boundary, check_place, report, text, write};
+use crate::failure::Failure;
+use crate::identity::mark;
+use crate::library::{Library, check_version, first, in_first_library};
+use crate::objects::TimerHandle;
 use crate::status::{
     DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL, DOWNBEAT_OK,
 };
-
-/// A timer of the regions with one name.
-#[derive(Debug)]
-#[repr(C)]
-pub struct TimerHandle {
-    mark: u64,
-    region: Region,
-}
 
 /// Kind of a timer: a number that is hardly anywhere else.
 const TIMER: u64 = 0xd0_b3a7_7133_e2d0;

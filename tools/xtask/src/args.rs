@@ -168,7 +168,9 @@ fn installation(options: &[&str]) -> Result<Installation, String> {
                     .components()
                     .all(|part| matches!(part, Component::Normal(_)));
                 if folder.is_empty() || !is_below {
-                    return Err(format!("`--libdir {folder}`: this is no folder below the prefix"));
+                    return Err(format!(
+                        "`--libdir {folder}`: this is no folder below the prefix"
+                    ));
                 }
                 wanted.libdir = folder.trim_end_matches('/').to_owned();
             }

@@ -17,7 +17,8 @@
 //! | `share/zsh/site-functions/_PROGRAM` | for zsh |
 //! | `share/fish/vendor_completions.d/PROGRAM.fish` | for fish |
 
-pub(crate) mod programs;
+pub(crate) mod builds;
+mod programs;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -31,7 +32,7 @@ use crate::args::Installation;
 use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::Workspace;
-use programs::{BuildProgram, released};
+use builds::{BuildProgram, released};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Number in the soname: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.

@@ -14,8 +14,8 @@ use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Installation;
+use crate::install::builds::tested;
 use crate::install::install;
-use crate::install::programs::tested;
 use crate::steps::{Step, all_passed};
 use crate::workspace::Workspace;
 use tree::{InstalledTree, Launcher, Linking};

@@ -1,42 +1,22 @@
 //! Installation of the programs, with their man pages and shell completions, which they write themselves.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use downbeat_launch::Outcome;
-use downbeat_launch::command::{self as shell, command};
-use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
+use downbeat_launch::command as shell;
+use downbeat_launch::mpi::MpiLibrary;
 
+use super::builds::PROGRAM;
 use super::{Installer, copy, link, write};
-use crate::mpi_builds::{MPI_PROGRAM, programs, released_mpi_program};
-use crate::programs::Programs;
-use crate::workspace::Workspace;
+use crate::mpi_builds::MPI_PROGRAM;
 
-const PROGRAM: &str = "downbeat";
 /// Shells with the folders of their completions, and the names of the files, where `*` is that of the program.
 const COMPLETIONS: [(&str, &str, &str); 3] = [
     ("bash", "share/bash-completion/completions", "*"),
     ("zsh", "share/zsh/site-functions", "_*"),
     ("fish", "share/fish/vendor_completions.d", "*.fish"),
 ];
-
-/// Builds the program without MPI, or that for an MPI library, and returns its path.
-pub(crate) type BuildProgram = fn(&Workspace, Option<MpiLibrary>) -> Result<PathBuf, String>;
-
-/// Builds a program as its users do.
-pub(crate) fn released(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<PathBuf, String> {
-    if let Some(library) = mpi {
-        return released_mpi_program(workspace, library);
-    }
-    let words = format!("cargo build --release -p downbeat-cli --bin {PROGRAM}");
-    Programs::build(&mut command(&words))?.executable(PROGRAM)
-}
-
-/// Returns a program that the tests build, too: to optimize those of several MPI libraries takes minutes.
-pub(crate) fn tested(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<PathBuf, String> {
-    let name = mpi.map_or(PROGRAM, |_| MPI_PROGRAM);
-    programs(mpi.unwrap_or(OPEN_MPI), workspace)?.executable(name)
-}
 
 impl Installer<'_> {
     /// Installs the program without MPI.

@@ -1,0 +1,26 @@
+//! Objects that programs hold.
+
+use downbeat::regions::Region;
+use downbeat::{Counter, Global, GlobalClock};
+use downbeat_clock_core::Published;
+
+use crate::any_clock::AnyClock;
+use crate::handle::Handle;
+
+/// A clock: local, or global after a synchronization.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
+
+/// The model of a clock, which is read in place.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Model(Published<Counter, Global>);
+
+/// A timer of the regions with one name.
+#[derive(Debug)]
+#[repr(C)]
+pub struct TimerHandle {
+    pub(crate) mark: u64,
+    pub(crate) region: Region,
+}
