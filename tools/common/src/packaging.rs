@@ -32,7 +32,7 @@ impl PackagingCommand {
     /// Runs the command for a program with this command line.
     ///
     /// # Errors
-    /// When the folder, a page in it or standard output cannot be written.
+    /// If the folder, a page in it or standard output cannot be written.
     pub fn run(&self, program: Command) -> Result<(), Failure> {
         match self {
             Self::Man { folder } => write_pages(program, folder),

@@ -7,8 +7,8 @@ use downbeat_clock_core::{
     ModelClock, Ticks, Timestamp,
 };
 use downbeat_sync::{
-    Algorithm, Comm, LocalClock, RankPlacement, SessionLimits, SyncError, Synchronized,
-    block_on_ready,
+    Algorithm, Comm, ExchangeSession, LocalClock, RankPlacement, SessionLimits, SyncError,
+    Synchronized, block_on_ready,
 };
 use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};
 
@@ -49,6 +49,8 @@ pub struct GlobalClock<K = MachineClock> {
     last: Mutex<Option<Synchronized>>,
     /// Points of the sessions, in the order of time.
     knots: Mutex<Vec<Knot<Local, Global>>>,
+    /// The sessions themselves.
+    exchanges: Mutex<Vec<ExchangeSession>>,
 }
 
 /// Settings of all synchronizations of a clock.
@@ -110,6 +112,7 @@ impl<K: Clock> GlobalClock<K> {
             local,
             last: Mutex::new(None),
             knots: Mutex::default(),
+            exchanges: Mutex::default(),
         }
     }
 
@@ -217,6 +220,11 @@ impl<K: Clock> GlobalClock<K> {
         });
         let added = agree(comm, added.map_err(failure))?;
         *self.knots.lock().unwrap_or_else(PoisonError::into_inner) = added;
+        let mut exchanges = self
+            .exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        exchanges.push(session);
         Ok(())
     }
 
@@ -234,6 +242,15 @@ impl<K: Clock> GlobalClock<K> {
     pub fn sessions(&self) -> Vec<Knot<Local, Global>> {
         let knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
         knots.clone()
+    }
+
+    /// Returns all sessions with their exchanges, each with its round trip; none on rank 0, which answers them.
+    pub fn session_exchanges(&self) -> Vec<ExchangeSession> {
+        let exchanges = self
+            .exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        exchanges.clone()
     }
 
     /// Returns the rank of this process or thread among those whose clocks were synchronized first.

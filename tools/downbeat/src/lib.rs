@@ -86,8 +86,8 @@ pub use downbeat_regions::{self as regions, region};
 pub use downbeat_sync::MpiComm;
 #[doc(no_inline)]
 pub use downbeat_sync::{
-    AccuracyCheck, Algorithm, Comm, CommError, SessionLimits, ThreadCluster, ThreadComm,
-    block_on_ready, collective,
+    AccuracyCheck, Algorithm, Comm, CommError, ExchangeSession, SessionLimits, ThreadCluster,
+    ThreadComm, block_on_ready, collective,
 };
 #[doc(no_inline)]
 pub use downbeat_timers::{ClockName, MachineClock, MockClock, WallAnchor};

@@ -146,6 +146,9 @@ fn the_past_is_interpolated_through_sessions() {
         }
         let sessions = clock.sessions();
         assert_eq!(sessions.len(), if comm.rank() == 0 { 0 } else { 5 });
+        let condensed = clock.session_exchanges();
+        let condensed = condensed.iter().map(|session| session.knot().unwrap());
+        assert_eq!(condensed.collect::<Vec<_>>(), sessions);
         let spline = downbeat_clock_core::ConstrainedSpline::new(&sessions);
         for knot in &sessions {
             assert_eq!(spline.unwrap().apply(knot.at), knot.image);

@@ -65,7 +65,7 @@ impl MpiLibrary {
         self.suffix
     }
 
-    /// Returns true if ranks that wait can yield their core; others need a library that does so, see [`preload`].
+    /// Returns true if ranks that wait can yield their core; others need a library that does so, see [`preload`](Self::preload).
     pub fn yields(self) -> bool {
         self.yields
     }

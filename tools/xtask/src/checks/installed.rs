@@ -13,7 +13,7 @@ use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
-use crate::args::Installation;
+use crate::args::{Depth, Installation};
 use crate::install::builds::tested;
 use crate::install::install;
 use crate::steps::{Step, all_passed};
@@ -40,8 +40,8 @@ const INSTALLED: [&str; 14] = [
 ];
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
-pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
-    let tree = InstalledTree::of(workspace);
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
+    let tree = InstalledTree::of(workspace, depth);
     let mut steps = vec![];
     let mut step = |name: String, check: fn(&InstalledTree<'_>) -> Outcome| {
         let tree = tree.clone();
@@ -155,6 +155,8 @@ fn with_cmake(tree: &InstalledTree<'_>) -> Outcome {
     ] {
         let name = format!("cmake-{}", mpi.map_or("none", MpiLibrary::suffix));
         let build = tree.built.join(name);
+        // Another checkout could have configured it.
+        let _ = fs::remove_dir_all(&build);
         let mut configure = command("cmake -S");
         configure
             .arg("tools/capi/tests/programs/cmake")

@@ -50,7 +50,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
         steps.extend(mpi_program::steps(workspace, depth));
-        steps.extend(installed::steps(workspace));
+        steps.extend(installed::steps(workspace, depth));
     }
     if depth == Depth::Long {
         steps.push(otf2_python::step(workspace));

@@ -10,6 +10,7 @@ use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::MpiLibrary;
 
+use crate::args::Depth;
 use crate::mpi_builds::{programs, yielding};
 use crate::steps::all_passed;
 use crate::workspace::Workspace;
@@ -24,6 +25,7 @@ const RUN_LIMIT: Duration = Duration::from_secs(120);
 #[derive(Clone)]
 pub(super) struct InstalledTree<'a> {
     pub(super) workspace: &'a Workspace,
+    pub(super) depth: Depth,
     pub(super) prefix: PathBuf,
     /// Programs that were built.
     pub(super) built: PathBuf,
@@ -38,17 +40,18 @@ pub(super) enum Linking {
 }
 
 impl<'a> InstalledTree<'a> {
-    pub(super) fn of(workspace: &'a Workspace) -> Self {
+    pub(super) fn of(workspace: &'a Workspace, depth: Depth) -> Self {
         let root = env::current_dir().unwrap_or_default();
         let below = |name| root.join(workspace.built(name));
         Self {
             workspace,
+            depth,
             prefix: below("installed/prefix"),
             built: below("installed/programs"),
         }
     }
 
-    /// What pkg-config prints.
+    /// Output of pkg-config.
     fn flags(&self, package: &str, linking: Linking) -> Result<Vec<String>, String> {
         let mut pkg_config = command("pkg-config --cflags --libs");
         if linking == Linking::Static {
