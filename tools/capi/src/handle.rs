@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::failure::Failure;
 use crate::identity::mark;
-use crate::status::{DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL};
+use crate::status::DOWNBEAT_ERROR_HANDLE;
 
 /// An object with a mark that tells if it is open.
 ///
@@ -87,7 +87,7 @@ impl<T: Send + Sync> Handle<T> {
     #[cold]
     fn refused(handle: *const Self) -> Failure {
         if handle.is_null() {
-            Failure::new(DOWNBEAT_ERROR_NULL, "the handle is NULL")
+            Failure::null("the handle")
         } else {
             Failure::new(DOWNBEAT_ERROR_HANDLE, "the handle is closed, or is none")
         }
@@ -126,6 +126,7 @@ impl<T: Send + Sync> Handle<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::DOWNBEAT_ERROR_NULL;
 
     static CLOSED_TEXTS: ClosedHandles<String> = ClosedHandles::new();
 

@@ -12,9 +12,7 @@ use crate::failure::Failure;
 use crate::identity::mark;
 use crate::library::{Library, check_version, first, in_first_library};
 use crate::objects::TimerHandle;
-use crate::status::{
-    DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NULL, DOWNBEAT_OK,
-};
+use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_OK};
 
 /// Kind of a timer: a number that is hardly anywhere else.
 const TIMER: u64 = 0xd0_b3a7_7133_e2d0;
@@ -42,7 +40,7 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
         check_place(timer, "timer")?;
         // SAFETY: the caller guarantees a text.
         let name = unsafe { text(name, "name") }?;
-        let name = name.ok_or_else(|| Failure::new(DOWNBEAT_ERROR_NULL, "name is NULL"))?;
+        let name = name.ok_or_else(|| Failure::null("name"))?;
         if name.is_empty() {
             return Err(Failure::new(
                 DOWNBEAT_ERROR_ARGUMENT,
@@ -93,7 +91,7 @@ fn refused(timer: *const TimerHandle, other: impl FnOnce(&Library) -> TimerCall)
         return unsafe { other(first)(timer) };
     }
     report(&if timer.is_null() {
-        Failure::new(DOWNBEAT_ERROR_NULL, "the timer is NULL")
+        Failure::null("the timer")
     } else {
         Failure::new(DOWNBEAT_ERROR_HANDLE, "this is no timer")
     })
