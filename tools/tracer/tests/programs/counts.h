@@ -9,7 +9,7 @@
  *   call NAME COUNT                    calls by their C names; unsuccessful tests and probes are not among them
  *   collective NAME COUNT              collective operations of data (and barriers) that completed; a persistent one counts
  *                                      under the name of its _init, once per start
- *   failed NAME COUNT                  calls of Test*, Iprobe, Improbe that found nothing
+ *   failed NAME COUNT                  calls of Test*, Iprobe, Improbe, Parrived that found nothing
  *   index NAME VALUE...                what the calls that return indices gave, in the order of the calls (see below)
  *   received SOURCE TAG BYTES COUNT    messages that were received and whose content was right
  *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin
