@@ -311,7 +311,8 @@ contains
       call begin_subject()
       do i = 1, 4
          call fill(body(:, i), 19 + i)
-         CALL(MPI_Irecv)(arriving(1, i), length, MPI_INTEGER, merge(MPI_ANY_SOURCE, left, i == 2), 19 + i, MPI_COMM_WORLD, incoming(i) IERROR)
+         CALL(MPI_Irecv)(arriving(1, i), length, MPI_INTEGER, merge(MPI_ANY_SOURCE, left, i == 2), 19 + i, &
+            MPI_COMM_WORLD, incoming(i) IERROR)
       end do
       call begin_subject()
       CALL(MPI_Isend)(body(1, 1), length, MPI_INTEGER, right, 20, MPI_COMM_WORLD, outgoing(1) IERROR)
@@ -354,18 +355,21 @@ contains
       down = merge(rank - 1, MPI_PROC_NULL, rank > 0)
       call begin_subject()
       call fill(body, 30)
-      CALL(MPI_Sendrecv)(body, length, MPI_INTEGER, right, 30, arriving, length, MPI_INTEGER, left, 30, MPI_COMM_WORLD, status IERROR)
+      CALL(MPI_Sendrecv)(body, length, MPI_INTEGER, right, 30, arriving, length, MPI_INTEGER, left, 30, MPI_COMM_WORLD, &
+         status IERROR)
       call sent_right(30)
       call accept_left(30, arriving)
       call check_status(status, left, 30, length)
       call begin_subject()
       call fill(body, 31)
-      CALL(MPI_Sendrecv)(body, length, MPI_INTEGER, right, 31, arriving, length, MPI_INTEGER, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE IERROR)
+      CALL(MPI_Sendrecv)(body, length, MPI_INTEGER, right, 31, arriving, length, MPI_INTEGER, MPI_ANY_SOURCE, &
+         MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE IERROR)
       call sent_right(31)
       call accept_left(31, arriving)
       call begin_subject()
       call fill(body, 32) ! along a line: its ends have no neighbour
-      CALL(MPI_Sendrecv)(body, length, MPI_INTEGER, up, 32, arriving, length, MPI_INTEGER, down, 32, MPI_COMM_WORLD, MPI_STATUS_IGNORE IERROR)
+      CALL(MPI_Sendrecv)(body, length, MPI_INTEGER, up, 32, arriving, length, MPI_INTEGER, down, 32, MPI_COMM_WORLD, &
+         MPI_STATUS_IGNORE IERROR)
       call sent(MPI_COMM_WORLD, up, 32, length, MPI_INTEGER)
       call accept_message(MPI_COMM_WORLD, down, 32, arriving)
       call fill(body, 33)
@@ -385,7 +389,8 @@ contains
       call begin_subject()
       do i = 1, 4
          call fill(body(:, i), 39 + i)
-         CALL(MPI_Recv_init)(arriving(1, i), length, MPI_INTEGER, merge(MPI_ANY_SOURCE, left, i == 2), 39 + i, MPI_COMM_WORLD, incoming(i) IERROR)
+         CALL(MPI_Recv_init)(arriving(1, i), length, MPI_INTEGER, merge(MPI_ANY_SOURCE, left, i == 2), 39 + i, &
+            MPI_COMM_WORLD, incoming(i) IERROR)
       end do
       CALL(MPI_Send_init)(body(1, 1), length, MPI_INTEGER, right, 40, MPI_COMM_WORLD, outgoing(1) IERROR)
       CALL(MPI_Ssend_init)(body(1, 2), length, MPI_INTEGER, right, 41, MPI_COMM_WORLD, outgoing(2) IERROR)
@@ -451,7 +456,8 @@ contains
       integer :: i
       call begin_subject()
       do i = 1, 4
-         CALL(MPI_Irecv)(room(1, i), length, MPI_INTEGER, merge(MPI_ANY_SOURCE, left, mod(i, 2) == 0), base + i - 1, MPI_COMM_WORLD, requests(i) IERROR)
+         CALL(MPI_Irecv)(room(1, i), length, MPI_INTEGER, merge(MPI_ANY_SOURCE, left, mod(i, 2) == 0), base + i - 1, &
+            MPI_COMM_WORLD, requests(i) IERROR)
       end do
    end subroutine post_receives
 
@@ -466,7 +472,8 @@ contains
       which = order(step)
       call fill(leaving, base + which - 1)
       nothing = 0
-      CALL(MPI_Sendrecv)(nothing, 0, MPI_BYTE, left, 59, nothing, 0, MPI_BYTE, right, 59, MPI_COMM_WORLD, MPI_STATUS_IGNORE IERROR)
+      CALL(MPI_Sendrecv)(nothing, 0, MPI_BYTE, left, 59, nothing, 0, MPI_BYTE, right, 59, MPI_COMM_WORLD, &
+         MPI_STATUS_IGNORE IERROR)
       call sent(MPI_COMM_WORLD, left, 59, 0, MPI_BYTE)
       call accept_message(MPI_COMM_WORLD, right, 59, nothing(:0))
       CALL(MPI_Isend)(leaving, length, MPI_INTEGER, right, base + which - 1, MPI_COMM_WORLD, sending IERROR)
@@ -568,7 +575,8 @@ contains
       do pass = 1, 2
          call begin_subject()
          do i = 1, 4
-            CALL(MPI_Irecv)(nothing(i), 1, MPI_INTEGER, merge(MPI_PROC_NULL, left, mod(i, 2) == 0), 54, MPI_COMM_WORLD, requests(i) IERROR)
+            CALL(MPI_Irecv)(nothing(i), 1, MPI_INTEGER, merge(MPI_PROC_NULL, left, mod(i, 2) == 0), 54, MPI_COMM_WORLD, &
+               requests(i) IERROR)
          end do
          if (pass == 1) then
             CALL(MPI_Waitsome)(4, requests, number, indices, statuses IERROR)
@@ -779,7 +787,8 @@ contains
       CALL(MPI_Recv)(body, length, MPI_INTEGER, MPI_PROC_NULL, 90, MPI_COMM_WORLD, status IERROR)
       call note_status('MPI_Recv', status)
       CALL(MPI_Recv)(body, length, MPI_INTEGER, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE IERROR)
-      CALL(MPI_Sendrecv_replace)(body, length, MPI_INTEGER, MPI_PROC_NULL, 90, MPI_PROC_NULL, 90, MPI_COMM_WORLD, status IERROR)
+      CALL(MPI_Sendrecv_replace)(body, length, MPI_INTEGER, MPI_PROC_NULL, 90, MPI_PROC_NULL, 90, MPI_COMM_WORLD, &
+         status IERROR)
       call note_status('MPI_Sendrecv_replace', status)
       CALL(MPI_Isend)(body, length, MPI_INTEGER, MPI_PROC_NULL, 90, MPI_COMM_WORLD, requests(1) IERROR)
       CALL(MPI_Issend)(body, length, MPI_INTEGER, MPI_PROC_NULL, 90, MPI_COMM_WORLD, requests(2) IERROR)
