@@ -3,8 +3,9 @@
 !   mpicc -c counts.c
 !   mpif90 -fallow-argument-mismatch -ffree-line-length-none -DBINDING_MPIF messages.F90 counts.o -o messages_mpif
 !
-! and likewise -DBINDING_MPI (use mpi) and -DBINDING_F08 (use mpi_f08). -DMPI_4 adds the calls of MPI 4, where the library
-! has them. Indices that the library returns are noted but not used: MPICH 4.0 counts them from zero in mpi_f08.
+! and likewise -DBINDING_MPI (use mpi) and -DBINDING_F08 (use mpi_f08). -DMPI_4 adds calls of MPI 4 (MPICH 4), -DOPEN_MPI_4
+! the persistent collectives that Open MPI 4.1 has under names of its own. Indices that the library returns are noted but
+! not used: MPICH 4.0 counts them from zero in mpi_f08.
 
 ! Handles and statuses are integers in the old bindings. The new one allows calls without ierror, which is tested here.
 #if defined(BINDING_F08)
@@ -112,6 +113,9 @@ module parts
    use counts
 #if defined(BINDING_F08)
    use mpi_f08
+#if defined(OPEN_MPI_4)
+   use mpi_f08_ext
+#endif
 #elif defined(BINDING_MPI)
    use mpi
 #endif
@@ -1132,10 +1136,15 @@ contains
       BEGIN(MPI_Ireduce_scatter_block)(give, one, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request IERROR)
       call finish()
       call expect('MPI_Ireduce_scatter_block', one(1), total + ranks*(rank + 1))
-#if defined(MPI_4)
+#if defined(MPI_4) || defined(OPEN_MPI_4)
       ! as persistent operations; counted at every completion
-      CALL(MPI_Allreduce_init)(own, one, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, request IERROR)
+#if defined(MPI_4)
       begun = 'MPI_Allreduce_init'
+      CALL(MPI_Allreduce_init)(own, one, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, request IERROR)
+#else
+      begun = 'MPIX_Allreduce_init'
+      CALL(MPIX_Allreduce_init)(own, one, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, request IERROR)
+#endif
       do i = 1, 3
          one = -1
          CALL(MPI_Start)(request IERROR)
@@ -1143,8 +1152,13 @@ contains
          call expect('MPI_Allreduce_init', one(1), total)
       end do
       CALL(MPI_Request_free)(request IERROR)
-      CALL(MPI_Barrier_init)(MPI_COMM_WORLD, MPI_INFO_NULL, request IERROR)
+#if defined(MPI_4)
       begun = 'MPI_Barrier_init'
+      CALL(MPI_Barrier_init)(MPI_COMM_WORLD, MPI_INFO_NULL, request IERROR)
+#else
+      begun = 'MPIX_Barrier_init'
+      CALL(MPIX_Barrier_init)(MPI_COMM_WORLD, MPI_INFO_NULL, request IERROR)
+#endif
       do i = 1, 2
          CALL(MPI_Start)(request IERROR)
          call finish()

@@ -35,7 +35,7 @@ def build(mpi, folder):
     parts = sorted(HERE.glob("messages*.c"))
     compile_with("mpicc", *C_FLAGS, *parts, "counts.c", "-o", folder / "messages")
     compile_with("mpicc", *C_FLAGS, "-c", "counts.c", "-o", folder / "counts.o")
-    newer = ["-DMPI_4"] if mpi == "mpich" else []
+    newer = ["-DMPI_4"] if mpi == "mpich" else ["-DOPEN_MPI_4"]
     for binding in ("mpif", "mpi", "f08"):
         name = folder / f"messages_{binding}"
         modules = folder / f"modules_{binding}"
