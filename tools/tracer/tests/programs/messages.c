@@ -8,8 +8,10 @@
  */
 #include "messages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int rank, size, left, right;
 
@@ -704,6 +706,54 @@ static void derived_datatypes(void) {
   CALL(MPI_Type_free, &padded);
 }
 
+static int grequest_query(void *state, MPI_Status *status) {
+  (void)state;
+  PMPI_Status_set_elements(status, MPI_INT, 3);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = right;
+  status->MPI_TAG = 108;
+  return MPI_SUCCESS;
+}
+
+static int grequest_free(void *state) {
+  (void)state;
+  return MPI_SUCCESS;
+}
+
+static int grequest_cancel(void *state, int is_complete) {
+  (void)state, (void)is_complete;
+  return MPI_SUCCESS;
+}
+
+/* Requests that are no messages, though one of them has a source, a tag and a length. Completed together with one. */
+static void other_requests(void) {
+  int body[LENGTH], arriving[LENGTH], i;
+  MPI_Request requests[4], finished;
+  MPI_Status statuses[4];
+  MPI_File file;
+  char path[64];
+  begin();
+  snprintf(path, sizeof path, "/tmp/downbeat-messages-%ld", (long)getpid());
+  CALL(MPI_File_open, MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+       &file);
+  fill(body, LENGTH, 105);
+  CALL(MPI_Grequest_start, grequest_query, grequest_free, grequest_cancel, NULL, &requests[0]);
+  finished = requests[0]; /* MPI_Waitall sets the other copy to MPI_REQUEST_NULL */
+  CALL(MPI_File_iwrite, file, body, LENGTH, MPI_INT, &requests[1]);
+  CALL(MPI_Irecv, arriving, LENGTH, MPI_INT, MPI_ANY_SOURCE, 105, MPI_COMM_WORLD, &requests[2]);
+  ISEND(MPI_Isend, body, LENGTH, MPI_INT, right, 105, MPI_COMM_WORLD, &requests[3]);
+  CALL(MPI_Grequest_complete, finished);
+  CALL(MPI_Waitall, 4, requests, statuses);
+  accept_message(MPI_COMM_WORLD, left, 105, arriving, LENGTH);
+  check_status(&statuses[0], right, 108, 3 * (int)sizeof(int));
+  for (i = 1; i < 3; i++) {
+    int bytes;
+    PMPI_Get_count(&statuses[i], MPI_BYTE, &bytes);
+    if (bytes != LENGTH * (int)sizeof(int)) counts_wrong("bytes written or received", bytes, sizeof body);
+  }
+  CALL(MPI_File_close, &file);
+}
+
 static void expect_error(const char *call, int error, int wanted) {
   int class = MPI_SUCCESS;
   if (error != MPI_SUCCESS) PMPI_Error_class(error, &class);
@@ -892,6 +942,7 @@ static void point_to_point(void) {
   to_oneself();
   empty_messages();
   derived_datatypes();
+  other_requests();
   intercommunicator();
   communicators();
   large_counts();
