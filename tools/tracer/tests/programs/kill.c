@@ -9,7 +9,7 @@
  * Every rank keeps in the mapped file KILL_OUT.RANK the number of calls of MPI that it has completed since the start of
  * the program (MPI_Init is the first), of messages that it has sent, and of messages that it has received: three 64-bit
  * integers of this machine, written right after each call, which outlive the process. A trace that is complete to the
- * last record has as many, or one more: the call whose number was not written yet. */
+ * last record has as many, or one more: the call whose number was not written yet. MPI_Abort is not among them. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
