@@ -17,7 +17,8 @@
  *   status NAME VALUE...               source and tag of statuses whose content differs from library to library
  *   truncated SOURCE TAG BYTES COUNT   messages that arrived with MPI_ERR_TRUNCATE; BYTES is what was sent
  *
- * A test of no active request finds something: MPI_UNDEFINED, and counts as a call. Waitany and Testany give one value each, Waitsome and Testsome the number of completions and then that many indices.
+ * A test of no active request finds something, MPI_UNDEFINED, and counts as a call. Waitany and Testany give one value
+ * each, Waitsome and Testsome the number of completions and then that many indices.
  */
 #ifndef COUNTS_H
 #define COUNTS_H
