@@ -4,7 +4,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use downbeat_common::{Failure, PackagingCommand};
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
-use crate::{bench, calibrate, clocks, demonstration, regions, report, run, simulate, sync, trace};
+use crate::{
+    bench, calibrate, clocks, demonstration, record, regions, report, run, simulate, sync, trace,
+};
 
 /// Measure with one global clock for all ranks of a parallel program, and test the clocks of a machine.
 #[derive(Debug, Parser)]
@@ -46,7 +48,11 @@ enum DownbeatCommand {
     Report(report::ReportOptions),
     /// Show the time that the regions of a program took on its ranks
     Regions(regions::RegionsOptions),
-    /// Correct and check the timestamps of traces
+    /// Run an MPI program under the tracer, and make one corrected trace of it
+    Record(record::RecordOptions),
+    /// Run one rank of an MPI program under the tracer; for launchers
+    RecordRank(record::RankOptions),
+    /// Merge, correct, check and convert traces
     Trace(trace::TraceOptions),
     #[command(flatten)]
     Packaging(PackagingCommand),
@@ -67,6 +73,8 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         Some(DownbeatCommand::Samplesize(options)) => samplesize::run(&options),
         Some(DownbeatCommand::Report(options)) => report::run(&options),
         Some(DownbeatCommand::Regions(options)) => regions::run(&options),
+        Some(DownbeatCommand::Record(options)) => record::run(&options),
+        Some(DownbeatCommand::RecordRank(options)) => record::run_rank(&options),
         Some(DownbeatCommand::Trace(options)) => trace::run(&options),
         Some(DownbeatCommand::Packaging(command)) => command.run(DownbeatArguments::command()),
     }

@@ -8,6 +8,7 @@ mod cluster;
 mod demonstration;
 mod experiments;
 mod memory;
+mod record;
 mod regions;
 mod report;
 mod run;

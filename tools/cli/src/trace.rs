@@ -4,9 +4,14 @@ mod check;
 mod convert;
 mod correct;
 mod generate;
+mod merge;
 
-use clap::{Args, Subcommand};
+use std::path::Path;
+
+use clap::{Args, Parser, Subcommand};
 use downbeat_common::Failure;
+
+pub(crate) use merge::merge_into;
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceOptions {
@@ -22,6 +27,8 @@ enum TraceCommand {
     Check(check::TraceCheckOptions),
     /// Convert a trace to or from OTF2 and Chrome's JSON, to Perfetto or Parquet, or between text and binary
     Convert(convert::TraceConvertOptions),
+    /// Make one trace of the recordings of all ranks
+    Merge(merge::TraceMergeOptions),
     /// Generate a synthetic trace with known clock errors
     Generate(Box<generate::TraceGenerateOptions>),
 }
@@ -31,6 +38,26 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
         TraceCommand::Correct(options) => correct::run(options),
         TraceCommand::Check(options) => check::run(options),
         TraceCommand::Convert(options) => convert::run(options),
+        TraceCommand::Merge(options) => merge::run(options),
         TraceCommand::Generate(options) => generate::run(options),
     }
+}
+
+/// Options of a correction, parsed on their own.
+#[derive(Debug, Parser)]
+struct CorrectionCommand {
+    #[command(flatten)]
+    options: correct::TraceCorrectOptions,
+}
+
+/// Corrects a trace as `downbeat trace correct` does without options.
+pub(crate) fn correct_with_defaults(input: &Path, output: &Path) -> Result<(), Failure> {
+    let words = [
+        "correct".as_ref(),
+        input.as_os_str(),
+        "--output".as_ref(),
+        output.as_os_str(),
+    ];
+    let command = CorrectionCommand::try_parse_from(words).map_err(Failure::run)?;
+    correct::run(&command.options)
 }

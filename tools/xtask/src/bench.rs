@@ -21,7 +21,7 @@ const RATIOS: [(&str, &str); 14] = [
     ("downbeat-trace", "ranks"),
     ("downbeat-records", "records"),
     ("downbeat-regions", "regions"),
-    ("downbeat-otf2", "read"),
+    ("downbeat-otf2", "archive"),
     ("downbeat", "timesync"),
     ("downbeat-capi", "read"),
     ("downbeat-cli", "clocks"),

@@ -6,6 +6,7 @@
 //! | `lib/libdownbeat.a`, `lib/libdownbeat.so` | the library without MPI |
 //! | `lib/LIBRARY/libdownbeat_mpi.*` | the library for an MPI library, such as `openmpi` |
 //! | `lib/LIBRARY/libdownbeat_wtime.so` | to preload: makes `MPI_Wtime` global |
+//! | `lib/LIBRARY/libdownbeat_trace.so` | to preload: records what the program does, for `downbeat record` |
 //! | `include/downbeat.mod`, `include/LIBRARY/downbeat_mpi.mod` | modules of Fortran, with `--fortran` |
 //! | `lib/libdownbeat_fortran.a`, `lib/LIBRARY/libdownbeat_mpi_fortran.a` | their procedures |
 //! | `lib/pkgconfig/downbeat.pc`, `lib/pkgconfig/downbeat-LIBRARY.pc` | for pkg-config |
@@ -72,7 +73,8 @@ pub(crate) fn install(
     installer.library(None)?;
     wanted.mpi.iter().try_for_each(|library| {
         installer.library(Some(*library))?;
-        installer.wtime(*library)
+        installer.wtime(*library)?;
+        installer.tracer(*library)
     })?;
     if wanted.fortran {
         installer.fortran(None)?;
@@ -173,6 +175,17 @@ impl Installer<'_> {
             .arg(folder);
         compile.arg(Path::new(SOURCES).join("wtime/wtime.c"));
         shell::run(compile.args(["-ldownbeat_mpi", "-ldl", "-o"]).arg(&place))
+    }
+
+    /// Builds the library that records programs.
+    fn tracer(&self, library: MpiLibrary) -> Outcome {
+        let mut build = command("cargo build -p downbeat-tracer --release --lib --features mpi");
+        build_for(library, self.workspace, &mut build);
+        shell::run(&mut build)?;
+        let name = "libdownbeat_trace.so";
+        let built = self.workspace.built(library.suffix()).join("release");
+        let folder = self.below(&self.wanted.libdir, Some(library));
+        copy(&built.join(name), &self.place(&folder, name)?)
     }
 
     /// Compiles the modules of Fortran, and installs them with a library of their procedures.

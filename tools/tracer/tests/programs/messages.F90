@@ -917,7 +917,7 @@ contains
          call accept_message(inter, local_rank, 122, arriving)
       end if
       one = 1
-      COLLECTIVE(MPI_Allreduce)(one, total, 1, MPI_INTEGER, MPI_SUM, inter IERROR)
+      CALL(MPI_Allreduce)(one, total, 1, MPI_INTEGER, MPI_SUM, inter IERROR)
       call expect('MPI_Allreduce over an inter-communicator', total, remote_ranks)
       CALL(MPI_Intercomm_merge)(inter, mod(rank, 2) == 1, merged IERROR)
       call ring_and_free(merged, 123)
@@ -1311,7 +1311,7 @@ contains
       call begin_subject()
       call fill(body, 170)
       CALL(MPI_Isendrecv)(body, length, MPI_INTEGER, right, 170, &
-         arriving, length, MPI_INTEGER, MPI_ANY_SOURCE, 170, MPI_COMM_WORLD, request IERROR)
+         arriving, length, MPI_INTEGER, left, 170, MPI_COMM_WORLD, request IERROR)
       call sent_right(170)
       CALL(MPI_Wait)(request, MPI_STATUS_IGNORE IERROR)
       call accept_left(170, arriving)

@@ -840,10 +840,10 @@ static void intercommunicator(void) {
     CALL(MPI_Wait, &request, MPI_STATUS_IGNORE);
     accept_message(inter, local_rank, 122, arriving, LENGTH);
   }
-  COLLECTIVE(MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, inter); /* of the other group */
+  CALL(MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, inter); /* of the other group */
   if (sum != remote_size) counts_wrong("MPI_Allreduce over an inter-communicator", sum, remote_size);
   sum = rank == 0 ? 77 : 0;
-  COLLECTIVE(MPI_Bcast, &sum, 1, MPI_INT, rank % 2 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
+  CALL(MPI_Bcast, &sum, 1, MPI_INT, rank % 2 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
   if (rank % 2 && sum != 77) counts_wrong("MPI_Bcast over an inter-communicator", sum, 77);
   CALL(MPI_Intercomm_merge, inter, rank % 2, &merged);
   fill(body, LENGTH, 123);

@@ -105,10 +105,9 @@ void combined_requests(void) {
   MPI_Status status;
   begin();
   fill(body, LENGTH, 170);
-  CALL(MPI_Isendrecv, body, LENGTH, MPI_INT, right, 170, arriving, LENGTH, MPI_INT, MPI_ANY_SOURCE, 170, MPI_COMM_WORLD,
-       &request);
+  CALL(MPI_Isendrecv, body, LENGTH, MPI_INT, right, 170, arriving, LENGTH, MPI_INT, left, 170, MPI_COMM_WORLD, &request);
   count_sent(MPI_COMM_WORLD, right, 170, LENGTH, MPI_INT);
-  CALL(MPI_Wait, &request, &status); /* MPICH 4.0: source and tag in it are not those of the message */
+  CALL(MPI_Wait, &request, &status); /* MPICH 4.0: source and tag in it are not those of the message, so that none can be asked for as any */
   accept_message(MPI_COMM_WORLD, left, 170, arriving, LENGTH);
 
   fill(body, LENGTH, 171);

@@ -2,6 +2,7 @@
 //! and the programs that are installed with it.
 
 mod memory;
+mod tracer;
 mod tree;
 mod wtime;
 
@@ -22,7 +23,9 @@ use tree::{InstalledTree, Launcher, Linking};
 
 const RANKS: [u32; 4] = [1, 2, 3, 5];
 /// Files that the programs need, one of each kind for each program.
-const INSTALLED: [&str; 14] = [
+const INSTALLED: [&str; 16] = [
+    "lib/openmpi/libdownbeat_trace.so",
+    "lib/mpich/libdownbeat_trace.so",
     "bin/downbeat",
     "bin/downbeat-mpi",
     "bin/downbeat-mpi.openmpi",
@@ -59,6 +62,16 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         parallel(tree, MPICH)
     });
     step("MPI_Wtime of several hosts".to_owned(), wtime::over_hosts);
+    step("programs traced over Open MPI".to_owned(), |tree| {
+        tracer::programs(tree, OPEN_MPI)
+    });
+    step("programs traced over MPICH".to_owned(), |tree| {
+        tracer::programs(tree, MPICH)
+    });
+    step(
+        "traces of programs that are killed".to_owned(),
+        tracer::killed,
+    );
     steps
 }
 

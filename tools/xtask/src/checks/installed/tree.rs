@@ -137,13 +137,18 @@ impl Launcher {
         }
     }
 
+    /// Returns the launcher of this number of ranks.
+    pub(super) fn mpirun(&self, ranks: u32) -> Command {
+        let mut mpirun = self.library.oversubscribed_mpirun();
+        self.library.preload(&mut mpirun, &self.preloaded);
+        mpirun.args(["-np", &ranks.to_string()]);
+        mpirun
+    }
+
     /// Runs a program, with each of these numbers of ranks. Rank 0 prints that it passed its checks.
     pub(super) fn run(&self, ranks: &[u32], program: &Command) -> Outcome {
         all_passed(ranks.iter().filter_map(|ranks| {
-            let mut mpirun = self.library.oversubscribed_mpirun();
-            self.library.preload(&mut mpirun, &self.preloaded);
-            mpirun.args(["-np", &ranks.to_string()]);
-            let mut mpirun = shell::started_by(mpirun, program);
+            let mut mpirun = shell::started_by(self.mpirun(*ranks), program);
             let one_job = format!("rank 0 of {ranks}: all checks passed");
             match shell::show_and_read(RUN_LIMIT, &mut mpirun) {
                 Ok(output) if output.matches(&one_job).count() == 1 => None,

@@ -1,5 +1,5 @@
 //! Time to read all events of an archive, and to read and write them, relative to the time that OTF2's own
-//! reader takes: `cargo bench -p downbeat-otf2 --features otf2-tools --bench read`. With `-- --gate`, the exit
+//! reader takes: `cargo bench -p downbeat-otf2 --features otf2-tools --bench archive`. With `-- --gate`, the exit
 //! code is 1 when the median of five turns exceeds what the project promises. Without cargo's `--bench`, small
 //! archives take one turn. It needs OTF2 3 and a C compiler.
 
@@ -191,7 +191,7 @@ fn compile(folder: &Path) -> PathBuf {
         .output();
     let flags = String::from_utf8(flags.expect("OTF2 is installed").stdout).expect("they are text");
     let program = folder.join("read");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/read.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/archive.c");
     let mut cc = Command::new("cc");
     cc.args(["-O2", "-o"]).arg(&program).arg(source);
     run(cc.args(flags.split_whitespace()));

@@ -1,0 +1,231 @@
+//! Definitions that records refer to: one line of text each.
+
+use std::fmt;
+
+/// A definition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Definition {
+    /// `process RANK SIZE NODE`: the process, in the communicator of all ranks.
+    Process {
+        /// Its rank.
+        rank: u32,
+        /// Number of ranks.
+        size: u32,
+        /// Name of its node.
+        node: String,
+    },
+    /// `clock TICKS NANOS TICKS NANOS`: two points of the local time.
+    Clock([(u64, i64); 2]),
+    /// `call NUMBER NAME`: a function, or a region of the program.
+    Call {
+        /// Number in records.
+        number: u16,
+        /// Name.
+        name: String,
+    },
+    /// `communicator NUMBER PARENT KEY MEMBERS REMOTE`.
+    Communicator(CommunicatorDefinition),
+    /// `sample SESSION TICKS NANOS`: the global time at a reading of the counter.
+    Sample {
+        /// Session, counted from 0.
+        session: u32,
+        /// Reading of the counter.
+        ticks: u64,
+        /// Time by the clock of rank 0.
+        nanos: i64,
+    },
+    /// `cost TICKS EVENTS`: what it took to record this number of events when the program began.
+    Cost {
+        /// Time of all of them.
+        ticks: u64,
+        /// Their number.
+        events: u64,
+    },
+}
+
+/// A communicator of a process.
+///
+/// The process numbers its communicators itself. Members find out which of theirs are the same by parent, key and members.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CommunicatorDefinition {
+    /// Number in records.
+    pub number: u32,
+    /// Communicator that it was made from, if all of its members took part.
+    pub parent: Option<u32>,
+    /// Call that made it, among those that the members made in one order; without spaces.
+    pub key: String,
+    /// Ranks of its members among all ranks, in the order of their ranks in it.
+    pub members: Vec<u32>,
+    /// The same for the remote group of an inter-communicator.
+    pub remote: Vec<u32>,
+}
+
+/// Number of the communicator of all ranks.
+pub const WORLD: u32 = 0;
+
+/// Number of the communicator of a rank alone.
+pub const OWN: u32 = 1;
+
+impl Definition {
+    /// Reads a line; `None` if it is none of a definition.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (kind, rest) = line.split_once(' ')?;
+        let mut words = rest.split(' ');
+        let mut word = || words.next();
+        let definition = match kind {
+            "process" => {
+                let (rank, size) = (word()?.parse().ok()?, word()?.parse().ok()?);
+                let node = rest.splitn(3, ' ').nth(2)?;
+                let node = node.to_owned();
+                return (rank < size).then_some(Self::Process { rank, size, node });
+            }
+            "call" => {
+                let (number, name) = rest.split_once(' ')?;
+                return Some(Self::Call {
+                    number: number.parse().ok()?,
+                    name: name.to_owned(),
+                });
+            }
+            "clock" => {
+                let mut point = || Some((word()?.parse().ok()?, word()?.parse().ok()?));
+                let points: [(u64, i64); 2] = [point()?, point()?];
+                if points[0].0 >= points[1].0 || points[0].1 >= points[1].1 {
+                    return None;
+                }
+                Self::Clock(points)
+            }
+            "communicator" => Self::Communicator(CommunicatorDefinition {
+                number: word()?.parse().ok()?,
+                parent: match word()? {
+                    "-" => None,
+                    number => Some(number.parse().ok()?),
+                },
+                key: word()?.to_owned(),
+                members: ranks(word()?)?,
+                remote: ranks(word()?)?,
+            }),
+            "sample" => Self::Sample {
+                session: word()?.parse().ok()?,
+                ticks: word()?.parse().ok()?,
+                nanos: word()?.parse().ok()?,
+            },
+            "cost" => Self::Cost {
+                ticks: word()?.parse().ok()?,
+                events: word()?.parse().ok()?,
+            },
+            _ => return None,
+        };
+        word().is_none().then_some(definition)
+    }
+}
+
+impl fmt::Display for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { rank, size, node } => write!(f, "process {rank} {size} {node}"),
+            Self::Clock([a, b]) => write!(f, "clock {} {} {} {}", a.0, a.1, b.0, b.1),
+            Self::Call { number, name } => write!(f, "call {number} {name}"),
+            Self::Communicator(of) => {
+                write!(f, "communicator {} ", of.number)?;
+                match of.parent {
+                    Some(parent) => write!(f, "{parent}")?,
+                    None => f.write_str("-")?,
+                }
+                write!(
+                    f,
+                    " {} {} {}",
+                    of.key,
+                    Ranks(&of.members),
+                    Ranks(&of.remote)
+                )
+            }
+            Self::Sample {
+                session,
+                ticks,
+                nanos,
+            } => write!(f, "sample {session} {ticks} {nanos}"),
+            Self::Cost { ticks, events } => write!(f, "cost {ticks} {events}"),
+        }
+    }
+}
+
+/// Writes ranks as `0-3,7`; none as `-`.
+struct Ranks<'a>(&'a [u32]);
+
+impl fmt::Display for Ranks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("-");
+        }
+        let runs = self.0.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+        for (index, run) in runs.enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            match run {
+                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
+                _ => write!(f, "{comma}{}", run[0])?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Most members of a communicator, so that a hostile file does not fill the memory.
+const MOST_MEMBERS: usize = 1 << 24;
+
+fn ranks(text: &str) -> Option<Vec<u32>> {
+    let mut ranks = vec![];
+    if text == "-" {
+        return Some(ranks);
+    }
+    for run in text.split(',') {
+        let (first, last) = run.split_once('-').unwrap_or((run, run));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || ranks.len() + (last - first) as usize >= MOST_MEMBERS {
+            return None;
+        }
+        ranks.extend(first..=last);
+    }
+    Some(ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_read_as_they_were_written() {
+        for line in [
+            "process 3 8 node with spaces",
+            "clock 0 -5 4294967296 1600000000",
+            "call 17 MPI_Send",
+            "call 18 two words",
+            "communicator 2 0 c1 0-3,7,9-10,2 -",
+            "communicator 3 - i7.0 4 0-2",
+            "sample 0 18446744073709551615 -1",
+            "cost 4600 100",
+        ] {
+            let parsed = Definition::parse(line).unwrap();
+            assert_eq!(parsed.to_string(), line);
+        }
+    }
+
+    #[test]
+    fn other_lines_are_refused() {
+        for line in [
+            "",
+            "process",
+            "process 8 8 node",
+            "process a 8 node",
+            "clock 1 2 1 3",
+            "clock 1 2 3",
+            "call 65536 MPI_Send",
+            "communicator 2 0 c1 3-1 -",
+            "communicator 2 0 c1 0-4294967295 -",
+            "communicator 2 0 c1",
+            "sample 0 1 2 3",
+            "other 1",
+        ] {
+            assert_eq!(Definition::parse(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Recordings of MPI programs: what a tracer writes in each rank, and the trace that it becomes.
+//!
+//! Each thread of a rank writes [`Record`]s to blocks of shared memory, which survive whatever ends the rank. A [`Collector`] packs
+//! them into one file per rank, a [`RankFile`]; [`merge`] makes one trace of the files of all ranks.
+//!
+//! # Caveats
+//! Blocks are read on the machine that wrote them, by the same version. Files of ranks carry a version, and can be read anywhere.
+#![forbid(unsafe_code)]
+
+pub mod block;
+mod definition;
+mod merge;
+pub mod packed;
+mod rank_file;
+pub mod record;
+pub mod settings;
+mod spool;
+
+pub use definition::{CommunicatorDefinition, Definition, OWN, WORLD};
+pub use merge::{MergeError, MergeSummary, Recording};
+pub use rank_file::{BlockPlace, ENDING, RankFile, RankWriter};
+pub use record::{Envelope, Operation, Record};
+pub use settings::Settings;
+pub use spool::{Collected, Collector};

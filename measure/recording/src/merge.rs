@@ -1,0 +1,225 @@
+//! One trace from the files of all ranks.
+
+mod definitions;
+mod error;
+mod stream;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs;
+use std::path::Path;
+
+use downbeat_clock_core::{Global, Local, Timestamp};
+use downbeat_files::FileError;
+use downbeat_trace::Place;
+use downbeat_trace::formats::Item;
+
+use crate::rank_file::{ENDING, RankFile};
+use definitions::{Definitions, Rank};
+pub use error::MergeError;
+use stream::ThreadStream;
+
+/// Recording of all ranks of a program.
+///
+/// Only definitions are in memory; records are read when they are merged.
+#[derive(Debug)]
+pub struct Recording {
+    definitions: Definitions,
+    /// Ranks without a file.
+    missing: Vec<u32>,
+}
+
+/// Numbers of a merged trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MergeSummary {
+    /// Number of events.
+    pub events: u64,
+    /// Number of calls that were entered, also of those that are folded.
+    pub calls: u64,
+    /// Number of messages that were sent.
+    pub sent: u64,
+    /// Number of messages that were received.
+    pub received: u64,
+    /// Number of calls that were not recorded, because memory was short.
+    pub dropped: u64,
+}
+
+/// Region of the time in which calls were not recorded.
+const NOT_RECORDED: &str = "(not recorded)";
+
+impl Recording {
+    /// Reads the definitions of all ranks in a folder.
+    ///
+    /// # Errors
+    /// If there are none, a file is damaged, or files belong to different programs.
+    pub fn read(folder: &Path) -> Result<Self, MergeError> {
+        let entries = fs::read_dir(folder).map_err(FileError::io(folder))?;
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut paths: Vec<_> = paths
+            .filter(|path| {
+                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+                name.starts_with(b"rank-") && path.extension().is_some_and(|end| end == ENDING)
+            })
+            .collect();
+        paths.sort_unstable();
+        if paths.is_empty() {
+            return Err(MergeError::Empty(folder.to_owned()));
+        }
+        let mut files = vec![];
+        for path in paths {
+            files.push(RankFile::read(&path)?);
+        }
+        let definitions = Definitions::new(files)?;
+        let has = |rank: &u32| definitions.ranks.iter().any(|of| of.rank == *rank);
+        let missing = (0..definitions.size).filter(|rank| !has(rank)).collect();
+        Ok(Self {
+            definitions,
+            missing,
+        })
+    }
+
+    /// Number of ranks of the program.
+    pub fn size(&self) -> u32 {
+        self.definitions.size
+    }
+
+    /// Ranks without a file: the trace has no events of them.
+    pub fn missing(&self) -> &[u32] {
+        &self.missing
+    }
+
+    /// Number of records of all ranks.
+    pub fn records(&self) -> u64 {
+        let blocks = self
+            .definitions
+            .ranks
+            .iter()
+            .flat_map(|rank| &rank.file.blocks);
+        blocks.map(|block| block.records).sum()
+    }
+
+    /// Returns, for each rank that did not end as it should, how it ended.
+    pub fn ended_early(&self) -> impl Iterator<Item = (u32, &str)> {
+        let ranks = self.definitions.ranks.iter();
+        ranks.filter_map(|rank| match rank.file.ended.as_deref() {
+            Some("exit code 0") => None,
+            Some(how) => Some((rank.rank, how)),
+            None => Some((rank.rank, "its recording has no end")),
+        })
+    }
+
+    /// Writes the trace item by item: definitions, sessions, and events in the order of time.
+    ///
+    /// Times are those of the local clocks. `progress` learns the number of records that were read.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged, and those of `sink`.
+    pub fn merge(
+        &self,
+        mut sink: impl FnMut(&Item<'_>) -> Result<(), FileError>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<MergeSummary, MergeError> {
+        let of = &self.definitions;
+        for rank in 0..of.size {
+            let node = of.node_of(rank);
+            let place = Place {
+                node,
+                process: rank,
+            };
+            sink(&Item::Location {
+                place,
+                name: &format!("rank {rank}"),
+            })?;
+        }
+        let mut streams = vec![];
+        let mut next = of.size;
+        for rank in &of.ranks {
+            for thread in 0..rank.file.threads() {
+                let mut location = rank.rank;
+                if thread > 0 {
+                    location = next;
+                    next += 1;
+                    sink(&Item::Thread {
+                        rank: rank.rank,
+                        name: &format!("rank {} thread {thread}", rank.rank),
+                    })?;
+                }
+                streams.push(ThreadStream::new(of, rank, thread, location)?);
+            }
+        }
+        for members in &of.communicators {
+            sink(&Item::Communicator { members })?;
+        }
+        for name in of.regions.iter().map(String::as_str).chain([NOT_RECORDED]) {
+            sink(&Item::Region { name })?;
+        }
+        self.samples(&mut sink)?;
+        merge_streams(streams, &mut sink, &mut progress)
+    }
+
+    fn samples(
+        &self,
+        sink: &mut impl FnMut(&Item<'_>) -> Result<(), FileError>,
+    ) -> Result<(), MergeError> {
+        // A rank that was killed lacks the sessions after that.
+        for Rank {
+            rank,
+            samples,
+            local,
+            ..
+        } in self.definitions.ranks.iter().skip(1)
+        {
+            let mut sessions: Vec<u32> = samples.iter().map(|sample| sample.session).collect();
+            sessions.dedup();
+            for sample in samples {
+                let session = sessions.partition_point(|session| *session < sample.session);
+                sink(&Item::Sample {
+                    location: *rank,
+                    session: session as u32,
+                    local: Timestamp::<Local>::from_nanos(local.nanos(sample.ticks)),
+                    master: Timestamp::<Global>::from_nanos(sample.nanos),
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn merge_streams(
+    mut streams: Vec<ThreadStream<'_>>,
+    sink: &mut impl FnMut(&Item<'_>) -> Result<(), FileError>,
+    progress: &mut impl FnMut(u64),
+) -> Result<MergeSummary, MergeError> {
+    /// Number of events between two reports of progress.
+    const STEP: u64 = 1 << 16;
+    let mut summary = MergeSummary::default();
+    let mut heads = BinaryHeap::new();
+    for (index, stream) in streams.iter_mut().enumerate() {
+        heads.extend(stream.head()?.map(|time| Reverse((time, index))));
+    }
+    let mut read = 0;
+    while let Some(Reverse((_, index))) = heads.pop() {
+        let stream = &mut streams[index];
+        let before = stream.read;
+        stream.pop(|item| {
+            summary.events += 1;
+            sink(item)
+        })?;
+        heads.extend(stream.head()?.map(|time| Reverse((time, index))));
+        read += stream.read - before;
+        if summary.events.is_multiple_of(STEP) {
+            progress(read);
+        }
+    }
+    for stream in streams {
+        summary.calls += stream.calls;
+        summary.sent += stream.sent;
+        summary.received += stream.received;
+        summary.dropped += stream.dropped;
+    }
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests;

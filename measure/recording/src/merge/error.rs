@@ -1,0 +1,54 @@
+//! Reasons why a recording cannot be merged.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use downbeat_files::FileError;
+
+/// Reason why the files of ranks cannot become one trace.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A file cannot be read or written, or is damaged.
+    File(FileError),
+    /// The folder has no file of a rank.
+    Empty(PathBuf),
+    /// Two files are of the same rank.
+    Twice(u32, [PathBuf; 2]),
+    /// Two files are of programs with different numbers of ranks.
+    Sizes([u32; 2], [PathBuf; 2]),
+}
+
+impl From<FileError> for MergeError {
+    fn from(why: FileError) -> Self {
+        Self::File(why)
+    }
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(why) => why.fmt(f),
+            Self::Empty(folder) => write!(
+                f,
+                "{}: it has no recording of a rank, rank-*.{}",
+                folder.display(),
+                crate::ENDING
+            ),
+            Self::Twice(rank, [a, b]) => write!(
+                f,
+                "{}: it is of rank {rank}, as {} is: the folder has recordings of two programs",
+                b.display(),
+                a.display()
+            ),
+            Self::Sizes([a, b], [of_a, of_b]) => write!(
+                f,
+                "{}: its program had {b} ranks, and that of {} had {a}: the folder has recordings of two programs",
+                of_b.display(),
+                of_a.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for MergeError {}

@@ -1,0 +1,367 @@
+//! Events of one thread, made of its records.
+
+use std::collections::VecDeque;
+use std::fs::File;
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::FileError;
+use downbeat_trace::formats::{Item, What};
+
+use super::definitions::{Definitions, Rank};
+use crate::rank_file::BlockPlace;
+use crate::record::{self, Envelope, Operation, Record};
+
+/// Events of a thread in the order of time.
+#[derive(Debug)]
+pub(super) struct ThreadStream<'a> {
+    rank: &'a Rank,
+    location: u32,
+    /// Region of the time in which calls were not recorded.
+    not_recorded: u32,
+    /// What global time is ahead of local time, roughly: only the order of locations in the file depends on it.
+    ahead: i64,
+    file: File,
+    blocks: std::vec::IntoIter<BlockPlace>,
+    words: Vec<u64>,
+    at: usize,
+    events: VecDeque<Event>,
+    /// Calls that were entered and not left.
+    open: Vec<Open>,
+    /// What precedes the leave of the innermost call.
+    pending: Vec<What<'static>>,
+    /// What is wrong with a message, unless the call that sends it fails.
+    wrong: Option<FileError>,
+    last: i64,
+    /// Number of records that were read.
+    pub(super) read: u64,
+    pub(super) calls: u64,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) dropped: u64,
+}
+
+#[derive(Debug)]
+struct Event {
+    time: i64,
+    what: What<'static>,
+    /// Text of a note, instead.
+    note: Option<String>,
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+struct Open {
+    region: u32,
+    /// Events of what it sends and starts, which wait for its success.
+    sends: Vec<usize>,
+}
+
+impl<'a> ThreadStream<'a> {
+    pub(super) fn new(
+        of: &'a Definitions,
+        rank: &'a Rank,
+        thread: u32,
+        location: u32,
+    ) -> Result<Self, FileError> {
+        let blocks = rank.file.blocks.iter().copied();
+        let blocks: Vec<_> = blocks.filter(|block| block.thread == thread).collect();
+        let first = rank.samples.first();
+        Ok(Self {
+            rank,
+            location,
+            not_recorded: of.regions.len() as u32,
+            ahead: first.map_or(0, |sample| {
+                sample.nanos.saturating_sub(rank.local.nanos(sample.ticks))
+            }),
+            file: rank.file.open()?,
+            blocks: blocks.into_iter(),
+            words: vec![],
+            at: 0,
+            events: VecDeque::new(),
+            open: vec![],
+            pending: vec![],
+            wrong: None,
+            last: i64::MIN,
+            read: 0,
+            calls: 0,
+            sent: 0,
+            received: 0,
+            dropped: 0,
+        })
+    }
+
+    /// Returns the time of the next event, roughly by the global clock; `None` at the end.
+    pub(super) fn head(&mut self) -> Result<Option<i64>, FileError> {
+        while self.events.is_empty() || self.open.iter().any(|open| !open.sends.is_empty()) {
+            if self.record()?.is_none() {
+                self.close();
+                break;
+            }
+        }
+        let first = self.events.front();
+        Ok(first.map(|event| event.time.saturating_add(self.ahead)))
+    }
+
+    /// Gives the next event to `sink`.
+    pub(super) fn pop(
+        &mut self,
+        sink: impl FnOnce(&Item<'_>) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        let Some(event) = self.events.pop_front() else {
+            return Ok(());
+        };
+        let what = event.note.as_deref().map_or(event.what, What::Note);
+        sink(&Item::Event {
+            location: self.location,
+            time: Timestamp::<Global>::from_nanos(event.time),
+            what,
+        })
+    }
+
+    /// Takes the next record; `None` at the end.
+    fn record(&mut self) -> Result<Option<()>, FileError> {
+        let mut text = String::new();
+        loop {
+            if let Some((record, rest)) = record::read(&self.words[self.at..], &mut text) {
+                self.at = self.words.len() - rest.len();
+                self.read += 1;
+                return self.take(&record).map(Some);
+            }
+            let Some(block) = self.blocks.next() else {
+                return Ok(None);
+            };
+            self.rank.file.records(&self.file, block, &mut self.words)?;
+            self.at = 0;
+        }
+    }
+
+    fn take(&mut self, record: &Record<'_>) -> Result<(), FileError> {
+        match *record {
+            Record::Enter {
+                call,
+                collective,
+                ticks,
+            } => {
+                let region = self.region(call)?;
+                let time = self.time(ticks);
+                self.calls += 1;
+                self.push(time, What::Enter { region });
+                self.open.push(Open {
+                    region,
+                    sends: vec![],
+                });
+                if let Some(communicator) = collective.and_then(|number| self.one_group(number)) {
+                    self.push(time, What::Collective { communicator });
+                }
+            }
+            Record::Leave { failed, ticks, .. } => {
+                let wrong = self.wrong.take();
+                if let Some(why) = wrong.filter(|_| !failed) {
+                    return Err(why);
+                }
+                self.leave(ticks, failed);
+            }
+            Record::Send(message) => {
+                // The library may have refused the message for that.
+                let peer = self.peer(message).unwrap_or_else(|why| {
+                    self.wrong = Some(why);
+                    None
+                });
+                if let Some((to, communicator)) = peer {
+                    let tag = message.tag;
+                    self.starts(What::Send {
+                        to,
+                        communicator,
+                        tag,
+                    });
+                    self.sent += 1;
+                }
+            }
+            Record::Start {
+                communicator,
+                request,
+            } => {
+                if let Some(communicator) = self.one_group(communicator) {
+                    self.starts(What::CollectiveStart {
+                        communicator,
+                        request,
+                    });
+                }
+            }
+            Record::Receive(message) => {
+                if let Some((from, communicator)) = self.peer(message)? {
+                    let tag = message.tag;
+                    self.received += 1;
+                    self.pending.push(What::Receive {
+                        from,
+                        communicator,
+                        tag,
+                    });
+                }
+            }
+            Record::Post { request } => self.pending.push(What::PostReceive { request }),
+            Record::Complete { message, request } => {
+                if let Some((from, communicator)) = self.peer(message)? {
+                    let tag = message.tag;
+                    self.received += 1;
+                    self.pending.push(What::CompleteReceive {
+                        from,
+                        communicator,
+                        tag,
+                        request,
+                    });
+                }
+            }
+            Record::Cancel { request } => self.pending.push(What::CancelReceive { request }),
+            Record::Collective(operation) => {
+                if let Some(communicator) = self.one_group(operation.communicator) {
+                    let Operation {
+                        kind,
+                        root,
+                        sent,
+                        received,
+                        ..
+                    } = operation;
+                    self.pending.push(What::CollectiveEnd {
+                        communicator,
+                        kind,
+                        root,
+                        sent,
+                        received,
+                    });
+                }
+            }
+            Record::Finish { operation, request } => {
+                if let Some(communicator) = self.one_group(operation.communicator) {
+                    let Operation {
+                        kind,
+                        root,
+                        sent,
+                        received,
+                        ..
+                    } = operation;
+                    self.pending.push(What::CollectiveComplete {
+                        communicator,
+                        kind,
+                        root,
+                        sent,
+                        received,
+                        request,
+                    });
+                }
+            }
+            Record::Folded {
+                call,
+                first,
+                last,
+                count,
+            } => {
+                let region = self.region(call)?;
+                self.calls += count;
+                self.stretch(region, [first, last], format!("{count} calls"));
+            }
+            Record::Dropped { first, last, count } => {
+                self.dropped += count;
+                let region = self.not_recorded;
+                self.stretch(region, [first, last], format!("{count} calls"));
+            }
+            Record::Text(_) => {}
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, ticks: u64, failed: bool) {
+        let time = self.time(ticks);
+        let Some(open) = self.open.pop() else {
+            return;
+        };
+        if failed {
+            // A message that could not be sent is none.
+            for index in open.sends {
+                if let Some(event) = self.events.get_mut(index) {
+                    if let What::Send { .. } = event.what {
+                        self.sent -= 1;
+                    }
+                    event.note = Some("failed".to_owned());
+                }
+            }
+        }
+        for what in std::mem::take(&mut self.pending) {
+            self.push(time, what);
+        }
+        let region = open.region;
+        self.push(time, What::Leave { region });
+    }
+
+    /// Leaves the calls that were under way when the thread ended.
+    fn close(&mut self) {
+        self.pending.clear();
+        while let Some(open) = self.open.pop() {
+            let region = open.region;
+            self.push(self.last, What::Leave { region });
+        }
+    }
+
+    /// Adds an event at the enter of the innermost call.
+    fn starts(&mut self, what: What<'static>) {
+        if let Some(open) = self.open.last_mut() {
+            open.sends.push(self.events.len());
+        }
+        self.push(self.last, what);
+    }
+
+    /// Adds a region that was entered and left once, with a note.
+    fn stretch(&mut self, region: u32, ticks: [u64; 2], note: String) {
+        let [first, last] = ticks.map(|ticks| self.time(ticks));
+        self.push(first, What::Enter { region });
+        self.push(first, What::Leave { region });
+        if let Some(event) = self.events.back_mut() {
+            event.note = Some(note);
+        }
+        self.push(last, What::Leave { region });
+    }
+
+    fn push(&mut self, time: i64, what: What<'static>) {
+        // Times of a thread never decrease, unless its clock did.
+        self.last = self.last.max(time);
+        self.events.push_back(Event {
+            time: self.last,
+            what,
+            note: None,
+        });
+    }
+
+    fn time(&self, ticks: u64) -> i64 {
+        self.rank.local.nanos(ticks)
+    }
+
+    fn region(&self, call: u16) -> Result<u32, FileError> {
+        let known = self.rank.regions.get(&call).copied();
+        known.ok_or_else(|| self.content(format!("call {call} has no name")))
+    }
+
+    /// Returns the common index of a communicator whose collective operations count.
+    fn one_group(&self, number: u32) -> Option<u32> {
+        let known = self.rank.communicators.get(&number)?;
+        known.is_one_group.then_some(known.index)
+    }
+
+    /// Returns the location of the other end of a message, and its communicator; `None` if the communicator is unknown.
+    fn peer(&self, message: Envelope) -> Result<Option<(u32, u32)>, FileError> {
+        let Some(known) = self.rank.communicators.get(&message.communicator) else {
+            return Ok(None);
+        };
+        let peer = known.peers.get(message.peer as usize).copied();
+        let peer = peer.ok_or_else(|| {
+            let (rank, size) = (message.peer, known.peers.len());
+            self.content(format!(
+                "a message has rank {rank} of {size} at its other end"
+            ))
+        })?;
+        Ok(Some((peer, known.index)))
+    }
+
+    fn content(&self, why: String) -> FileError {
+        FileError::content(&self.rank.file.path, why)
+    }
+}

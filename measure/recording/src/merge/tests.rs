@@ -1,0 +1,217 @@
+//! Tests of merging.
+
+use super::*;
+use crate::packed::pack;
+use crate::record::tests::written;
+use crate::{Envelope, Operation, RankWriter, Record};
+use downbeat_files::testing::Folder;
+use downbeat_trace::CollectiveKind;
+use downbeat_trace::formats::What;
+
+const MESSAGE: Envelope = Envelope {
+    communicator: 0,
+    peer: 1,
+    tag: 5,
+    bytes: 80,
+};
+
+fn definitions(rank: u32, size: u32) -> String {
+    format!(
+        "process {rank} {size} node{rank}\nclock 0 {} 1000 {}\ncall 0 MPI_Send\ncall 1 MPI_Recv\ncall 2 MPI_Barrier\n\
+         communicator 0 - world 0-{} -\nsample 0 100 50\nsample 2 200 100\n",
+        -1_000 * i64::from(rank),
+        500 - 1_000 * i64::from(rank),
+        size - 1
+    )
+}
+
+fn enter(call: u16, ticks: u64) -> Record<'static> {
+    Record::Enter {
+        call,
+        collective: (call == 2).then_some(0),
+        ticks,
+    }
+}
+
+fn leave(call: u16, ticks: u64, failed: bool) -> Record<'static> {
+    Record::Leave {
+        call,
+        failed,
+        ticks,
+    }
+}
+
+fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record<'_>]) {
+    let path = folder.file(&format!("rank-{rank}.dbrank"));
+    let mut writer = RankWriter::create(&path).unwrap();
+    let mut packed = pack(&written(records));
+    packed.texts = texts.to_owned();
+    writer.block(0, &packed).unwrap();
+    writer.finish("exit code 0").unwrap();
+}
+
+fn merged(folder: &Folder) -> (Vec<String>, MergeSummary) {
+    let recording = Recording::read(&folder.0).unwrap();
+    let mut lines = vec![];
+    let sink = |item: &Item<'_>| {
+        lines.push(match item {
+            Item::Event {
+                location,
+                time,
+                what,
+            } => match what {
+                What::Note(text) => format!("{location} {} note {text}", time.as_nanos()),
+                _ => format!("{location} {} {}", time.as_nanos(), what.name()),
+            },
+            Item::Sample {
+                location,
+                session,
+                local,
+                master,
+            } => format!(
+                "sample {location} {session} {} {}",
+                local.as_nanos(),
+                master.as_nanos()
+            ),
+            _ => return Ok(()),
+        });
+        Ok(())
+    };
+    let summary = recording.merge(sink, |_| ()).unwrap();
+    (lines, summary)
+}
+
+fn folder() -> Folder {
+    Folder::with("other", b"").0
+}
+
+#[test]
+fn ranks_become_one_trace() {
+    let folder = folder();
+    let barrier = Record::Collective(Operation {
+        communicator: 0,
+        kind: CollectiveKind::Barrier,
+        root: 0,
+        sent: true,
+        received: true,
+    });
+    write(
+        &folder,
+        0,
+        &definitions(0, 2),
+        &[
+            enter(0, 100),
+            Record::Send(MESSAGE),
+            leave(0, 120, false),
+            enter(2, 200),
+            barrier,
+            leave(2, 220, false),
+        ],
+    );
+    let received = Envelope { peer: 0, ..MESSAGE };
+    write(
+        &folder,
+        1,
+        &definitions(1, 2),
+        &[
+            enter(1, 98),
+            Record::Receive(received),
+            leave(1, 140, false),
+            enter(2, 150),
+            barrier,
+            leave(2, 222, false),
+        ],
+    );
+    let (lines, summary) = merged(&folder);
+    let expected = "sample 1 0 -950 50,sample 1 1 -900 100,1 -951 enter,0 50 enter,0 50 send,0 60 leave,1 -930 receive,1 -930 leave,\
+                    1 -925 enter,1 -925 collective,0 100 enter,0 100 collective,0 110 collective-end,0 110 leave,\
+                    1 -889 collective-end,1 -889 leave";
+    assert_eq!(lines.join(","), expected);
+    let counted = [
+        summary.calls,
+        summary.sent,
+        summary.received,
+        summary.events,
+    ];
+    assert_eq!(counted, [4, 1, 1, 14]);
+}
+
+#[test]
+fn a_send_that_failed_is_no_message() {
+    let folder = folder();
+    write(
+        &folder,
+        0,
+        &definitions(0, 2),
+        &[
+            enter(0, 100),
+            Record::Send(MESSAGE),
+            leave(0, 120, true),
+            enter(0, 130),
+            Record::Send(MESSAGE),
+        ],
+    );
+    write(&folder, 1, &definitions(1, 2), &[]);
+    let (lines, summary) = merged(&folder);
+    let expected = "0 50 enter,0 50 note failed,0 60 leave,0 65 enter,0 65 send,0 65 leave";
+    assert_eq!(lines[2..].join(","), expected);
+    assert_eq!(summary.sent, 1);
+}
+
+#[test]
+fn repeated_and_dropped_calls_are_stretches() {
+    let folder = folder();
+    let (call, first, last, count) = (1, 100, 180, 17);
+    write(
+        &folder,
+        0,
+        &definitions(0, 1),
+        &[
+            Record::Folded {
+                call,
+                first,
+                last,
+                count,
+            },
+            Record::Dropped {
+                first: 200,
+                last: 300,
+                count: 4,
+            },
+        ],
+    );
+    let (lines, summary) = merged(&folder);
+    let expected =
+        "0 50 enter,0 50 note 17 calls,0 90 leave,0 100 enter,0 100 note 4 calls,0 150 leave";
+    assert_eq!(lines.join(","), expected);
+    assert_eq!((summary.calls, summary.dropped), (17, 4));
+}
+
+#[test]
+fn files_that_do_not_belong_together_are_refused() {
+    let folder = folder();
+    let said = |folder: &Folder| Recording::read(&folder.0).unwrap_err().to_string();
+    assert!(said(&folder).contains("no recording of a rank"));
+    write(&folder, 0, &definitions(0, 2), &[]);
+    assert_eq!(Recording::read(&folder.0).unwrap().missing(), [1]);
+    write(&folder, 1, &definitions(1, 3), &[]);
+    assert!(said(&folder).contains("had 3 ranks"));
+    write(&folder, 1, &definitions(0, 2), &[]);
+    assert!(said(&folder).contains("is of rank 0"));
+    write(&folder, 1, "call 0 MPI_Send\n", &[]);
+    assert!(said(&folder).contains("does not tell its rank"));
+    let outside = definitions(1, 2).replace("0-1", "0-2");
+    write(&folder, 1, &outside, &[]);
+    assert!(said(&folder).contains("none of the 2 ranks"));
+}
+
+#[test]
+fn a_message_with_an_unknown_rank_is_refused() {
+    let folder = folder();
+    let message = Envelope { peer: 2, ..MESSAGE };
+    let records = [enter(0, 1), Record::Send(message), leave(0, 2, false)];
+    write(&folder, 0, &definitions(0, 2), &records);
+    let recording = Recording::read(&folder.0).unwrap();
+    let why = recording.merge(|_| Ok(()), |_| ()).unwrap_err().to_string();
+    assert!(why.contains("rank 2 of 2"), "{why}");
+}

@@ -1,0 +1,360 @@
+//! File of one rank: its packed records, block by block, and its definitions.
+//!
+//! After eight bytes with format and version come chunks: a tag, numbers, the length of the content, the content, and a CRC-32 of the
+//! chunk. The last one tells how the rank ended.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use downbeat_files::{Crc32, FileError, Flaw};
+
+use crate::packed::{Packed, put, unpack};
+
+/// First bytes of a file: format and version.
+const MAGIC: [u8; 8] = *b"dbrank\0\x01";
+
+/// Ending of the names of files.
+pub const ENDING: &str = "dbrank";
+
+mod tag {
+    pub(super) const BLOCK: u8 = 1;
+    pub(super) const TEXTS: u8 = 2;
+    pub(super) const END: u8 = 3;
+}
+
+/// Writes the file of a rank.
+#[derive(Debug)]
+pub struct RankWriter {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl RankWriter {
+    /// Creates a file.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        let file = File::create(path).map_err(FileError::io(path))?;
+        let mut writer = Self {
+            file,
+            path: path.to_owned(),
+            bytes: 0,
+        };
+        writer.put(&MAGIC)?;
+        Ok(writer)
+    }
+
+    /// Writes the records of a block.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn block(&mut self, thread: u32, packed: &Packed) -> Result<(), FileError> {
+        if !packed.texts.is_empty() {
+            self.chunk(tag::TEXTS, &[], packed.texts.as_bytes())?;
+        }
+        if packed.records == 0 {
+            return Ok(());
+        }
+        let numbers = [thread.into(), packed.records];
+        self.chunk(tag::BLOCK, &numbers, &packed.bytes)
+    }
+
+    /// Writes how the rank ended, and returns the number of bytes of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(mut self, ended: &str) -> Result<u64, FileError> {
+        self.chunk(tag::END, &[], ended.as_bytes())?;
+        Ok(self.bytes)
+    }
+
+    fn chunk(&mut self, tag: u8, numbers: &[u64], content: &[u8]) -> Result<(), FileError> {
+        let mut chunk = vec![tag];
+        for number in numbers {
+            put(&mut chunk, *number);
+        }
+        put(&mut chunk, content.len() as u64);
+        chunk.extend(content);
+        let sum = Crc32::of(&chunk);
+        chunk.extend(sum.to_le_bytes());
+        self.put(&chunk)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.bytes += bytes.len() as u64;
+        let written = self.file.write_all(bytes);
+        written.map_err(FileError::io(&self.path))
+    }
+}
+
+/// Contents of the file of a rank, apart from its records.
+#[derive(Clone, Debug)]
+pub struct RankFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Definitions, one on each line.
+    pub texts: String,
+    /// Blocks in the order of the file: those of a thread are in order.
+    pub blocks: Vec<BlockPlace>,
+    /// How the rank ended; `None` if the file has no end.
+    pub ended: Option<String>,
+}
+
+/// Packed block in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPlace {
+    /// Thread of the records.
+    pub thread: u32,
+    /// Number of records.
+    pub records: u64,
+    /// Offset of its packed records in the file.
+    offset: u64,
+    length: u64,
+    /// Offset of the whole chunk.
+    begin: u64,
+}
+
+impl RankFile {
+    /// Reads everything but the records. A file that was cut off is read up to its last whole chunk.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is damaged.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let file = downbeat_files::open(path)?;
+        let length = file.metadata().map_err(FileError::io(path))?.len();
+        let mut found = Self {
+            path: path.to_owned(),
+            texts: String::new(),
+            blocks: vec![],
+            ended: None,
+        };
+        let mut input = Chunks {
+            reader: BufReader::new(file),
+            path,
+            at: 0,
+            length,
+        };
+        let mut magic = [0; MAGIC.len()];
+        if input.fill(&mut magic)?.is_none() || magic != MAGIC {
+            let why = if magic[..7] == MAGIC[..7] {
+                format!("its version {} is unknown", magic[7])
+            } else {
+                "it is not the recording of a rank".to_owned()
+            };
+            return Err(FileError::content(path, why));
+        }
+        while found.ended.is_none() && found.chunk(&mut input)?.is_some() {}
+        Ok(found)
+    }
+
+    /// Reads a chunk; `None` where the file is cut off.
+    fn chunk(&mut self, input: &mut Chunks<'_>) -> Result<Option<()>, FileError> {
+        let begin = input.at;
+        let Some(tag) = input.byte()? else {
+            return Ok(None);
+        };
+        let mut numbers = [0; 2];
+        if tag == tag::BLOCK {
+            for number in &mut numbers {
+                match input.number()? {
+                    Some(found) => *number = found,
+                    None => return Ok(None),
+                }
+            }
+        }
+        let Some(length) = input.number()? else {
+            return Ok(None);
+        };
+        let offset = input.at;
+        if !(tag::BLOCK..=tag::END).contains(&tag) {
+            let flaw = Flaw::Byte(begin, format!("nothing begins with a byte {tag}"));
+            return Err(flaw.in_file(&self.path));
+        }
+        if tag == tag::BLOCK {
+            // The checksum is compared when the records are read.
+            if input.skip(length.saturating_add(4))?.is_none() {
+                return Ok(None);
+            }
+            self.blocks.push(BlockPlace {
+                thread: numbers[0] as u32,
+                records: numbers[1],
+                offset,
+                length,
+                begin,
+            });
+            return Ok(Some(()));
+        }
+        if length > input.length.saturating_sub(offset) {
+            return Ok(None);
+        }
+        let mut chunk = vec![tag];
+        put(&mut chunk, length);
+        let head = chunk.len();
+        chunk.resize(head + length as usize, 0);
+        let mut sum = [0; 4];
+        if input.fill(&mut chunk[head..])?.is_none() || input.fill(&mut sum)?.is_none() {
+            return Ok(None);
+        }
+        if Crc32::of(&chunk) != u32::from_le_bytes(sum) {
+            return Err(Flaw::Byte(begin, WRONG.to_owned()).in_file(&self.path));
+        }
+        let text = String::from_utf8_lossy(&chunk[head..]);
+        match tag {
+            tag::TEXTS => self.texts.push_str(&text),
+            _ => self.ended = Some(text.into_owned()),
+        }
+        Ok(Some(()))
+    }
+
+    /// Returns the number of threads.
+    pub fn threads(&self) -> u32 {
+        let threads = self.blocks.iter().map(|block| block.thread + 1);
+        threads.max().unwrap_or(0)
+    }
+
+    /// Opens the file to read blocks of records from.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(&self) -> Result<File, FileError> {
+        downbeat_files::open(&self.path)
+    }
+
+    /// Puts the words of a block's records into `words`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is damaged.
+    pub fn records(
+        &self,
+        mut file: &File,
+        place: BlockPlace,
+        words: &mut Vec<u64>,
+    ) -> Result<(), FileError> {
+        let head = (place.offset - place.begin) as usize;
+        let mut chunk = vec![0; head + place.length as usize + 4];
+        file.seek(SeekFrom::Start(place.begin))
+            .and_then(|_| file.read_exact(&mut chunk))
+            .map_err(FileError::io(&self.path))?;
+        let (content, sum) = chunk.split_at(chunk.len() - 4);
+        if Crc32::of(content).to_le_bytes() != sum {
+            return Err(Flaw::Byte(place.begin, WRONG.to_owned()).in_file(&self.path));
+        }
+        unpack(&content[head..], place.offset, words).map_err(|flaw| flaw.in_file(&self.path))
+    }
+}
+
+const WRONG: &str = "what begins here is damaged: its checksum is wrong";
+
+/// File that is read chunk by chunk.
+struct Chunks<'a> {
+    reader: BufReader<File>,
+    path: &'a Path,
+    at: u64,
+    length: u64,
+}
+
+impl Chunks<'_> {
+    /// Fills the buffer; `None` if the file is shorter.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<Option<()>, FileError> {
+        if buffer.len() as u64 > self.length - self.at {
+            return Ok(None);
+        }
+        let read = self.reader.read_exact(buffer);
+        read.map_err(FileError::io(self.path))?;
+        self.at += buffer.len() as u64;
+        Ok(Some(()))
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>, FileError> {
+        let mut byte = [0];
+        Ok(self.fill(&mut byte)?.map(|()| byte[0]))
+    }
+
+    fn number(&mut self) -> Result<Option<u64>, FileError> {
+        let begin = self.at;
+        let mut number = 0;
+        for shift in (0..63).step_by(7) {
+            let Some(byte) = self.byte()? else {
+                return Ok(None);
+            };
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(Some(number));
+            }
+        }
+        Err(Flaw::Byte(begin, "a number is too long".to_owned()).in_file(self.path))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<Option<()>, FileError> {
+        if bytes > self.length - self.at {
+            return Ok(None);
+        }
+        let skipped = self.reader.seek_relative(bytes as i64);
+        skipped.map_err(FileError::io(self.path))?;
+        self.at += bytes;
+        Ok(Some(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packed::pack;
+    use crate::record::tests::{examples, written};
+    use downbeat_files::testing::{Folder, is_noticed};
+
+    fn example(path: &Path) -> Vec<u64> {
+        let words = written(&examples());
+        let mut writer = RankWriter::create(path).unwrap();
+        writer.block(0, &pack(&words)).unwrap();
+        writer.block(2, &pack(&words[..2])).unwrap();
+        writer.finish("exit code 3").unwrap();
+        words
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written() {
+        let (_folder, path) = Folder::with("rank", b"");
+        let words = example(&path);
+        let file = RankFile::read(&path).unwrap();
+        assert_eq!(file.ended.as_deref(), Some("exit code 3"));
+        assert_eq!(file.texts, "process 1 2 häuschen\n\n");
+        assert_eq!((file.threads(), file.blocks.len()), (3, 2));
+        let (open, mut found) = (file.open().unwrap(), vec![]);
+        file.records(&open, file.blocks[1], &mut found).unwrap();
+        assert_eq!(found, words[..2]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_is_read_up_to_there() {
+        let (folder, path) = Folder::with("rank", b"");
+        example(&path);
+        let bytes = std::fs::read(&path).unwrap();
+        let cut = folder.file("cut");
+        for length in 8..bytes.len() {
+            std::fs::write(&cut, &bytes[..length]).unwrap();
+            let file = RankFile::read(&cut).unwrap();
+            assert_eq!(file.ended, None, "{length} of {}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let (folder, path) = Folder::with("rank", b"");
+        example(&path);
+        let damaged = folder.file("damaged");
+        is_noticed(&std::fs::read(&path).unwrap(), |bytes| {
+            std::fs::write(&damaged, bytes).unwrap();
+            let Ok(file) = RankFile::read(&damaged) else {
+                return true;
+            };
+            let (open, mut words) = (file.open().unwrap(), vec![]);
+            let mut blocks = file.blocks.iter();
+            file.ended.is_none()
+                || blocks.any(|block| file.records(&open, *block, &mut words).is_err())
+        });
+    }
+}

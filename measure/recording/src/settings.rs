@@ -1,0 +1,197 @@
+//! Settings of a recording, from variables of the environment.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Size of a block in bytes.
+pub const BLOCK_BYTES: usize = 1 << 20;
+
+/// Settings of the tracer in a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// `DOWNBEAT_TRACE_SPOOL`: folder of shared memory for the blocks of this rank; nothing is recorded without it. Set by
+    /// `downbeat record-rank`.
+    pub spool: PathBuf,
+    /// `DOWNBEAT_TRACE_MEMORY`: most memory for blocks that are not on disk yet, in MiB.
+    pub memory: usize,
+    /// `DOWNBEAT_TRACE_OVERFLOW`: what happens when that is used up.
+    pub overflow: Overflow,
+    /// `DOWNBEAT_TRACE_SKIP`: groups of calls that are not recorded.
+    pub skip: Vec<Group>,
+}
+
+/// What happens when blocks use all memory that they may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// `flush`: the program waits until blocks are on disk.
+    #[default]
+    Flush,
+    /// `drop`: calls are counted, but not recorded, until there is memory again.
+    Drop,
+}
+
+/// Group of calls that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// `p2p`: sends, receives, probes, waits and tests.
+    Messages,
+    /// `tests`: `MPI_Test*`, `MPI_Iprobe` and `MPI_Improbe` that find nothing.
+    Tests,
+    /// `collectives`: collective operations.
+    Collectives,
+    /// `rma`: one-sided communication.
+    OneSided,
+    /// `io`: files.
+    Files,
+    /// `others`: datatypes, groups, attributes and the like.
+    Others,
+}
+
+impl Group {
+    /// All groups, with their names.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Messages, "p2p"),
+        (Self::Tests, "tests"),
+        (Self::Collectives, "collectives"),
+        (Self::OneSided, "rma"),
+        (Self::Files, "io"),
+        (Self::Others, "others"),
+    ];
+}
+
+/// Error of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongSetting {
+    variable: &'static str,
+    value: String,
+    expected: String,
+}
+
+impl fmt::Display for WrongSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            variable,
+            value,
+            expected,
+        } = self;
+        write!(f, "{variable}={value}: expected {expected}")
+    }
+}
+
+impl std::error::Error for WrongSetting {}
+
+/// Variable with the folder of a rank's blocks.
+pub const SPOOL: &str = "DOWNBEAT_TRACE_SPOOL";
+const MEMORY: &str = "DOWNBEAT_TRACE_MEMORY";
+const OVERFLOW: &str = "DOWNBEAT_TRACE_OVERFLOW";
+const SKIP: &str = "DOWNBEAT_TRACE_SKIP";
+
+/// Least memory: blocks for one thread.
+const LEAST_MEMORY: usize = 4;
+
+impl Settings {
+    /// Reads the settings through `variable`; `None` if nothing is to be recorded.
+    ///
+    /// # Errors
+    /// The first wrong value.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, WrongSetting> {
+        let settings = Self::check(&variable)?;
+        Ok(variable(SPOOL).map(|spool| Self {
+            spool: spool.into(),
+            ..settings
+        }))
+    }
+
+    /// Reads the settings of the user, without a folder.
+    ///
+    /// # Errors
+    /// The first wrong value.
+    pub fn check(variable: impl Fn(&str) -> Option<String>) -> Result<Self, WrongSetting> {
+        let mut settings = Self {
+            spool: PathBuf::new(),
+            memory: 256,
+            overflow: Overflow::default(),
+            skip: vec![],
+        };
+        let wrong = |variable, value: &str, expected: String| WrongSetting {
+            variable,
+            value: value.to_owned(),
+            expected,
+        };
+        if let Some(value) = variable(MEMORY) {
+            let number = value.parse().ok().filter(|mib| *mib >= LEAST_MEMORY);
+            let expected = || format!("a whole number of MiB, at least {LEAST_MEMORY}");
+            settings.memory = number.ok_or_else(|| wrong(MEMORY, &value, expected()))?;
+        }
+        if let Some(value) = variable(OVERFLOW) {
+            settings.overflow = match &value[..] {
+                "flush" => Overflow::Flush,
+                "drop" => Overflow::Drop,
+                _ => return Err(wrong(OVERFLOW, &value, "flush or drop".to_owned())),
+            };
+        }
+        if let Some(value) = variable(SKIP) {
+            for name in value.split(',').filter(|name| !name.is_empty()) {
+                let known = Group::ALL.into_iter().find(|(_, known)| *known == name);
+                let names = Group::ALL.map(|(_, name)| name).join(", ");
+                let expected = || format!("names of groups, separated by commas, of {names}");
+                let (group, _) = known.ok_or_else(|| wrong(SKIP, &value, expected()))?;
+                settings.skip.push(group);
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Returns the largest number of blocks that are not on disk.
+    pub const fn most_blocks(&self) -> usize {
+        (self.memory << 20) / BLOCK_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(set: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+        let variable = |name: &str| {
+            let found = set.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Settings::read(variable).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn settings_have_defaults() {
+        assert_eq!(read(&[]), Ok(None));
+        let settings = read(&[(SPOOL, "/dev/shm/a")]).unwrap().unwrap();
+        assert_eq!(
+            (settings.most_blocks(), settings.overflow),
+            (256, Overflow::Flush)
+        );
+        let set = [
+            (SPOOL, "a"),
+            (MEMORY, "8"),
+            (OVERFLOW, "drop"),
+            (SKIP, "io,rma"),
+        ];
+        let settings = read(&set).unwrap().unwrap();
+        assert_eq!((settings.memory, settings.overflow), (8, Overflow::Drop));
+        assert_eq!(settings.skip, [Group::Files, Group::OneSided]);
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for (variable, value, why) in [
+            (MEMORY, "3", "at least 4"),
+            (MEMORY, "-1", "at least 4"),
+            (MEMORY, "much", "at least 4"),
+            (OVERFLOW, "both", "flush or drop"),
+            (SKIP, "io,waits", "p2p, tests"),
+        ] {
+            let said = read(&[(variable, value)]).unwrap_err();
+            assert!(said.starts_with(&format!("{variable}={value}: ")), "{said}");
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}

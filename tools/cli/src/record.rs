@@ -1,0 +1,10 @@
+//! `downbeat record`: runs an MPI program under the tracer, and makes one corrected trace of it. `downbeat record-rank` does the part
+//! of one rank.
+
+mod libraries;
+mod rank;
+mod spool;
+mod whole;
+
+pub(crate) use rank::{RankOptions, run as run_rank};
+pub(crate) use whole::{RecordOptions, run};

@@ -1,0 +1,172 @@
+//! `downbeat record-rank`: parent of one rank, which collects what the tracer recorded when the rank ends in whatever way.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_recording::Collector;
+use downbeat_recording::settings::{SPOOL, Settings};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use super::libraries::{Libraries, LibraryOptions};
+use super::spool::{Spool, clean};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Started by a launcher of MPI, once for each rank. The program runs with libdownbeat_trace preloaded; its \
+                  recording, DIR/rank-N.dbrank, is complete however the program ends. Afterwards, `downbeat trace merge` makes \
+                  one trace of all ranks.\n\n\
+                  Environment:\n  \
+                  DOWNBEAT_TRACE_MEMORY    memory for records that are not on disk yet, in MiB per rank [256]\n  \
+                  DOWNBEAT_TRACE_OVERFLOW  when it is used up: flush (wait for the disk) or drop (count calls) [flush]\n  \
+                  DOWNBEAT_TRACE_SKIP      groups of calls that are not recorded, separated by commas:\n                           \
+                  p2p, tests, collectives, rma, io, others\n  \
+                  DOWNBEAT_ALGORITHM, DOWNBEAT_CLOCK\n                           synchronization, and clock of each rank\n\n\
+                  Example:\n  mpirun -np 4 downbeat record-rank -o run -- ./program && \\\n    \
+                  downbeat trace merge run -o run.dbtb"
+)]
+pub(crate) struct RankOptions {
+    /// Folder for the recordings of all ranks
+    #[arg(short, long, value_name = "DIR")]
+    out: PathBuf,
+    #[command(flatten)]
+    libraries: LibraryOptions,
+    /// Program with its arguments
+    #[arg(value_name = "PROGRAM", last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Time between two looks at the memory that is used.
+const STEP: Duration = Duration::from_millis(20);
+
+pub(crate) fn run(options: &RankOptions) -> Result<(), Failure> {
+    // All ranks fail alike; one of them tells.
+    prepare(options)
+        .map_err(|why| if is_first() { why } else { silent(why) })
+        .and_then(|(settings, libraries, spool)| {
+            let status = record(options, &settings, &libraries, &spool)?;
+            end_like(status)
+        })
+}
+
+/// Returns the failure without its text, which another rank prints.
+fn silent(why: Failure) -> Failure {
+    match why {
+        Failure::Input(_) => Failure::Input(String::new()),
+        other => other,
+    }
+}
+
+/// Returns true in the first rank, and where the rank is unknown.
+fn is_first() -> bool {
+    let names = [
+        "OMPI_COMM_WORLD_RANK",
+        "PMI_RANK",
+        "PMIX_RANK",
+        "SLURM_PROCID",
+    ];
+    let rank = names.iter().find_map(|name| env::var(name).ok());
+    rank.is_none_or(|rank| rank == "0")
+}
+
+fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failure> {
+    let settings = Settings::check(|name| env::var(name).ok());
+    let settings = settings.map_err(|why| Failure::Input(why.to_string()))?;
+    let libraries = Libraries::find(&options.libraries)?;
+    let out = &options.out;
+    let unwritable = |why| Failure::option("--out", format!("{}: {why}", out.display()));
+    fs::create_dir_all(out).map_err(unwritable)?;
+    clean();
+    let spool = Spool::create().map_err(|why| Failure::run(format!("no shared memory: {why}")))?;
+    Ok((settings, libraries, spool))
+}
+
+fn record(
+    options: &RankOptions,
+    settings: &Settings,
+    libraries: &Libraries,
+    spool: &Spool,
+) -> Result<ExitStatus, Failure> {
+    let signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]).map_err(Failure::run)?;
+    let mut child = start(&options.command, libraries, &spool.0)?;
+    forward(signals, &child);
+    let mut collector = Collector::new(&spool.0, &options.out);
+    let most = settings.most_blocks() / 4;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(Failure::run)? {
+            break status;
+        }
+        thread::sleep(STEP);
+        collector.collect_full(most).map_err(Failure::run)?;
+    };
+    collector.finish(&ending(status)).map_err(Failure::run)?;
+    Ok(status)
+}
+
+fn start(command: &[OsString], libraries: &Libraries, spool: &Path) -> Result<Child, Failure> {
+    let [program, arguments @ ..] = command else {
+        return Err(Failure::option("PROGRAM", "none is given"));
+    };
+    let mut preload = libraries.tracer.clone().into_os_string();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let started = Command::new(program)
+        .args(arguments)
+        .env("LD_PRELOAD", preload)
+        .env(SPOOL, spool)
+        .env("DOWNBEAT_TRACE_LIBRARY", &libraries.synchronizer)
+        .spawn();
+    started.map_err(|why| Failure::option("PROGRAM", format!("{}: {why}", program.display())))
+}
+
+/// Passes signals that launchers and batch systems send on to the program.
+fn forward(mut signals: Signals, child: &Child) {
+    let child = Pid::from_child(child);
+    let forward = move || {
+        for signal in signals.forever() {
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                // It may have ended.
+                let _ = kill_process(child, signal);
+            }
+        }
+    };
+    // Without the thread, the launcher's second signal ends everything.
+    let _ = thread::Builder::new().spawn(forward);
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "unknown".to_owned(),
+    }
+}
+
+/// Ends this process as the program has ended, so that the launcher learns of it.
+#[expect(
+    clippy::exit,
+    reason = "any exit code of the program can be that of its parent"
+)]
+fn end_like(status: ExitStatus) -> Result<(), Failure> {
+    if let Some(signal) = status.signal() {
+        // It ends this process unless the signal is one that does nothing.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => std::process::exit(code),
+        None => Err(Failure::run("the program was ended by a signal")),
+    }
+}

@@ -1,0 +1,118 @@
+//! `downbeat record`: all ranks, from the launch to the corrected trace.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_common::output::print;
+
+use super::libraries::LibraryOptions;
+use super::spool::clean;
+use crate::trace::{correct_with_defaults, merge_into};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The program need not be compiled again: libdownbeat_trace is preloaded into every rank. DIR holds the recording \
+                  of each rank, the trace by their own clocks, measured.dbtb, and the corrected trace, corrected.dbtb, to \
+                  look at with `downbeat trace` and to convert for viewers. In a batch script, `downbeat record-rank` \
+                  and `downbeat trace merge` do the same step by step.\n\n\
+                  Examples:\n  downbeat record --launcher 'mpirun -np 4' -- ./program\n  \
+                  downbeat record --launcher 'srun -n 64 --mpi=pmix' -o run -- ./program input\n  \
+                  downbeat record --clean"
+)]
+pub(crate) struct RecordOptions {
+    /// Command that starts the ranks, without the program
+    #[arg(long, value_name = "COMMAND", required_unless_present = "clean")]
+    launcher: Option<String>,
+    /// New folder for the recording [default: the name of the program, and -trace]
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    libraries: LibraryOptions,
+    /// Only remove what killed recordings left in the memory of this node
+    #[arg(long, conflicts_with_all = ["launcher", "out", "command"])]
+    clean: bool,
+    /// Program with its arguments
+    #[arg(value_name = "PROGRAM", last = true, required_unless_present = "clean")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
+    let cleaned = clean();
+    if options.clean {
+        return print(&format!("Removed {cleaned} folders of killed recordings\n"));
+    }
+    let out = options.out()?;
+    make_new(&out)?;
+    let status = options.launch(&out)?;
+    let measured = out.join("measured.dbtb");
+    let corrected = out.join("corrected.dbtb");
+    merge_into(&out, &measured)?;
+    correct_with_defaults(&measured, &corrected)?;
+    if status.success() {
+        return Ok(());
+    }
+    let how = status
+        .code()
+        .map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+    Err(Failure::run(format!(
+        "the program ended with {how}; its trace is complete up to there"
+    )))
+}
+
+impl RecordOptions {
+    fn out(&self) -> Result<PathBuf, Failure> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
+        }
+        let program = self.command.first().map(Path::new);
+        let mut name = program
+            .and_then(Path::file_name)
+            .unwrap_or_default()
+            .to_owned();
+        name.push("-trace");
+        Ok(name.into())
+    }
+
+    fn launch(&self, out: &Path) -> Result<ExitStatus, Failure> {
+        let launcher = self.launcher.as_deref().unwrap_or_default();
+        let words = shlex::split(launcher).filter(|words| !words.is_empty());
+        let words = words.ok_or_else(|| {
+            Failure::option("--launcher", format!("{launcher:?}: it is no command"))
+        })?;
+        let this = env::current_exe().map_err(Failure::run)?;
+        let out = std::path::absolute(out).map_err(Failure::run)?;
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .arg(this)
+            .arg("record-rank")
+            .arg("--out")
+            .arg(out);
+        if let Some(mpi) = self.libraries.mpi {
+            command.args(["--mpi", mpi.as_str()]);
+        }
+        if let Some(folder) = &self.libraries.libraries {
+            command
+                .arg("--libraries")
+                .arg(std::path::absolute(folder).map_err(Failure::run)?);
+        }
+        let status = command.arg("--").args(&self.command).status();
+        status.map_err(|why| Failure::option("--launcher", format!("{}: {why}", words[0])))
+    }
+}
+
+/// Creates a folder, unless an empty one is there.
+fn make_new(out: &Path) -> Result<(), Failure> {
+    let failed = |why: String| Failure::option("--out", format!("{}: {why}", out.display()));
+    fs::create_dir_all(out).map_err(|why| failed(why.to_string()))?;
+    let mut entries = fs::read_dir(out).map_err(|why| failed(why.to_string()))?;
+    match entries.next() {
+        Some(_) => Err(failed("it is not empty".to_owned())),
+        None => Ok(()),
+    }
+}

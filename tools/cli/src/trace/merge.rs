@@ -1,0 +1,89 @@
+//! `downbeat trace merge`: one trace from the recordings of all ranks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use downbeat_common::output::{count, print};
+use downbeat_common::trace::{Unfinished, files};
+use downbeat_common::{Failure, Outputs, ProgressBar};
+use downbeat_recording::{MergeError, MergeSummary, Recording};
+use downbeat_trace::formats::{TraceFormat, TraceWriter};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "DIR is the folder that `downbeat record-rank` wrote to. The name of OUT selects the format: .dbt is text, .dbtb binary. \
+                  The trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
+                  trace correct` makes them times of one clock.\n\n\
+                  Example:\n  downbeat trace merge run -o run.dbtb && \\\n    \
+                  downbeat trace correct run.dbtb -o corrected.dbtb"
+)]
+pub(crate) struct TraceMergeOptions {
+    /// Folder with the recordings of all ranks
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Output file; an existing file is replaced when the trace is complete
+    #[arg(short, long = "output", value_name = "OUT")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(options: &TraceMergeOptions) -> Result<(), Failure> {
+    let name = options.output.extension().unwrap_or_default();
+    if name != "dbt" && name != "dbtb" {
+        let why = format!(
+            "{}: its name must end with .dbt or .dbtb",
+            options.output.display()
+        );
+        return Err(Failure::option("--output", why));
+    }
+    merge_into(&options.folder, &options.output)
+}
+
+/// Merges the recordings in a folder, and prints a summary.
+pub(crate) fn merge_into(folder: &Path, output: &Path) -> Result<(), Failure> {
+    let _unfinished = Unfinished::of(output)?;
+    Outputs::new(Vec::<PathBuf>::new()).file("--output", output)?;
+    let recording = Recording::read(folder).map_err(failure)?;
+    let format = files::format(output, TraceFormat::Binary);
+    let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
+    let (progress, records) = (ProgressBar::new(0.0), recording.records());
+    let show = |read| progress.say(&format!("{read} of {records} records"));
+    let merged = recording.merge(|item| writer.write(item), show);
+    progress.clear();
+    let merged = merged.map_err(failure)?;
+    writer.finish().map_err(Failure::run)?;
+    print(&said(&recording, &merged, output))
+}
+
+fn failure(why: MergeError) -> Failure {
+    match why {
+        MergeError::File(why) => Failure::run(why),
+        other => Failure::Input(other.to_string()),
+    }
+}
+
+fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
+    let size = fs::metadata(output).map_or(0, |found| found.len());
+    let mut text = format!(
+        "Wrote {}: {}, {}, {} of {} received, {} bytes\n",
+        output.display(),
+        count(recording.size() as usize, "rank"),
+        count(merged.calls as usize, "call"),
+        merged.received,
+        count(merged.sent as usize, "message"),
+        size
+    );
+    for rank in recording.missing() {
+        text += &format!("Missing: rank {rank} left no recording\n");
+    }
+    for (rank, how) in recording.ended_early() {
+        text += &format!("Rank {rank} ended early: {how}\n");
+    }
+    if merged.dropped > 0 {
+        text += &format!(
+            "Not recorded, because memory was short: {}\n",
+            count(merged.dropped as usize, "call")
+        );
+    }
+    text
+}

@@ -1,0 +1,327 @@
+//! Bindings of MPI's functions: how C and Fortran pass the same arguments.
+
+use crate::constants::{Handle, Status};
+use crate::pmpi::{out, pointer};
+
+/// One binding.
+pub(crate) trait Binding {
+    /// True for Fortran.
+    const IS_FORTRAN: bool;
+
+    /// True if indices count from 0.
+    const COUNTS_FROM_0: bool;
+
+    /// Reads an integer.
+    ///
+    /// # Safety
+    /// The argument must be that of an integer. The same holds for the other functions.
+    unsafe fn integer(argument: usize) -> i32;
+
+    /// Reads a number of elements.
+    unsafe fn count(argument: usize) -> i64;
+
+    /// Reads a communicator.
+    unsafe fn communicator(argument: usize) -> Handle;
+
+    /// Reads a communicator that a call makes or frees.
+    unsafe fn new_communicator(argument: usize) -> Handle;
+
+    /// Reads a datatype.
+    unsafe fn datatype(argument: usize) -> Handle;
+
+    /// Reads a request of an array, or a single one.
+    unsafe fn request(argument: usize, index: usize) -> Handle;
+
+    /// Reads a matched message.
+    unsafe fn message(argument: usize) -> Handle;
+
+    /// Returns true if the program ignores this status, or these statuses.
+    unsafe fn is_ignored(status: usize) -> bool;
+
+    /// Returns true if the call failed; `last` is its last argument.
+    unsafe fn failed(result: usize, last: usize) -> bool;
+}
+
+/// C. Large counts have 64 bits.
+#[derive(Debug)]
+pub(crate) struct C<const LARGE: bool>;
+
+/// Fortran: arguments are addresses, and handles are integers.
+#[derive(Debug)]
+pub(crate) struct Fortran<const LARGE: bool, const F08: bool>;
+
+/// Reads an integer that an argument points to, at an index of an array.
+///
+/// # Safety
+/// It must point to integers.
+#[inline(always)]
+pub(crate) unsafe fn integer_at(argument: usize, index: usize) -> i32 {
+    let integers = pointer(argument).cast::<i32>();
+    // SAFETY: the caller guarantees that this element exists.
+    let integer = unsafe { integers.add(index) };
+    // SAFETY: as above.
+    unsafe { integer.read() }
+}
+
+/// Reads a status of an array, or a single one. That of Fortran has the same layout.
+///
+/// # Safety
+/// The argument must point to statuses.
+pub(crate) unsafe fn status_at(argument: usize, index: usize) -> Status {
+    let mut status = Status::EMPTY;
+    for (word, value) in status.0.iter_mut().enumerate() {
+        // SAFETY: the caller guarantees that this element exists.
+        *value = unsafe { integer_at(argument, index * crate::constants::STATUS_WORDS + word) };
+    }
+    status
+}
+
+/// Returns a handle that is passed by value.
+#[inline(always)]
+const fn by_value(argument: usize) -> Handle {
+    if cfg!(open_mpi) {
+        argument
+    } else {
+        // The upper half of the register can hold anything.
+        argument as u32 as usize
+    }
+}
+
+/// Reads a handle of an array of C.
+///
+/// # Safety
+/// The argument must point to handles.
+#[inline(always)]
+unsafe fn element(argument: usize, index: usize) -> Handle {
+    if cfg!(open_mpi) {
+        let handle = pointer(argument).cast::<usize>().wrapping_add(index);
+        // SAFETY: the caller guarantees that this element exists.
+        unsafe { handle.read() }
+    } else {
+        // SAFETY: as above.
+        unsafe { integer_at(argument, index) as u32 as usize }
+    }
+}
+
+impl<const LARGE: bool> Binding for C<LARGE> {
+    const IS_FORTRAN: bool = false;
+    const COUNTS_FROM_0: bool = true;
+
+    #[inline(always)]
+    unsafe fn integer(argument: usize) -> i32 {
+        argument as i32
+    }
+
+    #[inline(always)]
+    unsafe fn count(argument: usize) -> i64 {
+        if LARGE {
+            argument as i64
+        } else {
+            (argument as i32).into()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn communicator(argument: usize) -> Handle {
+        by_value(argument)
+    }
+
+    unsafe fn new_communicator(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { element(argument, 0) }
+    }
+
+    #[inline(always)]
+    unsafe fn datatype(argument: usize) -> Handle {
+        by_value(argument)
+    }
+
+    #[inline(always)]
+    unsafe fn request(argument: usize, index: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { element(argument, index) }
+    }
+
+    unsafe fn message(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { element(argument, 0) }
+    }
+
+    #[inline(always)]
+    unsafe fn is_ignored(status: usize) -> bool {
+        status == crate::constants::IGNORED
+    }
+
+    #[inline(always)]
+    unsafe fn failed(result: usize, _: usize) -> bool {
+        result as i32 != 0
+    }
+}
+
+/// Conversions of handles of Fortran: in MPICH they are the same numbers.
+#[cfg(open_mpi)]
+mod convert {
+    use super::Handle;
+    use crate::call::Call;
+
+    macro_rules! conversions {
+        ($($function:ident = $symbol:literal;)*) => {
+            $(
+                pub(super) fn $function(handle: i32) -> Handle {
+                    static CALL: Call = Call::new($symbol, $symbol);
+                    // SAFETY: it takes an integer.
+                    unsafe { CALL.forward([handle as usize]) }
+                }
+            )*
+        };
+    }
+
+    conversions! {
+        communicator = c"PMPI_Comm_f2c";
+        datatype = c"PMPI_Type_f2c";
+        request = c"PMPI_Request_f2c";
+        message = c"PMPI_Message_f2c";
+    }
+}
+
+#[cfg(not(open_mpi))]
+mod convert {
+    use super::Handle;
+
+    pub(super) const fn same(handle: i32) -> Handle {
+        handle as u32 as usize
+    }
+
+    pub(super) use same as communicator;
+    pub(super) use same as datatype;
+    pub(super) use same as request;
+    pub(super) use same as message;
+}
+
+impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
+    const IS_FORTRAN: bool = true;
+    // MPICH 4.0 does so, against the standard.
+    const COUNTS_FROM_0: bool = F08 && cfg!(not(open_mpi));
+
+    unsafe fn integer(argument: usize) -> i32 {
+        // SAFETY: the caller guarantees it.
+        unsafe { integer_at(argument, 0) }
+    }
+
+    unsafe fn count(argument: usize) -> i64 {
+        if LARGE {
+            // SAFETY: the caller guarantees it.
+            unsafe { pointer(argument).cast::<i64>().read() }
+        } else {
+            // SAFETY: as above.
+            unsafe { integer_at(argument, 0) }.into()
+        }
+    }
+
+    unsafe fn communicator(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::communicator(unsafe { integer_at(argument, 0) })
+    }
+
+    unsafe fn new_communicator(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::communicator(argument) }
+    }
+
+    unsafe fn datatype(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::datatype(unsafe { integer_at(argument, 0) })
+    }
+
+    unsafe fn request(argument: usize, index: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::request(unsafe { integer_at(argument, index) })
+    }
+
+    unsafe fn message(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::message(unsafe { integer_at(argument, 0) })
+    }
+
+    unsafe fn is_ignored(status: usize) -> bool {
+        ignored::by_fortran(status)
+    }
+
+    unsafe fn failed(_: usize, last: usize) -> bool {
+        // SAFETY: the last argument is the error code; wrappers of Fortran replace it where it is absent.
+        unsafe { integer_at(last, 0) != 0 }
+    }
+}
+
+mod ignored {
+    use core::ffi::CStr;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{objects_any, pointer};
+
+    /// Variables that stand for an ignored status themselves.
+    const VARIABLES: [&CStr; 4] = [
+        c"mpi_fortran_status_ignore_",
+        c"mpi_fortran_statuses_ignore_",
+        c"MPIR_F08_MPI_STATUS_IGNORE_OBJ",
+        c"MPIR_F08_MPI_STATUSES_IGNORE_OBJ",
+    ];
+    /// Variables that hold the address of one, once MPI is initialized.
+    const POINTERS: [&CStr; 4] = [
+        c"MPI_F_STATUS_IGNORE",
+        c"MPI_F_STATUSES_IGNORE",
+        c"MPI_F08_STATUS_IGNORE",
+        c"MPI_F08_STATUSES_IGNORE",
+    ];
+    /// No symbol.
+    const NONE: usize = 1;
+
+    fn address(known: &AtomicUsize, symbol: &CStr) -> Option<usize> {
+        let mut found = known.load(Ordering::Relaxed);
+        if found == 0 {
+            found = objects_any(symbol);
+            found = if found == 0 { NONE } else { found };
+            known.store(found, Ordering::Relaxed);
+        }
+        (found != NONE).then_some(found)
+    }
+
+    pub(super) fn by_fortran(status: usize) -> bool {
+        static FOUND: [[AtomicUsize; 4]; 2] = [const { [const { AtomicUsize::new(0) }; 4] }; 2];
+        let [variables, pointers] = &FOUND;
+        let is = |(known, symbol): (&AtomicUsize, &CStr)| address(known, symbol) == Some(status);
+        let holds = |(known, symbol): (&AtomicUsize, &CStr)| {
+            // SAFETY: a variable of this name holds an address.
+            let held = |at| unsafe { pointer(at).cast::<usize>().read() };
+            address(known, symbol).is_some_and(|at| held(at) == status)
+        };
+        variables.iter().zip(VARIABLES).any(is) || pointers.iter().zip(POINTERS).any(holds)
+    }
+}
+
+fn objects_any(symbol: &core::ffi::CStr) -> usize {
+    crate::objects::any(symbol).expose_provenance()
+}
+
+/// Returns the length of a message in bytes; 0 if it has none.
+pub(crate) fn received_bytes(status: &mut Status) -> u64 {
+    let byte = crate::constants::byte();
+    let mut count = 0_i32;
+    // SAFETY: the status is one that a receive filled.
+    let code = unsafe { crate::pmpi::get_count(out(status), byte, out(&mut count)) };
+    if code == 0 && count >= 0 {
+        return count as u64;
+    }
+    let mut count = 0_i64;
+    // SAFETY: as above.
+    let code = unsafe { crate::pmpi::get_elements_x(out(status), byte, out(&mut count)) };
+    if code == 0 { count.max(0) as u64 } else { 0 }
+}
+
+/// Returns the length of `count` elements in bytes.
+pub(crate) fn sent_bytes(count: i64, datatype: Handle) -> u64 {
+    let mut size = 0_i32;
+    // SAFETY: the program passes a datatype.
+    unsafe { crate::pmpi::type_size(datatype, out(&mut size)) };
+    count.max(0) as u64 * size.max(0) as u64
+}

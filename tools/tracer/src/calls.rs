@@ -1,0 +1,116 @@
+//! Calls with their records. Each handler serves one kind of functions, in all bindings.
+
+mod collective;
+mod complete;
+mod life;
+mod make;
+mod message;
+mod request;
+
+pub(crate) use collective::{Shape, collective, collective_init, collective_start};
+pub(crate) use complete::{Completion, complete};
+#[cfg(mpi_4)]
+pub(crate) use life::session;
+pub(crate) use life::{finalize, initialize, spawn};
+#[cfg(mpi_4)]
+pub(crate) use make::make_from_group;
+pub(crate) use make::{Making, forget, make};
+pub(crate) use message::{
+    matched_post, matched_probe, matched_receive, post, probe, receive, receive_init, send,
+    send_init, send_receive,
+};
+#[cfg(mpi_4)]
+pub(crate) use message::{partitioned_send_init, send_post};
+pub(crate) use request::{cancel, request_free, start, start_all};
+
+use downbeat_recording::Record;
+
+use crate::arguments::Arguments;
+use crate::binding::Binding;
+use crate::call::Call;
+use crate::process;
+use crate::thread::Thread;
+
+/// A call that is under way: recorded, or not.
+#[derive(Clone, Copy)]
+struct Span {
+    thread: Option<&'static Thread>,
+    number: u16,
+}
+
+impl Span {
+    /// Enters a call.
+    #[inline(always)]
+    fn enter(thread: &'static Thread, call: &Call, collective: Option<u32>) -> Self {
+        let is_recorded = process::records() && call.is_recorded();
+        let span = Self {
+            thread: is_recorded.then_some(thread),
+            number: call.number(),
+        };
+        if let Some(thread) = span.thread {
+            thread.enter(span.number, collective);
+        }
+        span
+    }
+
+    /// Adds a record to the call.
+    #[inline(always)]
+    fn put(self, record: &Record<'_>) {
+        if let Some(thread) = self.thread {
+            thread.put(record);
+        }
+    }
+
+    /// Reads the counter, as soon as the call has returned.
+    #[inline(always)]
+    fn end(self) -> u64 {
+        self.thread.map_or(0, Thread::ticks)
+    }
+
+    /// Leaves the call.
+    #[inline(always)]
+    fn leave(self, failed: bool, ticks: u64) {
+        if let Some(thread) = self.thread {
+            thread.leave(self.number, failed, ticks);
+        }
+    }
+}
+
+/// Calls the function; one of Fortran may call that of C in the library, which is the same call.
+///
+/// # Safety
+/// The arguments must be those of the function.
+#[inline(always)]
+unsafe fn forward<B: Binding, A: Arguments>(
+    thread: &'static Thread,
+    call: &'static Call,
+    a: A,
+) -> usize {
+    if !B::IS_FORTRAN {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    }
+    let before = thread.set_fortran(call.number());
+    // SAFETY: as above.
+    let result = unsafe { call.forward(a) };
+    thread.set_fortran(before);
+    result
+}
+
+/// Calls a function that has no other meaning.
+///
+/// # Safety
+/// The arguments must be those of the function. The same holds for all handlers.
+pub(crate) unsafe fn region<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let span = Span::enter(thread, call, None);
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // The error code of Fortran need not be the last argument here.
+    span.leave(!B::IS_FORTRAN && result as i32 != 0, ticks);
+    result
+}

@@ -1,0 +1,464 @@
+//! Messages: sends, receives and probes.
+
+use downbeat_recording::{Envelope, Record};
+
+use super::{Span, forward};
+use crate::arguments::Arguments;
+use crate::binding::{Binding, integer_at, received_bytes, sent_bytes, status_at};
+use crate::call::Call;
+use crate::communicators;
+use crate::constants::{ANY_SOURCE, ANY_TAG, Handle, PROC_NULL, Status, request_null};
+use crate::pmpi::out;
+use crate::process;
+use crate::requests::{self, Pending, Request, Wanted};
+use crate::thread::Thread;
+
+/// Returns the message that a send sends; `None` if it goes to nobody. The arguments begin with count and datatype at 1.
+unsafe fn outgoing<B: Binding>(a: impl Arguments, communicator: usize) -> Option<Envelope> {
+    // SAFETY: the caller passes the arguments of a send.
+    let peer = unsafe { B::integer(a.at(3)) };
+    if peer == PROC_NULL {
+        return None;
+    }
+    // SAFETY: as above.
+    let [count, datatype] = [unsafe { B::count(a.at(1)) } as usize, unsafe {
+        B::datatype(a.at(2))
+    }];
+    Some(Envelope {
+        // SAFETY: as above.
+        communicator: communicators::number(unsafe { B::communicator(a.at(communicator)) }),
+        peer,
+        // SAFETY: as above.
+        tag: unsafe { B::integer(a.at(4)) },
+        bytes: sent_bytes(count as i64, datatype),
+    })
+}
+
+/// Puts a status in the place of one that the program ignores, and returns the argument that counts.
+pub(super) unsafe fn keep_status<B: Binding>(
+    a: &mut impl Arguments,
+    index: usize,
+    own: &mut Status,
+) -> usize {
+    // SAFETY: the caller passes the index of a status.
+    if unsafe { B::is_ignored(a.at(index)) } {
+        a.set(index, out(own));
+    }
+    a.at(index)
+}
+
+/// Returns the message of a status. What the receive asked for is certain: MPICH 4.0 has faults in statuses.
+pub(super) fn incoming(wanted: Wanted, status: &mut Status) -> Envelope {
+    let is_any = wanted.source == ANY_SOURCE;
+    Envelope {
+        communicator: wanted.communicator,
+        peer: if is_any {
+            status.source()
+        } else {
+            wanted.source
+        },
+        tag: if wanted.tag == ANY_TAG {
+            status.tag()
+        } else {
+            wanted.tag
+        },
+        bytes: received_bytes(status),
+    }
+}
+
+/// Returns what a receive asks for, by the positions of source, tag and communicator; `None` from nobody.
+unsafe fn wanted<B: Binding>(
+    a: &impl Arguments,
+    [source, tag, communicator]: [usize; 3],
+) -> Option<Wanted> {
+    // SAFETY: the caller passes the arguments of a receive.
+    let source = unsafe { B::integer(a.at(source)) };
+    if source == PROC_NULL {
+        return None;
+    }
+    Some(Wanted {
+        // SAFETY: as above.
+        communicator: communicators::number(unsafe { B::communicator(a.at(communicator)) }),
+        source,
+        // SAFETY: as above.
+        tag: unsafe { B::integer(a.at(tag)) },
+    })
+}
+
+/// Sends, also without waiting.
+pub(crate) unsafe fn send<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    // SAFETY: as above.
+    let message = unsafe { outgoing::<B>(a, 5) };
+    let span = Span::enter(thread, call, None);
+    if let Some(message) = message {
+        span.put(&Record::Send(message));
+    }
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    span.leave(unsafe { B::failed(result, a.last()) }, ticks);
+    result
+}
+
+/// Receives.
+pub(crate) unsafe fn receive<B: Binding, A: Arguments>(call: &'static Call, mut a: A) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let mut own = Status::EMPTY;
+    // SAFETY: as above.
+    let wanted = unsafe { wanted::<B>(&a, [3, 4, 5]) };
+    // SAFETY: as above.
+    let status = unsafe { keep_status::<B>(&mut a, 6, &mut own) };
+    let span = Span::enter(thread, call, None);
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if let Some(wanted) = wanted.filter(|_| !failed) {
+        // SAFETY: the call has filled it.
+        let mut status = unsafe { status_at(status, 0) };
+        span.put(&Record::Receive(incoming(wanted, &mut status)));
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+/// Sends and receives; `source`, `communicator` and `status` are positions.
+pub(crate) unsafe fn send_receive<B: Binding, A: Arguments>(
+    call: &'static Call,
+    mut a: A,
+    source: usize,
+    communicator: usize,
+    status: usize,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let mut own = Status::EMPTY;
+    // SAFETY: as above.
+    let message = unsafe { outgoing::<B>(a, communicator) };
+    // SAFETY: as above. The tag of the receive follows its source.
+    let wanted = unsafe { wanted::<B>(&a, [source, source + 1, communicator]) };
+    // SAFETY: as above.
+    let status = unsafe { keep_status::<B>(&mut a, status, &mut own) };
+    let span = Span::enter(thread, call, None);
+    if let Some(message) = message {
+        span.put(&Record::Send(message));
+    }
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if let Some(wanted) = wanted.filter(|_| !failed) {
+        // SAFETY: the call has filled it.
+        let mut status = unsafe { status_at(status, 0) };
+        span.put(&Record::Receive(incoming(wanted, &mut status)));
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+/// Posts a receive.
+pub(crate) unsafe fn post<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    unsafe { posted::<B, A>(call, a, |_| None, [3, 4, 5], 6) }
+}
+
+/// Sends and posts a receive without waiting, which MPI 4 has; the positions are those of source, tag and communicator, and of the
+/// request.
+#[cfg(mpi_4)]
+pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    receive: [usize; 3],
+    request: usize,
+) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let message = |a: A| unsafe { outgoing::<B>(a, receive[2]) };
+    // SAFETY: as above.
+    unsafe { posted::<B, A>(call, a, message, receive, request) }
+}
+
+unsafe fn posted<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    message: impl Fn(A) -> Option<Envelope>,
+    receive: [usize; 3],
+    request: usize,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    // SAFETY: as above.
+    let wanted = unsafe { wanted::<B>(&a, receive) };
+    let span = Span::enter(thread, call, None);
+    if let Some(message) = message(a) {
+        span.put(&Record::Send(message));
+    }
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if !failed {
+        // SAFETY: the call has made the request.
+        let handle = unsafe { B::request(a.at(request), 0) };
+        add_receive(span, thread, handle, wanted);
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+fn add_receive(span: Span, thread: &Thread, handle: Handle, wanted: Option<Wanted>) {
+    if handle == request_null() {
+        return;
+    }
+    let request = Request::active(Pending::Receive(wanted), thread.next_request());
+    if wanted.is_some() {
+        span.put(&Record::Post {
+            request: request.id,
+        });
+    }
+    requests::add(handle, request);
+}
+
+/// Calls a function that makes a persistent request, and keeps what it is to do.
+pub(super) unsafe fn persistent<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    request: usize,
+    what: impl FnOnce() -> Pending,
+) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let result = unsafe { super::region::<B, A>(call, a) };
+    // SAFETY: as above.
+    if Thread::current().is_some() && !unsafe { B::failed(result, a.last()) } {
+        // SAFETY: the call has made the request.
+        let handle = unsafe { B::request(a.at(request), 0) };
+        requests::add(handle, Request::persistent(what()));
+    }
+    result
+}
+
+/// Makes a persistent send.
+pub(crate) unsafe fn send_init<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let what = || Pending::Send(unsafe { outgoing::<B>(a, 5) });
+    // SAFETY: as above.
+    unsafe { persistent::<B, A>(call, a, 6, what) }
+}
+
+/// Makes a partitioned send, which counts as one message.
+#[cfg(mpi_4)]
+pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+) -> usize {
+    let what = || {
+        // SAFETY: the caller passes the arguments of the function.
+        let peer = unsafe { B::integer(a.at(4)) };
+        if peer == PROC_NULL {
+            return Pending::Send(None);
+        }
+        // SAFETY: as above.
+        let (parts, tag) = unsafe { (B::integer(a.at(1)), B::integer(a.at(5))) };
+        // SAFETY: as above. The count has 64 bits in any case.
+        let (count, datatype) = unsafe { (a.at(2) as i64, B::datatype(a.at(3))) };
+        Pending::Send(Some(Envelope {
+            // SAFETY: as above.
+            communicator: communicators::number(unsafe { B::communicator(a.at(6)) }),
+            peer,
+            tag,
+            bytes: sent_bytes(i64::from(parts).saturating_mul(count), datatype),
+        }))
+    };
+    // SAFETY: as above.
+    unsafe { persistent::<B, A>(call, a, 8, what) }
+}
+
+/// Makes a persistent receive; the positions are those of source, tag and communicator, and of the request.
+pub(crate) unsafe fn receive_init<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    receive: [usize; 3],
+    request: usize,
+) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let what = || Pending::Receive(unsafe { wanted::<B>(&a, receive) });
+    // SAFETY: as above.
+    unsafe { persistent::<B, A>(call, a, request, what) }
+}
+
+/// Calls a function that may find nothing, which is folded with others before; `flag` is the position of its answer.
+pub(super) unsafe fn folded<B: Binding, A: Arguments>(
+    thread: &'static Thread,
+    call: &'static Call,
+    a: A,
+    flag: usize,
+) -> (usize, Option<Span>) {
+    let is_recorded = process::records() && call.is_recorded();
+    let first = thread.ticks();
+    // SAFETY: the caller passes the arguments of the function.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let last = thread.ticks();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    // SAFETY: the call has set its answer.
+    if !failed && unsafe { integer_at(a.at(flag), 0) } == 0 {
+        if is_recorded && !thread.process().skips_tests() {
+            thread.fold(call.number(), first, last);
+        }
+        return (result, None);
+    }
+    let span = Span {
+        thread: is_recorded.then_some(thread),
+        number: call.number(),
+    };
+    if is_recorded {
+        thread.enter_at(call.number(), first);
+    }
+    (result, Some(span))
+}
+
+/// Probes without waiting; `flag` is a position.
+pub(crate) unsafe fn probe<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    flag: usize,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    // SAFETY: as above.
+    let (result, span) = unsafe { folded::<B, A>(thread, call, a, flag) };
+    if let Some(span) = span {
+        // SAFETY: as above.
+        span.leave(unsafe { B::failed(result, a.last()) }, span.end());
+    }
+    result
+}
+
+/// Probes for a message that is matched; `message` and `flag` are positions. A later receive of it needs the communicator.
+pub(crate) unsafe fn matched_probe<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    message: usize,
+    flag: Option<usize>,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let (result, span) = match flag {
+        // SAFETY: as above.
+        Some(flag) => unsafe { folded::<B, A>(thread, call, a, flag) },
+        None => {
+            let span = Span::enter(thread, call, None);
+            // SAFETY: as above.
+            (unsafe { forward::<B, A>(thread, call, a) }, Some(span))
+        }
+    };
+    let Some(span) = span else {
+        return result;
+    };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if !failed {
+        // SAFETY: the call has set the message.
+        let handle = unsafe { B::message(a.at(message)) };
+        // SAFETY: as above.
+        matched::add(handle, unsafe { wanted::<B>(&a, [0, 1, 2]) });
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+/// Receives a message that was matched.
+pub(crate) unsafe fn matched_receive<B: Binding, A: Arguments>(
+    call: &'static Call,
+    mut a: A,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let mut own = Status::EMPTY;
+    // SAFETY: as above.
+    let wanted = matched::take(unsafe { B::message(a.at(3)) });
+    // SAFETY: as above.
+    let status = unsafe { keep_status::<B>(&mut a, 4, &mut own) };
+    let span = Span::enter(thread, call, None);
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if let Some(wanted) = wanted.filter(|_| !failed) {
+        // SAFETY: the call has filled it.
+        let mut status = unsafe { status_at(status, 0) };
+        span.put(&Record::Receive(incoming(wanted, &mut status)));
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+/// Receives a message that was matched, without waiting.
+pub(crate) unsafe fn matched_post<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    // SAFETY: as above.
+    let wanted = matched::take(unsafe { B::message(a.at(3)) });
+    let span = Span::enter(thread, call, None);
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if !failed {
+        // SAFETY: the call has made the request.
+        let handle = unsafe { B::request(a.at(4), 0) };
+        add_receive(span, thread, handle, wanted);
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+/// Messages that were matched and not received yet.
+mod matched {
+    use std::sync::{LazyLock, Mutex, PoisonError};
+
+    use rustc_hash::FxHashMap;
+
+    use crate::constants::Handle;
+    use crate::requests::Wanted;
+
+    static TABLE: LazyLock<Mutex<FxHashMap<Handle, Option<Wanted>>>> =
+        LazyLock::new(Mutex::default);
+
+    /// Adds a message, or none from nobody.
+    pub(super) fn add(message: Handle, wanted: Option<Wanted>) {
+        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+        table.insert(message, wanted);
+    }
+
+    /// Removes a message, and returns what was asked for; `None` if it is from nobody.
+    pub(super) fn take(message: Handle) -> Option<Wanted> {
+        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+        table.remove(&message).flatten()
+    }
+}

@@ -1,0 +1,295 @@
+//! Communicators of the process, by handle.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::ffi::CStr;
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
+
+use downbeat_recording::{CommunicatorDefinition, Definition, OWN, WORLD};
+use rustc_hash::FxHashMap;
+
+use crate::constants::{Handle, comm_null, comm_self, comm_world};
+use crate::pmpi::{self, out};
+use crate::thread::Thread;
+
+/// A communicator.
+#[derive(Debug)]
+pub(crate) struct Communicator {
+    /// Number in records.
+    pub(crate) number: u32,
+    members: Vec<u32>,
+    remote: Vec<u32>,
+    /// Number of communicators that were made from it by all of its members.
+    children: AtomicU32,
+}
+
+static TABLE: LazyLock<RwLock<FxHashMap<Handle, Arc<Communicator>>>> =
+    LazyLock::new(RwLock::default);
+
+/// Changes whenever a handle gets another meaning.
+static EPOCH: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of the next communicator.
+static NEXT: AtomicU32 = AtomicU32::new(OWN + 1);
+
+/// Group of all ranks; none in a program that does not initialize MPI, but opens sessions.
+static ALL: OnceLock<Handle> = OnceLock::new();
+
+/// Counts of communicators that some ranks made without the others, by key.
+static BY_GROUP: LazyLock<RwLock<FxHashMap<String, u32>>> = LazyLock::new(RwLock::default);
+
+/// Number of a communicator whose making was not seen.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+thread_local! {
+    /// Epoch, handle and number of the last communicator that was looked up.
+    static LAST: Cell<(usize, Handle, u32)> = const { Cell::new((usize::MAX, 0, 0)) };
+}
+
+/// Returns the number of a communicator in records.
+#[inline(always)]
+pub(crate) fn number(handle: Handle) -> u32 {
+    let epoch = EPOCH.load(Ordering::Acquire);
+    let (of, last, number) = LAST.get();
+    if of == epoch && last == handle {
+        return number;
+    }
+    let number = find(handle).map_or(UNKNOWN, |found| found.number);
+    LAST.set((epoch, handle, number));
+    number
+}
+
+/// Finds a communicator.
+pub(crate) fn find(handle: Handle) -> Option<Arc<Communicator>> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.get(&handle).cloned()
+}
+
+fn add(handle: Handle, communicator: Communicator) {
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    table.insert(handle, Arc::new(communicator));
+    drop(table);
+    EPOCH.fetch_add(1, Ordering::Release);
+}
+
+/// Forgets a communicator that was freed.
+pub(crate) fn remove(handle: Handle) {
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    table.remove(&handle);
+    drop(table);
+    EPOCH.fetch_add(1, Ordering::Release);
+}
+
+/// Defines the process and its first communicators, once MPI is initialized.
+pub(crate) fn begin(thread: &Thread) {
+    let (mut rank, mut size, mut group) = (0_i32, 0_i32, 0_usize);
+    let world = comm_world();
+    // SAFETY: MPI is initialized.
+    unsafe { pmpi::comm_rank(world, out(&mut rank)) };
+    // SAFETY: as above.
+    unsafe { pmpi::comm_size(world, out(&mut size)) };
+    // SAFETY: as above.
+    unsafe { pmpi::comm_group(world, out(&mut group)) };
+    define_process(thread, rank, size, group);
+    let members = (0..size as u32).collect();
+    define(
+        thread,
+        world,
+        WORLD,
+        (None, "world".to_owned()),
+        members,
+        vec![],
+    );
+    let own = vec![rank as u32];
+    define(
+        thread,
+        comm_self(),
+        OWN,
+        (None, "self".to_owned()),
+        own,
+        vec![],
+    );
+}
+
+/// Defines the process of a program that opens sessions, if no other one did.
+#[cfg(mpi_4)]
+pub(crate) fn begin_session(thread: &Thread, session: Handle) {
+    if ALL.get().is_some() {
+        return;
+    }
+    let (mut rank, mut size, mut group) = (0_i32, 0_i32, 0_usize);
+    let name = c"mpi://WORLD".as_ptr().expose_provenance();
+    // SAFETY: the session was just opened.
+    let code = unsafe { pmpi::group_from_session_pset(session, name, out(&mut group)) };
+    if code != 0 {
+        return;
+    }
+    // SAFETY: the group was just made.
+    unsafe { pmpi::group_rank(group, out(&mut rank)) };
+    // SAFETY: as above.
+    unsafe { pmpi::group_size(group, out(&mut size)) };
+    define_process(thread, rank, size, group);
+    crate::synchronize::define_clock(thread, None);
+}
+
+fn define_process(thread: &Thread, rank: i32, size: i32, group: Handle) {
+    if ALL.set(group).is_err() {
+        return;
+    }
+    thread.define(&Definition::Process {
+        rank: rank.max(0) as u32,
+        size: size.max(1) as u32,
+        node: node_name(),
+    });
+}
+
+fn node_name() -> String {
+    let mut name = [0_u8; 256];
+    // SAFETY: the buffer has this length; the last byte stays zero.
+    let code = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+    if code == 0 {
+        name.to_string_lossy().into_owned()
+    } else {
+        "?".to_owned()
+    }
+}
+
+fn define(
+    thread: &Thread,
+    handle: Handle,
+    number: u32,
+    (parent, key): (Option<u32>, String),
+    members: Vec<u32>,
+    remote: Vec<u32>,
+) {
+    thread.define(&Definition::Communicator(CommunicatorDefinition {
+        number,
+        parent,
+        key,
+        members: members.clone(),
+        remote: remote.clone(),
+    }));
+    add(
+        handle,
+        Communicator {
+            number,
+            members,
+            remote,
+            children: AtomicU32::new(0),
+        },
+    );
+}
+
+/// Makes of a new communicator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    /// All members of the parent took part.
+    Parent,
+    /// The same, and the new one is complete later: it has the members of the parent.
+    Copy,
+    /// Only its own members took part, with this tag.
+    Group(i32),
+    /// Two groups were joined, with this tag.
+    Groups(i32),
+}
+
+/// Counts a call that makes a communicator, before it does so; all members of the parent count alike.
+pub(crate) fn count(parent: &Communicator) -> u32 {
+    parent.children.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Defines a communicator that a call has made from another one, in the order `index`.
+pub(crate) fn made(
+    thread: &Thread,
+    parent: &Communicator,
+    origin: Origin,
+    index: u32,
+    handle: Handle,
+) {
+    if handle == comm_null() || handle == 0 {
+        return;
+    }
+    let (members, remote) = match origin {
+        Origin::Copy => (parent.members.clone(), parent.remote.clone()),
+        _ => groups(handle),
+    };
+    let (parent, key) = match origin {
+        Origin::Parent | Origin::Copy => (Some(parent.number), format!("c{index}")),
+        Origin::Group(tag) => {
+            let before = count_alike(&format!("{} {tag}", parent.number), &[&members]);
+            (Some(parent.number), format!("g{tag}.{before}"))
+        }
+        Origin::Groups(tag) => {
+            let mut both = [&members[..], &remote[..]];
+            both.sort_unstable();
+            let before = count_alike(&format!("- {tag}"), &both);
+            (None, format!("i{tag}.{before}"))
+        }
+    };
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    define(thread, handle, number, (parent, key), members, remote);
+}
+
+/// Defines a communicator that was made from a group, in a session.
+#[cfg(mpi_4)]
+pub(crate) fn made_from_group(thread: &Thread, tag: &str, handle: Handle) {
+    if handle == comm_null() || handle == 0 {
+        return;
+    }
+    let (members, remote) = groups(handle);
+    let tag: String = tag
+        .chars()
+        .map(|c| if c.is_whitespace() { '_' } else { c })
+        .collect();
+    let before = count_alike(&tag, &[&members]);
+    let key = format!("s{tag}.{before}");
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    define(thread, handle, number, (None, key), members, remote);
+}
+
+/// Counts a communicator, and returns the number of those before with the same key and groups.
+fn count_alike(key: &str, groups: &[&[u32]]) -> u32 {
+    let mut known = BY_GROUP.write().unwrap_or_else(PoisonError::into_inner);
+    let count = known.entry(format!("{key} {groups:?}")).or_default();
+    *count += 1;
+    *count - 1
+}
+
+/// Returns the members of a communicator, and those of its remote group.
+fn groups(handle: Handle) -> (Vec<u32>, Vec<u32>) {
+    let (mut group, mut remote, mut is_inter) = (0_usize, 0_usize, 0_i32);
+    // SAFETY: the communicator is valid.
+    unsafe { pmpi::comm_group(handle, out(&mut group)) };
+    // SAFETY: as above.
+    unsafe { pmpi::comm_test_inter(handle, out(&mut is_inter)) };
+    let members = members(group);
+    if is_inter == 0 {
+        return (members, vec![]);
+    }
+    // SAFETY: as above.
+    unsafe { pmpi::comm_remote_group(handle, out(&mut remote)) };
+    (members, self::members(remote))
+}
+
+/// Returns the ranks of a group among all ranks, and frees it.
+fn members(mut group: Handle) -> Vec<u32> {
+    let Some(all) = ALL.get() else {
+        return vec![];
+    };
+    let mut size = 0_i32;
+    // SAFETY: the group is valid.
+    unsafe { pmpi::group_size(group, out(&mut size)) };
+    let mut ranks: Vec<i32> = (0..size).collect();
+    let mut translated = vec![0_i32; ranks.len()];
+    let [from, to] =
+        [&mut ranks, &mut translated].map(|list| list.as_mut_ptr().expose_provenance());
+    // SAFETY: both lists have this length.
+    unsafe { pmpi::group_translate_ranks(group, size as usize, from, *all, to) };
+    // SAFETY: the group was made for this process.
+    unsafe { pmpi::group_free(out(&mut group)) };
+    translated
+        .into_iter()
+        .map(|rank| rank.max(0) as u32)
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! Constants of the MPI library, and its statuses.
+
+include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+
+/// Handle, as an argument: an address in Open MPI, and a number in MPICH.
+pub(crate) type Handle = usize;
+
+#[cfg(open_mpi)]
+mod library {
+    use core::ffi::CStr;
+
+    use super::Handle;
+    use crate::objects;
+
+    /// Words of 32 bits of a status, and the indices of its parts.
+    pub(crate) const STATUS_WORDS: usize = 6;
+    pub(crate) const SOURCE: usize = 0;
+    pub(crate) const TAG: usize = 1;
+    pub(crate) const ERROR: usize = 2;
+    /// Statuses that C programs ignore.
+    pub(crate) const IGNORED: usize = 0;
+
+    fn variable(symbol: &CStr) -> Handle {
+        objects::any(symbol).expose_provenance()
+    }
+
+    pub(crate) fn comm_world() -> Handle {
+        variable(c"ompi_mpi_comm_world")
+    }
+    pub(crate) fn comm_self() -> Handle {
+        variable(c"ompi_mpi_comm_self")
+    }
+    pub(crate) fn comm_null() -> Handle {
+        variable(c"ompi_mpi_comm_null")
+    }
+    pub(crate) fn request_null() -> Handle {
+        variable(c"ompi_request_null")
+    }
+    pub(crate) fn byte() -> Handle {
+        variable(c"ompi_mpi_byte")
+    }
+}
+
+#[cfg(not(open_mpi))]
+mod library {
+    use super::Handle;
+
+    /// Words of 32 bits of a status, and the indices of its parts.
+    pub(crate) const STATUS_WORDS: usize = 5;
+    pub(crate) const SOURCE: usize = 2;
+    pub(crate) const TAG: usize = 3;
+    pub(crate) const ERROR: usize = 4;
+    /// Statuses that C programs ignore.
+    pub(crate) const IGNORED: usize = 1;
+
+    // The binary interface of MPICH fixes these.
+    pub(crate) fn comm_world() -> Handle {
+        0x4400_0000
+    }
+    pub(crate) fn comm_self() -> Handle {
+        0x4400_0001
+    }
+    pub(crate) fn comm_null() -> Handle {
+        0x0400_0000
+    }
+    pub(crate) fn request_null() -> Handle {
+        0x2c00_0000
+    }
+    pub(crate) fn byte() -> Handle {
+        0x4c00_010d
+    }
+}
+
+pub(crate) use library::*;
+
+/// A status of the MPI library.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub(crate) struct Status(pub(crate) [i32; STATUS_WORDS]);
+
+impl Status {
+    /// No message.
+    pub(crate) const EMPTY: Self = Self([0; STATUS_WORDS]);
+
+    /// Rank of the sender.
+    pub(crate) const fn source(&self) -> i32 {
+        self.0[SOURCE]
+    }
+
+    /// Tag of the message.
+    pub(crate) const fn tag(&self) -> i32 {
+        self.0[TAG]
+    }
+
+    /// Error code, where a call completes several.
+    pub(crate) const fn error(&self) -> i32 {
+        self.0[ERROR]
+    }
+}

@@ -1,0 +1,205 @@
+//! Synchronization of the ranks, by libdownbeat_mpi: it is loaded when MPI is initialized.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::{null, null_mut};
+use std::env;
+use std::ffi::{CStr, CString};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use downbeat_clock_core::Duration;
+use downbeat_recording::Definition;
+
+use crate::constants::comm_world;
+use crate::failure::say;
+use crate::pmpi::out;
+use crate::thread::Thread;
+
+/// Version of libdownbeat's interface that the functions here belong to.
+const ABI: u32 = 1 << 16;
+
+/// Variable with the path of libdownbeat_mpi; `downbeat record-rank` sets it.
+const LIBRARY: &CStr = c"DOWNBEAT_TRACE_LIBRARY";
+
+/// Functions of libdownbeat_mpi.
+#[derive(Debug)]
+struct Library {
+    synchronize: Synchronize,
+    resynchronize: Resynchronize,
+    convert: Convert,
+    message: Message,
+}
+
+/// Communicators, which are addresses or numbers, are passed as words.
+type Synchronize = unsafe extern "C" fn(usize, *const c_char, *mut *mut c_void, u32) -> c_int;
+type Resynchronize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
+type Convert = unsafe extern "C" fn(*const c_void, u64, *mut i64) -> c_int;
+type Message = unsafe extern "C" fn() -> *const c_char;
+
+/// Clock that was synchronized; null if that failed.
+static CLOCK: OnceLock<Option<(Library, usize)>> = OnceLock::new();
+
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+
+/// Number of ticks between the two points of a local time.
+const SPAN: u64 = 1 << 40;
+
+impl Library {
+    fn load() -> Result<Self, String> {
+        let path = env::var("DOWNBEAT_TRACE_LIBRARY").map_err(|_| {
+            format!(
+                "{} does not name libdownbeat_mpi",
+                LIBRARY.to_string_lossy()
+            )
+        })?;
+        let path = CString::new(path).map_err(|why| why.to_string())?;
+        // SAFETY: the path ends with zero.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            // SAFETY: it has failed, and has a reason.
+            let why = unsafe { libc::dlerror() };
+            // SAFETY: the text is valid until the next call of its kind.
+            let why = unsafe { CStr::from_ptr(why) };
+            return Err(why.to_string_lossy().into_owned());
+        }
+        let find = |name: &CStr| {
+            // SAFETY: the handle is valid, and the name ends with zero.
+            let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+            if found.is_null() {
+                return Err(format!(
+                    "{} has no {}",
+                    path.to_string_lossy(),
+                    name.to_string_lossy()
+                ));
+            }
+            Ok(found)
+        };
+        let [synchronize, resynchronize, convert, message] = [
+            find(c"downbeat_synchronize_abi")?,
+            find(c"downbeat_resynchronize")?,
+            find(c"downbeat_clock_convert")?,
+            find(c"downbeat_error_message")?,
+        ];
+        // SAFETY: these are their types in downbeat.h.
+        let synchronize = unsafe { core::mem::transmute::<*mut c_void, Synchronize>(synchronize) };
+        // SAFETY: as above.
+        let resynchronize =
+            unsafe { core::mem::transmute::<*mut c_void, Resynchronize>(resynchronize) };
+        // SAFETY: as above.
+        let convert = unsafe { core::mem::transmute::<*mut c_void, Convert>(convert) };
+        // SAFETY: as above.
+        let message = unsafe { core::mem::transmute::<*mut c_void, Message>(message) };
+        Ok(Self {
+            synchronize,
+            resynchronize,
+            convert,
+            message,
+        })
+    }
+
+    fn said(&self) -> String {
+        // SAFETY: it can always be called.
+        let text = unsafe { (self.message)() };
+        // SAFETY: the text lives until the next call that fails.
+        let text = unsafe { CStr::from_ptr(text) };
+        text.to_string_lossy().into_owned()
+    }
+
+    /// Returns the global time at a reading of the counter.
+    fn global(&self, clock: usize, ticks: u64) -> Option<i64> {
+        let mut nanos = 0;
+        // SAFETY: the clock is open.
+        let code = unsafe { (self.convert)(crate::pmpi::pointer(clock), ticks, &raw mut nanos) };
+        (code == 0).then_some(nanos)
+    }
+}
+
+/// Synchronizes all ranks when MPI was initialized, and defines their clocks; `rank` is that of this process.
+pub(crate) fn begin(thread: &Thread, rank: i32) {
+    let clock = thread.quietly(|| {
+        let library = Library::load()?;
+        let mut clock = null_mut();
+        // SAFETY: MPI is initialized, and all ranks do the same.
+        let code = unsafe { (library.synchronize)(comm_world(), null(), &raw mut clock, ABI) };
+        if code != 0 {
+            return Err(library.said());
+        }
+        Ok((library, clock.expose_provenance()))
+    });
+    let clock = match clock {
+        Ok(clock) => Some(clock),
+        Err(why) => {
+            if rank == 0 {
+                say(&format!("the clocks are not synchronized: {why}"));
+            }
+            None
+        }
+    };
+    // The local time of rank 0 is the global time.
+    let global = clock
+        .as_ref()
+        .filter(|_| rank == 0)
+        .and_then(|(library, clock)| {
+            let ticks = thread.ticks();
+            Some([
+                (ticks, library.global(*clock, ticks)?),
+                (ticks + SPAN, library.global(*clock, ticks + SPAN)?),
+            ])
+        });
+    define_clock(thread, global);
+    let _ = CLOCK.set(clock);
+    sample(thread);
+}
+
+/// Synchronizes all ranks again, before MPI is finalized.
+pub(crate) fn end(thread: &Thread) {
+    let Some(Some((library, clock))) = CLOCK.get() else {
+        return;
+    };
+    let clock = crate::pmpi::pointer(*clock);
+    // SAFETY: MPI is initialized, and all ranks do the same.
+    let code = thread.quietly(|| unsafe { (library.resynchronize)(clock, comm_world()) });
+    if code == 0 {
+        sample(thread);
+    }
+}
+
+/// Records the global time by the present model.
+fn sample(thread: &Thread) {
+    let Some(Some((library, clock))) = CLOCK.get() else {
+        return;
+    };
+    let ticks = thread.ticks();
+    if let Some(nanos) = library.global(*clock, ticks) {
+        thread.define(&Definition::Sample {
+            session: SESSIONS.fetch_add(1, Ordering::Relaxed),
+            ticks,
+            nanos,
+        });
+    }
+}
+
+/// Defines the local time: by two points, or else by a calibration.
+pub(crate) fn define_clock(thread: &Thread, points: Option<[(u64, i64); 2]>) {
+    let points = points.or_else(|| {
+        let rate = thread
+            .clock()
+            .calibrate(Duration::from_millis(10))
+            .ok()?
+            .rate;
+        let ticks = thread.ticks();
+        let [now, then] = [0, SPAN].map(|after| rate.duration(ticks + after).as_nanos());
+        Some([(ticks, now), (ticks + SPAN, then)])
+    });
+    if let Some(points) = points {
+        thread.define(&Definition::Clock(points));
+    }
+}
+
+/// Returns the rank of this process among all.
+pub(crate) fn rank() -> i32 {
+    let mut rank = 0_i32;
+    // SAFETY: MPI is initialized.
+    unsafe { crate::pmpi::comm_rank(comm_world(), out(&mut rank)) };
+    rank
+}

@@ -1,0 +1,424 @@
+//! Records of one thread.
+
+use core::cell::Cell;
+use core::ptr::null;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Once;
+
+use downbeat_clock_core::Clock as _;
+use downbeat_recording::record::{MOST_WORDS, text_words};
+use downbeat_recording::settings::Overflow;
+use downbeat_recording::{Definition, Record};
+use downbeat_timers::MachineClock;
+
+use crate::blocks::Block;
+use crate::call::Call;
+use crate::failure::fail;
+use crate::process::{self, Process};
+use crate::requests::Watched;
+use crate::spare::{self, Supply};
+
+/// A thread that calls MPI. It is never freed: what it wrote last is collected when the process ends.
+pub(crate) struct Thread {
+    /// Place of the next record.
+    next: Cell<*mut u64>,
+    /// Last place where a record still fits.
+    limit: Cell<*mut u64>,
+    clock: MachineClock,
+    /// Record of calls that found nothing, if that was the last one.
+    folded: Cell<*mut u64>,
+    /// True while the tracer itself calls MPI.
+    is_quiet: Cell<bool>,
+    /// Function of Fortran that is called, which may call that of C.
+    fortran: Cell<u16>,
+    /// Number of calls that were entered and not left.
+    depth: Cell<u32>,
+    /// Calls that are not recorded.
+    dropped: Cell<Dropped>,
+    requests: Cell<u64>,
+    /// Memory for the requests of one call.
+    pub(crate) watched: Cell<Vec<Watched>>,
+    block: Cell<Block>,
+    order: Cell<u64>,
+    supply: &'static Supply,
+    process: &'static Process,
+}
+
+/// Calls that are not recorded, for there is no memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dropped {
+    /// Number of calls; 0 if calls are recorded.
+    count: u64,
+    first: u64,
+    last: u64,
+    /// Depth of the first.
+    depth: u32,
+}
+
+/// Words that remain for the leaves of calls when no call is entered any more.
+const SLACK: usize = 256;
+
+/// No function of Fortran.
+pub(crate) const NO_CALL: u16 = u16::MAX;
+
+static FORKS: Once = Once::new();
+
+/// Ends tracing in a child that was forked, which shares the blocks of its parent.
+extern "C" fn forked() {
+    process::switch_off();
+    THREAD.set(null());
+}
+
+thread_local! {
+    static THREAD: Cell<*const Thread> = const { Cell::new(null()) };
+}
+
+impl Thread {
+    /// Returns this thread, if the process is traced.
+    #[inline(always)]
+    pub(crate) fn current() -> Option<&'static Self> {
+        let thread = THREAD.get();
+        if thread.is_null() {
+            return Self::start();
+        }
+        // SAFETY: threads are never freed.
+        Some(unsafe { &*thread })
+    }
+
+    /// Returns this thread, unless the call is one of the tracer, or of a wrapper of Fortran inside the MPI library.
+    #[inline(always)]
+    pub(crate) fn of(call: &Call) -> Option<&'static Self> {
+        let thread = Self::current()?;
+        if call.is_new() {
+            thread.number(call);
+        }
+        if thread.is_quiet.get() {
+            return None;
+        }
+        if thread.fortran.get() == call.number() {
+            // Further calls inside are those of callbacks.
+            thread.fortran.set(NO_CALL);
+            return None;
+        }
+        Some(thread)
+    }
+
+    #[cold]
+    fn start() -> Option<&'static Self> {
+        if process::is_off() {
+            return None;
+        }
+        let process = process::get()?;
+        // SAFETY: the function only stores.
+        FORKS.call_once(|| drop(unsafe { libc::pthread_atfork(None, None, Some(forked)) }));
+        let supply: &'static Supply = Box::leak(Box::new(Supply::new(process)));
+        let Some(block) = supply.take() else {
+            let spool = process.settings.spool.display();
+            fail(&format!("no memory for records in {spool}"));
+        };
+        block.begin(1);
+        let thread: &'static Self = Box::leak(Box::new(Self {
+            next: Cell::new(block.first()),
+            limit: Cell::new(limit(block)),
+            clock: process.clock,
+            folded: Cell::default(),
+            is_quiet: Cell::new(false),
+            fortran: Cell::new(NO_CALL),
+            depth: Cell::new(0),
+            dropped: Cell::default(),
+            requests: Cell::new(u64::from(supply.thread()) << 40),
+            watched: Cell::default(),
+            block: Cell::new(block),
+            order: Cell::new(1),
+            supply,
+            process,
+        }));
+        THREAD.set(thread);
+        supply.serve();
+        Some(thread)
+    }
+
+    /// Gives a function a number, and defines it.
+    #[cold]
+    fn number(&self, call: &Call) {
+        let (number, is_new) = self.process.number_of(call.name());
+        let name = call.name().to_string_lossy().into_owned();
+        let is_recorded = self.process.records(&name);
+        if is_new {
+            self.define(&Definition::Call { number, name });
+        }
+        call.set_number(number, is_recorded);
+    }
+
+    /// Reads the counter.
+    #[inline(always)]
+    pub(crate) fn ticks(&self) -> u64 {
+        self.clock.ticks().0
+    }
+
+    /// Returns the clock.
+    pub(crate) fn clock(&self) -> &MachineClock {
+        &self.clock
+    }
+
+    /// Returns an id for a request.
+    pub(crate) fn next_request(&self) -> u64 {
+        let id = self.requests.get();
+        self.requests.set(id + 1);
+        id
+    }
+
+    /// Calls MPI for the tracer itself.
+    pub(crate) fn quietly<T>(&self, f: impl FnOnce() -> T) -> T {
+        let was_quiet = self.is_quiet.replace(true);
+        let result = f();
+        self.is_quiet.set(was_quiet);
+        result
+    }
+
+    /// Sets the function of Fortran that is called, and returns the one before.
+    pub(crate) fn set_fortran(&self, call: u16) -> u16 {
+        self.fortran.replace(call)
+    }
+
+    /// Records that a call is entered. The counter is read last.
+    #[inline(always)]
+    pub(crate) fn enter(&self, call: u16, collective: Option<u32>) {
+        if self.next.get() >= self.limit.get() {
+            self.turn();
+        }
+        self.depth.set(self.depth.get() + 1);
+        let ticks = self.ticks();
+        let record = Record::Enter {
+            call,
+            collective,
+            ticks,
+        };
+        self.put(&record);
+    }
+
+    /// Records that a call was entered at an earlier reading of the counter, after which this thread recorded nothing.
+    pub(crate) fn enter_at(&self, call: u16, ticks: u64) {
+        if self.next.get() >= self.limit.get() {
+            self.turn();
+        }
+        self.depth.set(self.depth.get() + 1);
+        self.put(&Record::Enter {
+            call,
+            collective: None,
+            ticks,
+        });
+    }
+
+    /// Measures what it takes to record some calls, and records that alone.
+    pub(crate) fn measure_cost(&self) {
+        const CALLS: u64 = 64;
+        let first = self.next.get();
+        // Two words for an enter, and two for a leave.
+        if first.wrapping_add(4 * CALLS as usize) >= self.limit.get() {
+            return;
+        }
+        let began = self.ticks();
+        for _ in 0..CALLS {
+            self.enter(NO_CALL, None);
+            let ticks = self.ticks();
+            self.leave(NO_CALL, false, ticks);
+        }
+        let ticks = self.ticks() - began;
+        let mut at = self.next.replace(first);
+        while at > first {
+            at = at.wrapping_sub(1);
+            // SAFETY: these words were just written.
+            unsafe { at.write(0) };
+        }
+        self.define(&Definition::Cost {
+            ticks,
+            events: 2 * CALLS,
+        });
+    }
+
+    /// Records that a call was left at this reading of the counter.
+    #[inline(always)]
+    pub(crate) fn leave(&self, call: u16, failed: bool, ticks: u64) {
+        self.put(&Record::Leave {
+            call,
+            failed,
+            ticks,
+        });
+        let depth = self.depth.get() - 1;
+        self.depth.set(depth);
+        if self.dropped.get().count > 0 {
+            self.left_dropped(depth, ticks);
+        }
+    }
+
+    /// Writes a record; while calls are dropped, only those that belong to calls before.
+    #[inline(always)]
+    pub(crate) fn put(&self, record: &Record<'_>) {
+        let at = self.next.get();
+        let is_full = at > self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1);
+        if is_full || self.dropped.get().count > 0 {
+            self.put_slowly(record);
+            return;
+        }
+        self.write(record);
+    }
+
+    #[inline(always)]
+    fn write(&self, record: &Record<'_>) {
+        let words = record.words();
+        let at = self.next.get();
+        for (index, word) in words.rest.iter().take(words.count).enumerate() {
+            // SAFETY: `limit` leaves room for the longest record.
+            unsafe { at.wrapping_add(index + 1).write(*word) };
+        }
+        // SAFETY: as above.
+        let head = unsafe { AtomicU64::from_ptr(at) };
+        head.store(words.head, Ordering::Release);
+        self.next.set(at.wrapping_add(words.count + 1));
+    }
+
+    #[cold]
+    fn put_slowly(&self, record: &Record<'_>) {
+        let dropped = self.dropped.get();
+        if dropped.count > 0 && self.depth.get() > dropped.depth {
+            return;
+        }
+        let end = self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1);
+        if self.next.get() > end {
+            // Completions of many requests by one call.
+            if !self.next_block() {
+                return;
+            }
+        }
+        self.write(record);
+    }
+
+    /// Begins a new block before a call; without memory, calls are dropped from here.
+    #[cold]
+    fn turn(&self) {
+        if self.next_block() {
+            return;
+        }
+        let mut dropped = self.dropped.get();
+        if dropped.count == 0 {
+            dropped.depth = self.depth.get();
+            dropped.first = self.ticks();
+        }
+        if self.depth.get() == dropped.depth || dropped.count == 0 {
+            dropped.count += 1;
+        }
+        self.dropped.set(dropped);
+    }
+
+    #[cold]
+    fn left_dropped(&self, depth: u32, ticks: u64) {
+        let mut dropped = self.dropped.get();
+        dropped.depth = dropped.depth.min(depth);
+        dropped.last = ticks;
+        self.dropped.set(dropped);
+    }
+
+    /// Continues in a new block; returns false if there is no memory, and the program need not wait for it.
+    fn next_block(&self) -> bool {
+        let began = self.ticks();
+        let mut found = self.supply.take();
+        let mut waited = false;
+        while found.is_none() && self.process.settings.overflow == Overflow::Flush {
+            waited = true;
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            found = self.supply.take();
+        }
+        let Some(block) = found else {
+            return false;
+        };
+        self.order.set(self.order.get() + 1);
+        block.begin(self.order.get());
+        self.block.get().fill();
+        spare::unmap_later(self.block.replace(block));
+        self.next.set(block.first());
+        self.limit.set(limit(block));
+        self.folded.set(std::ptr::null_mut());
+        spare::wanted();
+        let dropped = self.dropped.take();
+        let (first, last, count) = if dropped.count > 0 {
+            (
+                dropped.first,
+                dropped.last.max(dropped.first),
+                dropped.count,
+            )
+        } else if waited {
+            (began, self.ticks(), 0)
+        } else {
+            return true;
+        };
+        self.write(&Record::Dropped { first, last, count });
+        true
+    }
+
+    /// Returns the process.
+    pub(crate) fn process(&self) -> &'static Process {
+        self.process
+    }
+
+    /// Records a call that found nothing complete, together with those of the same function just before.
+    #[inline(always)]
+    pub(crate) fn fold(&self, call: u16, first: u64, last: u64) {
+        let at = self.folded.get();
+        let is_last = !at.is_null() && at.wrapping_add(4) == self.next.get();
+        // SAFETY: a record of this kind, in the block that is mapped.
+        let is_ours = is_last && unsafe { at.read() } >> 16 & 0xffff == u64::from(call);
+        if is_ours {
+            let word = |index| at.wrapping_add(index);
+            // SAFETY: as above.
+            unsafe { word(2).write(last) };
+            // SAFETY: as above.
+            let count = unsafe { word(3).read() };
+            // SAFETY: as above.
+            unsafe { word(3).write(count + 1) };
+            return;
+        }
+        if self.next.get() >= self.limit.get() {
+            self.turn();
+        }
+        let at = self.next.get();
+        self.put(&Record::Folded {
+            call,
+            first,
+            last,
+            count: 1,
+        });
+        let is_written = self.next.get() == at.wrapping_add(4);
+        self.folded
+            .set(if is_written { at } else { std::ptr::null_mut() });
+    }
+
+    /// Records a definition.
+    pub(crate) fn define(&self, definition: &Definition) {
+        let text = definition.to_string();
+        let room = text_words(text.len()) + 1;
+        if room > crate::blocks::WORDS / 2 {
+            return;
+        }
+        let end = self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1);
+        if self.next.get().wrapping_add(room) > end && !self.next_block() {
+            return;
+        }
+        let at = self.next.get();
+        for (index, bytes) in text.as_bytes().chunks(size_of::<u64>()).enumerate() {
+            let mut word = [0; size_of::<u64>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            // SAFETY: there is room for all words.
+            unsafe { at.wrapping_add(index + 1).write(u64::from_le_bytes(word)) };
+        }
+        // SAFETY: as above.
+        let head = unsafe { AtomicU64::from_ptr(at) };
+        head.store(Record::Text(&text).words().head, Ordering::Release);
+        self.next.set(at.wrapping_add(room));
+    }
+}
+
+/// Returns the last place in a block where a call can be entered.
+fn limit(block: Block) -> *mut u64 {
+    block.end().wrapping_sub(SLACK)
+}

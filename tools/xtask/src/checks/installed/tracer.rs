@@ -1,0 +1,289 @@
+//! Programs under the tracer: its recordings must hold what the programs counted themselves.
+
+mod counts;
+mod merged;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
+
+use super::tree::{InstalledTree, Launcher};
+use crate::args::Depth;
+use crate::steps::all_passed;
+use counts::Counts;
+use merged::MergedTrace;
+
+const SOURCES: &str = "tools/tracer/tests/programs";
+/// Headers of both libraries make gcc believe that an ignored status is an array.
+const C: &str = "-g -Wall -Wextra -pthread -Wno-stringop-overflow -Wno-stringop-overread";
+const FORTRAN: &str = "-g -w -fallow-argument-mismatch -ffree-line-length-none";
+const BINDINGS: [&str; 3] = ["MPIF", "MPI", "F08"];
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Program with its arguments.
+struct Program {
+    name: &'static str,
+    path: PathBuf,
+    arguments: Vec<PathBuf>,
+}
+
+/// Every kind of message, request and collective operation in C and in three bindings of Fortran, threads, unusual uses, and MPI in a
+/// module that is loaded.
+pub(super) fn programs(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
+    let launcher = Launcher::new(tree, library)?;
+    let ranks: &[u32] = if tree.depth == Depth::Long {
+        &[2, 3, 4, 5]
+    } else {
+        &[2, 3]
+    };
+    let programs = compile_all(tree, library)?;
+    all_passed(
+        programs
+            .iter()
+            .flat_map(|program| ranks.iter().map(move |ranks| (program, *ranks)))
+            .filter_map(|(program, ranks)| {
+                let outcome = counted(tree, library, &launcher, program, ranks);
+                outcome
+                    .err()
+                    .map(|why| format!("{} at {ranks} ranks: {why}", program.name))
+            }),
+    )
+}
+
+fn compile_all(tree: &InstalledTree<'_>, library: MpiLibrary) -> Result<Vec<Program>, String> {
+    let suffix = library.suffix();
+    let built = tree.built.join("tracer").join(suffix);
+    fs::create_dir_all(&built).map_err(|why| format!("{}: {why}", built.display()))?;
+    let compile = |compiler: &str, options: &str, sources: &[&str], to: &str| {
+        let path = built.join(to);
+        let mut compile = command(&format!("{compiler} {options}"));
+        for source in sources {
+            let generated = built.join(source);
+            let is_object = Path::new(source).extension() == Some(OsStr::new("o"));
+            compile.arg(if is_object {
+                generated
+            } else {
+                Path::new(SOURCES).join(source)
+            });
+        }
+        shell::run(compile.arg("-o").arg(&path)).map(|()| path)
+    };
+    let c = |options: &str, sources: &[&str], to: &str| {
+        compile(
+            &format!("mpicc.{suffix}"),
+            &format!("{C} {options}"),
+            sources,
+            to,
+        )
+    };
+    let mut programs = vec![];
+    let mut add = |name, path| {
+        programs.push(Program {
+            name,
+            path,
+            arguments: vec![],
+        });
+    };
+    let messages = [
+        "messages.c",
+        "messages_collective.c",
+        "messages_mpi4.c",
+        "messages_onesided.c",
+        "counts.c",
+    ];
+    add("messages", c("", &messages, "messages")?);
+    c("-c", &["counts.c"], "counts.o")?;
+    // Calls that only one of the libraries has.
+    let own = if library == MPICH {
+        "-DMPI_4"
+    } else {
+        "-DOPEN_MPI_4"
+    };
+    for (binding, name) in
+        BINDINGS
+            .into_iter()
+            .zip(["messages_mpif", "messages_mpi", "messages_f08"])
+    {
+        let modules = built.join(format!("modules-{binding}"));
+        fs::create_dir_all(&modules).map_err(|why| format!("{}: {why}", modules.display()))?;
+        let options = format!(
+            "{FORTRAN} -DBINDING_{binding} {own} -J{}",
+            modules.display()
+        );
+        let compiler = format!("mpif90.{suffix}");
+        add(
+            name,
+            compile(&compiler, &options, &["messages.F90", "counts.o"], name)?,
+        );
+    }
+    for name in ["odd", "threads"] {
+        add(name, c("", &[&format!("{name}.c"), "counts.c"], name)?);
+    }
+    if library == MPICH {
+        add("session", c("", &["session.c", "counts.c"], "session")?);
+    }
+    let plugin = c(
+        "-shared -fPIC",
+        &["plugin_mpi.c", "counts.c"],
+        "plugin_mpi.so",
+    )?;
+    let path = compile("cc", C, &["loads_mpi.c"], "loads_mpi")?;
+    programs.push(Program {
+        name: "loads_mpi",
+        // It is linked without MPI.
+        path,
+        arguments: vec![plugin],
+    });
+    Ok(programs)
+}
+
+/// Runs a program under the tracer, and compares the trace with its own counts.
+fn counted(
+    tree: &InstalledTree<'_>,
+    library: MpiLibrary,
+    launcher: &Launcher,
+    program: &Program,
+    ranks: u32,
+) -> Outcome {
+    let folder = tree.built.join(format!(
+        "tracer/{}-{}-{ranks}",
+        program.name,
+        library.suffix()
+    ));
+    // What an earlier run left.
+    let _ = fs::remove_dir_all(&folder);
+    let mut job = record_rank(tree, &folder, &program.path);
+    job.args(&program.arguments);
+    let mut mpirun = shell::started_by(launcher.mpirun(ranks), &job);
+    let counts = folder.with_extension("counts");
+    mpirun.env("MESSAGES_OUT", &counts);
+    shell::show_and_read(LIMIT, &mut mpirun)?;
+    let trace = merge(tree, &folder)?;
+    let mut wrong = vec![];
+    for rank in 0..ranks {
+        let path = PathBuf::from(format!("{}.{rank}", counts.display()));
+        let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let own = Counts::parse(&text).ok_or_else(|| format!("{}: no counts", path.display()))?;
+        wrong.extend(
+            own.differences(trace.of(rank))
+                .map(|line| format!("rank {rank}: {line}")),
+        );
+    }
+    match wrong.len() {
+        0 => Ok(()),
+        more => {
+            wrong.truncate(10);
+            Err(format!("{more} numbers differ: {}", wrong.join("; ")))
+        }
+    }
+}
+
+fn record_rank(tree: &InstalledTree<'_>, folder: &Path, program: &Path) -> Command {
+    let mut job = Command::new(tree.prefix.join("bin/downbeat"));
+    job.args(["record-rank", "--out"])
+        .arg(folder)
+        .arg("--")
+        .arg(program);
+    job
+}
+
+fn merge(tree: &InstalledTree<'_>, folder: &Path) -> Result<MergedTrace, String> {
+    let trace = folder.with_extension("dbt");
+    let mut merge = Command::new(tree.prefix.join("bin/downbeat"));
+    merge
+        .args(["trace", "merge"])
+        .arg(folder)
+        .arg("-o")
+        .arg(&trace);
+    shell::run(&mut merge)?;
+    MergedTrace::read(&trace)
+}
+
+/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are complete to the last call, and nothing stays in
+/// shared memory.
+pub(super) fn killed(tree: &InstalledTree<'_>) -> Outcome {
+    let times = if tree.depth == Depth::Long { 20 } else { 3 };
+    let mut wrong = vec![];
+    let mut seed = u64::from(std::process::id());
+    for library in [OPEN_MPI, MPICH] {
+        let launcher = Launcher::new(tree, library)?;
+        let program = tree.built.join(format!("tracer/kill-{}", library.suffix()));
+        fs::create_dir_all(tree.built.join("tracer")).map_err(|why| why.to_string())?;
+        let mut compile = command(&format!("mpicc.{} {C}", library.suffix()));
+        shell::run(
+            compile
+                .arg(Path::new(SOURCES).join("kill.c"))
+                .arg("-o")
+                .arg(&program),
+        )?;
+        for way in ["kill", "exit", "abort"] {
+            for _ in 0..times {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let moment = 1_000 + (seed >> 33) % 300_000;
+                if let Err(why) = killed_at(tree, &launcher, &program, way, moment) {
+                    let name = library.name();
+                    wrong.push(format!("{name}, {way} after {moment} us: {why}"));
+                }
+            }
+        }
+    }
+    all_passed(wrong)
+}
+
+fn killed_at(
+    tree: &InstalledTree<'_>,
+    launcher: &Launcher,
+    program: &Path,
+    way: &str,
+    moment: u64,
+) -> Outcome {
+    let folder = tree.built.join("tracer/killed");
+    let _ = fs::remove_dir_all(&folder);
+    let calls = folder.with_extension("calls");
+    let mut job = record_rank(tree, &folder, program);
+    job.args([way, &moment.to_string(), "0"]);
+    let mut mpirun = shell::started_by(launcher.mpirun(2), &job);
+    shell::finish(LIMIT, mpirun.env("KILL_OUT", &calls))?;
+    // MPICH's launcher does not wait for ranks after MPI_Abort.
+    let is_left = || left_in_memory().into_iter().next();
+    for _ in 0..500 {
+        if is_left().is_none() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if let Some(left) = is_left() {
+        return Err(format!("{left} is left"));
+    }
+    let trace = merge(tree, &folder)?;
+    for rank in 0..2 {
+        let path = PathBuf::from(format!("{}.{rank}", calls.display()));
+        let bytes = fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let counted = bytes
+            .first_chunk()
+            .map_or(0, |count| u64::from_le_bytes(*count));
+        let found = trace.of(rank).all_calls();
+        // The number of the last call may not be written yet, and a call may be under way; MPI_Abort is not counted.
+        if !(counted..=counted + 2).contains(&found) {
+            return Err(format!(
+                "rank {rank}: {counted} calls, and {found} in the trace"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Names of what recordings have in shared memory.
+fn left_in_memory() -> Vec<String> {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names
+        .filter(|name| name.starts_with("downbeat-trace."))
+        .collect()
+}

@@ -1,0 +1,107 @@
+//! Counts of what a program did, as it wrote them itself or as its trace has them.
+
+use std::collections::BTreeMap;
+
+type Numbers = BTreeMap<String, u64>;
+
+/// Counts of one rank.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Calls by name, without those that found nothing.
+    pub(super) calls: Numbers,
+    /// Tests and probes that found nothing.
+    pub(super) failed: Numbers,
+    /// Messages by receiver and tag.
+    pub(super) sent: Numbers,
+    /// Messages by sender and tag.
+    pub(super) received: Numbers,
+    /// Collective operations that are complete, except on neighbours.
+    pub(super) collectives: u64,
+}
+
+impl Counts {
+    /// Reads the file of a program: see `counts.h`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut counts = Self::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let number: u64 = words.last()?.parse().ok()?;
+            match words[..] {
+                ["call", name, _] => add(&mut counts.calls, name, number),
+                ["failed", name, _] => add(&mut counts.failed, name, number),
+                ["sent", rank, tag, _, _] => {
+                    add(&mut counts.sent, &format!("{rank} {tag}"), number);
+                }
+                ["received", rank, tag, _, _] => {
+                    add(&mut counts.received, &format!("{rank} {tag}"), number);
+                }
+                ["collective", name, _] if !name.contains("eighbor") => {
+                    counts.collectives += number;
+                }
+                _ => {}
+            }
+        }
+        (!counts.calls.is_empty()).then_some(counts)
+    }
+
+    /// Number of all calls.
+    pub(super) fn all_calls(&self) -> u64 {
+        self.calls.values().chain(self.failed.values()).sum()
+    }
+
+    /// Lists the numbers that differ from those of the trace.
+    pub(super) fn differences(&self, trace: &Self) -> impl Iterator<Item = String> {
+        let kinds = [
+            ("calls of", &self.calls, &trace.calls),
+            ("unsuccessful calls of", &self.failed, &trace.failed),
+            ("messages to", &self.sent, &trace.sent),
+            ("messages from", &self.received, &trace.received),
+        ];
+        let collectives = ["", "collective operations"];
+        let own = [self.collectives, trace.collectives];
+        let last = (own[0] != own[1]).then(|| {
+            format!(
+                "{} {} counted, {} in the trace",
+                collectives[1], own[0], own[1]
+            )
+        });
+        let lines = kinds.into_iter().flat_map(|(kind, own, trace)| {
+            let names: std::collections::BTreeSet<&String> =
+                own.keys().chain(trace.keys()).collect();
+            names.into_iter().filter_map(move |name| {
+                let [own, trace] =
+                    [own, trace].map(|numbers| numbers.get(name).copied().unwrap_or(0));
+                (own != trace)
+                    .then(|| format!("{kind} {name}: {own} counted, {trace} in the trace"))
+            })
+        });
+        lines.chain(last).collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// Adds to a number.
+pub(super) fn add(numbers: &mut Numbers, name: &str, number: u64) {
+    *numbers.entry(name.to_owned()).or_default() += number;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_differ_are_listed() {
+        let text = "call MPI_Send 2\nfailed MPI_Test 4\nsent 1 7 80 2\nreceived 0 7 80 1\ncollective MPI_Barrier 3\n\
+                    collective MPI_Neighbor_alltoall 1\nindex MPI_Waitany 3\n";
+        let own = Counts::parse(text).unwrap();
+        assert_eq!(own.all_calls(), 6);
+        assert_eq!(own.differences(&Counts::parse(text).unwrap()).count(), 0);
+        let other = text
+            .replace("80 2", "80 3")
+            .replace("Barrier 3", "Barrier 1")
+            .replace("MPI_Test", "MPI_Testany");
+        let found: Vec<String> = own.differences(&Counts::parse(&other).unwrap()).collect();
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert_eq!(found[2], "messages to 1 7: 2 counted, 3 in the trace");
+        assert!(Counts::parse("").is_none());
+    }
+}

@@ -1,0 +1,70 @@
+//! Merged trace of a recording, as text.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::counts::{Counts, add};
+
+/// Counts of all ranks in a trace.
+pub(super) struct MergedTrace {
+    ranks: Vec<Counts>,
+}
+
+impl MergedTrace {
+    /// Reads a trace in the text format.
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()))?;
+        Self::parse(&text).ok_or_else(|| format!("{}: no trace", path.display()))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut ranks: Vec<Counts> = vec![];
+        let mut rank_of: Vec<usize> = vec![];
+        let mut regions: Vec<&str> = vec![];
+        // Region that each location entered last.
+        let mut entered: HashMap<usize, &str> = HashMap::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["location", ..] => {
+                    rank_of.push(ranks.len());
+                    ranks.push(Counts::default());
+                }
+                ["thread", _, rank, ..] => rank_of.push(rank.parse().ok()?),
+                ["region", _, name, ..] => regions.push(name),
+                [location, _, what, ..] if location.starts_with(|c: char| c.is_ascii_digit()) => {
+                    let location: usize = location.parse().ok()?;
+                    let counts = &mut ranks[*rank_of.get(location)?];
+                    let end = || Some(format!("{} {}", words.get(3)?, words.get(5)?));
+                    match what {
+                        "enter" => {
+                            let region = *regions.get(words.get(3)?.parse::<usize>().ok()?)?;
+                            entered.insert(location, region);
+                            add(&mut counts.calls, region, 1);
+                        }
+                        // Calls that found nothing are one region with their number.
+                        "note" if words.last() == Some(&"calls") => {
+                            let region = entered.get(&location)?;
+                            let number = words.get(3)?.parse().ok()?;
+                            add(&mut counts.failed, region, number);
+                            let calls = counts.calls.get_mut(*region)?;
+                            *calls -= 1;
+                        }
+                        "send" => add(&mut counts.sent, &end()?, 1),
+                        "receive" | "receive-complete" => add(&mut counts.received, &end()?, 1),
+                        "collective-end" | "collective-complete" => counts.collectives += 1,
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        (!ranks.is_empty()).then_some(Self { ranks })
+    }
+
+    /// Returns the counts of a rank; the trace must have it.
+    pub(super) fn of(&self, rank: u32) -> &Counts {
+        &self.ranks[rank as usize]
+    }
+}
