@@ -51,6 +51,8 @@
 
 mod backward;
 mod builder;
+mod call_kind;
+mod calls;
 mod channels;
 mod check;
 mod clock_order;
@@ -92,10 +94,16 @@ mod teams;
 mod timeline;
 mod totals;
 mod trace;
+mod waits;
 mod workers;
 
 pub use backward::Gradient;
 pub use builder::TraceBuilder;
+pub use call_kind::CallKind;
+pub use calls::{
+    Call, CallObserver, CallSegment, CallWalk, LeftOpen, MessageEnd, Operation, OperationMember,
+    ProgramNames,
+};
 pub use check::{
     Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict, WithinClocks,
 };
@@ -132,3 +140,4 @@ pub use streaming::{
 };
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};
+pub use waits::{WaitPattern, WaitStates, WaitSum, WaitSums};
