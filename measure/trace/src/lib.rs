@@ -94,6 +94,7 @@ mod teams;
 mod timeline;
 mod totals;
 mod trace;
+mod view;
 mod waits;
 mod workers;
 
@@ -140,4 +141,7 @@ pub use streaming::{
 };
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};
+pub use view::{
+    TraceView, ViewBar, ViewError, ViewLimits, ViewMessage, ViewRow, ViewSelection, ViewTime, Viewed,
+};
 pub use waits::{WaitPattern, WaitStates, WaitSum, WaitSums};

@@ -10,6 +10,7 @@ pub mod digest;
 mod failure;
 pub mod machine;
 pub mod output;
+pub mod nearest;
 mod outputs;
 mod packaging;
 pub mod page;

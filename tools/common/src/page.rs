@@ -22,6 +22,16 @@ pub struct Page {
     /// Name and content of the file of every picture.
     files: BTreeMap<String, String>,
     pictures: usize,
+    script: Option<PageScript>,
+}
+
+/// Script of a page, which only the page's own text may run.
+#[derive(Clone, Copy, Debug)]
+pub struct PageScript {
+    /// The program.
+    pub text: &'static str,
+    /// SHA-256 of the text in base 64, by which a browser knows it.
+    pub digest: &'static str,
 }
 
 /// Table of an HTML page.
@@ -138,9 +148,14 @@ impl Page {
         for (name, picture) in present {
             self.pictures += 1;
             let caption = escape(&picture.title);
+            let class = if picture.is_wide() {
+                " class=\"wide\""
+            } else {
+                ""
+            };
             let _ = writeln!(
                 self.html,
-                "<figure><figcaption>{caption}</figcaption>{}</figure>",
+                "<figure{class}><figcaption>{caption}</figcaption>{}</figure>",
                 picture.inline(self.pictures)
             );
             let name = self.free_name(&name);
@@ -189,6 +204,17 @@ impl Page {
         }
     }
 
+    /// Adds data, in JSON, and the script that makes the page interactive by them.
+    pub fn script(&mut self, script: PageScript, id: &str, json: &str) {
+        // Text in the data cannot end them.
+        let json = json.replace('<', "\\u003c");
+        let _ = writeln!(
+            self.html,
+            "<script type=\"application/json\" id=\"{id}\">{json}</script>"
+        );
+        self.script = Some(script);
+    }
+
     /// Adds links to the sections, given by their ids and names.
     pub fn links(&mut self, sections: &[(&str, &str)]) {
         self.html += "<nav aria-label=\"Sections\">";
@@ -222,14 +248,19 @@ impl Page {
     /// Returns the whole page, and the files of its pictures.
     fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
         let title = escape(title);
-        // The page cannot load or run anything, even if text were not escaped.
-        let policy = "default-src 'none'; style-src 'unsafe-inline'";
+        // The page cannot load or run anything else, even if text were not escaped.
+        let mut policy = "default-src 'none'; style-src 'unsafe-inline'".to_owned();
+        let mut script = String::new();
+        if let Some(PageScript { text, digest }) = self.script {
+            policy += &format!("; script-src 'sha256-{digest}'");
+            script = format!("<script>{text}</script>");
+        }
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n<style>{}{}</style></head>\n\
-             <body><header><h1>{title}</h1></header><main>\n{}</main></body></html>\n",
+             <body><header><h1>{title}</h1></header><main>\n{}</main>{script}</body></html>\n",
             style::PICTURE,
             style::PAGE,
             self.html

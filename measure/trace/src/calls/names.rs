@@ -71,6 +71,11 @@ impl ProgramNames {
         regions.chain((FIRST_COLLECTIVE..Self::UNKNOWN).zip(COLLECTIVES))
     }
 
+    /// Returns the number of regions that the trace defines.
+    pub(crate) fn defined_regions(&self) -> usize {
+        self.regions.len()
+    }
+
     /// Returns the name of a region.
     pub fn region(&self, number: u32) -> &str {
         let collective = || COLLECTIVES[number.saturating_sub(FIRST_COLLECTIVE) as usize];

@@ -89,6 +89,10 @@ impl WaitStates {
 }
 
 impl CallObserver for WaitStates {
+    fn event(&mut self, location: u32, time: Timestamp<Global>, _: u64) {
+        self.sums.extend(location, time);
+    }
+
     fn left(&mut self, _: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
         if self.open.is_empty() {
             return;

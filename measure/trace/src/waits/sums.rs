@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::pattern::WaitPattern;
@@ -34,17 +34,40 @@ impl WaitSum {
 
 /// Waits of all patterns, by location and region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WaitSums(FxHashMap<(WaitPattern, u32, u32), WaitSum>);
+pub struct WaitSums {
+    sums: FxHashMap<(WaitPattern, u32, u32), WaitSum>,
+    /// Time of the first and the last event of each location.
+    extents: Vec<Option<[Timestamp<Global>; 2]>>,
+}
 
 impl WaitSums {
     /// Adds a wait, unless it lost nothing.
     pub(super) fn add(&mut self, pattern: WaitPattern, location: u32, region: u32, lost: Duration) {
         if lost > Duration::ZERO {
-            self.0
-                .entry((pattern, location, region))
-                .or_default()
-                .add(lost);
+            let key = (pattern, location, region);
+            self.sums.entry(key).or_default().add(lost);
         }
+    }
+
+    /// Takes the time of an event.
+    pub(super) fn extend(&mut self, location: u32, time: Timestamp<Global>) {
+        let place = location as usize;
+        if self.extents.len() <= place {
+            self.extents.resize(place + 1, None);
+        }
+        let extent = self.extents[place].get_or_insert([time; 2]);
+        extent[1] = extent[1].max(time);
+    }
+
+    /// Returns the time from the first to the last event of a location.
+    pub fn time_of(&self, location: u32) -> Duration {
+        let extent = self.extents.get(location as usize).copied().flatten();
+        extent.map_or(Duration::ZERO, |[first, last]| last - first)
+    }
+
+    /// Returns the time of all locations together.
+    pub fn time(&self) -> Duration {
+        (0..self.extents.len() as u32).map(|location| self.time_of(location)).sum()
     }
 
     /// Returns the waits by pattern.
@@ -64,7 +87,7 @@ impl WaitSums {
 
     fn by<K: Ord>(&self, key: impl Fn(WaitPattern, u32, u32) -> K) -> BTreeMap<K, WaitSum> {
         let mut sums: BTreeMap<K, WaitSum> = BTreeMap::new();
-        for ((pattern, location, region), sum) in &self.0 {
+        for ((pattern, location, region), sum) in &self.sums {
             let of = sums.entry(key(*pattern, *location, *region)).or_default();
             of.join(sum);
         }
