@@ -59,7 +59,9 @@ const COMPLETIONS: [&str; 13] = [
     "request_free",
     "parrived",
 ];
-const ROOTED: [&str; 6] = ["bcast", "scatter", "scatterv", "gather", "gatherv", "reduce"];
+const ROOTED: [&str; 6] = [
+    "bcast", "scatter", "scatterv", "gather", "gatherv", "reduce",
+];
 const ALL_TO_ALL: [&str; 15] = [
     "allreduce",
     "allgather",

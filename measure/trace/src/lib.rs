@@ -142,6 +142,7 @@ pub use streaming::{
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};
 pub use view::{
-    TraceView, ViewBar, ViewError, ViewLimits, ViewMessage, ViewRow, ViewSelection, ViewTime, Viewed,
+    TraceView, ViewBar, ViewError, ViewLimits, ViewMessage, ViewRow, ViewSelection, ViewTime,
+    Viewed,
 };
 pub use waits::{WaitPattern, WaitStates, WaitSum, WaitSums};

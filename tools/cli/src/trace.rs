@@ -4,6 +4,9 @@ mod check;
 mod convert;
 mod correct;
 mod generate;
+mod show;
+mod waits;
+mod walk;
 
 use clap::{Args, Subcommand};
 use downbeat_common::Failure;
@@ -20,6 +23,10 @@ enum TraceCommand {
     Correct(Box<correct::TraceCorrectOptions>),
     /// List violations of causality in a trace; the exit code is 1 if there are any
     Check(check::TraceCheckOptions),
+    /// Show a part of a trace as a page with a timeline, by one clock or several
+    Show(Box<show::TraceShowOptions>),
+    /// List the time that ranks lose because they wait for others
+    Waits(waits::TraceWaitsOptions),
     /// Convert a trace to or from OTF2 and Chrome's JSON, to Perfetto or Parquet, or between text and binary
     Convert(convert::TraceConvertOptions),
     /// Generate a synthetic trace with known clock errors
@@ -30,6 +37,8 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
     match &options.command {
         TraceCommand::Correct(options) => correct::run(options),
         TraceCommand::Check(options) => check::run(options),
+        TraceCommand::Show(options) => show::run(options),
+        TraceCommand::Waits(options) => waits::run(options),
         TraceCommand::Convert(options) => convert::run(options),
         TraceCommand::Generate(options) => generate::run(options),
     }

@@ -45,14 +45,30 @@ mod tests {
 
     #[test]
     fn similar_names_are_found() {
-        let names = ["MPI_Send", "MPI_Allreduce", "MPI_Reduce", "main", "MPI_Allreduce"];
-        assert_eq!(nearest("MPI_AllReduce", names, 3), ["MPI_Allreduce", "MPI_Reduce"]);
+        let names = [
+            "MPI_Send",
+            "MPI_Allreduce",
+            "MPI_Reduce",
+            "main",
+            "MPI_Allreduce",
+        ];
+        assert_eq!(
+            nearest("MPI_AllReduce", names, 3),
+            ["MPI_Allreduce", "MPI_Reduce"]
+        );
         assert_eq!(nearest("mpi_sent", names, 1), ["MPI_Send"]);
         assert_eq!(nearest("zzz", names, 3), [""; 0]);
         let count = |one: &str, two: &str| {
             let [one, two] = [one, two].map(|text| text.chars().collect::<Vec<_>>());
             distance(&one, &two)
         };
-        assert_eq!([count("kitten", "sitting"), count("", "abc"), count("a", "a")], [3, 3, 0]);
+        assert_eq!(
+            [
+                count("kitten", "sitting"),
+                count("", "abc"),
+                count("a", "a")
+            ],
+            [3, 3, 0]
+        );
     }
 }

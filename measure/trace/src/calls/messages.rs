@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn messages_of_a_channel_are_matched_in_order() {
         let (mut ends, mut found) = (MessageEnds::new(10), vec![]);
-        let mut matched = |send: &MessageEnd, receive: &MessageEnd| found.push((send.event, receive.event));
+        let mut matched =
+            |send: &MessageEnd, receive: &MessageEnd| found.push((send.event, receive.event));
         ends.receive(CHANNEL, None, end(10), &mut matched);
         ends.send(CHANNEL, end(0), &mut matched);
         ends.send(CHANNEL, end(1), &mut matched);
@@ -181,6 +182,8 @@ mod tests {
             ends.send(CHANNEL, end(event), &mut |_, _| {});
         }
         assert!(ends.has_given_up());
-        ends.receive(CHANNEL, None, end(0), &mut |_, _| panic!("not matched any more"));
+        ends.receive(CHANNEL, None, end(0), &mut |_, _| {
+            panic!("not matched any more")
+        });
     }
 }

@@ -91,7 +91,9 @@ impl ProgramNames {
 
     /// Returns the region of a collective operation outside of all calls.
     pub(super) fn of_operation(kind: CollectiveKind) -> u32 {
-        let place = CollectiveKind::MPI_KINDS.iter().position(|one| *one == kind);
+        let place = CollectiveKind::MPI_KINDS
+            .iter()
+            .position(|one| *one == kind);
         place.map_or(Self::UNKNOWN, |place| FIRST_COLLECTIVE + place as u32)
     }
 
@@ -122,11 +124,20 @@ mod tests {
     fn operations_without_a_region_have_names() {
         let mut names = ProgramNames::default();
         assert!(names.take(&Item::Region { name: "MPI_Send" }));
-        assert_eq!((names.region(0), names.kind(0)), ("MPI_Send", CallKind::Send));
+        assert_eq!(
+            (names.region(0), names.kind(0)),
+            ("MPI_Send", CallKind::Send)
+        );
         let scan = ProgramNames::of_operation(CollectiveKind::Scan);
-        assert_eq!((names.region(scan), names.kind(scan)), ("scan", CallKind::AllToAll));
+        assert_eq!(
+            (names.region(scan), names.kind(scan)),
+            ("scan", CallKind::AllToAll)
+        );
         let root = ProgramNames::of_operation(CollectiveKind::Reduce);
-        assert_eq!((names.region(root), names.kind(root)), ("reduce", CallKind::Rooted));
+        assert_eq!(
+            (names.region(root), names.kind(root)),
+            ("reduce", CallKind::Rooted)
+        );
         let unknown = ProgramNames::of_operation(CollectiveKind::Fork);
         assert_eq!(names.region(unknown), "collective");
         // A number without a definition, which readers refuse.

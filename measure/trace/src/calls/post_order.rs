@@ -76,7 +76,9 @@ impl<T> PostOrder<T> {
             return vec![];
         }
         self.complete.sort_unstable_by_key(|(number, _)| *number);
-        let released = self.complete.partition_point(|(number, _)| *number < first_open);
+        let released = self
+            .complete
+            .partition_point(|(number, _)| *number < first_open);
         let next = self.complete.get(released);
         self.lowest = next.map_or(u64::MAX, |(number, _)| *number);
         let released = self.complete.drain(..released);
@@ -106,7 +108,9 @@ mod tests {
     fn a_receive_that_is_never_complete_does_not_hold_all_others() {
         let mut order = PostOrder::default();
         order.post(1);
-        let released: usize = (0..3 * LONGEST).map(|one| order.complete(None, one).len()).sum();
+        let released: usize = (0..3 * LONGEST)
+            .map(|one| order.complete(None, one).len())
+            .sum();
         assert!(released >= 2 * LONGEST, "{released}");
     }
 }

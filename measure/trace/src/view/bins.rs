@@ -63,7 +63,9 @@ impl LocationBins {
             let place = ((bin >> 1) - first) as usize;
             match merged.get_mut(place) {
                 None => merged.push(content),
-                Some(of) => content.iter().for_each(|(region, time)| add(of, *region, *time)),
+                Some(of) => content
+                    .iter()
+                    .for_each(|(region, time)| add(of, *region, *time)),
             }
         }
         (self.shift, self.first, self.bins) = (self.shift + 1, first, merged);
@@ -93,8 +95,16 @@ mod tests {
         bins.add(bar(0, [-3, 1]), 4);
         assert_eq!(bins.shift(), 0);
         bins.add(bar(1, [1, 3]), 4);
-        let found: Vec<_> = bins.all().map(|(bin, content)| (bin, content.clone())).collect();
-        let expected = [(-2, vec![(0, 1)]), (-1, vec![(0, 2)]), (0, vec![(0, 1), (1, 1)]), (1, vec![(1, 1)])];
+        let found: Vec<_> = bins
+            .all()
+            .map(|(bin, content)| (bin, content.clone()))
+            .collect();
+        let expected = [
+            (-2, vec![(0, 1)]),
+            (-1, vec![(0, 2)]),
+            (0, vec![(0, 1), (1, 1)]),
+            (1, vec![(1, 1)]),
+        ];
         assert_eq!((bins.shift(), found), (1, expected.to_vec()));
         bins.coarsen_to(3);
         assert_eq!(bins.all().count(), 2);
@@ -105,7 +115,11 @@ mod tests {
         let mut bins = LocationBins::default();
         let reach = 1 << 62;
         bins.add(bar(0, [-reach, reach]), 16);
-        let sum: u64 = bins.all().flat_map(|(_, content)| content).map(|(_, time)| time).sum();
+        let sum: u64 = bins
+            .all()
+            .flat_map(|(_, content)| content)
+            .map(|(_, time)| time)
+            .sum();
         assert_eq!(sum, 1 << 63);
     }
 

@@ -85,7 +85,11 @@ impl TraceView {
     ///
     /// # Errors
     /// If there is nothing to show.
-    pub fn finish(mut self, names: &ProgramNames, limits: &ViewLimits) -> Result<Viewed, ViewError> {
+    pub fn finish(
+        mut self,
+        names: &ProgramNames,
+        limits: &ViewLimits,
+    ) -> Result<Viewed, ViewError> {
         let defined = names.locations().len();
         if self.locations.len() < defined {
             self.locations.resize_with(defined, ViewedLocation::default);
@@ -168,7 +172,10 @@ impl TraceView {
             let [send, receive] = message.times.map(Timestamp::as_nanos);
             send.min(receive) <= high && send.max(receive) >= low
         };
-        let messages: Vec<_> = std::mem::take(&mut self.messages).into_iter().filter(inside).collect();
+        let messages: Vec<_> = std::mem::take(&mut self.messages)
+            .into_iter()
+            .filter(inside)
+            .collect();
         if self.left_out > 0 || messages.len() > most {
             return (vec![], self.left_out + messages.len() as u64);
         }
@@ -228,10 +235,7 @@ impl CallObserver for TraceView {
             self.first = Some(time);
             if let ViewSelection::Between([from, to]) = &self.selection {
                 let nanos = |at: super::selection::ViewTime| at.resolved(time).as_nanos();
-                self.limits = [
-                    from.map_or(i64::MIN, nanos),
-                    to.map_or(i64::MAX, nanos),
-                ];
+                self.limits = [from.map_or(i64::MIN, nanos), to.map_or(i64::MAX, nanos)];
             }
         }
         let nanos = time.as_nanos();
@@ -239,7 +243,8 @@ impl CallObserver for TraceView {
         self.span = Some([first.min(nanos), last.max(nanos)]);
         let place = location as usize;
         if self.locations.len() <= place {
-            self.locations.resize_with(place + 1, ViewedLocation::default);
+            self.locations
+                .resize_with(place + 1, ViewedLocation::default);
         }
         if self.contains(location, nanos, index) {
             let of = &mut self.locations[place];
@@ -338,7 +343,11 @@ fn around(
 ) -> (Vec<ViewRow>, bool) {
     let all = locations.into_iter().map(|of| of.around.finish());
     let (mut bars, missing): (Vec<Vec<Bar>>, Vec<[bool; 2]>) = all.unzip();
-    let known: Vec<_> = bars.iter().zip(missing).map(|(bars, missing)| known(bars, missing, interval)).collect();
+    let known: Vec<_> = bars
+        .iter()
+        .zip(missing)
+        .map(|(bars, missing)| known(bars, missing, interval))
+        .collect();
     for bars in &mut bars {
         bars.retain(|bar| bar.times[0] <= interval[1] && bar.times[1] >= interval[0]);
     }
@@ -356,9 +365,19 @@ fn around(
 }
 
 /// Returns the part of the interval of which the bars are known, unless it is all of it.
-fn known(bars: &[Bar], missing: [bool; 2], [low, high]: [i64; 2]) -> Option<[Timestamp<Global>; 2]> {
-    let begin = bars.first().filter(|_| missing[0]).map_or(low, |bar| bar.times[0]);
-    let end = bars.last().filter(|_| missing[1]).map_or(high, |bar| bar.times[1]);
+fn known(
+    bars: &[Bar],
+    missing: [bool; 2],
+    [low, high]: [i64; 2],
+) -> Option<[Timestamp<Global>; 2]> {
+    let begin = bars
+        .first()
+        .filter(|_| missing[0])
+        .map_or(low, |bar| bar.times[0]);
+    let end = bars
+        .last()
+        .filter(|_| missing[1])
+        .map_or(high, |bar| bar.times[1]);
     let is_all = begin <= low && end >= high;
     (!is_all).then(|| [begin, end].map(|time| Timestamp::from_nanos(time.clamp(low, high))))
 }

@@ -85,7 +85,9 @@ pub(super) fn single(bars: &[Vec<Bar>], [low, high]: [i64; 2], rows: usize) -> V
             .iter()
             .filter(|bar| bar.times[0] <= high && bar.times[1] >= low);
         let shown = |bar: &Bar| ViewBar {
-            times: bar.times.map(|time| Timestamp::from_nanos(time.clamp(low, high))),
+            times: bar
+                .times
+                .map(|time| Timestamp::from_nanos(time.clamp(low, high))),
             region: bar.region,
             percent: 100,
         };
@@ -111,12 +113,16 @@ pub(super) fn binned(
     let columns = (limits.bars / rows).clamp(FEWEST_COLUMNS, COLUMNS) as i64;
     let bins = |shift: u32| (interval[1] >> shift).saturating_sub(interval[0] >> shift);
     let known = locations.iter().map(LocationBins::shift).max().unwrap_or(0);
-    let shift = (known..63).find(|shift| bins(*shift) < columns).unwrap_or(62);
+    let shift = (known..63)
+        .find(|shift| bins(*shift) < columns)
+        .unwrap_or(62);
     for bins in &mut locations {
         bins.coarsen_to(shift);
     }
     let groups = (0..).step_by(shared).zip(locations.chunks(shared));
-    groups.map(|(first, group)| row(first, group, shift, interval)).collect()
+    groups
+        .map(|(first, group)| row(first, group, shift, interval))
+        .collect()
 }
 
 fn row(first: u32, group: &[LocationBins], shift: u32, interval: [i64; 2]) -> ViewRow {
@@ -124,7 +130,9 @@ fn row(first: u32, group: &[LocationBins], shift: u32, interval: [i64; 2]) -> Vi
     let mut sums: Vec<BinContent> = vec![vec![]; (high.saturating_sub(low) + 1).max(0) as usize];
     for (bin, content) in group.iter().flat_map(LocationBins::all) {
         if let Some(sum) = sums.get_mut(bin.saturating_sub(low).max(-1) as usize) {
-            content.iter().for_each(|(region, time)| add(sum, *region, *time));
+            content
+                .iter()
+                .for_each(|(region, time)| add(sum, *region, *time));
         }
     }
     let whole = u128::from(1_u64 << shift) * group.len() as u128;
@@ -139,7 +147,8 @@ fn row(first: u32, group: &[LocationBins], shift: u32, interval: [i64; 2]) -> Vi
         let percent = quarters.clamp(1, 4) as u8 * 25;
         match bars.last_mut() {
             Some(last)
-                if last.times[1] == times[0] && (last.region, last.percent) == (*region, percent) =>
+                if last.times[1] == times[0]
+                    && (last.region, last.percent) == (*region, percent) =>
             {
                 last.times[1] = times[1];
             }

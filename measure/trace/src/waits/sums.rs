@@ -67,7 +67,9 @@ impl WaitSums {
 
     /// Returns the time of all locations together.
     pub fn time(&self) -> Duration {
-        (0..self.extents.len() as u32).map(|location| self.time_of(location)).sum()
+        (0..self.extents.len() as u32)
+            .map(|location| self.time_of(location))
+            .sum()
     }
 
     /// Returns the waits by pattern.

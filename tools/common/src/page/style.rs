@@ -47,6 +47,7 @@ nav a{margin-right:1rem;display:inline-block;padding:.15rem 0}a{color:#005a8e}\
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.95rem;margin-bottom:.2rem}\
 svg{display:block;width:100%;height:auto;max-width:44rem}\
 .wide{grid-column:1/-1;overflow-x:auto}.wide svg{max-width:none;min-width:38rem}.wide figcaption{position:sticky;left:0}\
+.zoom button{font:inherit;min-width:2.4rem;margin:0 .3rem .3rem 0;padding:.1rem .5rem}.hover{position:fixed;pointer-events:none;max-width:20rem;padding:.2rem .5rem;font-size:.85rem;color:#1b1b1b;background:#fffbe6;border:1px solid #999}\
 .key{display:inline-block;width:.8em;height:.8em;margin-right:.45em}\
 .scroll{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;white-space:nowrap;font-weight:600;padding:.2rem 0}\
