@@ -139,6 +139,13 @@ impl CallKind {
         }
     }
 
+    /// Returns true if a call of this name sends a message and does not wait until it is sent.
+    pub(crate) fn only_starts_sending(name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        let stem = name.split_once("mpi_").map_or("", |(_, stem)| stem);
+        Self::of_name(&name) == Self::Send && stem.starts_with('i')
+    }
+
     /// Returns the kind of a call that takes part in a collective operation.
     pub const fn of_collective(kind: CollectiveKind) -> Self {
         match kind {
@@ -197,6 +204,14 @@ mod tests {
         ] {
             assert_eq!(CallKind::of_name(name), kind, "{name}");
         }
+    }
+
+    #[test]
+    fn non_blocking_sends_wait_for_nothing() {
+        let starts = ["MPI_Isend", "mpi_irsend_", "PMPI_Ibsend"];
+        assert!(starts.into_iter().all(CallKind::only_starts_sending));
+        let others = ["MPI_Send", "MPI_Irecv", "isend", "mpi_issue"];
+        assert!(!others.into_iter().any(CallKind::only_starts_sending));
     }
 
     #[test]

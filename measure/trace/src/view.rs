@@ -13,3 +13,6 @@ mod viewed;
 pub use selection::{ViewSelection, ViewTime};
 pub use trace_view::{TraceView, ViewError};
 pub use viewed::{ViewBar, ViewLimits, ViewMessage, ViewRow, Viewed};
+
+#[cfg(test)]
+mod tests;

@@ -23,3 +23,6 @@ mod sums;
 pub use pattern::WaitPattern;
 pub use states::WaitStates;
 pub use sums::{WaitSum, WaitSums};
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,15 @@ pub struct ProgramNames {
     locations: Vec<String>,
     /// Location that represents the process of each location.
     processes: Vec<u32>,
-    regions: Vec<(String, CallKind)>,
+    regions: Vec<NamedRegion>,
     communicators: Vec<Box<[u32]>>,
+}
+
+#[derive(Clone, Debug)]
+struct NamedRegion {
+    name: String,
+    kind: CallKind,
+    only_starts_sending: bool,
 }
 
 /// Number of the first region of a collective operation.
@@ -52,8 +59,11 @@ impl ProgramNames {
             }
             Item::Communicator { members } => self.communicators.push(members.into()),
             Item::Region { name } => {
-                let kind = CallKind::of_name(name);
-                self.regions.push((name.to_owned(), kind));
+                self.regions.push(NamedRegion {
+                    name: name.to_owned(),
+                    kind: CallKind::of_name(name),
+                    only_starts_sending: CallKind::only_starts_sending(name),
+                });
             }
             _ => return false,
         }
@@ -67,7 +77,7 @@ impl ProgramNames {
 
     /// Returns the numbers and names of all regions, and of the collective operations.
     pub fn regions(&self) -> impl Iterator<Item = (u32, &str)> {
-        let regions = (0..).zip(self.regions.iter().map(|(name, _)| name.as_str()));
+        let regions = (0..).zip(self.regions.iter().map(|region| region.name.as_str()));
         regions.chain((FIRST_COLLECTIVE..Self::UNKNOWN).zip(COLLECTIVES))
     }
 
@@ -80,13 +90,19 @@ impl ProgramNames {
     pub fn region(&self, number: u32) -> &str {
         let collective = || COLLECTIVES[number.saturating_sub(FIRST_COLLECTIVE) as usize];
         let region = self.regions.get(number as usize);
-        region.map_or_else(collective, |(name, _)| name)
+        region.map_or_else(collective, |region| &region.name)
     }
 
     /// Returns the kind of a region.
     pub fn kind(&self, number: u32) -> CallKind {
         let region = self.regions.get(number as usize);
-        region.map_or_else(|| of_collective(number), |(_, kind)| *kind)
+        region.map_or_else(|| of_collective(number), |region| region.kind)
+    }
+
+    /// Returns true if calls of a region send messages and do not wait until they are sent.
+    pub(crate) fn only_starts_sending(&self, number: u32) -> bool {
+        let region = self.regions.get(number as usize);
+        region.is_some_and(|region| region.only_starts_sending)
     }
 
     /// Returns the region of a collective operation outside of all calls.

@@ -249,7 +249,10 @@ impl CallObserver for TraceView {
         if self.contains(location, nanos, index) {
             let of = &mut self.locations[place];
             match &mut of.events {
-                Some(events) => (events[1], of.times[1]) = (index, nanos),
+                Some(events) => {
+                    events[1] = index;
+                    of.times = [of.times[0].min(nanos), of.times[1].max(nanos)];
+                }
                 None => (of.events, of.times) = (Some([index; 2]), [nanos; 2]),
             }
         }

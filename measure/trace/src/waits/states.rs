@@ -93,12 +93,13 @@ impl CallObserver for WaitStates {
         self.sums.extend(location, time);
     }
 
-    fn left(&mut self, _: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
+    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
         if self.open.is_empty() {
             return;
         }
         if let Some(wait) = self.open.get_mut(&call.number) {
             wait.leave = Some(leave);
+            wait.sends &= !names.only_starts_sending(call.region);
             self.close(call.number);
         }
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
-use downbeat_common::output::print;
+use downbeat_common::output::{count, print};
 use downbeat_common::page::units::time;
 use downbeat_common::trace::files;
 use downbeat_common::{Failure, Outputs, write_text};
@@ -76,13 +76,17 @@ pub(crate) fn run(options: &TraceShowOptions) -> Result<(), Failure> {
         outputs.text("--svg", svg)?;
     }
     let (panels, found) = read(options, &output)?;
-    let title = options.title();
-    let drawn = timeline::picture(&panels, &title, options.own_axes);
+    let drawn = timeline::picture(&panels, &options.picture_title(), options.own_axes);
     if let Some(svg) = &options.svg {
         write_text("--svg", svg, &drawn.0.file())?;
     }
     let page = page::page(&panels, drawn, &found)?;
-    page.write(&title, "-o", &output, None)?;
+    page.write(
+        &format!("Trace {}", options.trace.display()),
+        "-o",
+        &output,
+        None,
+    )?;
     match output == Path::new("-") {
         true => Ok(()),
         false => print(&said(&output, &panels, &found)),
@@ -91,11 +95,11 @@ pub(crate) fn run(options: &TraceShowOptions) -> Result<(), Failure> {
 
 /// Reads all traces, the main one first.
 fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, Found), Failure> {
-    let count = 1 + options.beside.len();
+    let share = 1 + options.beside.len();
     let reading = PanelSource {
         verify: options.verify,
         output,
-        share: count,
+        share,
     };
     let label = options.label.clone();
     let label = label.unwrap_or_else(|| options.trace.display().to_string());
@@ -119,8 +123,8 @@ fn said(output: &Path, panels: &[Panel], found: &Found) -> String {
     let [low, high] = shown.interval;
     let bars = shown.rows.iter().map(|row| row.bars.len()).sum::<usize>();
     let what = match shown.is_detailed {
-        true => format!("{bars} calls"),
-        false => format!("{bars} shares of calls"),
+        true => count(bars, "bar"),
+        false => count(bars, "bar") + " of many calls",
     };
     format!(
         "{}: {}; {what} in {}\n{}",
@@ -151,11 +155,12 @@ impl TraceShowOptions {
         }
     }
 
-    fn title(&self) -> String {
-        let trace = self.trace.display();
+    fn picture_title(&self) -> String {
         match &self.call {
-            Some(SelectedCall { name, number }) => format!("{name}, call {number}, of {trace}"),
-            None => format!("Timeline of {trace}"),
+            Some(SelectedCall { name, number }) => {
+                format!("{name}, call {number} of every location")
+            }
+            None => "Calls and messages over time".to_owned(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::page::svg::fitting;
-use downbeat_trace::{CallKind, ViewRow};
+use downbeat_trace::{CallKind, ViewBar, ViewRow};
 use serde::Serialize;
 
 use super::colours::{class, message_class};
@@ -42,6 +42,8 @@ struct PanelData {
     /// Nanoseconds per unit of time, and units from the left end to the right one.
     unit: f64,
     length: f64,
+    /// Units from the left end to the end of the interval.
+    end: i64,
     /// Names and kinds of regions.
     regions: Vec<(String, usize)>,
     /// Names and bars of rows. Each bar has the time since the last one, its length, and 4 times its region plus its
@@ -81,7 +83,11 @@ impl PanelData {
                 1 => name.to_owned(),
                 several => format!("{name} and {} others", several - 1),
             };
-            (fitting(&name, NAME), bars(row, quantum, &mut regions))
+            let percent = |bar: &ViewBar| panel.percent(row, bar);
+            (
+                fitting(&name, NAME),
+                bars(row, quantum, percent, &mut regions),
+            )
         });
         let rows: Vec<_> = rows.collect();
         let numbers: BTreeMap<u32, i64> = (0..)
@@ -111,6 +117,7 @@ impl PanelData {
             single: panel.viewed.is_detailed,
             unit,
             length: place.nanos / unit,
+            end: quantum(panel.viewed.interval[1]),
             rows,
             messages: messages.collect(),
             regions: regions.order.iter().map(name).collect(),
@@ -139,12 +146,13 @@ impl RegionNumbers {
 fn bars(
     row: &ViewRow,
     quantum: impl Fn(Timestamp<Global>) -> i64,
+    percent: impl Fn(&ViewBar) -> u8,
     regions: &mut RegionNumbers,
 ) -> String {
     let (mut text, mut last) = (String::new(), 0);
     for bar in &row.bars {
         let [begin, end] = bar.times.map(&quantum);
-        let share = usize::from(bar.percent / 25).clamp(1, 4) - 1;
+        let share = usize::from(percent(bar) / 25).clamp(1, 4) - 1;
         let look = 4 * regions.of(bar.region) + share;
         // Writing to a string cannot fail.
         let _ = write!(text, "{} {} {look} ", begin - last, end - begin);
@@ -157,7 +165,6 @@ fn bars(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_trace::ViewBar;
 
     #[test]
     fn bars_are_differences() {
@@ -175,7 +182,8 @@ mod tests {
             ..ViewRow::default()
         };
         let mut regions = RegionNumbers::default();
-        let text = bars(&row, Timestamp::as_nanos, &mut regions);
+        let percent = |bar: &ViewBar| bar.percent;
+        let text = bars(&row, Timestamp::as_nanos, percent, &mut regions);
         assert_eq!(text, "5 5 3 0 0 4 10 1 1");
         assert_eq!(regions.order, [70, 71]);
     }

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::nearest::nearest;
+use downbeat_common::output::count;
 use downbeat_trace::{
-    ProgramNames, TraceView, ViewError, ViewLimits, ViewSelection, Viewed, WaitStates,
+    ProgramNames, TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection, Viewed,
+    WaitStates,
 };
 
 use super::arguments::BesideTrace;
@@ -26,6 +29,8 @@ pub(super) struct Panel {
     pub(super) label: String,
     pub(super) names: ProgramNames,
     pub(super) viewed: Viewed,
+    /// True if a call was selected.
+    pub(super) has_call: bool,
 }
 
 /// Findings about the whole trace.
@@ -36,6 +41,21 @@ pub(super) struct Found {
     pub(super) contents: String,
     /// Findings that are incomplete, in lines.
     pub(super) left_out: String,
+}
+
+impl Panel {
+    /// Returns the share by which a bar of a row is coloured: if a call was selected, other calls are lighter.
+    pub(super) fn percent(&self, row: &ViewRow, bar: &ViewBar) -> u8 {
+        let call = self.viewed.calls.get(row.first as usize).copied().flatten();
+        let is_call =
+            |[enter, leave]: [Timestamp<Global>; 2]| bar.times[0] >= enter && bar.times[1] <= leave;
+        let is_selected = !self.has_call || call.is_some_and(is_call);
+        if is_selected {
+            bar.percent
+        } else {
+            bar.percent.min(50)
+        }
+    }
 }
 
 /// Settings for reading panels.
@@ -69,6 +89,7 @@ impl PanelSource<'_> {
             label,
             names,
             viewed,
+            has_call: matches!(selection, ViewSelection::Call { .. }),
         };
         Ok((panel, found))
     }
@@ -86,8 +107,9 @@ impl PanelSource<'_> {
         let [here, there] = [&names, &main.names].map(|names| names.locations().len());
         if here != there {
             let why = format!(
-                "{}: it has {here} locations, and the first trace has {there}",
-                path.display()
+                "{}: it has {}, and the first trace has {there}",
+                path.display(),
+                count(here, "location")
             );
             return Err(Failure::option("--beside", why));
         }
@@ -97,6 +119,7 @@ impl PanelSource<'_> {
             label,
             names,
             viewed,
+            has_call: main.has_call,
         })
     }
 

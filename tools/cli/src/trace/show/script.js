@@ -73,7 +73,7 @@
   const drawArrows = (panel, group) => {
     const [low, high] = view.map((share) => share * panel.length);
     const cut = (x, y, otherX, otherY) => {
-      const edge = Math.min(Math.max(x, low), high);
+      const edge = Math.min(Math.max(x, low), high, Math.max(panel.end, low));
       if (edge === x) return [x, y];
       const share = (edge - x) / (otherX - x);
       return share >= 0 && share <= 1 ? [edge, y + share * (otherY - y)] : null;

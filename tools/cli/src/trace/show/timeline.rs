@@ -67,12 +67,20 @@ fn is_reversed(message: &ViewMessage) -> bool {
 
 /// Writes the names of as many rows as there is space for.
 fn labels(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, left: f64) {
-    let every = (LINE * 0.8 / place.row).ceil().max(1.0) as usize;
+    let every = round(LINE * 0.8 / place.row);
     for (row, name) in row_names(panel).enumerate().step_by(every) {
         let (top, height) = place.bars(row);
         let y = top + 0.5 * height + 4.5;
         canvas.text("", (left - 6.0, y), TextAnchor::End, &name);
     }
+}
+
+/// Returns the first of the numbers 1, 2, 5, 10, 20, … that is not less.
+fn round(least: f64) -> usize {
+    let powers = std::iter::successors(Some(1_usize), |power| power.checked_mul(10));
+    let all = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
+    let mut enough = all.filter(|number| *number as f64 >= least);
+    enough.next().unwrap_or(usize::MAX)
 }
 
 fn bars(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Layout) {
@@ -88,7 +96,7 @@ fn bars(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Layout)
         }
         for bar in &row.bars {
             let kind = panel.names.kind(bar.region);
-            let key = (kind != CallKind::User, class(kind, bar.percent));
+            let key = (kind != CallKind::User, class(kind, panel.percent(row, bar)));
             add(key, bar.times.map(|time| place.share(time)));
         }
     }
@@ -134,7 +142,7 @@ fn messages(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Lay
             (place.share(time), top + 0.5 * height)
         };
         let ends = [end(*from, message.times[0]), end(*to, message.times[1])];
-        if let Some(ends) = inside(ends) {
+        if let Some(ends) = inside(ends, place.share(panel.viewed.interval[1])) {
             let ends = ends.map(|(share, y)| (layout.left + share * layout.width, y));
             let path = paths.entry(is_reversed(message)).or_default();
             *path += &arrow(ends, has_heads);
@@ -145,10 +153,10 @@ fn messages(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Lay
     }
 }
 
-/// Returns the part of a line that is between the ends of the axis, from 0 to 1.
-fn inside([from, to]: [(f64, f64); 2]) -> Option<[(f64, f64); 2]> {
+/// Returns the part of a line that is from 0 to `end`.
+fn inside([from, to]: [(f64, f64); 2], end: f64) -> Option<[(f64, f64); 2]> {
     let cut = |(x, y): (f64, f64), (other_x, other_y): (f64, f64)| {
-        let edge = x.clamp(0.0, 1.0);
+        let edge = x.clamp(0.0, end.max(0.0));
         if edge == x {
             return Some((x, y));
         }
@@ -217,7 +225,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_end_at_the_edges() {
+    fn messages_end_at_the_edges_and_labels_are_round() {
+        let inside = |ends| inside(ends, 1.0);
+        assert_eq!(round(0.2), 1);
+        assert_eq!([1.5, 2.0, 17.3, 51.0].map(round), [2, 2, 20, 100]);
         assert_eq!(
             inside([(0.2, 1.0), (0.4, 2.0)]),
             Some([(0.2, 1.0), (0.4, 2.0)])

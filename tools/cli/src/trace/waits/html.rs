@@ -2,10 +2,10 @@
 
 use downbeat_common::output::percent;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::units::counted;
+use downbeat_common::page::units::{counted, time};
 use downbeat_common::page::{HtmlTable, Page};
 
-use super::report::{WaitReport, share, time};
+use super::report::{WaitReport, share};
 
 /// Most rows of a table.
 const ROWS: usize = 100;
@@ -24,7 +24,7 @@ pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
         "{} in {}: {} of the time of all locations. Late sender: a receive waits for its send. Late receiver: a send waits \
          for its receive. Late root, early root: members wait for the root of a collective operation, or the root for its \
          members. Wait at N x N, at barrier: members wait for the last one.",
-        time(lost),
+        time(lost as f64),
         counted(calls as usize, "call", "calls"),
         percent(share(lost, report.time_nanos))
     ));
@@ -40,9 +40,9 @@ fn patterns(report: &WaitReport) -> HtmlTable {
         table.row([
             line.pattern.to_owned(),
             line.calls.to_string(),
-            time(line.lost_nanos),
+            time(line.lost_nanos as f64),
             percent(share(line.lost_nanos, report.time_nanos)),
-            time(line.most_nanos),
+            time(line.most_nanos as f64),
         ]);
     }
     table
@@ -57,7 +57,7 @@ fn locations(report: &WaitReport) -> HtmlTable {
         table.row([
             fitting(&line.name, NAME),
             line.calls.to_string(),
-            time(line.lost_nanos),
+            time(line.lost_nanos as f64),
             percent(share(line.lost_nanos, line.time_nanos)),
             mostly.to_owned(),
         ]);
@@ -74,8 +74,8 @@ fn regions(report: &WaitReport) -> HtmlTable {
             fitting(&line.region, NAME),
             line.waits.pattern.to_owned(),
             line.waits.calls.to_string(),
-            time(line.waits.lost_nanos),
-            time(line.waits.most_nanos),
+            time(line.waits.lost_nanos as f64),
+            time(line.waits.most_nanos as f64),
         ]);
     }
     table

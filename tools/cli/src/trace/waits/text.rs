@@ -13,7 +13,7 @@ pub(super) fn text(report: &WaitReport, top: usize) -> String {
         return "No time was lost by waiting.\n".to_owned();
     }
     let mut text = format!(
-        "Lost by waiting: {} in {}, {} of the time of all\n\n",
+        "Lost by waiting: {} in {}, {} of the time of all locations\n\n",
         time(lost),
         count(calls as usize, "call"),
         percent(share(lost, report.time_nanos))
