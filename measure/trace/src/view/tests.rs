@@ -38,12 +38,12 @@ fn trace() -> String {
 
 fn view(text: &str, selection: ViewSelection, limits: &ViewLimits) -> Result<Viewed, ViewError> {
     let mut reader = TraceReader::new(Path::new("test"), text.as_bytes()).unwrap();
-    let (mut walk, mut view) = (CallWalk::default(), TraceView::new(selection));
+    let (mut walk, mut view) = (CallWalk::default(), TraceView::new(selection, *limits));
     while let Some(item) = reader.next_item().unwrap() {
         walk.take(&item, &mut view);
     }
     let (names, _) = walk.finish(&mut view);
-    view.finish(&names, limits)
+    view.finish(&names)
 }
 
 fn bars(viewed: &Viewed) -> Vec<Vec<[i64; 2]>> {
@@ -150,7 +150,8 @@ proptest! {
             2 => ViewSelection::Call { name: "main".to_owned(), number: 1 },
             _ => ViewSelection::Events(vec![Some([0, 9]), None, Some([1, u64::MAX])]),
         };
-        let (mut walk, mut observer) = (CallWalk::with_memory(20), (TraceView::new(selection), crate::WaitStates::default()));
+        let limits = ViewLimits { bars, rows: 2, messages: 3 };
+        let (mut walk, mut observer) = (CallWalk::with_memory(20), (TraceView::new(selection, limits), crate::WaitStates::default()));
         let place = Place { node: 0, process: 0 };
         walk.take(&Item::Location { place, name: "a" }, &mut observer);
         walk.take(&Item::Communicator { members: &[0, 1] }, &mut observer);
@@ -172,8 +173,7 @@ proptest! {
             walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), what }, &mut observer);
         }
         let (names, _) = walk.finish(&mut observer);
-        let limits = ViewLimits { bars, rows: 2, messages: 3 };
-        if let Ok(found) = observer.0.finish(&names, &limits) {
+        if let Ok(found) = observer.0.finish(&names) {
             prop_assert!(found.interval[0] <= found.interval[1]);
         }
         observer.1.finish();

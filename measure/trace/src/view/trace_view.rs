@@ -11,10 +11,12 @@ use super::selection::ViewSelection;
 use super::viewed::{ViewLimits, ViewMessage, ViewRow, Viewed, binned, single};
 use crate::calls::{Call, CallObserver, CallSegment, MessageEnd, ProgramNames};
 
-/// Maximum number of single bars, and of bins of all locations.
-const MOST_KEPT: usize = 1 << 20;
-/// Minimum and maximum number of bins, or of single bars, of a location.
-const OF_LOCATION: [usize; 2] = [128, 1 << 16];
+/// Maximum number of bins of all locations, and limits on that of one.
+const MOST_BINS: usize = 1 << 20;
+const BINS: [usize; 2] = [128, 1 << 11];
+/// Maximum number of bars before a call on all locations, and limits on that of one; so it is with bars after it.
+const MOST_AROUND: usize = 1 << 18;
+const AROUND: [usize; 2] = [256, 1 << 14];
 /// Maximum number of messages.
 const MOST_MESSAGES: usize = 1 << 16;
 
@@ -22,6 +24,7 @@ const MOST_MESSAGES: usize = 1 << 16;
 #[derive(Debug)]
 pub struct TraceView {
     selection: ViewSelection,
+    most: ViewLimits,
     /// Time of the first event in the file.
     first: Option<Timestamp<Global>>,
     /// Selected interval, as far as it is known.
@@ -66,14 +69,15 @@ pub enum ViewError {
 
 impl TraceView {
     /// Creates a view of a part of a trace.
-    pub fn new(selection: ViewSelection) -> Self {
+    pub fn new(selection: ViewSelection, limits: ViewLimits) -> Self {
         Self {
             selection,
+            most: limits,
             first: None,
             limits: [i64::MIN, i64::MAX],
             span: None,
             locations: vec![],
-            kept: KeptBars::new(MOST_KEPT),
+            kept: KeptBars::new(limits.bars),
             wanted: vec![],
             found: false,
             messages: VecDeque::new(),
@@ -85,15 +89,12 @@ impl TraceView {
     ///
     /// # Errors
     /// If there is nothing to show.
-    pub fn finish(
-        mut self,
-        names: &ProgramNames,
-        limits: &ViewLimits,
-    ) -> Result<Viewed, ViewError> {
+    pub fn finish(mut self, names: &ProgramNames) -> Result<Viewed, ViewError> {
         let defined = names.locations().len();
         if self.locations.len() < defined {
             self.locations.resize_with(defined, ViewedLocation::default);
         }
+        let limits = self.most;
         let span = self.span.ok_or(ViewError::Empty)?;
         let interval = self.interval(names, span)?;
         let (calls, events) = (
@@ -102,10 +103,10 @@ impl TraceView {
         );
         let (messages, left_out) = self.messages_in(interval, limits.messages);
         let (rows, is_detailed) = match self.selection {
-            ViewSelection::Call { .. } => around(self.locations, interval, limits),
+            ViewSelection::Call { .. } => around(self.locations, interval, &limits),
             _ => {
                 let bins = self.locations.into_iter().map(|of| of.bins);
-                rows(self.kept.finish(), bins.collect(), interval, limits)
+                rows(self.kept.finish(), bins.collect(), interval, &limits)
             }
         };
         Ok(Viewed {
@@ -182,9 +183,9 @@ impl TraceView {
         (messages, 0)
     }
 
-    /// Returns the number of bins, or of single bars, that each location may have.
-    fn share(&self) -> usize {
-        (MOST_KEPT / self.locations.len().max(1)).clamp(OF_LOCATION[0], OF_LOCATION[1])
+    /// Returns the share of each location.
+    fn share(&self, most: usize, [fewest, limit]: [usize; 2]) -> usize {
+        (most / self.locations.len().max(1)).clamp(fewest, limit)
     }
 
     fn is_wanted(&mut self, names: &ProgramNames, region: u32) -> bool {
@@ -261,7 +262,7 @@ impl CallObserver for TraceView {
     fn segment(&mut self, segment: &CallSegment) {
         let region = segment.region;
         if let ViewSelection::Call { .. } = self.selection {
-            let (found, most) = (self.found, self.share());
+            let (found, most) = (self.found, self.share(MOST_AROUND, AROUND));
             let times = segment.times.map(Timestamp::as_nanos);
             if let Some(of) = self.locations.get_mut(segment.location as usize) {
                 of.around.add(Bar { region, times }, found, most);
@@ -273,7 +274,7 @@ impl CallObserver for TraceView {
         };
         let bar = Bar { region, times };
         self.kept.add(segment.location, bar);
-        let most = self.share();
+        let most = self.share(MOST_BINS, BINS);
         if let Some(of) = self.locations.get_mut(segment.location as usize) {
             of.bins.add(bar, most);
         }
@@ -357,7 +358,7 @@ fn around(
     let mut bins: Vec<LocationBins> = vec![];
     for bars in &bars {
         let mut of = LocationBins::default();
-        bars.iter().for_each(|bar| of.add(*bar, OF_LOCATION[1]));
+        bars.iter().for_each(|bar| of.add(*bar, BINS[1]));
         bins.push(of);
     }
     let (mut rows, is_detailed) = rows(Some(bars), bins, interval, limits);

@@ -43,18 +43,23 @@ pub(super) fn walk(
 /// Tells what a pass over a trace left out, in lines.
 pub(super) fn left_out(left: &LeftOpen) -> String {
     let mut text = String::new();
-    for (number, what, lack) in [
-        (left.messages, "send or receive", "counterpart"),
+    for (number, one, several, lack) in [
+        (
+            left.messages,
+            "send or receive",
+            "sends or receives",
+            "counterpart",
+        ),
         (
             left.operations,
             "collective operation",
+            "collective operations",
             "leave of each member",
         ),
     ] {
         if number > 0 && !left.gave_up {
-            let ending = if number == 1 { "" } else { "s" };
-            text += &format!("Left out: {number} {what}{ending} without a {lack}\n")
-                .replace("send or receives", "sends or receives");
+            let what = if number == 1 { one } else { several };
+            text += &format!("Left out: {number} {what} without a {lack}\n");
         }
     }
     if left.gave_up {

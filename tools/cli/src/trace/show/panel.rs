@@ -75,11 +75,14 @@ impl PanelSource<'_> {
         path: &Path,
         selection: ViewSelection,
     ) -> Result<(Panel, Found), Failure> {
-        let mut observer = (TraceView::new(selection.clone()), WaitStates::default());
+        let mut observer = (
+            TraceView::new(selection.clone(), self.limits()),
+            WaitStates::default(),
+        );
         let (names, left) = walk(path, self.verify, self.output, &mut observer)?;
         let (view, states) = observer;
         let failed = |why| failure("TRACE", path, &selection, &names, &why);
-        let viewed = view.finish(&names, &self.limits()).map_err(failed)?;
+        let viewed = view.finish(&names).map_err(failed)?;
         let found = Found {
             waits: WaitReport::new(&states.finish(), &names, &left),
             contents: contents(&names, &left),
@@ -102,7 +105,7 @@ impl PanelSource<'_> {
         main: &Panel,
     ) -> Result<Panel, Failure> {
         let (label, path) = (beside.label.clone(), &beside.path);
-        let mut view = TraceView::new(selection.clone());
+        let mut view = TraceView::new(selection.clone(), self.limits());
         let (names, _) = walk(path, self.verify, self.output, &mut view)?;
         let [here, there] = [&names, &main.names].map(|names| names.locations().len());
         if here != there {
@@ -114,7 +117,7 @@ impl PanelSource<'_> {
             return Err(Failure::option("--beside", why));
         }
         let failed = |why| failure("--beside", path, &selection, &names, &why);
-        let viewed = view.finish(&names, &self.limits()).map_err(failed)?;
+        let viewed = view.finish(&names).map_err(failed)?;
         Ok(Panel {
             label,
             names,
