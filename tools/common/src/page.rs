@@ -2,6 +2,7 @@
 
 pub mod axis;
 pub mod bins;
+mod digest;
 pub mod frame;
 pub mod rectangles;
 pub mod style;
@@ -22,16 +23,8 @@ pub struct Page {
     /// Name and content of the file of every picture.
     files: BTreeMap<String, String>,
     pictures: usize,
-    script: Option<PageScript>,
-}
-
-/// Script of a page, which only the page's own text may run.
-#[derive(Clone, Copy, Debug)]
-pub struct PageScript {
-    /// The program.
-    pub text: &'static str,
-    /// SHA-256 of the text in base 64, by which a browser knows it.
-    pub digest: &'static str,
+    /// Script that the page may run.
+    script: Option<&'static str>,
 }
 
 /// Table of an HTML page.
@@ -205,7 +198,7 @@ impl Page {
     }
 
     /// Adds data, in JSON, and the script that makes the page interactive by them.
-    pub fn script(&mut self, script: PageScript, id: &str, json: &str) {
+    pub fn script(&mut self, script: &'static str, id: &str, json: &str) {
         // Text in the data cannot end them.
         let json = json.replace('<', "\\u003c");
         let _ = writeln!(
@@ -251,8 +244,8 @@ impl Page {
         // The page cannot load or run anything else, even if text were not escaped.
         let mut policy = "default-src 'none'; style-src 'unsafe-inline'".to_owned();
         let mut script = String::new();
-        if let Some(PageScript { text, digest }) = self.script {
-            policy += &format!("; script-src 'sha256-{digest}'");
+        if let Some(text) = self.script {
+            policy += &format!("; script-src 'sha256-{}'", digest::sha256(text));
             script = format!("<script>{text}</script>");
         }
         let html = format!(
@@ -304,6 +297,24 @@ mod tests {
             files.keys().collect::<Vec<_>>(),
             ["-script-alert-1---script----.svg"]
         );
+    }
+
+    #[test]
+    fn only_the_script_of_the_page_may_run() {
+        let mut page = Page::default();
+        page.note(HOSTILE);
+        page.script("abc", "data", "[\"</script>\"]");
+        let (html, _) = page.finish("t");
+        let policy = "script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
+        assert!(
+            html.contains(policy) && html.contains("<script>abc</script>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("id=\"data\">[\"\\u003c/script>\"]</script>"),
+            "{html}"
+        );
+        assert_eq!(html.matches("<script").count(), 2);
     }
 
     #[test]

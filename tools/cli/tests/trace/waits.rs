@@ -62,7 +62,7 @@ fn lines_fit_a_terminal() {
     );
     let first = folder.says("waits a.dbt --top 1");
     assert!(first.contains("By location, the first 1 of 2:"), "{first}");
-    folder.says("generate -o b.dbt --nodes 3 --asynchronous");
+    folder.says("generate -o b.dbt --nodes 3");
     let said = folder.says("waits b.dbt");
     assert!(
         said.lines().all(|line| line.chars().count() <= 80),

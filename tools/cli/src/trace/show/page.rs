@@ -1,9 +1,9 @@
 //! Page with the timeline and the wait states.
 
 use downbeat_common::Failure;
+use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::units::{counted, time};
-use downbeat_common::page::{Page, PageScript};
 use serde_json::to_string;
 
 use super::calls;
@@ -13,10 +13,7 @@ use super::panel::{Found, Panel};
 use crate::trace::waits::add_waits;
 
 /// Script that zooms the timeline and names what is under the pointer.
-const SCRIPT: PageScript = PageScript {
-    text: include_str!("script.js"),
-    digest: "I98uxVb0+c3YECoEzYdd05ZtwFX5hBJta1KsOHLdlcE=",
-};
+const SCRIPT: &str = include_str!("script.js");
 
 /// Builds the page.
 pub(super) fn page(
