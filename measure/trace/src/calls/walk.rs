@@ -209,7 +209,7 @@ impl CallWalk {
         let seat = (communicator, self.names.process(at.location));
         let members = self.names.members(communicator);
         self.operations.exit(seat, members, &exit, |operation| {
-            observer.operation(operation)
+            observer.operation(operation);
         });
         if is_own && request.is_none() {
             self.leave(at, own, observer);
