@@ -104,14 +104,14 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, Found)
     let label = options.label.clone();
     let label = label.unwrap_or_else(|| options.trace.display().to_string());
     let selection = options.selection();
-    let (main, found) = reading.main(label, &options.trace, selection.clone())?;
+    let (main, found) = reading.main(label, &options.trace, &selection)?;
     let same = match selection {
         ViewSelection::Between(_) => ViewSelection::Events(main.viewed.events.clone()),
         other => other,
     };
     let mut panels = vec![main];
     for beside in &options.beside {
-        let panel = reading.beside(beside, same.clone(), &panels[0])?;
+        let panel = reading.beside(beside, &same, &panels[0])?;
         panels.push(panel);
     }
     Ok((panels, found))

@@ -34,7 +34,7 @@ pub(super) fn sha256(text: &str) -> String {
 
 /// Returns the first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 fn constants() -> [u32; 64] {
-    let is_prime = |number: &u128| (2..*number).all(|divisor| number % divisor != 0);
+    let is_prime = |number: &u128| (2..*number).all(|divisor| !number.is_multiple_of(divisor));
     let mut primes = (2..).filter(is_prime);
     std::array::from_fn(|_| cube_root_fraction(primes.next().unwrap_or(2)))
 }

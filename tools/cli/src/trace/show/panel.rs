@@ -73,7 +73,7 @@ impl PanelSource<'_> {
         self,
         label: String,
         path: &Path,
-        selection: ViewSelection,
+        selection: &ViewSelection,
     ) -> Result<(Panel, Found), Failure> {
         let mut observer = (
             TraceView::new(selection.clone(), self.limits()),
@@ -81,7 +81,7 @@ impl PanelSource<'_> {
         );
         let (names, left) = walk(path, self.verify, self.output, &mut observer)?;
         let (view, states) = observer;
-        let failed = |why| failure("TRACE", path, &selection, &names, &why);
+        let failed = |why| failure("TRACE", path, selection, &names, &why);
         let viewed = view.finish(&names).map_err(failed)?;
         let found = Found {
             waits: WaitReport::new(&states.finish(), &names, &left),
@@ -101,7 +101,7 @@ impl PanelSource<'_> {
     pub(super) fn beside(
         self,
         beside: &BesideTrace,
-        selection: ViewSelection,
+        selection: &ViewSelection,
         main: &Panel,
     ) -> Result<Panel, Failure> {
         let (label, path) = (beside.label.clone(), &beside.path);
@@ -116,7 +116,7 @@ impl PanelSource<'_> {
             );
             return Err(Failure::option("--beside", why));
         }
-        let failed = |why| failure("--beside", path, &selection, &names, &why);
+        let failed = |why| failure("--beside", path, selection, &names, &why);
         let viewed = view.finish(&names).map_err(failed)?;
         Ok(Panel {
             label,

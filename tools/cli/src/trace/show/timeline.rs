@@ -163,7 +163,7 @@ fn inside([from, to]: [(f64, f64); 2], end: f64) -> Option<[(f64, f64); 2]> {
         let share = (edge - x) / (other_x - x);
         (0.0..=1.0)
             .contains(&share)
-            .then(|| (edge, y + share * (other_y - y)))
+            .then_some((edge, y + share * (other_y - y)))
     };
     Some([cut(from, to)?, cut(to, from)?])
 }
