@@ -25,8 +25,10 @@ impl LocationBins {
         while last(self.shift).saturating_sub(self.first) >= most.max(2) as i64 {
             self.coarsen();
         }
-        let (begin, end_bin) = ((start >> self.shift).max(self.first), last(self.shift));
-        let needed = (end_bin - self.first + 1).max(0) as usize;
+        // By times that decrease, a bar may begin before the first one.
+        let end_bin = last(self.shift).max(self.first);
+        let begin = (start >> self.shift).clamp(self.first, end_bin);
+        let needed = (end_bin - self.first + 1) as usize;
         if self.bins.len() < needed {
             self.bins.resize_with(needed, Vec::new);
         }

@@ -290,7 +290,7 @@ impl CallObserver for TraceView {
         if let Some(of) = self.locations.get_mut(call.location as usize) {
             of.calls += 1;
             if of.calls == number {
-                of.call = Some([call.enter, leave]);
+                of.call = Some([call.enter, leave.max(call.enter)]);
                 of.around.find();
                 self.found = true;
             }
