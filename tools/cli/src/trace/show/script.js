@@ -89,7 +89,7 @@
       const [x1, y1, x2, y2] = [x(begin[0]), begin[1], x(end[0]), end[1]];
       const length = Math.hypot(x2 - x1, y2 - y1);
       let path = `M${round(x1)} ${round(y1)}L${round(x2)} ${round(y2)}`;
-      if (heads && length > 8) {
+      if (heads && length > 8 && end[0] === receive) {
         const [dx, dy] = [(x2 - x1) / length * 4, (y2 - y1) / length * 4];
         const side = (turn) => `${round(x2 - dx - turn * dy)} ${round(y2 - dy + turn * dx)}`;
         path += `M${side(0.45)}L${round(x2)} ${round(y2)}L${side(-0.45)}`;

@@ -142,10 +142,12 @@ fn messages(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Lay
             (place.share(time), top + 0.5 * height)
         };
         let ends = [end(*from, message.times[0]), end(*to, message.times[1])];
-        if let Some(ends) = inside(ends, place.share(panel.viewed.interval[1])) {
-            let ends = ends.map(|(share, y)| (layout.left + share * layout.width, y));
+        if let Some(shown) = inside(ends, place.share(panel.viewed.interval[1])) {
+            // What ends outside has no head.
+            let has_head = has_heads && shown[1] == ends[1];
+            let ends = shown.map(|(share, y)| (layout.left + share * layout.width, y));
             let path = paths.entry(is_reversed(message)).or_default();
-            *path += &arrow(ends, has_heads);
+            *path += &arrow(ends, has_head);
         }
     }
     for (is_reversed, path) in paths {
