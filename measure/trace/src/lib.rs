@@ -12,6 +12,10 @@
 //! pre-synchronization, the logical clock and the checks to a sink of your own, and returns a
 //! [`Correction`], the report. [`formats`] reads and writes files.
 //!
+//! A [`CallWalk`] finds the calls, messages and collective operations of a trace in one pass, in bounded memory:
+//! [`WaitStates`] sum up the time that ranks lose because they wait for others, and a [`TraceView`] collects what a
+//! picture of a part of the trace shows.
+//!
 //! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a
 //! [`PartBuilder`]. Every function takes the communicator of the ranks then, and uses as many threads
 //! per rank as [`ControlledLogicalClock::workers`] says.

@@ -188,10 +188,8 @@ fn the_page_of_a_large_trace_is_small() {
         let (html, length) = (read(&folder, name), fs::metadata(folder.join(name)));
         assert!(length.is_ok_and(|found| found.len() < MOST), "{name}");
         let plain = html.split("<script").next().unwrap_or_default();
-        assert!(
-            plain.matches('M').count() > 500,
-            "{name}: the timeline is there"
-        );
+        let is_drawn = plain.contains("<g class=\"bars\"><path class=\"");
+        assert!(is_drawn, "{name}: the timeline is there");
         for text in texts {
             assert!(html.contains(text), "{name}: no {text}");
         }

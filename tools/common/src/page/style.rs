@@ -61,7 +61,7 @@ th{background:#262626}th,td{border-color:#3a3a3a}.d td,.d th{background:#4a3a10}
 text{fill:#e8e8e8}.paper{fill:#161616}.quiet{fill:#aaa}.axis{stroke:#aaa}.grid{stroke:#333}.border{stroke:#777}.zero,.median,.range{stroke:#f4f4f4}\
 .box{fill:#161616;stroke:#f4f4f4}.rest{fill:#f4f4f4}.lack{fill:#4a4a4a}.still{fill:#2c2c2c}.cut{stroke:#161616}.hatch{stroke:#999}.message{stroke:#f4f4f4}\
 .c0{color:#56b4e9}.c1{color:#ff8f3a}.c2{color:#2fc79a}.c3{color:#e29ac5}.c4{color:#e6b23c}.c5{color:#9ad2f6}}}\
-@media print{body{font-size:10pt;max-width:none;padding:0}nav{display:none}figure,tr{break-inside:avoid}\
+@media print{body{font-size:10pt;max-width:none;padding:0}nav,.zoom{display:none}figure,tr{break-inside:avoid}\
 h1,h2,h3,caption,figcaption,summary{break-after:avoid}.pictures{grid-template-columns:1fr 1fr;gap:.6rem}.scroll{overflow:visible}\
 th{background:none}.d td,.d th{background:none;font-weight:600}a{color:inherit;text-decoration:none}table{font-size:7.5pt}\
 th,td{padding:.1rem .3rem}}";
