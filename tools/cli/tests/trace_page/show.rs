@@ -251,3 +251,28 @@ fn what_cannot_be_shown_is_refused() {
     }
     assert!(!folder.join("a.html").exists());
 }
+
+#[test]
+fn hostile_names_stay_text() {
+    let folder = scratch("trace-show-hostile");
+    let hostile = "</script><script>alert(1)</script>\"'&";
+    let text = format!(
+        "# downbeat trace 1\nlocation 0 0 0 {hostile}\nregion 0 {hostile}\nregion 1 MPI_Recv\n\
+         0 5 enter 0\n0 9 enter 1\n0 10 leave 1\n0 10 enter 1\n0 10 leave 1\n0 20 leave 0\nend 6\n"
+    );
+    fs::write(folder.join("a.dbt"), text).expect("a test may write here");
+    let mut arguments = words("show a.dbt --svg a.svg --beside");
+    let beside = format!("{hostile}=a.dbt");
+    arguments.extend([beside.as_str(), "--label", hostile]);
+    succeeds(&folder, &arguments);
+    let (html, figure) = (read(&folder, "a.html"), read(&folder, "a.svg"));
+    assert_eq!(html.matches("<script").count(), 2, "{html}");
+    assert!(
+        !html.contains("alert(1)<") && !figure.contains("<script"),
+        "{figure}"
+    );
+    if let Some(browser) = Browser::find(&folder) {
+        let found = has_no_defects(&browser, &folder.join("a.html"), 1_280);
+        assert_eq!(found["buttons"], 5);
+    }
+}
