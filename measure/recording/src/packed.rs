@@ -204,7 +204,7 @@ mod tests {
     fn a_send_takes_few_bytes() {
         let mut records = vec![];
         for call in 0..1_000 {
-            let ticks = 1 << 50 | call * 5_000;
+            let ticks = (1 << 50) + call * 5_000;
             records.push(Record::Enter {
                 call: 3,
                 collective: None,

@@ -12,6 +12,10 @@
 //! pre-synchronization, the logical clock and the checks to a sink of your own, and returns a
 //! [`Correction`], the report. [`formats`] reads and writes files.
 //!
+//! A [`CallWalk`] finds the calls, messages and collective operations of a trace in one pass, in bounded memory:
+//! [`WaitStates`] sum up the time that ranks lose because they wait for others, and a [`TraceView`] collects what a
+//! picture of a part of the trace shows.
+//!
 //! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a
 //! [`PartBuilder`]. Every function takes the communicator of the ranks then, and uses as many threads
 //! per rank as [`ControlledLogicalClock::workers`] says.
@@ -51,6 +55,8 @@
 
 mod backward;
 mod builder;
+mod call_kind;
+mod calls;
 mod channels;
 mod check;
 mod clock_order;
@@ -92,10 +98,17 @@ mod teams;
 mod timeline;
 mod totals;
 mod trace;
+mod view;
+mod waits;
 mod workers;
 
 pub use backward::Gradient;
 pub use builder::TraceBuilder;
+pub use call_kind::CallKind;
+pub use calls::{
+    Call, CallObserver, CallSegment, CallWalk, LeftOpen, MessageEnd, Operation, OperationMember,
+    ProgramNames,
+};
 pub use check::{
     Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict, WithinClocks,
 };
@@ -132,3 +145,8 @@ pub use streaming::{
 };
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};
+pub use view::{
+    TraceView, ViewBar, ViewError, ViewLimits, ViewMessage, ViewRow, ViewSelection, ViewTime,
+    Viewed,
+};
+pub use waits::{WaitPattern, WaitStates, WaitSum, WaitSums};

@@ -5,6 +5,9 @@ mod convert;
 mod correct;
 mod generate;
 mod merge;
+mod show;
+mod waits;
+mod walk;
 
 use std::path::Path;
 
@@ -25,6 +28,10 @@ enum TraceCommand {
     Correct(Box<correct::TraceCorrectOptions>),
     /// List violations of causality in a trace; the exit code is 1 if there are any
     Check(check::TraceCheckOptions),
+    /// Show a part of a trace as a page with a timeline, by one clock or several
+    Show(Box<show::TraceShowOptions>),
+    /// List the time that ranks lose because they wait for others
+    Waits(waits::TraceWaitsOptions),
     /// Convert a trace to or from OTF2 and Chrome's JSON, to Perfetto or Parquet, or between text and binary
     Convert(convert::TraceConvertOptions),
     /// Make one trace of the recordings of all ranks
@@ -37,6 +44,8 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
     match &options.command {
         TraceCommand::Correct(options) => correct::run(options),
         TraceCommand::Check(options) => check::run(options),
+        TraceCommand::Show(options) => show::run(options),
+        TraceCommand::Waits(options) => waits::run(options),
         TraceCommand::Convert(options) => convert::run(options),
         TraceCommand::Merge(options) => merge::run(options),
         TraceCommand::Generate(options) => generate::run(options),

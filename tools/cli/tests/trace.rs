@@ -14,6 +14,9 @@ use serde_json::Value;
 #[path = "trace/convert.rs"]
 mod convert;
 
+#[path = "trace/waits.rs"]
+mod waits;
+
 /// Working directory of a test.
 struct TraceFolder(PathBuf);
 

@@ -8,6 +8,9 @@
 
 mod shown;
 
+#[path = "trace_page/show.rs"]
+mod show;
+
 use std::fs;
 use std::path::Path;
 

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod digest;
 mod failure;
 pub mod machine;
+pub mod nearest;
 pub mod output;
 mod outputs;
 mod packaging;

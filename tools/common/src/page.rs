@@ -2,6 +2,7 @@
 
 pub mod axis;
 pub mod bins;
+mod digest;
 pub mod frame;
 pub mod rectangles;
 pub mod style;
@@ -22,6 +23,8 @@ pub struct Page {
     /// Name and content of the file of every picture.
     files: BTreeMap<String, String>,
     pictures: usize,
+    /// Script that the page may run.
+    script: Option<&'static str>,
 }
 
 /// Table of an HTML page.
@@ -138,9 +141,14 @@ impl Page {
         for (name, picture) in present {
             self.pictures += 1;
             let caption = escape(&picture.title);
+            let class = if picture.is_wide() {
+                " class=\"wide\""
+            } else {
+                ""
+            };
             let _ = writeln!(
                 self.html,
-                "<figure><figcaption>{caption}</figcaption>{}</figure>",
+                "<figure{class}><figcaption>{caption}</figcaption>{}</figure>",
                 picture.inline(self.pictures)
             );
             let name = self.free_name(&name);
@@ -189,6 +197,17 @@ impl Page {
         }
     }
 
+    /// Adds data, in JSON, and the script that makes the page interactive by them.
+    pub fn script(&mut self, script: &'static str, id: &str, json: &str) {
+        // Text in the data cannot end them.
+        let json = json.replace('<', "\\u003c");
+        let _ = writeln!(
+            self.html,
+            "<script type=\"application/json\" id=\"{id}\">{json}</script>"
+        );
+        self.script = Some(script);
+    }
+
     /// Adds links to the sections, given by their ids and names.
     pub fn links(&mut self, sections: &[(&str, &str)]) {
         self.html += "<nav aria-label=\"Sections\">";
@@ -222,14 +241,19 @@ impl Page {
     /// Returns the whole page, and the files of its pictures.
     fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
         let title = escape(title);
-        // The page cannot load or run anything, even if text were not escaped.
-        let policy = "default-src 'none'; style-src 'unsafe-inline'";
+        // The page cannot load or run anything else, even if text were not escaped.
+        let mut policy = "default-src 'none'; style-src 'unsafe-inline'".to_owned();
+        let mut script = String::new();
+        if let Some(text) = self.script {
+            policy += &format!("; script-src 'sha256-{}'", digest::sha256(text));
+            script = format!("<script>{text}</script>");
+        }
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n<style>{}{}</style></head>\n\
-             <body><header><h1>{title}</h1></header><main>\n{}</main></body></html>\n",
+             <body><header><h1>{title}</h1></header><main>\n{}</main>{script}</body></html>\n",
             style::PICTURE,
             style::PAGE,
             self.html
@@ -273,6 +297,24 @@ mod tests {
             files.keys().collect::<Vec<_>>(),
             ["-script-alert-1---script----.svg"]
         );
+    }
+
+    #[test]
+    fn only_the_script_of_the_page_may_run() {
+        let mut page = Page::default();
+        page.note(HOSTILE);
+        page.script("abc", "data", "[\"</script>\"]");
+        let (html, _) = page.finish("t");
+        let policy = "script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
+        assert!(
+            html.contains(policy) && html.contains("<script>abc</script>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("id=\"data\">[\"\\u003c/script>\"]</script>"),
+            "{html}"
+        );
+        assert_eq!(html.matches("<script").count(), 2);
     }
 
     #[test]

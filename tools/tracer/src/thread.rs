@@ -109,8 +109,10 @@ impl Thread {
             return None;
         }
         let process = process::get()?;
-        // SAFETY: the function only stores.
-        FORKS.call_once(|| drop(unsafe { libc::pthread_atfork(None, None, Some(forked)) }));
+        FORKS.call_once(|| {
+            // SAFETY: the function only stores.
+            unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        });
         let supply: &'static Supply = Box::leak(Box::new(Supply::new(process)));
         let Some(block) = supply.take() else {
             let spool = process.settings.spool.display();

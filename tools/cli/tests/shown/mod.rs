@@ -49,8 +49,15 @@ pub(crate) fn refuses(folder: &Path, arguments: &[&str], culprit: &str) {
     assert!(output.stdout.is_empty(), "{arguments:?}");
 }
 
-/// Asserts that a page has no defects in a window of this width; returns its properties.
+/// Asserts that a page without scripts has no defects in a window of this width; returns its properties.
 pub(crate) fn looks_well(browser: &Browser, page: &Path, width: u32) -> Value {
+    let found = has_no_defects(browser, page, width);
+    assert_eq!(found["scripts"], 0);
+    found
+}
+
+/// Asserts that a page has no defects in a window of this width; returns its properties.
+pub(crate) fn has_no_defects(browser: &Browser, page: &Path, width: u32) -> Value {
     let found = browser.look(page, width);
     let none = serde_json::json!([]);
     for wrong in ["errors", "overlaps", "clipped", "hidden", "dead"] {
@@ -63,7 +70,6 @@ pub(crate) fn looks_well(browser: &Browser, page: &Path, width: u32) -> Value {
         "{width}: {}",
         found["overflow"]
     );
-    assert_eq!(found["scripts"], 0);
     assert!(
         found["smallest"].as_f64().is_some_and(|size| size > 8.0),
         "{width}: {}",

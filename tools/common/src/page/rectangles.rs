@@ -71,11 +71,20 @@ pub fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
 
 /// Draws a legend of classes, in as many rows as necessary; returns its height.
 pub fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, String)>) -> f64 {
+    legend_within(canvas, classes, WIDTH)
+}
+
+/// Draws a legend of classes in this width; returns its height.
+pub fn legend_within(
+    canvas: &mut Canvas,
+    classes: impl IntoIterator<Item = (String, String)>,
+    most: f64,
+) -> f64 {
     const SAMPLE: f64 = 12.0;
     let (mut x, mut y) = (6.0, LINE - 5.0);
     for (class, text) in classes {
         let width = SAMPLE + 5.0 + text_width(&text) + 12.0;
-        if x > 6.0 && x + width > WIDTH {
+        if x > 6.0 && x + width > most {
             (x, y) = (6.0, y + LINE);
         }
         canvas.rectangle(&class, (x, y - 10.5), (SAMPLE, SAMPLE));

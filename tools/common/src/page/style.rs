@@ -33,7 +33,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial
 .box{fill:#fff;fill-opacity:.75;stroke:#1b1b1b;stroke-width:1}\
 .h1{fill:currentColor;fill-opacity:.18}.h2{fill:currentColor;fill-opacity:.36}.h3{fill:currentColor;fill-opacity:.56}\
 .h4{fill:currentColor;fill-opacity:.78}.still{fill:#ebebeb}.tint{fill:currentColor;fill-opacity:.45}.rest{fill:#1b1b1b}.lack{fill:#d4d4d4}.cut{fill:none;stroke:#fff;stroke-width:.8}\
-.hatch{fill:none;stroke:#777;stroke-width:.7}";
+.hatch{fill:none;stroke:#777;stroke-width:.7}.message{fill:none;stroke:#1b1b1b;stroke-width:.7;stroke-opacity:.7}";
 
 /// Additional style sheet of a page.
 pub const PAGE: &str = "\
@@ -46,6 +46,8 @@ nav a{margin-right:1rem;display:inline-block;padding:.15rem 0}a{color:#005a8e}\
 .pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1.2rem}\
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.95rem;margin-bottom:.2rem}\
 svg{display:block;width:100%;height:auto;max-width:44rem}\
+.wide{grid-column:1/-1;overflow-x:auto}.wide svg{max-width:none;min-width:38rem}.wide figcaption{position:sticky;left:0}\
+.zoom button{font:inherit;min-width:2.4rem;margin:0 .3rem .3rem 0;padding:.1rem .5rem}.hover{position:fixed;pointer-events:none;max-width:20rem;padding:.2rem .5rem;font-size:.85rem;color:#1b1b1b;background:#fffbe6;border:1px solid #999}\
 .key{display:inline-block;width:.8em;height:.8em;margin-right:.45em}\
 .scroll{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;white-space:nowrap;font-weight:600;padding:.2rem 0}\
@@ -57,9 +59,9 @@ summary{cursor:pointer;font-weight:600;padding:.3rem 0}summary:focus-visible,a:f
 body{color:#e8e8e8;background:#161616}a{color:#7cc4f5}h2{border-color:#444}.note{color:#aaa}\
 th{background:#262626}th,td{border-color:#3a3a3a}.d td,.d th{background:#4a3a10}\
 text{fill:#e8e8e8}.paper{fill:#161616}.quiet{fill:#aaa}.axis{stroke:#aaa}.grid{stroke:#333}.border{stroke:#777}.zero,.median,.range{stroke:#f4f4f4}\
-.box{fill:#161616;stroke:#f4f4f4}.rest{fill:#f4f4f4}.lack{fill:#4a4a4a}.still{fill:#2c2c2c}.cut{stroke:#161616}.hatch{stroke:#999}\
+.box{fill:#161616;stroke:#f4f4f4}.rest{fill:#f4f4f4}.lack{fill:#4a4a4a}.still{fill:#2c2c2c}.cut{stroke:#161616}.hatch{stroke:#999}.message{stroke:#f4f4f4}\
 .c0{color:#56b4e9}.c1{color:#ff8f3a}.c2{color:#2fc79a}.c3{color:#e29ac5}.c4{color:#e6b23c}.c5{color:#9ad2f6}}}\
-@media print{body{font-size:10pt;max-width:none;padding:0}nav{display:none}figure,tr{break-inside:avoid}\
+@media print{body{font-size:10pt;max-width:none;padding:0}nav,.zoom{display:none}figure,tr{break-inside:avoid}\
 h1,h2,h3,caption,figcaption,summary{break-after:avoid}.pictures{grid-template-columns:1fr 1fr;gap:.6rem}.scroll{overflow:visible}\
 th{background:none}.d td,.d th{background:none;font-weight:600}a{color:inherit;text-decoration:none}table{font-size:7.5pt}\
 th,td{padding:.1rem .3rem}}";

@@ -118,6 +118,13 @@ impl Canvas {
         );
     }
 
+    /// Draws shapes in a group of this class.
+    pub fn group(&mut self, class: &str, draw: impl FnOnce(&mut Self)) {
+        let _ = write!(self.0, "<g class=\"{class}\">");
+        draw(self);
+        self.0.push_str("</g>");
+    }
+
     /// Draws a text with its baseline at this height.
     pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: TextAnchor, text: &str) {
         let anchor = match anchor {
@@ -179,25 +186,35 @@ pub struct Picture {
     pub title: String,
     /// Description for readers who cannot see the picture.
     pub description: String,
-    height: f64,
+    size: (f64, f64),
     body: String,
 }
 
 impl Picture {
     /// Creates a picture from a title, a description and the drawn shapes.
     pub fn new(title: String, description: String, height: f64, canvas: Canvas) -> Self {
+        Self::of_size(title, description, (WIDTH, height), canvas)
+    }
+
+    /// Creates a picture of any width, which takes the whole width of a page.
+    pub fn of_size(title: String, description: String, size: (f64, f64), canvas: Canvas) -> Self {
         Self {
             title,
             description,
-            height,
+            size,
             body: canvas.0,
         }
+    }
+
+    /// Returns true if it is wider than others.
+    pub fn is_wide(&self) -> bool {
+        self.size.0 > WIDTH
     }
 
     /// Returns the picture as part of a page; its number must be unique there.
     pub fn inline(&self, id: usize) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
-        let (width, height, body) = (number(WIDTH), number(self.height), &self.body);
+        let (width, height, body) = (number(self.size.0), number(self.size.1), &self.body);
         format!(
             "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"t{id} d{id}\"><title id=\"t{id}\">{title}\
              </title><desc id=\"d{id}\">{description}</desc>{body}</svg>"
@@ -208,7 +225,7 @@ impl Picture {
     pub fn file(&self) -> String {
         let (title, description) = (escape(&self.title), escape(&self.description));
         // The letters of the title are larger.
-        let lines = wrapped(&self.title, WIDTH * 0.85);
+        let lines = wrapped(&self.title, self.size.0 * 0.85);
         let above = 10.0 + LINE * lines.len() as f64;
         let mut shown = Canvas::default();
         for (number, line) in (1..).zip(&lines) {
@@ -219,7 +236,8 @@ impl Picture {
                 line,
             );
         }
-        let (width, height, body) = (number(WIDTH), number(self.height + above), &self.body);
+        let (width, height) = (number(self.size.0), number(self.size.1 + above));
+        let body = &self.body;
         let above = number(-above);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {above} {width} {height}\" width=\"{width}\" \

@@ -1,0 +1,145 @@
+//! Findings about the calls of a program.
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+
+use super::names::ProgramNames;
+use crate::CollectiveKind;
+
+/// A call of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Location of the call.
+    pub location: u32,
+    /// Number of the region, as [`ProgramNames`] has it.
+    pub region: u32,
+    /// Number of the call in the whole trace.
+    pub number: u64,
+    /// Time at which the region was entered.
+    pub enter: Timestamp<Global>,
+}
+
+/// Part of a call in which no region inside it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallSegment {
+    /// Location of the call.
+    pub location: u32,
+    /// Number of the region.
+    pub region: u32,
+    /// Begin and end.
+    pub times: [Timestamp<Global>; 2],
+    /// Index of the event that ends it, on its location.
+    pub last: u64,
+}
+
+/// One end of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageEnd {
+    /// Location of the event.
+    pub location: u32,
+    /// Index of the event on its location.
+    pub event: u64,
+    /// Time of the event.
+    pub time: Timestamp<Global>,
+    /// Innermost call at that time, if it is one of MPI.
+    pub call: Option<Call>,
+}
+
+/// Collective operation that all members have left.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation<'a> {
+    /// Kind of the operation.
+    pub kind: CollectiveKind,
+    /// Index of the root among the members; meaningless if the kind has none.
+    pub root: u32,
+    /// All members, in the order of their ranks.
+    pub members: &'a [OperationMember],
+}
+
+/// Member of a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationMember {
+    /// Location that left the operation.
+    pub location: u32,
+    /// Region that took part.
+    pub region: u32,
+    /// Time at which the member entered or started the operation: others can wait for it.
+    pub enter: Timestamp<Global>,
+    /// Time from which the member can wait: its enter, or that of the call that completes the operation.
+    pub waits_from: Timestamp<Global>,
+    /// Time at which the member left the operation.
+    pub exit: Timestamp<Global>,
+}
+
+impl OperationMember {
+    /// Returns the time from the member's enter to `until`, at most to its exit.
+    pub fn waited_until(&self, until: Timestamp<Global>) -> Duration {
+        let waited = until.min(self.exit) - self.waits_from;
+        waited.max(Duration::ZERO)
+    }
+}
+
+/// Receiver of what a [`CallWalk`](super::CallWalk) finds.
+pub trait CallObserver {
+    /// Takes an event of a location, before all that it ends or begins; `index` counts those of the location.
+    fn event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
+        let _ = (location, time, index);
+    }
+
+    /// Takes a part of a call, at its end.
+    fn segment(&mut self, segment: &CallSegment) {
+        let _ = segment;
+    }
+
+    /// Takes a call that was left at this time.
+    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
+        let _ = (names, call, leave);
+    }
+
+    /// Takes a send, or else a receive, before it is matched.
+    fn message_end(&mut self, end: &MessageEnd, sends: bool) {
+        let _ = (end, sends);
+    }
+
+    /// Takes a message with both ends.
+    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
+        let _ = (send, receive);
+    }
+
+    /// Takes a complete collective operation.
+    fn operation(&mut self, operation: &Operation<'_>) {
+        let _ = operation;
+    }
+}
+
+/// Tells both.
+impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
+    fn event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
+        self.0.event(location, time, index);
+        self.1.event(location, time, index);
+    }
+
+    fn segment(&mut self, segment: &CallSegment) {
+        self.0.segment(segment);
+        self.1.segment(segment);
+    }
+
+    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
+        self.0.left(names, call, leave);
+        self.1.left(names, call, leave);
+    }
+
+    fn message_end(&mut self, end: &MessageEnd, sends: bool) {
+        self.0.message_end(end, sends);
+        self.1.message_end(end, sends);
+    }
+
+    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
+        self.0.message(send, receive);
+        self.1.message(send, receive);
+    }
+
+    fn operation(&mut self, operation: &Operation<'_>) {
+        self.0.operation(operation);
+        self.1.operation(operation);
+    }
+}

@@ -1,0 +1,387 @@
+//! One pass over a trace that collects what a picture of a selected part shows.
+
+use std::collections::VecDeque;
+
+use downbeat_clock_core::{Global, Timestamp};
+
+use super::bins::LocationBins;
+use super::kept::{Bar, KeptBars};
+use super::ring::BarsAround;
+use super::selection::ViewSelection;
+use super::viewed::{ViewLimits, ViewMessage, ViewRow, Viewed, binned, single};
+use crate::calls::{Call, CallObserver, CallSegment, MessageEnd, ProgramNames};
+
+/// Maximum number of bins of all locations, and limits on that of one.
+const MOST_BINS: usize = 1 << 20;
+const BINS: [usize; 2] = [128, 1 << 11];
+/// Maximum number of bars before a call on all locations, and limits on that of one; so it is with bars after it.
+const MOST_AROUND: usize = 1 << 18;
+const AROUND: [usize; 2] = [256, 1 << 14];
+/// Maximum number of messages.
+const MOST_MESSAGES: usize = 1 << 16;
+
+/// Collects a view of a trace, told by a [`CallWalk`](crate::CallWalk).
+#[derive(Debug)]
+pub struct TraceView {
+    selection: ViewSelection,
+    most: ViewLimits,
+    /// Time of the first event in the file.
+    first: Option<Timestamp<Global>>,
+    /// Selected interval, as far as it is known.
+    limits: [i64; 2],
+    span: Option<[i64; 2]>,
+    locations: Vec<ViewedLocation>,
+    kept: KeptBars,
+    /// True for each region with the selected name.
+    wanted: Vec<Option<bool>>,
+    /// True if the selected call was found.
+    found: bool,
+    messages: VecDeque<ViewMessage>,
+    left_out: u64,
+}
+
+#[derive(Debug, Default)]
+struct ViewedLocation {
+    bins: LocationBins,
+    around: BarsAround,
+    /// Selected events: the first and the last one, and their times.
+    events: Option<[u64; 2]>,
+    times: [i64; 2],
+    /// Number of calls with the selected name, and the selected one.
+    calls: u64,
+    call: Option<[Timestamp<Global>; 2]>,
+}
+
+/// Reason for which there is nothing to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewError {
+    /// The trace has no events.
+    Empty,
+    /// The interval ends before it begins.
+    Reversed([Timestamp<Global>; 2]),
+    /// The interval has no events; the whole trace has these first and last ones.
+    Outside([Timestamp<Global>; 2]),
+    /// No region has the name of the selected call.
+    UnknownRegion,
+    /// No location has that many calls: the largest number of them.
+    TooFewCalls(u64),
+}
+
+impl TraceView {
+    /// Creates a view of a part of a trace.
+    pub fn new(selection: ViewSelection, limits: ViewLimits) -> Self {
+        Self {
+            selection,
+            most: limits,
+            first: None,
+            limits: [i64::MIN, i64::MAX],
+            span: None,
+            locations: vec![],
+            kept: KeptBars::new(limits.bars),
+            wanted: vec![],
+            found: false,
+            messages: VecDeque::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Returns the view, after the last event.
+    ///
+    /// # Errors
+    /// If there is nothing to show.
+    pub fn finish(mut self, names: &ProgramNames) -> Result<Viewed, ViewError> {
+        let defined = names.locations().len();
+        if self.locations.len() < defined {
+            self.locations.resize_with(defined, ViewedLocation::default);
+        }
+        let limits = self.most;
+        let span = self.span.ok_or(ViewError::Empty)?;
+        let interval = self.interval(names, span)?;
+        let (calls, events) = (
+            self.locations.iter().map(|of| of.call).collect(),
+            self.locations.iter().map(|of| of.events).collect(),
+        );
+        let (messages, left_out) = self.messages_in(interval, limits.messages);
+        let (rows, is_detailed) = match self.selection {
+            ViewSelection::Call { .. } => around(self.locations, interval, &limits),
+            _ => {
+                let bins = self.locations.into_iter().map(|of| of.bins);
+                rows(self.kept.finish(), bins.collect(), interval, &limits)
+            }
+        };
+        Ok(Viewed {
+            interval: interval.map(Timestamp::from_nanos),
+            span: span.map(Timestamp::from_nanos),
+            is_detailed,
+            rows,
+            messages,
+            left_out,
+            calls,
+            events,
+        })
+    }
+
+    fn interval(&self, names: &ProgramNames, span: [i64; 2]) -> Result<[i64; 2], ViewError> {
+        match &self.selection {
+            ViewSelection::Whole => Ok(span),
+            ViewSelection::Between(_) => {
+                let [low, high] = self.limits;
+                if low > high {
+                    return Err(ViewError::Reversed([low, high].map(Timestamp::from_nanos)));
+                }
+                if low > span[1] || high < span[0] {
+                    return Err(ViewError::Outside(span.map(Timestamp::from_nanos)));
+                }
+                Ok([low.max(span[0]), high.min(span[1])])
+            }
+            ViewSelection::Events(_) => {
+                let times = self.locations.iter().filter(|of| of.events.is_some());
+                let times = times.map(|of| of.times);
+                times
+                    .reduce(|one, two| [one[0].min(two[0]), one[1].max(two[1])])
+                    .ok_or(ViewError::Outside(span.map(Timestamp::from_nanos)))
+            }
+            ViewSelection::Call { name, .. } => self.around_call(names, name, span),
+        }
+    }
+
+    /// Returns the time of the selected calls, with a quarter of it on both sides.
+    fn around_call(
+        &self,
+        names: &ProgramNames,
+        name: &str,
+        span: [i64; 2],
+    ) -> Result<[i64; 2], ViewError> {
+        let calls = self.locations.iter().filter_map(|of| of.call);
+        let times = calls.map(|call| call.map(Timestamp::as_nanos));
+        let around = times.reduce(|one, two| [one[0].min(two[0]), one[1].max(two[1])]);
+        let Some([begin, end]) = around else {
+            let most = self.locations.iter().map(|of| of.calls).max().unwrap_or(0);
+            let is_known = names.regions().any(|(_, known)| known == name);
+            return Err(match is_known {
+                true => ViewError::TooFewCalls(most),
+                false => ViewError::UnknownRegion,
+            });
+        };
+        let margin = end.saturating_sub(begin) / 4 + 1;
+        let wide = [begin.saturating_sub(margin), end.saturating_add(margin)];
+        Ok([wide[0].max(span[0]), wide[1].min(span[1])])
+    }
+
+    fn messages_in(&mut self, [low, high]: [i64; 2], most: usize) -> (Vec<ViewMessage>, u64) {
+        let inside = |message: &ViewMessage| {
+            let [send, receive] = message.times.map(Timestamp::as_nanos);
+            send.min(receive) <= high && send.max(receive) >= low
+        };
+        let messages: Vec<_> = std::mem::take(&mut self.messages)
+            .into_iter()
+            .filter(inside)
+            .collect();
+        if self.left_out > 0 || messages.len() > most {
+            return (vec![], self.left_out + messages.len() as u64);
+        }
+        (messages, 0)
+    }
+
+    /// Returns the share of each location.
+    fn share(&self, most: usize, [fewest, limit]: [usize; 2]) -> usize {
+        (most / self.locations.len().max(1)).clamp(fewest, limit)
+    }
+
+    fn is_wanted(&mut self, names: &ProgramNames, region: u32) -> bool {
+        let ViewSelection::Call { name, .. } = &self.selection else {
+            return false;
+        };
+        let place = region as usize;
+        // Regions of operations have the last numbers.
+        if place >= names.defined_regions() {
+            return names.region(region) == name;
+        }
+        if self.wanted.len() <= place {
+            self.wanted.resize(place + 1, None);
+        }
+        *self.wanted[place].get_or_insert_with(|| names.region(region) == name)
+    }
+
+    /// Returns the part of a bar that was selected.
+    fn clipped(&self, segment: &CallSegment) -> Option<[i64; 2]> {
+        let [begin, end] = segment.times.map(Timestamp::as_nanos);
+        let [low, high] = match self.selection {
+            ViewSelection::Events(_) => {
+                let of = self.locations.get(segment.location as usize)?;
+                of.events.map(|_| of.times)?
+            }
+            _ => self.limits,
+        };
+        (begin <= high && end >= low).then(|| [begin.max(low), end.min(high)])
+    }
+
+    /// Returns true if an event was selected.
+    fn contains(&self, location: u32, time: i64, index: u64) -> bool {
+        match &self.selection {
+            ViewSelection::Whole => true,
+            ViewSelection::Between(_) => (self.limits[0]..=self.limits[1]).contains(&time),
+            ViewSelection::Call { .. } => false,
+            ViewSelection::Events(events) => {
+                let range = events.get(location as usize).copied().flatten();
+                range.is_some_and(|[first, last]| (first..=last).contains(&index))
+            }
+        }
+    }
+}
+
+impl CallObserver for TraceView {
+    fn event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
+        if self.first.is_none() {
+            self.first = Some(time);
+            if let ViewSelection::Between([from, to]) = &self.selection {
+                let nanos = |at: super::selection::ViewTime| at.resolved(time).as_nanos();
+                self.limits = [from.map_or(i64::MIN, nanos), to.map_or(i64::MAX, nanos)];
+            }
+        }
+        let nanos = time.as_nanos();
+        let [first, last] = self.span.unwrap_or([nanos; 2]);
+        self.span = Some([first.min(nanos), last.max(nanos)]);
+        let place = location as usize;
+        if self.locations.len() <= place {
+            self.locations
+                .resize_with(place + 1, ViewedLocation::default);
+        }
+        if self.contains(location, nanos, index) {
+            let of = &mut self.locations[place];
+            match &mut of.events {
+                Some(events) => {
+                    events[1] = index;
+                    of.times = [of.times[0].min(nanos), of.times[1].max(nanos)];
+                }
+                None => (of.events, of.times) = (Some([index; 2]), [nanos; 2]),
+            }
+        }
+    }
+
+    fn segment(&mut self, segment: &CallSegment) {
+        let region = segment.region;
+        if let ViewSelection::Call { .. } = self.selection {
+            let (found, most) = (self.found, self.share(MOST_AROUND, AROUND));
+            let times = segment.times.map(Timestamp::as_nanos);
+            if let Some(of) = self.locations.get_mut(segment.location as usize) {
+                of.around.add(Bar { region, times }, found, most);
+            }
+            return;
+        }
+        let Some(times) = self.clipped(segment) else {
+            return;
+        };
+        let bar = Bar { region, times };
+        self.kept.add(segment.location, bar);
+        let most = self.share(MOST_BINS, BINS);
+        if let Some(of) = self.locations.get_mut(segment.location as usize) {
+            of.bins.add(bar, most);
+        }
+    }
+
+    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
+        if !self.is_wanted(names, call.region) {
+            return;
+        }
+        let ViewSelection::Call { number, .. } = self.selection else {
+            return;
+        };
+        if let Some(of) = self.locations.get_mut(call.location as usize) {
+            of.calls += 1;
+            if of.calls == number {
+                of.call = Some([call.enter, leave.max(call.enter)]);
+                of.around.find();
+                self.found = true;
+            }
+        }
+    }
+
+    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
+        let of_call = matches!(self.selection, ViewSelection::Call { .. });
+        let inside = |end: &MessageEnd| self.contains(end.location, end.time.as_nanos(), end.event);
+        if !of_call && !inside(send) && !inside(receive) {
+            return;
+        }
+        if self.messages.len() >= MOST_MESSAGES {
+            if !of_call {
+                self.left_out += 1;
+                return;
+            }
+            if self.found && self.left_out == 0 && self.messages.len() >= 2 * MOST_MESSAGES {
+                return;
+            }
+            if !self.found {
+                self.messages.pop_front();
+            }
+        }
+        self.messages.push_back(ViewMessage {
+            locations: [send.location, receive.location],
+            times: [send.time, receive.time],
+        });
+    }
+}
+
+/// Returns rows of single bars if there are few, or else of bins; and true for single bars.
+fn rows(
+    kept: Option<Vec<Vec<Bar>>>,
+    bins: Vec<LocationBins>,
+    interval: [i64; 2],
+    limits: &ViewLimits,
+) -> (Vec<ViewRow>, bool) {
+    let count = |bars: &Vec<Vec<Bar>>| bars.iter().map(Vec::len).sum::<usize>();
+    match kept.filter(|bars| count(bars) <= limits.bars) {
+        Some(mut bars) => {
+            bars.resize_with(bins.len().max(bars.len()), Vec::new);
+            (single(&bars, interval, limits.rows), true)
+        }
+        None => (binned(bins, interval, limits), false),
+    }
+}
+
+/// Returns rows around a call.
+fn around(
+    locations: Vec<ViewedLocation>,
+    interval: [i64; 2],
+    limits: &ViewLimits,
+) -> (Vec<ViewRow>, bool) {
+    let all = locations.into_iter().map(|of| of.around.finish());
+    let (mut bars, missing): (Vec<Vec<Bar>>, Vec<[bool; 2]>) = all.unzip();
+    let known: Vec<_> = bars
+        .iter()
+        .zip(missing)
+        .map(|(bars, missing)| known(bars, missing, interval))
+        .collect();
+    for bars in &mut bars {
+        bars.retain(|bar| bar.times[0] <= interval[1] && bar.times[1] >= interval[0]);
+    }
+    let mut bins: Vec<LocationBins> = vec![];
+    for bars in &bars {
+        let mut of = LocationBins::default();
+        bars.iter().for_each(|bar| of.add(*bar, BINS[1]));
+        bins.push(of);
+    }
+    let (mut rows, is_detailed) = rows(Some(bars), bins, interval, limits);
+    for row in &mut rows {
+        row.known = known.get(row.first as usize).copied().flatten();
+    }
+    (rows, is_detailed)
+}
+
+/// Returns the part of the interval of which the bars are known, unless it is all of it.
+fn known(
+    bars: &[Bar],
+    missing: [bool; 2],
+    [low, high]: [i64; 2],
+) -> Option<[Timestamp<Global>; 2]> {
+    let begin = bars
+        .first()
+        .filter(|_| missing[0])
+        .map_or(low, |bar| bar.times[0]);
+    let end = bars
+        .last()
+        .filter(|_| missing[1])
+        .map_or(high, |bar| bar.times[1]);
+    let is_all = begin <= low && end >= high;
+    (!is_all).then(|| [begin, end].map(|time| Timestamp::from_nanos(time.clamp(low, high))))
+}

@@ -1,0 +1,93 @@
+//! Page with the timeline and the wait states.
+
+use downbeat_common::Failure;
+use downbeat_common::page::Page;
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::units::{counted, time};
+use serde_json::to_string;
+
+use super::calls;
+use super::data::TimelineData;
+use super::layout::Layout;
+use super::panel::{Found, Panel};
+use crate::trace::waits::add_waits;
+
+/// Script that zooms the timeline and names what is under the pointer.
+const SCRIPT: &str = include_str!("script.js");
+
+/// Builds the page.
+pub(super) fn page(
+    panels: &[Panel],
+    (picture, layout): (Picture, Layout),
+    found: &Found,
+) -> Result<Page, Failure> {
+    let mut page = Page::default();
+    let Some(main) = panels.first() else {
+        return Ok(page);
+    };
+    page.note(&format!("{}.", found.contents));
+    found.left_out.lines().for_each(|line| page.note(line));
+    page.note(&interval(main));
+    panels
+        .iter()
+        .for_each(|panel| notes(&mut page, panel, panels.len() > 1));
+    page.pictures([("timeline".to_owned(), Some(picture))]);
+    page.table(&calls::table(panels));
+    add_waits(&mut page, &found.waits);
+    let data = to_string(&TimelineData::new(panels, &layout)).map_err(Failure::run)?;
+    page.script(SCRIPT, "timeline", &data);
+    Ok(page)
+}
+
+/// Tells the interval that is shown.
+fn interval(panel: &Panel) -> String {
+    let [low, high] = panel.viewed.interval;
+    let [first, last] = panel.viewed.span;
+    format!(
+        "From {low} to {high}: {} of {}.",
+        time((high - low).as_nanos() as f64),
+        time((last - first).as_nanos() as f64)
+    )
+}
+
+/// Explains a panel.
+fn notes(page: &mut Page, panel: &Panel, is_one_of_many: bool) {
+    let viewed = &panel.viewed;
+    let of = match is_one_of_many {
+        true => format!("{}: ", panel.label),
+        false => String::new(),
+    };
+    if !viewed.is_detailed {
+        let most = viewed
+            .rows
+            .iter()
+            .map(|row| row.locations)
+            .max()
+            .unwrap_or(1);
+        let each = match most {
+            1 => String::new(),
+            most => format!(" Each row shows {most} locations."),
+        };
+        page.note(&format!(
+            "{of}There are too many calls to draw each: every bar shows the region that takes most of its time, the darker the \
+             more.{each} A shorter interval shows single calls: see --from, --to and --call."
+        ));
+    }
+    let drawn = viewed
+        .rows
+        .iter()
+        .map(|row| u64::from(row.locations))
+        .sum::<u64>();
+    let all = panel.names.locations().len() as u64;
+    if drawn < all {
+        page.note(&format!(
+            "{of}{drawn} of {all} locations are drawn, evenly chosen."
+        ));
+    }
+    if viewed.left_out > 0 {
+        let messages = counted(viewed.left_out as usize, "message is", "messages are");
+        page.note(&format!(
+            "{of}{messages} not drawn; a shorter interval has fewer."
+        ));
+    }
+}

@@ -1,0 +1,65 @@
+//! `downbeat trace waits`: time that ranks lose because they wait for others.
+
+mod html;
+mod report;
+mod text;
+
+use std::env;
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_common::cli::VerifyOptions;
+use downbeat_common::output::{print, print_json};
+use downbeat_trace::WaitStates;
+
+use super::walk::{contents, left_out, walk};
+
+pub(super) use html::add_waits;
+pub(super) use report::WaitReport;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Patterns are those of KOJAK and Scalasca. Late sender: a receive waits for its send. Late receiver: a send waits \
+                  for its receive. Late root: members of a broadcast or scatter wait for the root. Early root: the root \
+                  of a gather or reduction waits for its members. Wait at N x N, wait at barrier: members wait for the \
+                  last one. Early member: a member of a prefix reduction waits for those of lower ranks.\n\n\
+                  The clocks of the trace should be global, or corrected: see `downbeat trace correct`.\n\n\
+                  Example:\n  downbeat trace generate -o trace.dbt && downbeat trace waits trace.dbt"
+)]
+pub(crate) struct TraceWaitsOptions {
+    /// Trace: *.dbt, *.dbtb, or the anchor file of an OTF2 archive
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Maximum number of locations, and of regions, to list
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    top: usize,
+    #[command(flatten)]
+    verify: VerifyOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
+    let TraceWaitsOptions {
+        trace,
+        top,
+        verify,
+        json,
+    } = options;
+    let mut states = WaitStates::default();
+    let beside = env::temp_dir().join("downbeat");
+    let (names, left) = walk(trace, *verify, &beside, &mut states)?;
+    let report = WaitReport::new(&states.finish(), &names, &left);
+    if *json {
+        return print_json(&report);
+    }
+    let head = format!(
+        "{}: {}\n{}",
+        trace.display(),
+        contents(&names, &left),
+        left_out(&left)
+    );
+    print(&(head + &text::text(&report, *top)))
+}

@@ -1,0 +1,89 @@
+//! Wait states on a page.
+
+use downbeat_common::output::percent;
+use downbeat_common::page::svg::fitting;
+use downbeat_common::page::units::{counted, time};
+use downbeat_common::page::{HtmlTable, Page};
+
+use super::report::{WaitReport, share};
+
+/// Most rows of a table.
+const ROWS: usize = 100;
+/// Most width of a name.
+const NAME: f64 = 400.0;
+
+/// Adds the tables of wait states.
+pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
+    page.section("waits", "Time lost by waiting");
+    let (calls, lost) = report.total();
+    if calls == 0 {
+        page.note("No time was lost by waiting, as far as calls of MPI and collective operations are in the trace.");
+        return;
+    }
+    page.note(&format!(
+        "{} in {}: {} of the time of all locations. Late sender: a receive waits for its send. Late receiver: a send waits \
+         for its receive. Late root, early root: members wait for the root of a collective operation, or the root for its \
+         members. Wait at N x N, at barrier: members wait for the last one.",
+        time(lost as f64),
+        counted(calls as usize, "call", "calls"),
+        percent(share(lost, report.time_nanos))
+    ));
+    page.table(&patterns(report));
+    page.table(&locations(report));
+    page.table(&regions(report));
+}
+
+fn patterns(report: &WaitReport) -> HtmlTable {
+    let headings = ["pattern", "calls", "lost", "share", "longest"];
+    let mut table = HtmlTable::of_numbers("By pattern", headings);
+    for line in report.patterns.iter().filter(|line| line.calls > 0) {
+        table.row([
+            line.pattern.to_owned(),
+            line.calls.to_string(),
+            time(line.lost_nanos as f64),
+            percent(share(line.lost_nanos, report.time_nanos)),
+            time(line.most_nanos as f64),
+        ]);
+    }
+    table
+}
+
+fn locations(report: &WaitReport) -> HtmlTable {
+    let caption = caption("By location", report.by_location.len());
+    let headings = ["location", "calls", "lost", "share of its time", "mostly"];
+    let mut table = HtmlTable::of_numbers(&caption, headings);
+    for line in report.by_location.iter().take(ROWS) {
+        let mostly = line.patterns.first().map_or("", |line| line.pattern);
+        table.row([
+            fitting(&line.name, NAME),
+            line.calls.to_string(),
+            time(line.lost_nanos as f64),
+            percent(share(line.lost_nanos, line.time_nanos)),
+            mostly.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn regions(report: &WaitReport) -> HtmlTable {
+    let caption = caption("By region", report.by_region.len());
+    let headings = ["region", "pattern", "calls", "lost", "longest"];
+    let mut table = HtmlTable::of_numbers(&caption, headings);
+    for line in report.by_region.iter().take(ROWS) {
+        table.row([
+            fitting(&line.region, NAME),
+            line.waits.pattern.to_owned(),
+            line.waits.calls.to_string(),
+            time(line.waits.lost_nanos as f64),
+            time(line.waits.most_nanos as f64),
+        ]);
+    }
+    table
+}
+
+fn caption(what: &str, all: usize) -> String {
+    match all > ROWS {
+        true => format!("{what}, the first {ROWS} of {all}"),
+        false => what.to_owned(),
+    }
+}

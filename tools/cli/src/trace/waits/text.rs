@@ -1,0 +1,100 @@
+//! Wait states as tables of text, at most 80 columns wide.
+
+use downbeat_common::output::{Table, count, percent};
+
+use super::report::{WaitReport, share, time};
+
+/// Most letters of a name.
+const NAME: usize = 24;
+
+pub(super) fn text(report: &WaitReport, top: usize) -> String {
+    let (calls, lost) = report.total();
+    if calls == 0 {
+        return "No time was lost by waiting.\n".to_owned();
+    }
+    let mut text = format!(
+        "Lost by waiting: {} in {}, {} of the time of all locations\n\n",
+        time(lost),
+        count(calls as usize, "call"),
+        percent(share(lost, report.time_nanos))
+    );
+    text += &patterns(report);
+    text += &format!("\nBy location{}\n", first_of(report.by_location.len(), top));
+    text += &locations(report, top);
+    text += &format!("\nBy region{}\n", first_of(report.by_region.len(), top));
+    text + &regions(report, top)
+}
+
+fn first_of(all: usize, top: usize) -> String {
+    match all > top {
+        true => format!(", the first {top} of {all}:"),
+        false => ":".to_owned(),
+    }
+}
+
+fn patterns(report: &WaitReport) -> String {
+    let mut table = Table::new(["pattern", "calls", "lost", "share", "longest"]);
+    for line in report.patterns.iter().filter(|line| line.calls > 0) {
+        table.row([
+            line.pattern.to_owned(),
+            line.calls.to_string(),
+            time(line.lost_nanos),
+            percent(share(line.lost_nanos, report.time_nanos)),
+            time(line.most_nanos),
+        ]);
+    }
+    table.render()
+}
+
+fn locations(report: &WaitReport, top: usize) -> String {
+    let mut table = Table::new(["location", "calls", "lost", "share", "mostly"]);
+    for line in report.by_location.iter().take(top) {
+        let mostly = line.patterns.first().map_or("", |line| line.pattern);
+        table.row([
+            cut(&line.name),
+            line.calls.to_string(),
+            time(line.lost_nanos),
+            percent(share(line.lost_nanos, line.time_nanos)),
+            mostly.to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+fn regions(report: &WaitReport, top: usize) -> String {
+    let mut table = Table::new(["region", "calls", "lost", "pattern"]);
+    for line in report.by_region.iter().take(top) {
+        table.row([
+            cut(&line.region),
+            line.waits.calls.to_string(),
+            time(line.waits.lost_nanos),
+            line.waits.pattern.to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+/// Cuts a name of the program, in which there may be anything.
+fn cut(name: &str) -> String {
+    let mut letters = name
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let short: String = letters.by_ref().take(NAME).collect();
+    match letters.next() {
+        Some(_) => short.chars().take(NAME - 1).chain(['…']).collect(),
+        None => short,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut() {
+        assert_eq!(cut("MPI_Allreduce"), "MPI_Allreduce");
+        assert_eq!(cut("a\u{1b}b"), "a\u{fffd}b");
+        let long = cut(&"x".repeat(NAME + 1));
+        assert_eq!(long, "x".repeat(NAME - 1) + "…");
+    }
+}

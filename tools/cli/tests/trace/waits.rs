@@ -1,0 +1,94 @@
+//! Command-line tests of `downbeat trace waits`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::TraceFolder;
+
+/// Two ranks: a receive waits 60 ns for its send, and a barrier 15 ns for the last member.
+const TRACE: &str = "# downbeat trace 1\nlocation 0 0 0 first\nlocation 1 1 1 second\ncommunicator 0 0 1\n\
+                     region 0 MPI_Send\nregion 1 MPI_Recv\nregion 2 MPI_Barrier\n\
+                     1 100 enter 1\n0 160 enter 0\n0 165 send 1 0 7\n0 170 leave 0\n1 180 receive 0 0 7\n\
+                     1 190 leave 1\n0 185 enter 2\n0 185 collective 0\n1 200 enter 2\n1 200 collective 0\n\
+                     0 210 collective-end 0 barrier 0 none\n1 210 collective-end 0 barrier 0 none\n\
+                     0 260 leave 2\n1 300 leave 2\nend 14\n";
+
+#[test]
+fn waits_are_listed_by_location_and_region() {
+    let folder = TraceFolder::new("waits");
+    fs::write(folder.0.join("a.dbt"), TRACE).expect("a test may write here");
+    let expected = "a.dbt: 2 locations, 14 events\n\
+                    Lost by waiting: 75 ns in 2 calls, 25.0 % of the time of all locations\n\n\
+                    pattern          calls   lost   share  longest\n\
+                    late sender          1  60 ns  20.0 %    60 ns\n\
+                    wait at barrier      1  15 ns   5.0 %    15 ns\n\n\
+                    By location:\n\
+                    location  calls   lost   share  mostly\n\
+                    second        1  60 ns  30.0 %  late sender\n\
+                    first         1  15 ns  15.0 %  wait at barrier\n\n\
+                    By region:\n\
+                    region       calls   lost  pattern\n\
+                    MPI_Recv         1  60 ns  late sender\n\
+                    MPI_Barrier      1  15 ns  wait at barrier\n";
+    assert_eq!(folder.says("waits a.dbt"), expected);
+    let document: Value =
+        serde_json::from_str(&folder.says("waits a.dbt --json")).expect("it is JSON");
+    assert_eq!(document["schema"], "downbeat.trace_waits");
+    assert_eq!(document["by_location"][0]["patterns"][0]["lost_nanos"], 60);
+    assert_eq!(document["by_region"][1]["region"], "MPI_Barrier");
+    assert_eq!(document["patterns"].as_array().map(Vec::len), Some(7));
+
+    // The same in binary.
+    folder.says("convert a.dbt a.dbtb");
+    let binary = folder.says("waits a.dbtb");
+    assert_eq!(binary, expected.replace("a.dbt:", "a.dbtb:"));
+}
+
+#[test]
+fn lines_fit_a_terminal() {
+    let folder = TraceFolder::new("waits-lines");
+    let long = TRACE
+        .replace(
+            "location 0 0 0 first",
+            &format!("location 0 0 0 {}", "x".repeat(200)),
+        )
+        .replace("MPI_Recv", &format!("MPI_{}", "y".repeat(200)));
+    fs::write(folder.0.join("a.dbt"), long).expect("a test may write here");
+    let said = folder.says("waits a.dbt");
+    assert!(
+        said.lines().all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
+    let first = folder.says("waits a.dbt --top 1");
+    assert!(first.contains("By location, the first 1 of 2:"), "{first}");
+    folder.says("generate -o b.dbt --nodes 3");
+    let said = folder.says("waits b.dbt");
+    assert!(
+        said.lines().all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
+    assert!(said.contains("wait at N x N"), "{said}");
+}
+
+#[test]
+fn traces_without_waits_are_no_failures() {
+    let folder = TraceFolder::new("waits-none");
+    fs::write(folder.0.join("a.dbt"), "# downbeat trace 1\nend 0\n")
+        .expect("a test may write here");
+    let said = folder.says("waits a.dbt");
+    assert_eq!(
+        said,
+        "a.dbt: 0 locations, 0 events\nNo time was lost by waiting.\n"
+    );
+    let alone = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+                 region 0 MPI_Send\n0 1 enter 0\n0 2 send 1 0 7\n0 3 leave 0\n0 4 collective 0\nend 4\n";
+    fs::write(folder.0.join("b.dbt"), alone).expect("a test may write here");
+    let said = folder.says("waits b.dbt");
+    let lines = "Left out: 1 send or receive without a counterpart\n\
+                 Left out: 1 collective operation without a leave of each member\n";
+    assert!(said.contains(lines), "{said}");
+    folder.refuses("waits none.dbt", "none.dbt: No such file");
+    fs::write(folder.0.join("c.dbt"), &alone[..alone.len() - 20]).expect("a test may write here");
+    folder.refuses("waits c.dbt", "c.dbt: line ");
+}
