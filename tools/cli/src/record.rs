@@ -3,6 +3,7 @@
 
 mod libraries;
 mod rank;
+mod signals;
 mod spool;
 mod whole;
 

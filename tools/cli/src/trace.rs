@@ -9,7 +9,7 @@ mod show;
 mod waits;
 mod walk;
 
-use std::path::Path;
+use std::ffi::OsStr;
 
 use clap::{Args, Parser, Subcommand};
 use downbeat_common::Failure;
@@ -52,21 +52,16 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
     }
 }
 
-/// Options of a correction, parsed on their own.
+/// Words of a command on traces, parsed on their own.
 #[derive(Debug, Parser)]
-struct CorrectionCommand {
+struct TraceWords {
     #[command(flatten)]
-    options: correct::TraceCorrectOptions,
+    options: TraceOptions,
 }
 
-/// Corrects a trace as `downbeat trace correct` does without options.
-pub(crate) fn correct_with_defaults(input: &Path, output: &Path) -> Result<(), Failure> {
-    let words = [
-        "correct".as_ref(),
-        input.as_os_str(),
-        "--output".as_ref(),
-        output.as_os_str(),
-    ];
-    let command = CorrectionCommand::try_parse_from(words).map_err(Failure::run)?;
-    correct::run(&command.options)
+/// Runs a command on traces with the options that it has by default.
+pub(crate) fn run_words<const N: usize>(words: [&OsStr; N]) -> Result<(), Failure> {
+    let all = [OsStr::new("trace")].into_iter().chain(words);
+    let parsed = TraceWords::try_parse_from(all).map_err(Failure::run)?;
+    run(&parsed.options)
 }

@@ -182,10 +182,12 @@ impl Installer<'_> {
         let mut build = command("cargo build -p downbeat-tracer --release --lib --features mpi");
         build_for(library, self.workspace, &mut build);
         shell::run(&mut build)?;
-        let name = "libdownbeat_trace.so";
         let built = self.workspace.built(library.suffix()).join("release");
         let folder = self.below(&self.wanted.libdir, Some(library));
-        copy(&built.join(name), &self.place(&folder, name)?)
+        copy(
+            &built.join("libdownbeat_tracer.so"),
+            &self.place(&folder, "libdownbeat_trace.so")?,
+        )
     }
 
     /// Compiles the modules of Fortran, and installs them with a library of their procedures.

@@ -13,12 +13,12 @@ use clap::Args;
 use downbeat_common::Failure;
 use downbeat_recording::Collector;
 use downbeat_recording::settings::{SPOOL, Settings};
-use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use super::libraries::{Libraries, LibraryOptions};
-use super::spool::{Spool, clean};
+use super::signals::pass_on;
+use super::spool::{Spool, salvage};
 
 #[derive(Args, Debug)]
 #[command(
@@ -48,21 +48,15 @@ pub(crate) struct RankOptions {
 /// Time between two looks at the memory that is used.
 const STEP: Duration = Duration::from_millis(20);
 
+#[expect(clippy::exit, reason = "other ranks print the message")]
 pub(crate) fn run(options: &RankOptions) -> Result<(), Failure> {
-    // All ranks fail alike; one of them tells.
-    prepare(options)
-        .map_err(|why| if is_first() { why } else { silent(why) })
-        .and_then(|(settings, libraries, spool)| {
-            let status = record(options, &settings, &libraries, &spool)?;
-            end_like(status)
-        })
-}
-
-/// Returns the failure without its text, which another rank prints.
-fn silent(why: Failure) -> Failure {
-    match why {
-        Failure::Input(_) => Failure::Input(String::new()),
-        other => other,
+    let status = prepare(options)
+        .and_then(|(settings, libraries, spool)| record(options, &settings, &libraries, &spool));
+    match status {
+        Ok(status) => end_like(status),
+        // All ranks fail alike, and one of them tells.
+        Err(Failure::Input(_)) if !is_first() => std::process::exit(2),
+        Err(why) => Err(why),
     }
 }
 
@@ -85,8 +79,9 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
     let out = &options.out;
     let unwritable = |why| Failure::option("--out", format!("{}: {why}", out.display()));
     fs::create_dir_all(out).map_err(unwritable)?;
-    clean();
-    let spool = Spool::create().map_err(|why| Failure::run(format!("no shared memory: {why}")))?;
+    salvage();
+    let spool =
+        Spool::create(out).map_err(|why| Failure::run(format!("no shared memory: {why}")))?;
     Ok((settings, libraries, spool))
 }
 
@@ -99,7 +94,7 @@ fn record(
     let signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]).map_err(Failure::run)?;
     let mut child = start(&options.command, libraries, &spool.0)?;
-    forward(signals, &child);
+    pass_on(signals, |_| true, &child);
     let mut collector = Collector::new(&spool.0, &options.out);
     let most = settings.most_blocks() / 4;
     let status = loop {
@@ -129,21 +124,6 @@ fn start(command: &[OsString], libraries: &Libraries, spool: &Path) -> Result<Ch
         .env("DOWNBEAT_TRACE_LIBRARY", &libraries.synchronizer)
         .spawn();
     started.map_err(|why| Failure::option("PROGRAM", format!("{}: {why}", program.display())))
-}
-
-/// Passes signals that launchers and batch systems send on to the program.
-fn forward(mut signals: Signals, child: &Child) {
-    let child = Pid::from_child(child);
-    let forward = move || {
-        for signal in signals.forever() {
-            if let Some(signal) = Signal::from_named_raw(signal) {
-                // It may have ended.
-                let _ = kill_process(child, signal);
-            }
-        }
-    };
-    // Without the thread, the launcher's second signal ends everything.
-    let _ = thread::Builder::new().spawn(forward);
 }
 
 fn ending(status: ExitStatus) -> String {

@@ -1,7 +1,7 @@
 //! `downbeat record`: all ranks, from the launch to the corrected trace.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -9,10 +9,13 @@ use std::process::{Command, ExitStatus};
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::output::print;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use super::libraries::LibraryOptions;
-use super::spool::clean;
-use crate::trace::{correct_with_defaults, merge_into};
+use super::signals::pass_on;
+use super::spool::{await_all, salvage};
+use crate::trace::{merge_into, run_words};
 
 #[derive(Args, Debug)]
 #[command(
@@ -33,7 +36,7 @@ pub(crate) struct RecordOptions {
     out: Option<PathBuf>,
     #[command(flatten)]
     libraries: LibraryOptions,
-    /// Only remove what killed recordings left in the memory of this node
+    /// Only collect what killed recordings left in the memory of this node, or remove it if their folder is gone
     #[arg(long, conflicts_with_all = ["launcher", "out", "command"])]
     clean: bool,
     /// Program with its arguments
@@ -42,23 +45,35 @@ pub(crate) struct RecordOptions {
 }
 
 pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
-    let cleaned = clean();
+    let [collected, removed] = salvage();
     if options.clean {
-        return print(&format!("Removed {cleaned} folders of killed recordings\n"));
+        return print(&format!(
+            "Recordings of killed parents: {collected} collected, {removed} removed\n"
+        ));
     }
     let out = options.out()?;
     make_new(&out)?;
     let status = options.launch(&out)?;
+    await_all(&out);
     let measured = out.join("measured.dbtb");
     let corrected = out.join("corrected.dbtb");
-    merge_into(&out, &measured)?;
-    correct_with_defaults(&measured, &corrected)?;
-    if status.success() {
-        return Ok(());
-    }
     let how = status
         .code()
         .map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+    if !status.success() && is_empty(&out)? {
+        let why = format!("it ended with {how} before any rank was recorded");
+        return Err(Failure::option("--launcher", why));
+    }
+    merge_into(&out, &measured)?;
+    let [from, to] = [&measured, &corrected].map(|path| path.as_os_str());
+    let [correct, waits, lenient, output] =
+        ["correct", "waits", "--lenient", "--output"].map(OsStr::new);
+    // Messages that nobody received are none of its faults.
+    run_words([correct, from, lenient, output, to])?;
+    run_words([waits, to])?;
+    if status.success() {
+        return Ok(());
+    }
     Err(Failure::run(format!(
         "the program ended with {how}; its trace is complete up to there"
     )))
@@ -101,8 +116,13 @@ impl RecordOptions {
                 .arg("--libraries")
                 .arg(std::path::absolute(folder).map_err(Failure::run)?);
         }
-        let status = command.arg("--").args(&self.command).status();
-        status.map_err(|why| Failure::option("--launcher", format!("{}: {why}", words[0])))
+        // After ^C, which the launcher receives, too, there is a trace to be merged.
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::run)?;
+        let started = command.arg("--").args(&self.command).spawn();
+        let mut launcher =
+            started.map_err(|why| Failure::option("--launcher", format!("{}: {why}", words[0])))?;
+        pass_on(signals, |signal| signal != SIGINT, &launcher);
+        launcher.wait().map_err(Failure::run)
     }
 }
 
@@ -110,9 +130,16 @@ impl RecordOptions {
 fn make_new(out: &Path) -> Result<(), Failure> {
     let failed = |why: String| Failure::option("--out", format!("{}: {why}", out.display()));
     fs::create_dir_all(out).map_err(|why| failed(why.to_string()))?;
-    let mut entries = fs::read_dir(out).map_err(|why| failed(why.to_string()))?;
-    match entries.next() {
-        Some(_) => Err(failed("it is not empty".to_owned())),
-        None => Ok(()),
+    if is_empty(out)? {
+        Ok(())
+    } else {
+        Err(failed("it is not empty".to_owned()))
     }
+}
+
+fn is_empty(folder: &Path) -> Result<bool, Failure> {
+    let entries = fs::read_dir(folder);
+    let mut entries =
+        entries.map_err(|why| Failure::run(format!("{}: {why}", folder.display())))?;
+    Ok(entries.next().is_none())
 }
