@@ -69,6 +69,10 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         tracer::programs(tree, MPICH)
     });
     step(
+        "the mini application recorded".to_owned(),
+        tracer::mini_application,
+    );
+    step(
         "traces of programs that are killed".to_owned(),
         tracer::killed,
     );

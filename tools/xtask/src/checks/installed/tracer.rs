@@ -3,6 +3,7 @@
 mod counts;
 mod merged;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -143,7 +144,7 @@ fn compile_all(tree: &InstalledTree<'_>, library: MpiLibrary) -> Result<Vec<Prog
     Ok(programs)
 }
 
-/// Runs a program under the tracer, and compares the trace with its own counts.
+/// Runs a program with and without the tracer, which must not change what it sees, and compares the trace with its own counts.
 fn counted(
     tree: &InstalledTree<'_>,
     library: MpiLibrary,
@@ -158,18 +159,24 @@ fn counted(
     ));
     // What an earlier run left.
     let _ = fs::remove_dir_all(&folder);
-    let mut job = record_rank(tree, &folder, &program.path);
-    job.args(&program.arguments);
-    let mut mpirun = shell::started_by(launcher.mpirun(ranks), &job);
-    let counts = folder.with_extension("counts");
-    mpirun.env("MESSAGES_OUT", &counts);
-    shell::show_and_read(LIMIT, &mut mpirun)?;
+    let run = |mut job: Command, counts: &Path| {
+        job.args(&program.arguments);
+        let mut mpirun = shell::started_by(launcher.mpirun(ranks), &job);
+        shell::show_and_read(LIMIT, mpirun.env("MESSAGES_OUT", counts)).map(drop)
+    };
+    let [plain, traced] = ["plain", "traced"].map(|name| folder.with_extension(name));
+    run(Command::new(&program.path), &plain)?;
+    run(record_rank(tree, &folder, &program.path), &traced)?;
     let trace = merge(tree, &folder)?;
     let mut wrong = vec![];
     for rank in 0..ranks {
-        let path = PathBuf::from(format!("{}.{rank}", counts.display()));
-        let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
-        let own = Counts::parse(&text).ok_or_else(|| format!("{}: no counts", path.display()))?;
+        let [plain, text] = [&plain, &traced].map(|counts| {
+            let path = PathBuf::from(format!("{}.{rank}", counts.display()));
+            fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))
+        });
+        let (plain, text) = (plain?, text?);
+        wrong.extend(seen_otherwise(&plain, &text).map(|line| format!("rank {rank}: {line}")));
+        let own = Counts::parse(&text).ok_or("the program counted nothing")?;
         wrong.extend(
             own.differences(trace.of(rank))
                 .map(|line| format!("rank {rank}: {line}")),
@@ -182,6 +189,24 @@ fn counted(
             Err(format!("{more} numbers differ: {}", wrong.join("; ")))
         }
     }
+}
+
+/// Returns what a program saw only without, or only with the tracer, apart from the numbers of tests that found nothing.
+fn seen_otherwise<'a>(plain: &'a str, traced: &'a str) -> impl Iterator<Item = String> {
+    let lines = |text: &'a str| -> BTreeSet<&'a str> {
+        text.lines()
+            .filter(|line| !line.starts_with("failed "))
+            .collect()
+    };
+    let [plain, traced] = [plain, traced].map(lines);
+    let only = |these: &BTreeSet<&str>, others: &BTreeSet<&str>, how: &str| -> Vec<String> {
+        let lines = these.difference(others);
+        lines
+            .map(|line| format!("only {how} the tracer: {line}"))
+            .collect()
+    };
+    let without = only(&plain, &traced, "without");
+    without.into_iter().chain(only(&traced, &plain, "with"))
 }
 
 fn record_rank(tree: &InstalledTree<'_>, folder: &Path, program: &Path) -> Command {
@@ -203,6 +228,46 @@ fn merge(tree: &InstalledTree<'_>, folder: &Path) -> Result<MergedTrace, String>
         .arg(&trace);
     shell::run(&mut merge)?;
     MergedTrace::read(&trace)
+}
+
+/// The mini application in C and Fortran by `downbeat record`: its results are those without the tracer, and its trace is right after
+/// the correction.
+pub(super) fn mini_application(tree: &InstalledTree<'_>) -> Outcome {
+    let folder = tree.built.join("tracer");
+    fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    for library in [OPEN_MPI, MPICH] {
+        let suffix = library.suffix();
+        let launch = Launcher::new(tree, library)?;
+        // Its variables are set below.
+        let launcher = launch.mpirun(4);
+        let mut words = Command::new(launcher.get_program());
+        words.args(launcher.get_args());
+        for (compiler, source) in [("mpicc", "poisson.c"), ("mpif90", "poisson.F90")] {
+            let program = folder.join(format!("{source}-{suffix}"));
+            let mut compile = command(&format!("{compiler}.{suffix} -O2"));
+            compile.arg(Path::new("tools/tracer/examples").join(source));
+            shell::run(compile.arg("-o").arg(&program).arg("-lm"))?;
+            let mut plain = shell::started_by(launch.mpirun(4), &Command::new(&program));
+            let plain = shell::show_and_read(LIMIT, plain.args(["12", "20"]))?;
+
+            let out = program.with_extension("recorded");
+            let _ = fs::remove_dir_all(&out);
+            let mut record = Command::new(tree.prefix.join("bin/downbeat"));
+            record.args(["record", "--launcher", &shell::shown(&words), "--out"]);
+            record.arg(&out).arg("--").arg(&program).args(["12", "20"]);
+            record.envs(library.environment());
+            let recorded = shell::show_and_read(LIMIT, &mut record)?;
+            for line in plain
+                .lines()
+                .chain(["no violation is left", "wait at N x N"])
+            {
+                if !recorded.contains(line) {
+                    return Err(format!("{source} over {}: no `{line}`", library.name()));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are complete to the last call, and nothing stays in
