@@ -250,7 +250,7 @@ pub(super) fn mini_application(tree: &InstalledTree<'_>) -> Outcome {
             let mut plain = shell::started_by(launch.mpirun(4), &Command::new(&program));
             let plain = shell::show_and_read(LIMIT, plain.args(["12", "20"]))?;
 
-            let out = program.with_extension("recorded");
+            let out = folder.join(format!("{source}-{suffix}-recorded"));
             let _ = fs::remove_dir_all(&out);
             let mut record = Command::new(tree.prefix.join("bin/downbeat"));
             record.args(["record", "--launcher", &shell::shown(&words), "--out"]);
@@ -315,16 +315,19 @@ fn killed_at(
     job.args([way, &moment.to_string(), "0"]);
     let mut mpirun = shell::started_by(launcher.mpirun(2), &job);
     shell::finish(LIMIT, mpirun.env("KILL_OUT", &calls))?;
-    // MPICH's launcher does not wait for ranks after MPI_Abort.
-    let is_left = || left_in_memory().into_iter().next();
-    for _ in 0..500 {
-        if is_left().is_none() {
+    // Launchers may not wait for the parents of ranks, and may kill them, too.
+    let mut left = left_in_memory();
+    for _ in 0..100 {
+        if left.is_empty() {
             break;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(50));
+        let mut clean = Command::new(tree.prefix.join("bin/downbeat"));
+        shell::run(clean.args(["record", "--clean"]))?;
+        left = left_in_memory();
     }
-    if let Some(left) = is_left() {
-        return Err(format!("{left} is left"));
+    if !left.is_empty() {
+        return Err(format!("{} is left", left.join(", ")));
     }
     let trace = merge(tree, &folder)?;
     for rank in 0..2 {
