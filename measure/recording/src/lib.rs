@@ -1,7 +1,7 @@
 //! Recordings of MPI programs: what a tracer writes in each rank, and the trace that it becomes.
 //!
 //! Each thread of a rank writes [`Record`]s to blocks of shared memory, which survive whatever ends the rank. A [`Collector`] packs
-//! them into one file per rank, a [`RankFile`]; [`merge`] makes one trace of the files of all ranks.
+//! them into one file per rank, a [`RankFile`]; a [`Recording`] makes one trace of the files of all ranks.
 //!
 //! # Caveats
 //! Blocks are read on the machine that wrote them, by the same version. Files of ranks carry a version, and can be read anywhere.

@@ -162,13 +162,19 @@ impl Recording {
         &self,
         sink: &mut impl FnMut(&Item<'_>) -> Result<(), FileError>,
     ) -> Result<(), MergeError> {
+        // The program may have compared clocks by one of its own, which began at another time than that of the tracer.
+        let master = self.definitions.ranks.first().filter(|of| of.rank == 0);
+        let shift = |session: u32| {
+            let found = master?.samples.iter().find(|of| of.session == session)?;
+            Some(master?.local.nanos(found.ticks).saturating_sub(found.nanos))
+        };
         // A rank that was killed lacks the sessions after that.
         for Rank {
             rank,
             samples,
             local,
             ..
-        } in self.definitions.ranks.iter().skip(1)
+        } in self.definitions.ranks.iter().filter(|of| of.rank > 0)
         {
             let mut sessions: Vec<u32> = samples.iter().map(|sample| sample.session).collect();
             sessions.dedup();
@@ -178,7 +184,11 @@ impl Recording {
                     location: *rank,
                     session: session as u32,
                     local: Timestamp::<Local>::from_nanos(local.nanos(sample.ticks)),
-                    master: Timestamp::<Global>::from_nanos(sample.nanos),
+                    master: Timestamp::<Global>::from_nanos(
+                        sample
+                            .nanos
+                            .saturating_add(shift(sample.session).unwrap_or(0)),
+                    ),
                 })?;
             }
         }

@@ -26,6 +26,7 @@ mod objects;
 mod status;
 mod table;
 mod timers;
+mod tracer;
 
 pub use boundary::downbeat_error_message;
 pub use clock::*;

@@ -7,6 +7,7 @@ use downbeat::{
     Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
     SessionLimits, agree, block_on_ready,
 };
+use downbeat_clock_core::Clock as _;
 use downbeat_timers::SkewSpec;
 use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
@@ -19,6 +20,7 @@ use crate::library::{check_version, first_with_mpi};
 use crate::objects::ClockHandle;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
 use crate::timers::give;
+use crate::tracer::sample;
 
 /// Does a call in the library that the process uses, if that is another one.
 macro_rules! in_first_library_with_mpi {
@@ -102,7 +104,12 @@ pub unsafe extern "C" fn downbeat_timesync(comm: MPI_Comm) -> c_int {
         // SAFETY: the current clock is a handle.
         let clock = current().and_then(|clock| unsafe { get(clock) });
         let (clock, limits) = together(&comm, clock.and_then(|clock| Ok((clock, limits()?))))?;
-        clock.timesync_over(&comm, limits).map_err(ranks_failed)
+        clock.timesync_over(&comm, limits).map_err(ranks_failed)?;
+        sample(|| {
+            let ticks = clock.clock().ticks();
+            (ticks.0, clock.past(ticks).as_nanos(), comm.size())
+        });
+        Ok(())
     })
 }
 

@@ -6,6 +6,7 @@ use downbeat_clock_core::Published;
 
 use crate::any_clock::AnyClock;
 use crate::handle::Handle;
+use crate::tracer::TracedRegion;
 
 /// A clock: local, or global after a synchronization.
 #[derive(Debug)]
@@ -23,4 +24,5 @@ pub struct Model(Published<Counter, Global>);
 pub struct TimerHandle {
     pub(crate) mark: u64,
     pub(crate) region: Region,
+    pub(crate) traced: Option<TracedRegion>,
 }

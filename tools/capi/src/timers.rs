@@ -13,6 +13,7 @@ use crate::identity::mark;
 use crate::library::{Library, check_version, first, in_first_library};
 use crate::objects::TimerHandle;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_OK};
+use crate::tracer::TracedRegion;
 
 /// Kind of a timer: a number that is hardly anywhere else.
 const TIMER: u64 = 0xd0_b3a7_7133_e2d0;
@@ -54,6 +55,7 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
             Box::leak(Box::new(TimerHandle {
                 mark: mark(TIMER),
                 region: Region::named(name),
+                traced: TracedRegion::named(name),
             }))
         });
         // SAFETY: the caller guarantees a place.
@@ -71,13 +73,13 @@ type TimerCall = unsafe extern "C" fn(*const TimerHandle) -> c_int;
 #[inline(always)]
 unsafe fn with_region(
     timer: *const TimerHandle,
-    work: impl FnOnce(&Region),
+    work: impl FnOnce(&TimerHandle),
     other: impl FnOnce(&Library) -> TimerCall,
 ) -> c_int {
     // SAFETY: the caller guarantees it. Nothing here panics.
     match unsafe { timer.as_ref() } {
         Some(timer) if timer.mark == mark(TIMER) => {
-            work(&timer.region);
+            work(timer);
             DOWNBEAT_OK
         }
         _ => refused(timer, other),
@@ -103,8 +105,14 @@ fn refused(timer: *const TimerHandle, other: impl FnOnce(&Library) -> TimerCall)
 /// `timer` must be NULL or a timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_int {
+    let start = |timer: &TimerHandle| {
+        if let Some(traced) = timer.traced {
+            traced.enter();
+        }
+        timer.region.start();
+    };
     // SAFETY: the caller guarantees a timer.
-    unsafe { with_region(timer, Region::start, |first| first.downbeat_start_timer) }
+    unsafe { with_region(timer, start, |first| first.downbeat_start_timer) }
 }
 
 /// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time.
@@ -113,8 +121,14 @@ pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_in
 /// `timer` must be NULL or a timer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_stop_timer(timer: *const TimerHandle) -> c_int {
+    let stop = |timer: &TimerHandle| {
+        timer.region.stop();
+        if let Some(traced) = timer.traced {
+            traced.leave();
+        }
+    };
     // SAFETY: the caller guarantees a timer.
-    unsafe { with_region(timer, Region::stop, |first| first.downbeat_stop_timer) }
+    unsafe { with_region(timer, stop, |first| first.downbeat_stop_timer) }
 }
 
 /// Writes a report of all timers of this process, in all threads, as a text that `downbeat_free_text` frees. Any thread may call it at

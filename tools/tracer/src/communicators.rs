@@ -80,6 +80,12 @@ pub(crate) fn remove(handle: Handle) {
     EPOCH.fetch_add(1, Ordering::Release);
 }
 
+/// Number of all ranks; `None` before MPI is initialized.
+pub(crate) fn size() -> Option<u32> {
+    let world = find(comm_world())?;
+    Some(world.members.len() as u32)
+}
+
 /// Defines the process and its first communicators, once MPI is initialized.
 pub(crate) fn begin(thread: &Thread) {
     let (mut rank, mut size, mut group) = (0_i32, 0_i32, 0_usize);

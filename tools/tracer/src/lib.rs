@@ -19,6 +19,7 @@ mod calls;
 mod communicators;
 mod constants;
 mod failure;
+mod hooks;
 mod objects;
 mod pmpi;
 mod process;

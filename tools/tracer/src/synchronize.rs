@@ -171,12 +171,17 @@ fn sample(thread: &Thread) {
     };
     let ticks = thread.ticks();
     if let Some(nanos) = library.global(*clock, ticks) {
-        thread.define(&Definition::Sample {
-            session: SESSIONS.fetch_add(1, Ordering::Relaxed),
-            ticks,
-            nanos,
-        });
+        sampled(thread, ticks, nanos);
     }
+}
+
+/// Records the global time at a reading of the counter, in a session of its own.
+pub(crate) fn sampled(thread: &Thread, ticks: u64, nanos: i64) {
+    thread.define(&Definition::Sample {
+        session: SESSIONS.fetch_add(1, Ordering::Relaxed),
+        ticks,
+        nanos,
+    });
 }
 
 /// Defines the local time: by two points, or else by a calibration.

@@ -247,7 +247,8 @@ impl Thread {
             failed,
             ticks,
         });
-        let depth = self.depth.get() - 1;
+        // A region of the program can be left without being entered.
+        let depth = self.depth.get().saturating_sub(1);
         self.depth.set(depth);
         if self.dropped.get().count > 0 {
             self.left_dropped(depth, ticks);

@@ -154,12 +154,17 @@ impl<'a> ThreadStream<'a> {
                     self.push(time, What::Collective { communicator });
                 }
             }
-            Record::Leave { failed, ticks, .. } => {
+            Record::Leave {
+                call,
+                failed,
+                ticks,
+            } => {
                 let wrong = self.wrong.take();
                 if let Some(why) = wrong.filter(|_| !failed) {
                     return Err(why);
                 }
-                self.leave(ticks, failed);
+                let region = self.region(call)?;
+                self.leave(region, ticks, failed);
             }
             Record::Send(message) => {
                 // The library may have refused the message for that.
@@ -270,8 +275,16 @@ impl<'a> ThreadStream<'a> {
         Ok(())
     }
 
-    fn leave(&mut self, ticks: u64, failed: bool) {
+    fn leave(&mut self, region: u32, ticks: u64, failed: bool) {
         let time = self.time(ticks);
+        let entered = self.open.iter().rposition(|open| open.region == region);
+        // It was entered while nothing was recorded.
+        let Some(entered) = entered else {
+            return;
+        };
+        // Regions of a program may overlap: those inside end here.
+        let inner = self.open.split_off(entered + 1);
+        self.leave_all(time, inner);
         let Some(open) = self.open.pop() else {
             return;
         };
@@ -289,17 +302,21 @@ impl<'a> ThreadStream<'a> {
         for what in std::mem::take(&mut self.pending) {
             self.push(time, what);
         }
-        let region = open.region;
         self.push(time, What::Leave { region });
+    }
+
+    /// Leaves calls, the innermost first.
+    fn leave_all(&mut self, time: i64, open: Vec<Open>) {
+        for Open { region, .. } in open.into_iter().rev() {
+            self.push(time, What::Leave { region });
+        }
     }
 
     /// Leaves the calls that were under way when the thread ended.
     fn close(&mut self) {
         self.pending.clear();
-        while let Some(open) = self.open.pop() {
-            let region = open.region;
-            self.push(self.last, What::Leave { region });
-        }
+        let open = std::mem::take(&mut self.open);
+        self.leave_all(self.last, open);
     }
 
     /// Adds an event at the enter of the innermost call.

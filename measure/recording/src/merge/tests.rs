@@ -215,3 +215,21 @@ fn a_message_with_an_unknown_rank_is_refused() {
     let why = recording.merge(|_| Ok(()), |_| ()).unwrap_err().to_string();
     assert!(why.contains("rank 2 of 2"), "{why}");
 }
+
+#[test]
+fn regions_that_overlap_are_nested() {
+    let folder = folder();
+    let records = [
+        leave(2, 90, false),
+        enter(0, 100),
+        enter(1, 110),
+        leave(0, 120, false),
+        leave(1, 130, false),
+    ];
+    write(&folder, 0, &definitions(0, 1), &records);
+    let (lines, _) = merged(&folder);
+    assert_eq!(
+        lines.join(","),
+        "0 50 enter,0 55 enter,0 60 leave,0 60 leave"
+    );
+}

@@ -14,7 +14,7 @@ use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
-use super::tree::{InstalledTree, Launcher};
+use super::tree::{InstalledTree, Launcher, Linking};
 use crate::args::Depth;
 use crate::steps::all_passed;
 use counts::Counts;
@@ -55,6 +55,34 @@ pub(super) fn programs(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome
                     .map(|why| format!("{} at {ranks} ranks: {why}", program.name))
             }),
     )
+}
+
+/// Regions of a program that uses libdownbeat, and its comparison of clocks.
+pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
+    for library in [OPEN_MPI, MPICH] {
+        let launcher = Launcher::new(tree, library)?;
+        for linking in [Linking::Shared, Linking::Static] {
+            let program = tree.compile("traced.c", Some(library), linking, "")?;
+            let folder = tree.built.join("tracer/regions");
+            let _ = fs::remove_dir_all(&folder);
+            let job = record_rank(tree, &folder, &program);
+            shell::show_and_read(LIMIT, &mut shell::started_by(launcher.mpirun(2), &job))?;
+            let trace = merge(tree, &folder)?;
+            for rank in 0..2 {
+                let entered = trace.of(rank).calls.get("solver phase").copied();
+                if entered != Some(5) {
+                    return Err(format!(
+                        "rank {rank}: the region was entered {entered:?} times"
+                    ));
+                }
+            }
+            // When MPI is initialized, by the program, and before MPI is finalized.
+            if trace.sessions(1) != 3 {
+                return Err(format!("{} sessions", trace.sessions(1)));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn compile_all(tree: &InstalledTree<'_>, library: MpiLibrary) -> Result<Vec<Program>, String> {

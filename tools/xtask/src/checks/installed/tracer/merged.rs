@@ -9,6 +9,8 @@ use super::counts::{Counts, add};
 /// Counts of all ranks in a trace.
 pub(super) struct MergedTrace {
     ranks: Vec<Counts>,
+    /// Sessions in which the clock of each rank was compared.
+    sessions: Vec<u64>,
 }
 
 impl MergedTrace {
@@ -19,7 +21,7 @@ impl MergedTrace {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut ranks: Vec<Counts> = vec![];
+        let (mut ranks, mut sessions): (Vec<Counts>, Vec<u64>) = (vec![], vec![]);
         let mut rank_of: Vec<usize> = vec![];
         let mut regions: Vec<&str> = vec![];
         // Region that each location entered last.
@@ -30,9 +32,14 @@ impl MergedTrace {
                 ["location", ..] => {
                     rank_of.push(ranks.len());
                     ranks.push(Counts::default());
+                    sessions.push(0);
                 }
                 ["thread", _, rank, ..] => rank_of.push(rank.parse().ok()?),
-                ["region", _, name, ..] => regions.push(name),
+                ["region", ..] => regions.push(line.splitn(3, ' ').nth(2)?),
+                ["sample", location, session, ..] => {
+                    let at = rank_of.get(location.parse::<usize>().ok()?)?;
+                    sessions[*at] = session.parse::<u64>().ok()? + 1;
+                }
                 [location, _, what, ..] if location.starts_with(|c: char| c.is_ascii_digit()) => {
                     let location: usize = location.parse().ok()?;
                     let counts = &mut ranks[*rank_of.get(location)?];
@@ -60,7 +67,12 @@ impl MergedTrace {
                 _ => {}
             }
         }
-        (!ranks.is_empty()).then_some(Self { ranks })
+        (!ranks.is_empty()).then_some(Self { ranks, sessions })
+    }
+
+    /// Number of sessions of a rank.
+    pub(super) fn sessions(&self, rank: u32) -> u64 {
+        self.sessions[rank as usize]
     }
 
     /// Returns the counts of a rank; the trace must have it.

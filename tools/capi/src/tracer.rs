@@ -1,0 +1,76 @@
+//! The tracer of this process, if it is traced by libdownbeat_trace.
+
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::CString;
+
+/// Functions of the tracer, which has the same type.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct TracerHooks {
+    size: usize,
+    region: unsafe extern "C" fn(*const c_char) -> u32,
+    enter: extern "C" fn(u32),
+    leave: extern "C" fn(u32),
+    sample: extern "C" fn(u64, i64, u32),
+}
+
+/// Region of a program that is traced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TracedRegion {
+    hooks: &'static TracerHooks,
+    number: u32,
+}
+
+/// Finds the tracer; `None` if the process is not traced.
+fn hooks() -> Option<&'static TracerHooks> {
+    static FOUND: AtomicPtr<TracerHooks> = AtomicPtr::new(core::ptr::null_mut());
+    let mut found = FOUND.load(Ordering::Acquire);
+    if found.is_null() {
+        // SAFETY: the name ends with a NUL.
+        let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"downbeat_tracer".as_ptr()) };
+        if function.is_null() {
+            return None;
+        }
+        // SAFETY: it is this function of the tracer.
+        let function: extern "C" fn() -> *mut TracerHooks =
+            unsafe { core::mem::transmute(function) };
+        found = function();
+        FOUND.store(found, Ordering::Release);
+    }
+    // SAFETY: the tracer returns NULL, or functions that live as long as the process.
+    let found = unsafe { found.as_ref() }?;
+    (found.size >= size_of::<TracerHooks>()).then_some(found)
+}
+
+impl TracedRegion {
+    /// Returns the region with a name, if the process is traced.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let hooks = hooks()?;
+        let name = CString::new(name).ok()?;
+        // SAFETY: it is a text.
+        let number = unsafe { (hooks.region)(name.as_ptr()) };
+        Some(Self { hooks, number })
+    }
+
+    /// Records that it is entered.
+    #[cold]
+    pub(crate) fn enter(self) {
+        (self.hooks.enter)(self.number);
+    }
+
+    /// Records that it is left.
+    #[cold]
+    pub(crate) fn leave(self) {
+        (self.hooks.leave)(self.number);
+    }
+}
+
+/// Records the global time at a reading of the counter, which this number of ranks have just compared, if the process is traced.
+#[cfg(feature = "mpi")]
+pub(crate) fn sample(at: impl FnOnce() -> (u64, i64, u32)) {
+    if let Some(hooks) = hooks() {
+        let (ticks, nanos, ranks) = at();
+        (hooks.sample)(ticks, nanos, ranks);
+    }
+}

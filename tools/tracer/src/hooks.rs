@@ -1,0 +1,80 @@
+//! What libdownbeat tells the tracer: regions of the program, and sessions in which clocks were compared.
+
+use core::ffi::{CStr, c_char};
+use std::ffi::CString;
+
+use downbeat_recording::Definition;
+
+use crate::thread::Thread;
+use crate::{communicators, process, synchronize};
+
+/// Functions for libdownbeat, which has the same type.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct TracerHooks {
+    /// Size of this struct in bytes; later versions add functions at the end.
+    size: usize,
+    region: unsafe extern "C" fn(*const c_char) -> u32,
+    enter: extern "C" fn(u32),
+    leave: extern "C" fn(u32),
+    sample: extern "C" fn(u64, i64, u32),
+}
+
+static HOOKS: TracerHooks = TracerHooks {
+    size: size_of::<TracerHooks>(),
+    region,
+    enter,
+    leave,
+    sample,
+};
+
+/// Returns the functions, or NULL if this process is not traced.
+#[unsafe(no_mangle)]
+extern "C" fn downbeat_tracer() -> *const TracerHooks {
+    match Thread::current() {
+        Some(_) => &raw const HOOKS,
+        None => core::ptr::null(),
+    }
+}
+
+/// Returns the number of a region.
+unsafe extern "C" fn region(name: *const c_char) -> u32 {
+    let Some(thread) = Thread::current() else {
+        return u32::MAX;
+    };
+    // SAFETY: libdownbeat passes a name.
+    let name = unsafe { CStr::from_ptr(name) };
+    let kept: &'static CStr = Box::leak(CString::from(name).into_boxed_c_str());
+    let (number, is_new) = thread.process().number_of(kept);
+    if is_new {
+        let name = name.to_string_lossy().replace(['\n', '\r'], " ");
+        thread.define(&Definition::Call { number, name });
+    }
+    number.into()
+}
+
+extern "C" fn enter(region: u32) {
+    if let (Some(thread), Ok(region)) = (Thread::current(), u16::try_from(region))
+        && process::records()
+    {
+        thread.enter(region, None);
+    }
+}
+
+extern "C" fn leave(region: u32) {
+    if let (Some(thread), Ok(region)) = (Thread::current(), u16::try_from(region))
+        && process::records()
+    {
+        let ticks = thread.ticks();
+        thread.leave(region, false, ticks);
+    }
+}
+
+/// Records the global time at a reading of the counter, by the clock of the program; all ranks do so, if this number is that of all.
+extern "C" fn sample(ticks: u64, nanos: i64, ranks: u32) {
+    if let Some(thread) = Thread::current()
+        && communicators::size() == Some(ranks)
+    {
+        synchronize::sampled(thread, ticks, nanos);
+    }
+}
