@@ -68,6 +68,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("programs traced over MPICH".to_owned(), |tree| {
         tracer::programs(tree, MPICH)
     });
+    step("real programs traced".to_owned(), tracer::real_programs);
     step("regions of a traced program".to_owned(), tracer::regions);
     step(
         "the mini application recorded".to_owned(),

@@ -6,7 +6,7 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 19] = [
+const NEEDED: [(&str, &str); 21] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("cmake", "finds the installed libdownbeat"),
@@ -31,6 +31,8 @@ const NEEDED: [(&str, &str); 19] = [
     ),
     ("python3-venv", "environments for OTF2's Python module"),
     ("valgrind", "runs tests of damaged OTF2 archives"),
+    ("hpcc", "a program under the tracer"),
+    ("python3-mpi4py", "another one"),
     ("iproute2", "ip, for several hosts on one machine"),
     ("util-linux", "unshare, for the same"),
     ("chromium", "renders the pages of `downbeat report`"),

@@ -298,6 +298,49 @@ pub(super) fn mini_application(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
+/// Programs that nobody here wrote, with and without the tracer: `hpcc`, whose tests must pass, and a script of mpi4py, which must print
+/// the same.
+pub(super) fn real_programs(tree: &InstalledTree<'_>) -> Outcome {
+    let folder = tree.built.join("tracer/real");
+    // What an earlier run left.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    let failed = |why: std::io::Error| why.to_string();
+    let sources = Path::new(SOURCES);
+    fs::copy(sources.join("hpccinf.txt"), folder.join("hpccinf.txt")).map_err(failed)?;
+    let script = fs::canonicalize(sources.join("objects.py")).map_err(failed)?;
+    let mut python = Command::new("/usr/bin/python3");
+    python.arg(script);
+    // Debian builds both for Open MPI.
+    let launcher = Launcher::new(tree, OPEN_MPI)?;
+    let run = |program: &Command| {
+        let mut mpirun = shell::started_by(launcher.mpirun(4), program);
+        let said = shell::show_and_read(LIMIT, mpirun.current_dir(&folder))?;
+        // hpcc writes to a file, to which it adds.
+        let results = folder.join("hpccoutf.txt");
+        let written = fs::read_to_string(&results).unwrap_or_default();
+        let _ = fs::remove_file(results);
+        let passed = written.lines().filter(|line| line.contains("PASSED"));
+        Ok::<_, String>((said, passed.count(), written.contains("FAILED")))
+    };
+    for (name, program) in [("hpcc", Command::new("hpcc")), ("mpi4py", python)] {
+        let out = folder.join(name);
+        let mut traced = record_rank(tree, &out, Path::new(program.get_program()));
+        traced.args(program.get_args());
+        let (plain, traced) = (run(&program)?, run(&traced)?);
+        if plain != traced || traced.2 {
+            return Err(format!(
+                "{name}: {plain:?} without the tracer, {traced:?} with it"
+            ));
+        }
+        let trace = merge(tree, &out)?;
+        if trace.of(1).sent.is_empty() || trace.of(1).received.is_empty() {
+            return Err(format!("{name}: rank 1 has no messages"));
+        }
+    }
+    Ok(())
+}
+
 /// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are complete to the last call, and nothing stays in
 /// shared memory.
 pub(super) fn killed(tree: &InstalledTree<'_>) -> Outcome {
