@@ -10,10 +10,12 @@ mod waits;
 mod walk;
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use clap::{Args, Parser, Subcommand};
 use downbeat_common::Failure;
 
+use merge::Conversion;
 pub(crate) use merge::merge_into;
 
 #[derive(Args, Debug)]
@@ -47,7 +49,17 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
         TraceCommand::Show(options) => show::run(options),
         TraceCommand::Waits(options) => waits::run(options),
         TraceCommand::Convert(options) => convert::run(options),
-        TraceCommand::Merge(options) => merge::run(options),
+        TraceCommand::Merge(options) => match merge::run(options)? {
+            None => Ok(()),
+            Some(Conversion {
+                measured,
+                corrected,
+                output,
+            }) => {
+                correct_leniently(&measured, &corrected)?;
+                run_words(["convert".as_ref(), corrected.as_ref(), output.as_ref()])
+            }
+        },
         TraceCommand::Generate(options) => generate::run(options),
     }
 }
@@ -64,4 +76,16 @@ pub(crate) fn run_words<const N: usize>(words: [&OsStr; N]) -> Result<(), Failur
     let all = [OsStr::new("trace")].into_iter().chain(words);
     let parsed = TraceWords::try_parse_from(all).map_err(Failure::run)?;
     run(&parsed.options)
+}
+
+/// Corrects a recorded trace, in which some messages may have no receive.
+pub(crate) fn correct_leniently(measured: &Path, corrected: &Path) -> Result<(), Failure> {
+    let [lenient, output] = ["--lenient", "--output"].map(OsStr::new);
+    run_words([
+        "correct".as_ref(),
+        measured.as_ref(),
+        lenient,
+        output,
+        corrected.as_ref(),
+    ])
 }

@@ -15,7 +15,7 @@ use signal_hook::iterator::Signals;
 use super::libraries::LibraryOptions;
 use super::signals::pass_on;
 use super::spool::{await_all, salvage};
-use crate::trace::{merge_into, run_words};
+use crate::trace::{correct_leniently, merge_into, run_words};
 
 #[derive(Args, Debug)]
 #[command(
@@ -65,12 +65,8 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
         return Err(Failure::option("--launcher", why));
     }
     merge_into(&out, &measured)?;
-    let [from, to] = [&measured, &corrected].map(|path| path.as_os_str());
-    let [correct, waits, lenient, output] =
-        ["correct", "waits", "--lenient", "--output"].map(OsStr::new);
-    // Messages that nobody received are none of its faults.
-    run_words([correct, from, lenient, output, to])?;
-    run_words([waits, to])?;
+    correct_leniently(&measured, &corrected)?;
+    run_words([OsStr::new("waits"), corrected.as_os_str()])?;
     if status.success() {
         return Ok(());
     }

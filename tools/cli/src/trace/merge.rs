@@ -13,12 +13,16 @@ use downbeat_trace::formats::{TraceFormat, TraceWriter};
 #[derive(Args, Debug)]
 #[command(
     after_help = "DIR is the folder that `downbeat record-rank` wrote to. The name of OUT selects the format: .dbt is text, .dbtb binary. \
-                  The trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
+                  Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
                   trace correct` makes them times of one clock.\n\n\
-                  Example:\n  downbeat trace merge run -o run.dbtb && \\\n    \
-                  downbeat trace correct run.dbtb -o corrected.dbtb"
+                  With another name of OUT, as of `downbeat trace convert`, the trace is also corrected, in DIR/measured.dbtb and \
+                  DIR/corrected.dbtb, and converted: .pftrace for https://ui.perfetto.dev, a name without a dot for \
+                  an OTF2 archive.\n\n\
+                  Examples:\n  downbeat trace merge run -o run.dbtb && \\\n    \
+                  downbeat trace correct run.dbtb -o corrected.dbtb\n  \
+                  downbeat trace merge run -o run.pftrace"
 )]
-pub(crate) struct TraceMergeOptions {
+pub(super) struct TraceMergeOptions {
     /// Folder with the recordings of all ranks
     #[arg(value_name = "DIR")]
     folder: PathBuf,
@@ -27,16 +31,27 @@ pub(crate) struct TraceMergeOptions {
     output: PathBuf,
 }
 
-pub(crate) fn run(options: &TraceMergeOptions) -> Result<(), Failure> {
-    let name = options.output.extension().unwrap_or_default();
-    if name != "dbt" && name != "dbtb" {
-        let why = format!(
-            "{}: its name must end with .dbt or .dbtb",
-            options.output.display()
-        );
-        return Err(Failure::option("--output", why));
+/// Traces on the way to another format.
+pub(super) struct Conversion<'a> {
+    pub(super) measured: PathBuf,
+    pub(super) corrected: PathBuf,
+    pub(super) output: &'a Path,
+}
+
+/// Merges the recordings; returns the conversion that must follow, if another format is wanted.
+pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>, Failure> {
+    let TraceMergeOptions { folder, output } = options;
+    let name = output.extension().unwrap_or_default();
+    if name == "dbt" || name == "dbtb" {
+        return merge_into(folder, output).map(|()| None);
     }
-    merge_into(&options.folder, &options.output)
+    let [measured, corrected] = ["measured.dbtb", "corrected.dbtb"].map(|name| folder.join(name));
+    merge_into(folder, &measured)?;
+    Ok(Some(Conversion {
+        measured,
+        corrected,
+        output,
+    }))
 }
 
 /// Merges the recordings in a folder, and prints a summary.
