@@ -129,6 +129,14 @@ impl Launcher {
         Ok(Self { library, preloaded })
     }
 
+    /// Preloads nothing.
+    pub(super) fn bare(&self) -> Self {
+        Self {
+            library: self.library,
+            preloaded: vec![],
+        }
+    }
+
     /// Preloads another library, too.
     pub(super) fn preloading(&self, path: PathBuf) -> Self {
         Self {
