@@ -33,7 +33,7 @@ use crate::args::Installation;
 use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::Workspace;
-use builds::{BuildProgram, released};
+use builds::{Builds, RELEASED};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Number in the soname: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.
@@ -54,20 +54,16 @@ pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<
     );
     let wanted = wanted.clone();
     vec![Step::new(name, move || {
-        install(workspace, &wanted, released)
+        install(workspace, &wanted, RELEASED)
     })]
 }
 
 /// Builds and installs everything.
-pub(crate) fn install(
-    workspace: &Workspace,
-    wanted: &Installation,
-    build_program: BuildProgram,
-) -> Outcome {
+pub(crate) fn install(workspace: &Workspace, wanted: &Installation, builds: Builds) -> Outcome {
     let installer = Installer {
         workspace,
         wanted,
-        build_program,
+        builds,
     };
     installer.headers()?;
     installer.library(None)?;
@@ -91,7 +87,7 @@ pub(crate) fn install(
 struct Installer<'a> {
     workspace: &'a Workspace,
     wanted: &'a Installation,
-    build_program: BuildProgram,
+    builds: Builds,
 }
 
 impl Installer<'_> {
@@ -179,15 +175,9 @@ impl Installer<'_> {
 
     /// Builds the library that records programs.
     fn tracer(&self, library: MpiLibrary) -> Outcome {
-        let mut build = command("cargo build -p downbeat-tracer --release --lib --features mpi");
-        build_for(library, self.workspace, &mut build);
-        shell::run(&mut build)?;
-        let built = self.workspace.built(library.suffix()).join("release");
+        let built = self.builds.tracer(self.workspace, library)?;
         let folder = self.below(&self.wanted.libdir, Some(library));
-        copy(
-            &built.join("libdownbeat_tracer.so"),
-            &self.place(&folder, "libdownbeat_trace.so")?,
-        )
+        copy(&built, &self.place(&folder, "libdownbeat_trace.so")?)
     }
 
     /// Compiles the modules of Fortran, and installs them with a library of their procedures.

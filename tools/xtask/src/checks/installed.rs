@@ -15,7 +15,7 @@ use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::{Depth, Installation};
-use crate::install::builds::tested;
+use crate::install::builds::TESTED;
 use crate::install::install;
 use crate::steps::{Step, all_passed};
 use crate::workspace::Workspace;
@@ -90,7 +90,7 @@ fn installation(tree: &InstalledTree<'_>) -> Outcome {
     };
     // If this fails, the steps that need it fail, too.
     let _ = fs::remove_dir_all(&tree.prefix);
-    install(tree.workspace, &wanted, tested)?;
+    install(tree.workspace, &wanted, TESTED)?;
     all_passed(INSTALLED.iter().filter_map(|file| {
         let path = tree.prefix.join(file);
         let is_missing = fs::metadata(&path).map_or(true, |found| found.len() == 0);

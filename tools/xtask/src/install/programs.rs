@@ -21,7 +21,7 @@ const COMPLETIONS: [(&str, &str, &str); 3] = [
 impl Installer<'_> {
     /// Installs the program without MPI.
     pub(super) fn program(&self) -> Outcome {
-        let built = (self.build_program)(self.workspace, None)?;
+        let built = (self.builds.program)(self.workspace, None)?;
         copy(&built, &self.place("bin", PROGRAM)?)?;
         self.documents(PROGRAM, || Command::new(&built))
     }
@@ -29,7 +29,7 @@ impl Installer<'_> {
     /// Installs the MPI program for each library; that of the first also has the name without the library.
     pub(super) fn mpi_programs(&self) -> Outcome {
         for library in &self.wanted.mpi {
-            let built = (self.build_program)(self.workspace, Some(*library))?;
+            let built = (self.builds.program)(self.workspace, Some(*library))?;
             copy(&built, &self.place("bin", &mpi_program(*library))?)?;
         }
         let Some(first) = self.wanted.mpi.first() else {

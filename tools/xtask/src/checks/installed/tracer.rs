@@ -349,7 +349,7 @@ pub(super) fn real_programs(tree: &InstalledTree<'_>) -> Outcome {
 /// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are complete to the last call, and nothing stays in
 /// shared memory.
 pub(super) fn killed(tree: &InstalledTree<'_>) -> Outcome {
-    let times = if tree.depth == Depth::Long { 20 } else { 3 };
+    let times = if tree.depth == Depth::Long { 20 } else { 2 };
     let mut wrong = vec![];
     let mut seed = u64::from(std::process::id());
     for library in [OPEN_MPI, MPICH] {
