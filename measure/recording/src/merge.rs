@@ -135,7 +135,7 @@ impl Recording {
         let mut streams = vec![];
         let mut next = of.size;
         for rank in &of.ranks {
-            for thread in 0..rank.file.threads() {
+            for thread in rank.file.threads() {
                 let mut location = rank.rank;
                 if thread > 0 {
                     location = next;
@@ -145,7 +145,7 @@ impl Recording {
                         name: &format!("rank {} thread {thread}", rank.rank),
                     })?;
                 }
-                streams.push(ThreadStream::new(of, rank, thread, location)?);
+                streams.push(ThreadStream::new(of, rank, thread, location));
             }
         }
         for members in &of.communicators {

@@ -3,6 +3,7 @@
 //! After eight bytes with format and version come chunks: a tag, numbers, the length of the content, the content, and a CRC-32 of the
 //! chunk. The last one tells how the rank ended.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -178,8 +179,11 @@ impl RankFile {
             if input.skip(length.saturating_add(4))?.is_none() {
                 return Ok(None);
             }
+            let thread = u32::try_from(numbers[0])
+                .map_err(|_| Flaw::Byte(begin, "a thread has no such number".to_owned()))
+                .map_err(|flaw| flaw.in_file(&self.path))?;
             self.blocks.push(BlockPlace {
-                thread: numbers[0] as u32,
+                thread,
                 records: numbers[1],
                 offset,
                 length,
@@ -209,10 +213,9 @@ impl RankFile {
         Ok(Some(()))
     }
 
-    /// Returns the number of threads.
-    pub fn threads(&self) -> u32 {
-        let threads = self.blocks.iter().map(|block| block.thread + 1);
-        threads.max().unwrap_or(0)
+    /// Returns the threads that have records, in their order.
+    pub fn threads(&self) -> BTreeSet<u32> {
+        self.blocks.iter().map(|block| block.thread).collect()
     }
 
     /// Opens the file to read blocks of records from.
@@ -322,7 +325,8 @@ mod tests {
         let file = RankFile::read(&path).unwrap();
         assert_eq!(file.ended.as_deref(), Some("exit code 3"));
         assert_eq!(file.texts, "process 1 2 häuschen\n\n");
-        assert_eq!((file.threads(), file.blocks.len()), (3, 2));
+        assert_eq!(file.threads(), BTreeSet::from([0, 2]));
+        assert_eq!(file.blocks.len(), 2);
         let (open, mut found) = (file.open().unwrap(), vec![]);
         file.records(&open, file.blocks[1], &mut found).unwrap();
         assert_eq!(found, words[..2]);

@@ -1,7 +1,6 @@
 //! Events of one thread, made of its records.
 
 use std::collections::VecDeque;
-use std::fs::File;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
@@ -20,7 +19,6 @@ pub(super) struct ThreadStream<'a> {
     not_recorded: u32,
     /// What global time is ahead of local time, roughly: only the order of locations in the file depends on it.
     ahead: i64,
-    file: File,
     blocks: std::vec::IntoIter<BlockPlace>,
     words: Vec<u64>,
     at: usize,
@@ -57,23 +55,17 @@ struct Open {
 }
 
 impl<'a> ThreadStream<'a> {
-    pub(super) fn new(
-        of: &'a Definitions,
-        rank: &'a Rank,
-        thread: u32,
-        location: u32,
-    ) -> Result<Self, FileError> {
+    pub(super) fn new(of: &'a Definitions, rank: &'a Rank, thread: u32, location: u32) -> Self {
         let blocks = rank.file.blocks.iter().copied();
         let blocks: Vec<_> = blocks.filter(|block| block.thread == thread).collect();
         let first = rank.samples.first();
-        Ok(Self {
+        Self {
             rank,
             location,
             not_recorded: of.regions.len() as u32,
             ahead: first.map_or(0, |sample| {
                 sample.nanos.saturating_sub(rank.local.nanos(sample.ticks))
             }),
-            file: rank.file.open()?,
             blocks: blocks.into_iter(),
             words: vec![],
             at: 0,
@@ -87,7 +79,7 @@ impl<'a> ThreadStream<'a> {
             sent: 0,
             received: 0,
             dropped: 0,
-        })
+        }
     }
 
     /// Returns the time of the next event, roughly by the global clock; `None` at the end.
@@ -130,7 +122,9 @@ impl<'a> ThreadStream<'a> {
             let Some(block) = self.blocks.next() else {
                 return Ok(None);
             };
-            self.rank.file.records(&self.file, block, &mut self.words)?;
+            // A file for each of thousands of ranks would be more than a process may have open.
+            let file = self.rank.file.open()?;
+            self.rank.file.records(&file, block, &mut self.words)?;
             self.at = 0;
         }
     }
