@@ -1,6 +1,7 @@
 //! Settings of a recording, from variables of the environment.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 /// Size of a block in bytes.
@@ -17,6 +18,8 @@ pub struct Settings {
     pub memory: usize,
     /// `DOWNBEAT_TRACE_OVERFLOW`: what happens when that is used up.
     pub overflow: Overflow,
+    /// `DOWNBEAT_TRACE_RESYNC`: clocks are compared again after each such number of collective operations of all ranks.
+    pub resync: Option<NonZeroU64>,
     /// `DOWNBEAT_TRACE_SKIP`: groups of calls that are not recorded.
     pub skip: Vec<Group>,
 }
@@ -85,6 +88,7 @@ impl std::error::Error for WrongSetting {}
 pub const SPOOL: &str = "DOWNBEAT_TRACE_SPOOL";
 const MEMORY: &str = "DOWNBEAT_TRACE_MEMORY";
 const OVERFLOW: &str = "DOWNBEAT_TRACE_OVERFLOW";
+const RESYNC: &str = "DOWNBEAT_TRACE_RESYNC";
 const SKIP: &str = "DOWNBEAT_TRACE_SKIP";
 
 /// Least memory: blocks for one thread.
@@ -112,6 +116,7 @@ impl Settings {
             spool: PathBuf::new(),
             memory: 256,
             overflow: Overflow::default(),
+            resync: None,
             skip: vec![],
         };
         let wrong = |variable, value: &str, expected: String| WrongSetting {
@@ -130,6 +135,11 @@ impl Settings {
                 "drop" => Overflow::Drop,
                 _ => return Err(wrong(OVERFLOW, &value, "flush or drop".to_owned())),
             };
+        }
+        if let Some(value) = variable(RESYNC) {
+            let number = value.parse().ok();
+            let expected = || "a number of collective operations, at least 1".to_owned();
+            settings.resync = Some(number.ok_or_else(|| wrong(RESYNC, &value, expected()))?);
         }
         if let Some(value) = variable(SKIP) {
             for name in value.split(',').filter(|name| !name.is_empty()) {
@@ -187,6 +197,8 @@ mod tests {
             (MEMORY, "-1", "at least 4"),
             (MEMORY, "much", "at least 4"),
             (OVERFLOW, "both", "flush or drop"),
+            (RESYNC, "0", "at least 1"),
+            (RESYNC, "10s", "at least 1"),
             (SKIP, "io,waits", "p2p, tests"),
         ] {
             let said = read(&[(variable, value)]).unwrap_err();

@@ -56,7 +56,7 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
                 corrected,
                 output,
             }) => {
-                correct_leniently(&measured, &corrected)?;
+                correct_recorded(&measured, &corrected)?;
                 run_words(["convert".as_ref(), corrected.as_ref(), output.as_ref()])
             }
         },
@@ -78,13 +78,17 @@ pub(crate) fn run_words<const N: usize>(words: [&OsStr; N]) -> Result<(), Failur
     run(&parsed.options)
 }
 
-/// Corrects a recorded trace, in which some messages may have no receive.
-pub(crate) fn correct_leniently(measured: &Path, corrected: &Path) -> Result<(), Failure> {
-    let [lenient, output] = ["--lenient", "--output"].map(OsStr::new);
+/// Corrects a recorded trace, in which some messages may have no receive. Its clocks are synchronized: only what is impossible is
+/// moved, and not what seems too fast, for waits that complete late make latencies of messages seem longer than they are.
+pub(crate) fn correct_recorded(measured: &Path, corrected: &Path) -> Result<(), Failure> {
+    let [lenient, latencies, none, output] =
+        ["--lenient", "--latencies", "0ns,0ns,0ns", "--output"].map(OsStr::new);
     run_words([
         "correct".as_ref(),
         measured.as_ref(),
         lenient,
+        latencies,
+        none,
         output,
         corrected.as_ref(),
     ])

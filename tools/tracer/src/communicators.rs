@@ -80,6 +80,12 @@ pub(crate) fn remove(handle: Handle) {
     EPOCH.fetch_add(1, Ordering::Release);
 }
 
+/// Returns true if all ranks are members of one group.
+pub(crate) fn is_of_all(handle: Handle) -> bool {
+    let members = find(handle).map(|found| found.members.len() as u32);
+    members.is_some() && members == size()
+}
+
 /// Number of all ranks; `None` before MPI is initialized.
 pub(crate) fn size() -> Option<u32> {
     let world = find(comm_world())?;
@@ -117,25 +123,25 @@ pub(crate) fn begin(thread: &Thread) {
     );
 }
 
-/// Defines the process of a program that opens sessions, if no other one did.
+/// Defines the process of a program that opens sessions, and returns true, if it is not defined yet.
 #[cfg(mpi_4)]
-pub(crate) fn begin_session(thread: &Thread, session: Handle) {
+pub(crate) fn begin_session(thread: &Thread, session: Handle) -> bool {
     if ALL.get().is_some() {
-        return;
+        return false;
     }
     let (mut rank, mut size, mut group) = (0_i32, 0_i32, 0_usize);
     let name = c"mpi://WORLD".as_ptr().expose_provenance();
     // SAFETY: the session was just opened.
     let code = unsafe { pmpi::group_from_session_pset(session, name, out(&mut group)) };
     if code != 0 {
-        return;
+        return false;
     }
     // SAFETY: the group was just made.
     unsafe { pmpi::group_rank(group, out(&mut rank)) };
     // SAFETY: as above.
     unsafe { pmpi::group_size(group, out(&mut size)) };
     define_process(thread, rank, size, group);
-    crate::synchronize::define_clock(thread, None);
+    true
 }
 
 fn define_process(thread: &Thread, rank: i32, size: i32, group: Handle) {

@@ -3,8 +3,6 @@
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;
 
-use downbeat_recording::Definition;
-
 use crate::thread::Thread;
 use crate::{communicators, process, synchronize};
 
@@ -45,12 +43,7 @@ unsafe extern "C" fn region(name: *const c_char) -> u32 {
     // SAFETY: libdownbeat passes a name.
     let name = unsafe { CStr::from_ptr(name) };
     let kept: &'static CStr = Box::leak(CString::from(name).into_boxed_c_str());
-    let (number, is_new) = thread.process().number_of(kept);
-    if is_new {
-        let name = name.to_string_lossy().replace(['\n', '\r'], " ");
-        thread.define(&Definition::Call { number, name });
-    }
-    number.into()
+    thread.number_of(kept).into()
 }
 
 extern "C" fn enter(region: u32) {

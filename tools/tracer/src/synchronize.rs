@@ -5,12 +5,13 @@ use core::ptr::{null, null_mut};
 use std::env;
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use downbeat_clock_core::Duration;
 use downbeat_recording::Definition;
 
-use crate::constants::comm_world;
+use crate::communicators;
+use crate::constants::{Handle, comm_world};
 use crate::failure::say;
 use crate::pmpi::out;
 use crate::thread::Thread;
@@ -116,7 +117,7 @@ impl Library {
 
 /// Synchronizes all ranks when MPI was initialized, and defines their clocks; `rank` is that of this process.
 pub(crate) fn begin(thread: &Thread, rank: i32) {
-    let clock = thread.quietly(|| {
+    let clock = as_region(thread, || {
         let library = Library::load()?;
         let mut clock = null_mut();
         // SAFETY: MPI is initialized, and all ranks do the same.
@@ -151,14 +152,40 @@ pub(crate) fn begin(thread: &Thread, rank: i32) {
     sample(thread);
 }
 
-/// Synchronizes all ranks again, before MPI is finalized.
-pub(crate) fn end(thread: &Thread) {
+/// Calls MPI for a synchronization, which is recorded as a region: the program waits for it.
+fn as_region<T>(thread: &Thread, f: impl FnOnce() -> T) -> T {
+    let region = thread.number_of(c"(clock synchronization)");
+    thread.enter(region, None);
+    let result = thread.quietly(f);
+    let ticks = thread.ticks();
+    thread.leave(region, false, ticks);
+    result
+}
+
+/// Counts a collective operation, if it is one of all ranks, and synchronizes them again after each such number as is asked for: all ranks
+/// count alike.
+pub(crate) fn count(thread: &Thread, communicator: Handle) {
+    static OPERATIONS: AtomicU64 = AtomicU64::new(0);
+    if let Some(every) = thread.process().settings.resync
+        && communicators::is_of_all(communicator)
+    {
+        let operations = OPERATIONS.fetch_add(1, Ordering::Relaxed) + 1;
+        if operations.is_multiple_of(every.get()) {
+            again(thread);
+        }
+    }
+}
+
+/// Synchronizes all ranks again.
+pub(crate) fn again(thread: &Thread) {
     let Some(Some((library, clock))) = CLOCK.get() else {
         return;
     };
     let clock = crate::pmpi::pointer(*clock);
     // SAFETY: MPI is initialized, and all ranks do the same.
-    let code = thread.quietly(|| unsafe { (library.resynchronize)(clock, comm_world()) });
+    let code = as_region(thread, || unsafe {
+        (library.resynchronize)(clock, comm_world())
+    });
     if code == 0 {
         sample(thread);
     }

@@ -1,6 +1,7 @@
 //! Records of one thread.
 
 use core::cell::Cell;
+use core::ffi::CStr;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Once;
@@ -143,13 +144,19 @@ impl Thread {
     /// Gives a function a number, and defines it.
     #[cold]
     fn number(&self, call: &Call) {
-        let (number, is_new) = self.process.number_of(call.name());
-        let name = call.name().to_string_lossy().into_owned();
-        let is_recorded = self.process.records(&name);
+        let number = self.number_of(call.name());
+        let name = call.name().to_string_lossy();
+        call.set_number(number, self.process.records(&name));
+    }
+
+    /// Returns the number of a function or region, which is defined if it is new.
+    pub(crate) fn number_of(&self, name: &'static CStr) -> u16 {
+        let (number, is_new) = self.process.number_of(name);
         if is_new {
+            let name = name.to_string_lossy().replace(['\n', '\r'], " ");
             self.define(&Definition::Call { number, name });
         }
-        call.set_number(number, is_recorded);
+        number
     }
 
     /// Reads the counter.

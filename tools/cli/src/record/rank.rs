@@ -30,6 +30,7 @@ use super::spool::{Spool, salvage};
                   DOWNBEAT_TRACE_OVERFLOW  when it is used up: flush (wait for the disk) or drop (count calls) [flush]\n  \
                   DOWNBEAT_TRACE_SKIP      groups of calls that are not recorded, separated by commas:\n                           \
                   p2p, tests, collectives, rma, io, others\n  \
+                  DOWNBEAT_TRACE_RESYNC    synchronize again after each such number of collective operations\n  \
                   DOWNBEAT_ALGORITHM, DOWNBEAT_CLOCK\n                           synchronization, and clock of each rank\n\n\
                   Example:\n  mpirun -np 4 downbeat record-rank -o run -- ./program && \\\n    \
                   downbeat trace merge run -o run.dbtb"

@@ -12,6 +12,7 @@ use crate::communicators;
 use crate::constants::request_null;
 use crate::pmpi::{self, out};
 use crate::requests::{self, Pending, Request};
+use crate::synchronize;
 use crate::thread::Thread;
 
 /// Kind of an operation, and positions of its parameters.
@@ -102,6 +103,9 @@ pub(crate) unsafe fn collective<B: Binding, A: Arguments>(
     }
     span.put(&Record::Collective(operation));
     span.leave(failed, ticks);
+    // SAFETY: as above.
+    let communicator = unsafe { B::communicator(a.at(shape.communicator)) };
+    synchronize::count(thread, communicator);
     result
 }
 

@@ -36,7 +36,7 @@ pub(crate) unsafe fn finalize<B: Binding, A: Arguments>(call: &'static Call, a: 
         // SAFETY: the caller passes the arguments of the function.
         return unsafe { call.forward(a) };
     };
-    synchronize::end(thread);
+    synchronize::again(thread);
     let span = Span::enter(thread, call, None);
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
@@ -62,7 +62,9 @@ pub(crate) unsafe fn session<B: Binding, A: Arguments>(
         // Sessions are handles as communicators are.
         // SAFETY: the call has set it.
         let session = unsafe { B::new_communicator(a.at(session)) };
-        thread.quietly(|| communicators::begin_session(thread, session));
+        if thread.quietly(|| communicators::begin_session(thread, session)) {
+            synchronize::define_clock(thread, None);
+        }
     }
     result
 }

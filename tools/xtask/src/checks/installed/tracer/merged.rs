@@ -48,7 +48,10 @@ impl MergedTrace {
                         "enter" => {
                             let region = *regions.get(words.get(3)?.parse::<usize>().ok()?)?;
                             entered.insert(location, region);
-                            add(&mut counts.calls, region, 1);
+                            // Those in parentheses are of the tracer.
+                            if !region.starts_with('(') {
+                                add(&mut counts.calls, region, 1);
+                            }
                         }
                         // Calls that found nothing are one region with their number.
                         "note" if words.last() == Some(&"calls") => {
