@@ -106,35 +106,20 @@ pub(crate) unsafe fn send<B: Binding, A: Arguments>(call: &'static Call, a: A) -
 }
 
 /// Receives.
-pub(crate) unsafe fn receive<B: Binding, A: Arguments>(call: &'static Call, mut a: A) -> usize {
+pub(crate) unsafe fn receive<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
     let Some(thread) = Thread::of(call) else {
         // SAFETY: the caller passes the arguments of the function.
         return unsafe { call.forward(a) };
     };
-    let mut own = Status::EMPTY;
     // SAFETY: as above.
     let wanted = unsafe { wanted::<B>(&a, [3, 4, 5]) };
     // SAFETY: as above.
-    let status = unsafe { keep_status::<B>(&mut a, 6, &mut own) };
-    let span = Span::enter(thread, call, None);
-    // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if let Some(wanted) = wanted.filter(|_| !failed) {
-        // SAFETY: the call has filled it.
-        let mut status = unsafe { status_at(status, 0) };
-        span.put(&Record::Receive(incoming(wanted, &mut status)));
-    }
-    span.leave(failed, ticks);
-    result
+    unsafe { received::<B, A>(thread, call, a, (None, wanted), 6) }
 }
-
 /// Sends and receives; `source`, `communicator` and `status` are positions.
 pub(crate) unsafe fn send_receive<B: Binding, A: Arguments>(
     call: &'static Call,
-    mut a: A,
+    a: A,
     source: usize,
     communicator: usize,
     status: usize,
@@ -143,12 +128,24 @@ pub(crate) unsafe fn send_receive<B: Binding, A: Arguments>(
         // SAFETY: the caller passes the arguments of the function.
         return unsafe { call.forward(a) };
     };
-    let mut own = Status::EMPTY;
     // SAFETY: as above.
     let message = unsafe { outgoing::<B>(a, communicator) };
     // SAFETY: as above. The tag of the receive follows its source.
     let wanted = unsafe { wanted::<B>(&a, [source, source + 1, communicator]) };
     // SAFETY: as above.
+    unsafe { received::<B, A>(thread, call, a, (message, wanted), status) }
+}
+
+/// Calls a function that sends a message or none, and receives what is wanted, if anything; its status is at this position.
+unsafe fn received<B: Binding, A: Arguments>(
+    thread: &'static Thread,
+    call: &'static Call,
+    mut a: A,
+    (message, wanted): (Option<Envelope>, Option<Wanted>),
+    status: usize,
+) -> usize {
+    let mut own = Status::EMPTY;
+    // SAFETY: the caller passes the arguments of the function.
     let status = unsafe { keep_status::<B>(&mut a, status, &mut own) };
     let span = Span::enter(thread, call, None);
     if let Some(message) = message {
@@ -170,8 +167,14 @@ pub(crate) unsafe fn send_receive<B: Binding, A: Arguments>(
 
 /// Posts a receive.
 pub(crate) unsafe fn post<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    // SAFETY: the caller passes the arguments of the function.
-    unsafe { posted::<B, A>(call, a, |_| None, [3, 4, 5], 6) }
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    // SAFETY: as above.
+    let wanted = unsafe { wanted::<B>(&a, [3, 4, 5]) };
+    // SAFETY: as above.
+    unsafe { posted::<B, A>(thread, call, a, (None, wanted), 6) }
 }
 
 /// Sends and posts a receive without waiting, which MPI 4 has; the positions are those of source, tag and communicator, and of the
@@ -183,30 +186,31 @@ pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     receive: [usize; 3],
     request: usize,
 ) -> usize {
-    // SAFETY: the caller passes the arguments of the function.
-    let message = |a: A| unsafe { outgoing::<B>(a, receive[2]) };
-    // SAFETY: as above.
-    unsafe { posted::<B, A>(call, a, message, receive, request) }
-}
-
-unsafe fn posted<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
-    message: impl Fn(A) -> Option<Envelope>,
-    receive: [usize; 3],
-    request: usize,
-) -> usize {
     let Some(thread) = Thread::of(call) else {
         // SAFETY: the caller passes the arguments of the function.
         return unsafe { call.forward(a) };
     };
     // SAFETY: as above.
+    let message = unsafe { outgoing::<B>(a, receive[2]) };
+    // SAFETY: as above.
     let wanted = unsafe { wanted::<B>(&a, receive) };
+    // SAFETY: as above.
+    unsafe { posted::<B, A>(thread, call, a, (message, wanted), request) }
+}
+
+/// Calls a function that sends a message or none, and posts a receive; its request is at this position.
+unsafe fn posted<B: Binding, A: Arguments>(
+    thread: &'static Thread,
+    call: &'static Call,
+    a: A,
+    (message, wanted): (Option<Envelope>, Option<Wanted>),
+    request: usize,
+) -> usize {
     let span = Span::enter(thread, call, None);
-    if let Some(message) = message(a) {
+    if let Some(message) = message {
         span.put(&Record::Send(message));
     }
-    // SAFETY: as above.
+    // SAFETY: the caller passes the arguments of the function.
     let result = unsafe { forward::<B, A>(thread, call, a) };
     let ticks = span.end();
     // SAFETY: as above.
@@ -387,32 +391,15 @@ pub(crate) unsafe fn matched_probe<B: Binding, A: Arguments>(
 }
 
 /// Receives a message that was matched.
-pub(crate) unsafe fn matched_receive<B: Binding, A: Arguments>(
-    call: &'static Call,
-    mut a: A,
-) -> usize {
+pub(crate) unsafe fn matched_receive<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
     let Some(thread) = Thread::of(call) else {
         // SAFETY: the caller passes the arguments of the function.
         return unsafe { call.forward(a) };
     };
-    let mut own = Status::EMPTY;
     // SAFETY: as above.
     let wanted = matched::take(unsafe { B::message(a.at(3)) });
     // SAFETY: as above.
-    let status = unsafe { keep_status::<B>(&mut a, 4, &mut own) };
-    let span = Span::enter(thread, call, None);
-    // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if let Some(wanted) = wanted.filter(|_| !failed) {
-        // SAFETY: the call has filled it.
-        let mut status = unsafe { status_at(status, 0) };
-        span.put(&Record::Receive(incoming(wanted, &mut status)));
-    }
-    span.leave(failed, ticks);
-    result
+    unsafe { received::<B, A>(thread, call, a, (None, wanted), 4) }
 }
 
 /// Receives a message that was matched, without waiting.
@@ -423,19 +410,8 @@ pub(crate) unsafe fn matched_post<B: Binding, A: Arguments>(call: &'static Call,
     };
     // SAFETY: as above.
     let wanted = matched::take(unsafe { B::message(a.at(3)) });
-    let span = Span::enter(thread, call, None);
     // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
-        // SAFETY: the call has made the request.
-        let handle = unsafe { B::request(a.at(4), 0) };
-        add_receive(span, thread, handle, wanted);
-    }
-    span.leave(failed, ticks);
-    result
+    unsafe { posted::<B, A>(thread, call, a, (None, wanted), 4) }
 }
 
 /// Messages that were matched and not received yet.
