@@ -4,8 +4,9 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::env;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::fd::IntoRawFd as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use downbeat_recording::settings::{Group, Settings};
@@ -88,16 +89,26 @@ fn start() -> Option<Process> {
     })
 }
 
-/// Takes the folder for this process: a program that this one starts inherits the environment, but is no rank.
+/// Takes the folder for this process: a program that this one starts inherits the environment, but is no rank. The file stays locked
+/// while this process lives, so that nobody takes the folder for one that was left behind.
 fn claim(settings: &Settings) -> bool {
     let path = settings.spool.join("owner");
-    let file = OpenOptions::new().write(true).create_new(true).open(&path);
     let this = std::process::id().to_string();
-    match file {
-        Ok(mut file) => file.write_all(this.as_bytes()).is_ok(),
+    let file = OpenOptions::new().write(true).create_new(true).open(&path);
+    let file = match file {
+        Ok(mut file) => file.write_all(this.as_bytes()).is_ok().then_some(file),
         // A program that replaced itself is still the rank.
-        Err(_) => std::fs::read_to_string(&path).is_ok_and(|owner| owner == this),
-    }
+        Err(_) => std::fs::read_to_string(&path)
+            .is_ok_and(|owner| owner == this)
+            .then(|| File::open(&path).ok())
+            .flatten(),
+    };
+    let Some(file) = file else {
+        return false;
+    };
+    // SAFETY: the file is open, and stays so.
+    unsafe { libc::flock(file.into_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    true
 }
 
 /// Ends a program whose MPI library has another binary interface than this library was built for.

@@ -94,9 +94,9 @@ fn record(
 ) -> Result<ExitStatus, Failure> {
     let signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]).map_err(Failure::run)?;
-    let mut child = start(&options.command, libraries, &spool.0)?;
+    let mut child = start(&options.command, libraries, &spool.path)?;
     pass_on(signals, |_| true, &child);
-    let mut collector = Collector::new(&spool.0, &options.out);
+    let mut collector = Collector::new(&spool.path, &options.out);
     let most = settings.most_blocks() / 4;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(Failure::run)? {

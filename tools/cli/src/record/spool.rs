@@ -1,51 +1,64 @@
 //! Folders of shared memory for the blocks of ranks.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use downbeat_recording::Collector;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, getuid};
 
 /// Folder of shared memory.
 const MEMORY: &str = "/dev/shm";
 
-/// First part of the names of folders: process and the time of its start follow.
+/// First part of the names of folders: process and time of the creation follow.
 const PREFIX: &str = "downbeat-trace.";
+
+/// Ending of a folder that is being made.
+const UNFINISHED: &str = ".new";
 
 /// File with the folder that recordings go to.
 const OUT: &str = "out";
 
-/// File with the number of the process that records, which the tracer writes.
-const OWNER: &str = "owner";
+/// Files that the parent of a rank and the rank itself hold locked: other marks of a process, as its number, differ between
+/// namespaces, which may share this memory.
+const LOCKS: [&str; 2] = ["parent", "owner"];
 
 /// Folder of one rank, removed on drop.
 #[derive(Debug)]
-pub(super) struct Spool(pub(super) PathBuf);
+pub(super) struct Spool {
+    pub(super) path: PathBuf,
+    /// File that is locked while this process lives.
+    _lock: File,
+}
 
 impl Spool {
     /// Creates a folder for this process, whose recording goes to the folder `out`.
     pub(super) fn create(out: &Path) -> io::Result<Self> {
-        let process = getpid().as_raw_nonzero().get();
-        let began = start_of(process).unwrap_or_default();
-        let path = Path::new(MEMORY).join(format!("{PREFIX}{process}.{began}"));
-        DirBuilder::new().mode(0o700).create(&path)?;
-        let spool = Self(path);
+        let process = getpid().as_raw_nonzero();
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let nanos = since_1970.unwrap_or_default().as_nanos();
+        let path = Path::new(MEMORY).join(format!("{PREFIX}{process}.{nanos}"));
+        let unfinished = Path::new(MEMORY).join(format!("{PREFIX}{process}.{nanos}{UNFINISHED}"));
+        DirBuilder::new().mode(0o700).create(&unfinished)?;
+        let lock = File::create(unfinished.join(LOCKS[0]))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         let out = fs::canonicalize(out)?;
-        fs::write(spool.0.join(OUT), out.as_os_str().as_bytes())?;
-        Ok(spool)
+        fs::write(unfinished.join(OUT), out.as_os_str().as_bytes())?;
+        fs::rename(&unfinished, &path)?;
+        Ok(Self { path, _lock: lock })
     }
 }
 
 impl Drop for Spool {
     fn drop(&mut self) {
         // It is gone if its blocks were collected.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -54,13 +67,15 @@ impl Drop for Spool {
 struct Left {
     path: PathBuf,
     out: PathBuf,
+    /// Locks that keep others from collecting it, too.
+    _locks: Vec<File>,
 }
 
 /// Collects what killed parents of this user left behind on this node, if its folder is still there, and removes it otherwise. Returns
 /// the numbers of recordings that were collected and removed.
 pub(super) fn salvage() -> [usize; 2] {
     let mut numbers = [0; 2];
-    for Left { path, out } in left() {
+    for Left { path, out, _locks } in left() {
         let is_collected = out.is_dir()
             && Collector::new(&path, &out)
                 .finish("its parent was killed")
@@ -97,27 +112,36 @@ fn mine() -> impl Iterator<Item = PathBuf> {
         .filter(move |entry| {
             let is_mine = |found: fs::Metadata| found.is_dir() && found.uid() == me;
             let name = entry.file_name();
-            name.to_str().and_then(owner).is_some() && entry.metadata().is_ok_and(is_mine)
+            let name = name.to_string_lossy();
+            name.starts_with(PREFIX)
+                && !name.ends_with(UNFINISHED)
+                && entry.metadata().is_ok_and(is_mine)
         })
         .map(|entry| entry.path())
 }
 
 /// Lists the folders whose parent and rank have ended.
-fn left() -> Vec<Left> {
-    let is_left = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let parent = owner(&name);
-        let has_parent =
-            parent.is_some_and(|(process, began)| start_of(process).as_deref() == Some(began));
-        let rank = fs::read_to_string(path.join(OWNER)).ok();
-        let rank = rank.and_then(|process| process.parse().ok());
-        !has_parent && rank.and_then(start_of).is_none()
-    };
-    let left = mine().filter(is_left).map(|path| Left {
-        out: destination(&path),
-        path,
-    });
-    left.collect()
+fn left() -> impl Iterator<Item = Left> {
+    mine().filter_map(|path| {
+        Some(Left {
+            _locks: locks(&path)?,
+            out: destination(&path),
+            path,
+        })
+    })
+}
+
+/// Locks a folder; `None` if its parent or its rank lives.
+fn locks(path: &Path) -> Option<Vec<File>> {
+    let mut locks = vec![];
+    for name in LOCKS {
+        // There is no rank before MPI is initialized.
+        if let Ok(file) = File::open(path.join(name)) {
+            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+            locks.push(file);
+        }
+    }
+    Some(locks)
 }
 
 /// Returns the folder that the recording of a folder goes to.
@@ -126,29 +150,16 @@ fn destination(path: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// Returns the process that a folder belongs to, and the time of its start.
-fn owner(name: &str) -> Option<(i32, &str)> {
-    let (process, began) = name.strip_prefix(PREFIX)?.split_once('.')?;
-    Some((process.parse().ok()?, began))
-}
-
-/// Returns the time at which a process was started, in ticks since the start of the system; `None` if there is none.
-fn start_of(process: i32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may contain anything.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(19).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use downbeat_files::testing::Folder;
 
-    /// Makes the folder of a process that cannot exist: the highest number that Linux allows is 2^22.
-    fn left_behind(number: i32, out: &Path) -> PathBuf {
-        let path = Path::new(MEMORY).join(format!("{PREFIX}{}.1", (1 << 23) + number));
+    /// Makes a folder that nobody holds locked.
+    fn left_behind(name: &str, out: &Path) -> PathBuf {
+        let path = Path::new(MEMORY).join(format!("{PREFIX}{}.{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
+        fs::write(path.join(LOCKS[0]), b"").unwrap();
         fs::write(path.join(OUT), out.as_os_str().as_bytes()).unwrap();
         path
     }
@@ -158,8 +169,7 @@ mod tests {
         let (folder, _) = Folder::with("other", b"");
         let out = fs::canonicalize(&folder.0).unwrap();
         let spool = Spool::create(&out).unwrap();
-        let this = std::process::id() as i32;
-        let left = left_behind(this, &out);
+        let left = left_behind("left", &out);
         let mut block = vec![];
         for word in [u64::from_le_bytes(*b"dbblock1"), 7, 0, 0, 0, 1, 0, 0] {
             block.extend(word.to_le_bytes());
@@ -168,26 +178,13 @@ mod tests {
         block.extend((13_u64 | 8 << 32).to_le_bytes());
         block.extend(b"call 1 a");
         fs::write(left.join("7.0.0.block"), block).unwrap();
-        let gone = left_behind(this + (1 << 22), &out.join("gone"));
+        let gone = left_behind("gone", &out.join("gone"));
         await_all(&out.join("gone"));
         salvage();
-        assert!(!left.exists() && !gone.exists() && spool.0.exists());
+        assert!(!left.exists() && !gone.exists() && spool.path.exists());
         assert!(out.join("process-7.dbrank").exists());
-        let path = spool.0.clone();
+        let path = spool.path.clone();
         drop(spool);
         assert!(!path.exists());
-    }
-
-    #[test]
-    fn names_of_other_files_are_none_of_folders() {
-        assert_eq!(owner("downbeat-trace.12.345"), Some((12, "345")));
-        for name in [
-            "downbeat-trace.",
-            "downbeat-trace.a.1",
-            "downbeat-trace.12",
-            "psm.12.3",
-        ] {
-            assert_eq!(owner(name), None, "{name}");
-        }
     }
 }
