@@ -211,7 +211,7 @@ pub(crate) fn sampled(thread: &Thread, ticks: u64, nanos: i64) {
     });
 }
 
-/// Defines the local time: by two points, or else by a calibration.
+/// Defines the local time: by two points, or else by a calibration, from now on.
 pub(crate) fn define_clock(thread: &Thread, points: Option<[(u64, i64); 2]>) {
     let points = points.or_else(|| {
         let rate = thread
@@ -220,8 +220,7 @@ pub(crate) fn define_clock(thread: &Thread, points: Option<[(u64, i64); 2]>) {
             .ok()?
             .rate;
         let ticks = thread.ticks();
-        let [now, then] = [0, SPAN].map(|after| rate.duration(ticks + after).as_nanos());
-        Some([(ticks, now), (ticks + SPAN, then)])
+        Some([(ticks, 0), (ticks + SPAN, rate.duration(SPAN).as_nanos())])
     });
     if let Some(points) = points {
         thread.define(&Definition::Clock(points));
