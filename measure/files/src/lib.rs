@@ -3,6 +3,7 @@
 //! - [`Lines`] reads a file line by line and never holds more than the longest allowed line.
 //! - [`number`] parses numbers exactly and quickly.
 //! - [`FileError`] names the file, and the line or byte, that is wrong.
+//! - [`varint`] writes and reads numbers of variable length.
 //! - [`checksum`] notices that a file was damaged.
 //! - [`NewFile`] writes beside its target and renames, so that a reader never sees half a file.
 //!
@@ -39,6 +40,7 @@ mod new_file;
 pub mod number;
 #[doc(hidden)]
 pub mod testing;
+pub mod varint;
 
 use std::fs::{self, File};
 use std::io::Read as _;

@@ -1,6 +1,7 @@
 //! Words of records as bytes: numbers of variable length, readings of the counter as differences.
 
 use downbeat_files::Flaw;
+use downbeat_files::varint::{self, put, put_signed};
 
 use crate::record::{self, Field, fields, is_text};
 
@@ -105,20 +106,6 @@ pub fn unpack(bytes: &[u8], offset: u64, words: &mut Vec<u64>) -> Result<(), Fla
     Ok(())
 }
 
-/// Puts a number, seven bits in each byte, lowest first.
-pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// Puts a number whose lowest bit is its sign.
-fn put_signed(bytes: &mut Vec<u8>, number: i64) {
-    put(bytes, (number << 1 ^ number >> 63) as u64);
-}
-
 /// Bytes that numbers are read from.
 struct Input<'a> {
     bytes: &'a [u8],
@@ -134,19 +121,8 @@ impl Input<'_> {
     }
 
     fn number(&mut self) -> Result<u64, Flaw> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
-            if bits << shift >> shift != bits {
-                break;
-            }
-            number |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(self.flaw("a number has more than 64 bits"))
+        let number = varint::read(|| self.byte())?;
+        number.ok_or_else(|| self.flaw("a number has more than 64 bits"))
     }
 
     fn limited(&mut self, limit: u64) -> Result<u64, Flaw> {
@@ -158,8 +134,7 @@ impl Input<'_> {
     }
 
     fn signed(&mut self) -> Result<i64, Flaw> {
-        let number = self.number()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+        self.number().map(varint::to_signed)
     }
 
     fn flaw(&self, why: &str) -> Flaw {

@@ -8,9 +8,10 @@ use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use downbeat_files::varint::{self, put};
 use downbeat_files::{Crc32, FileError, Flaw};
 
-use crate::packed::{Packed, put, unpack};
+use crate::packed::{Packed, unpack};
 
 /// First bytes of a file: format and version.
 const MAGIC: [u8; 8] = *b"dbrank\0\x01";
@@ -100,7 +101,7 @@ pub struct RankFile {
     pub texts: String,
     /// Blocks in the order of the file: those of a thread are in order.
     pub blocks: Vec<BlockPlace>,
-    /// How the rank ended; `None` if the file has no end.
+    /// End of the rank; `None` if the file has no end.
     pub ended: Option<String>,
 }
 
@@ -218,24 +219,13 @@ impl RankFile {
         self.blocks.iter().map(|block| block.thread).collect()
     }
 
-    /// Opens the file to read blocks of records from.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
-    pub fn open(&self) -> Result<File, FileError> {
-        downbeat_files::open(&self.path)
-    }
-
     /// Puts the words of a block's records into `words`.
     ///
     /// # Errors
     /// If the file cannot be read, or is damaged.
-    pub fn records(
-        &self,
-        mut file: &File,
-        place: BlockPlace,
-        words: &mut Vec<u64>,
-    ) -> Result<(), FileError> {
+    pub fn records(&self, place: BlockPlace, words: &mut Vec<u64>) -> Result<(), FileError> {
+        // It is not held open: that of each of thousands of ranks would be more than a process may have.
+        let mut file = downbeat_files::open(&self.path)?;
         let head = (place.offset - place.begin) as usize;
         let mut chunk = vec![0; head + place.length as usize + 4];
         file.seek(SeekFrom::Start(place.begin))
@@ -276,19 +266,16 @@ impl Chunks<'_> {
         Ok(self.fill(&mut byte)?.map(|()| byte[0]))
     }
 
+    /// Reads a number; `None` where the file is cut off.
     fn number(&mut self) -> Result<Option<u64>, FileError> {
         let begin = self.at;
-        let mut number = 0;
-        for shift in (0..63).step_by(7) {
-            let Some(byte) = self.byte()? else {
-                return Ok(None);
-            };
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(Some(number));
-            }
+        // The error is none where the file is cut off.
+        match varint::read(|| self.byte().map_err(Some)?.ok_or(None)) {
+            Ok(Some(number)) if number >> 63 == 0 => Ok(Some(number)),
+            Ok(_) => Err(Flaw::Byte(begin, "a number is too long".to_owned()).in_file(self.path)),
+            Err(None) => Ok(None),
+            Err(Some(why)) => Err(why),
         }
-        Err(Flaw::Byte(begin, "a number is too long".to_owned()).in_file(self.path))
     }
 
     fn skip(&mut self, bytes: u64) -> Result<Option<()>, FileError> {
@@ -327,8 +314,8 @@ mod tests {
         assert_eq!(file.texts, "process 1 2 häuschen\n\n");
         assert_eq!(file.threads(), BTreeSet::from([0, 2]));
         assert_eq!(file.blocks.len(), 2);
-        let (open, mut found) = (file.open().unwrap(), vec![]);
-        file.records(&open, file.blocks[1], &mut found).unwrap();
+        let mut found = vec![];
+        file.records(file.blocks[1], &mut found).unwrap();
         assert_eq!(found, words[..2]);
     }
 
@@ -355,10 +342,9 @@ mod tests {
             let Ok(file) = RankFile::read(&damaged) else {
                 return true;
             };
-            let (open, mut words) = (file.open().unwrap(), vec![]);
+            let mut words = vec![];
             let mut blocks = file.blocks.iter();
-            file.ended.is_none()
-                || blocks.any(|block| file.records(&open, *block, &mut words).is_err())
+            file.ended.is_none() || blocks.any(|block| file.records(*block, &mut words).is_err())
         });
     }
 }

@@ -4,7 +4,8 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use downbeat_files::checksum::WRONG_CHECKSUM;
-use downbeat_files::{Checksums, Crc32, Flaw};
+pub(crate) use downbeat_files::varint::{put, put_signed};
+use downbeat_files::{Checksums, Crc32, Flaw, varint};
 
 /// Number of bytes read at once.
 const CHUNK: usize = 256 << 10;
@@ -50,22 +51,8 @@ pub(super) trait Input {
     /// Reads a number of any length up to 64 bits, byte by byte.
     fn long_number(&mut self) -> Result<u64, Flaw> {
         let offset = self.offset();
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
-            if bits << shift >> shift != bits {
-                break;
-            }
-            number |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(Flaw::Byte(
-            offset,
-            "a number has more than 64 bits".to_owned(),
-        ))
+        let number = varint::read(|| self.byte())?;
+        number.ok_or_else(|| Flaw::Byte(offset, "a number has more than 64 bits".to_owned()))
     }
 
     /// Reads a number of 32 bits; `what` names it in errors.
@@ -80,7 +67,7 @@ pub(super) trait Input {
     #[inline]
     fn signed(&mut self) -> Result<i64, Flaw> {
         let number = self.number()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+        Ok(varint::to_signed(number))
     }
 
     /// Reads the length of a text of at most `longest` bytes.
@@ -329,20 +316,6 @@ pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
     let number = slice.number().ok()?;
     *from = &from[slice.at()..];
     Some(number)
-}
-
-/// Appends a number as [`Input::number`] reads it.
-pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        to.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    to.push(number as u8);
-}
-
-/// Appends a number as [`Input::signed`] reads it.
-pub(super) fn put_signed(to: &mut Vec<u8>, number: i64) {
-    put(to, (number << 1 ^ number >> 63) as u64);
 }
 
 /// Appends a text as [`Input::text`] reads it.

@@ -1,6 +1,7 @@
 //! Encoding of events with their links, for files between two passes.
 
 use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::varint::{from_signed, to_signed};
 
 use super::super::teams::Track;
 use super::super::{CollectiveKind, EventId, LocationId};
@@ -99,8 +100,7 @@ impl EventCodec {
         } = event.id;
         let is_next = location.0 == self.location && number == self.event;
         let elapsed = time.as_nanos().wrapping_sub(self.time);
-        // The sign is in the lowest bit.
-        let elapsed = (elapsed << 1 ^ elapsed >> 63) as u64;
+        let elapsed = from_signed(elapsed);
         put_start(event.link, !is_next, elapsed, to);
         if !is_next {
             put(to, location.0.into());
@@ -118,7 +118,7 @@ impl EventCodec {
     #[inline]
     pub fn take_linked(&mut self, from: &mut &[u8]) -> Option<(Linked, Timestamp<Global>)> {
         let (first, elapsed) = take_start(from)?;
-        let elapsed = (elapsed >> 1) as i64 ^ -((elapsed & 1) as i64);
+        let elapsed = to_signed(elapsed);
         self.time = self.time.wrapping_add(elapsed);
         if first & ELSEWHERE != 0 {
             self.location = take(from)? as u32;
