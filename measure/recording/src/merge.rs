@@ -71,8 +71,9 @@ impl Recording {
             files.push(RankFile::read(&path)?);
         }
         let definitions = Definitions::new(files)?;
-        let has = |rank: &u32| definitions.ranks.iter().any(|of| of.rank == *rank);
-        let missing = (0..definitions.size).filter(|rank| !has(rank)).collect();
+        let ranks = &definitions.ranks;
+        let is_missing = |rank: &u32| ranks.binary_search_by_key(rank, |of| of.rank).is_err();
+        let missing = (0..definitions.size).filter(is_missing).collect();
         Ok(Self {
             definitions,
             missing,

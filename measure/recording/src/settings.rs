@@ -24,7 +24,7 @@ pub struct Settings {
     pub skip: Vec<Group>,
 }
 
-/// What happens when blocks use all memory that they may.
+/// Treatment of calls when blocks use all memory that they may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// `flush`: the program waits until blocks are on disk.
@@ -84,6 +84,26 @@ impl fmt::Display for WrongSetting {
 
 impl std::error::Error for WrongSetting {}
 
+/// Variables by which launchers tell a process its rank.
+const RANKS: [&str; 4] = [
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "SLURM_PROCID",
+];
+
+/// Returns true in the first rank, and where the rank is unknown: it prints what concerns all ranks.
+pub fn is_first_rank(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let rank = RANKS.into_iter().find_map(variable);
+    rank.is_none_or(|rank| rank == "0")
+}
+
+/// File in the folder of a rank's blocks with the number of the process that records, which holds it locked.
+pub const OWNER: &str = "owner";
+
+/// Variable with the path of libdownbeat_mpi, which synchronizes the clocks.
+pub const LIBRARY: &str = "DOWNBEAT_TRACE_LIBRARY";
+
 /// Variable with the folder of a rank's blocks.
 pub const SPOOL: &str = "DOWNBEAT_TRACE_SPOOL";
 const MEMORY: &str = "DOWNBEAT_TRACE_MEMORY";
@@ -95,7 +115,7 @@ const SKIP: &str = "DOWNBEAT_TRACE_SKIP";
 const LEAST_MEMORY: usize = 4;
 
 impl Settings {
-    /// Reads the settings through `variable`; `None` if nothing is to be recorded.
+    /// Reads the settings through `variable`; `None` if nothing shall be recorded.
     ///
     /// # Errors
     /// The first wrong value.
@@ -188,6 +208,15 @@ mod tests {
         let settings = read(&set).unwrap().unwrap();
         assert_eq!((settings.memory, settings.overflow), (8, Overflow::Drop));
         assert_eq!(settings.skip, [Group::Files, Group::OneSided]);
+    }
+
+    #[test]
+    fn the_first_rank_is_known_by_the_launcher() {
+        let of = |set: &'static str, value: &'static str| {
+            is_first_rank(move |name| (name == set).then(|| value.to_owned()))
+        };
+        assert!(of("none", "7") && of("PMI_RANK", "0") && of("SLURM_PROCID", "0"));
+        assert!(!of("PMI_RANK", "1") && !of("OMPI_COMM_WORLD_RANK", "10"));
     }
 
     #[test]

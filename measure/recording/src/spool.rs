@@ -50,19 +50,25 @@ impl Collector {
         }
     }
 
-    /// Lists the blocks with their states, those of a thread in their order.
-    fn blocks(&self) -> Result<Vec<(BlockId, BlockState)>, FileError> {
+    /// Lists the blocks.
+    fn ids(&self) -> Result<Vec<BlockId>, FileError> {
         let entries = fs::read_dir(&self.spool).map_err(FileError::io(&self.spool))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut blocks = vec![];
-        for id in names.filter_map(|name| BlockId::from_file_name(&name)) {
+        Ok(names
+            .filter_map(|name| BlockId::from_file_name(&name))
+            .collect())
+    }
+
+    /// Reads the states of blocks, and returns both, those of a thread in their order.
+    fn ordered(&self, ids: Vec<BlockId>) -> Vec<(BlockId, BlockState)> {
+        let state = |id: BlockId| {
             // One that is just being created is empty.
-            if let Ok(state) = BlockState::read(&self.spool.join(id.file_name())) {
-                blocks.push((id, state));
-            }
-        }
+            let state = BlockState::read(&self.spool.join(id.file_name())).ok()?;
+            Some((id, state))
+        };
+        let mut blocks: Vec<_> = ids.into_iter().filter_map(state).collect();
         blocks.sort_unstable_by_key(|(id, state)| (id.process, id.thread, state.order));
-        Ok(blocks)
+        blocks
     }
 
     /// Collects the blocks that are full, if there are more than `most` blocks.
@@ -70,11 +76,13 @@ impl Collector {
     /// # Errors
     /// If a file cannot be read or written.
     pub fn collect_full(&mut self, most: usize) -> Result<(), FileError> {
-        let blocks = self.blocks()?;
-        if blocks.len() <= most {
+        let ids = self.ids()?;
+        // The states of all would be read at each look otherwise.
+        if ids.len() <= most {
             return Ok(());
         }
-        for (id, _) in blocks.into_iter().filter(|(_, state)| state.is_full) {
+        let blocks = self.ordered(ids).into_iter();
+        for (id, _) in blocks.filter(|(_, state)| state.is_full) {
             self.take(id)?;
         }
         Ok(())
@@ -85,12 +93,11 @@ impl Collector {
     /// # Errors
     /// If a file cannot be read or written.
     pub fn finish(mut self, ended: &str) -> Result<Vec<Collected>, FileError> {
-        for (id, state) in self.blocks()? {
+        for (id, state) in self.ordered(self.ids()?) {
             if state.order > 0 {
                 self.take(id)?;
             }
         }
-        fs::remove_dir_all(&self.spool).map_err(FileError::io(&self.spool))?;
         let mut collected = vec![];
         for (process, file) in self.files {
             let bytes = file.writer.finish(ended)?;
@@ -103,6 +110,8 @@ impl Collector {
             let rank = file.rank;
             collected.push(Collected { path, rank, bytes });
         }
+        // At the end: where there is no folder, others take the recording for complete.
+        fs::remove_dir_all(&self.spool).map_err(FileError::io(&self.spool))?;
         Ok(collected)
     }
 

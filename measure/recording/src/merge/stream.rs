@@ -17,7 +17,7 @@ pub(super) struct ThreadStream<'a> {
     location: u32,
     /// Region of the time in which calls were not recorded.
     not_recorded: u32,
-    /// What global time is ahead of local time, roughly: only the order of locations in the file depends on it.
+    /// Global time less local time, roughly: only the order of locations in the file depends on it.
     ahead: i64,
     blocks: std::vec::IntoIter<BlockPlace>,
     words: Vec<u64>,
@@ -25,9 +25,9 @@ pub(super) struct ThreadStream<'a> {
     events: VecDeque<Event>,
     /// Calls that were entered and not left.
     open: Vec<Open>,
-    /// What precedes the leave of the innermost call.
+    /// Events that precede the leave of the innermost call.
     pending: Vec<What<'static>>,
-    /// What is wrong with a message, unless the call that sends it fails.
+    /// Error of a message, unless the call that sends it fails.
     wrong: Option<FileError>,
     last: i64,
     /// Number of records that were read.
@@ -122,9 +122,7 @@ impl<'a> ThreadStream<'a> {
             let Some(block) = self.blocks.next() else {
                 return Ok(None);
             };
-            // A file for each of thousands of ranks would be more than a process may have open.
-            let file = self.rank.file.open()?;
-            self.rank.file.records(&file, block, &mut self.words)?;
+            self.rank.file.records(block, &mut self.words)?;
             self.at = 0;
         }
     }
@@ -212,43 +210,8 @@ impl<'a> ThreadStream<'a> {
                 }
             }
             Record::Cancel { request } => self.pending.push(What::CancelReceive { request }),
-            Record::Collective(operation) => {
-                if let Some(communicator) = self.one_group(operation.communicator) {
-                    let Operation {
-                        kind,
-                        root,
-                        sent,
-                        received,
-                        ..
-                    } = operation;
-                    self.pending.push(What::CollectiveEnd {
-                        communicator,
-                        kind,
-                        root,
-                        sent,
-                        received,
-                    });
-                }
-            }
-            Record::Finish { operation, request } => {
-                if let Some(communicator) = self.one_group(operation.communicator) {
-                    let Operation {
-                        kind,
-                        root,
-                        sent,
-                        received,
-                        ..
-                    } = operation;
-                    self.pending.push(What::CollectiveComplete {
-                        communicator,
-                        kind,
-                        root,
-                        sent,
-                        received,
-                        request,
-                    });
-                }
-            }
+            Record::Collective(operation) => self.ends(operation, None),
+            Record::Finish { operation, request } => self.ends(operation, Some(request)),
             Record::Folded {
                 call,
                 first,
@@ -319,6 +282,37 @@ impl<'a> ThreadStream<'a> {
             open.sends.push(self.events.len());
         }
         self.push(self.last, what);
+    }
+
+    /// Adds the end of a collective operation at the leave of the innermost call, which may have found the request complete.
+    fn ends(&mut self, operation: Operation, request: Option<u64>) {
+        let Some(communicator) = self.one_group(operation.communicator) else {
+            return;
+        };
+        let Operation {
+            kind,
+            root,
+            sent,
+            received,
+            ..
+        } = operation;
+        self.pending.push(match request {
+            None => What::CollectiveEnd {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+            },
+            Some(request) => What::CollectiveComplete {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                request,
+            },
+        });
     }
 
     /// Adds a region that was entered and left once, with a note.

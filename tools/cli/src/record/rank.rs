@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_recording::Collector;
-use downbeat_recording::settings::{SPOOL, Settings};
+use downbeat_recording::settings::{LIBRARY, SPOOL, Settings, is_first_rank};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -56,21 +56,11 @@ pub(crate) fn run(options: &RankOptions) -> Result<(), Failure> {
     match status {
         Ok(status) => end_like(status),
         // All ranks fail alike, and one of them tells.
-        Err(Failure::Input(_)) if !is_first() => std::process::exit(2),
+        Err(Failure::Input(_)) if !is_first_rank(|name| env::var(name).ok()) => {
+            std::process::exit(2)
+        }
         Err(why) => Err(why),
     }
-}
-
-/// Returns true in the first rank, and where the rank is unknown.
-fn is_first() -> bool {
-    let names = [
-        "OMPI_COMM_WORLD_RANK",
-        "PMI_RANK",
-        "PMIX_RANK",
-        "SLURM_PROCID",
-    ];
-    let rank = names.iter().find_map(|name| env::var(name).ok());
-    rank.is_none_or(|rank| rank == "0")
 }
 
 fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failure> {
@@ -122,7 +112,7 @@ fn start(command: &[OsString], libraries: &Libraries, spool: &Path) -> Result<Ch
         .args(arguments)
         .env("LD_PRELOAD", preload)
         .env(SPOOL, spool)
-        .env("DOWNBEAT_TRACE_LIBRARY", &libraries.synchronizer)
+        .env(LIBRARY, &libraries.synchronizer)
         .spawn();
     started.map_err(|why| Failure::option("PROGRAM", format!("{}: {why}", program.display())))
 }

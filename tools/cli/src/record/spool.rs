@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use downbeat_recording::Collector;
+use downbeat_recording::settings::OWNER;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, getuid};
 
@@ -27,7 +28,7 @@ const OUT: &str = "out";
 
 /// Files that the parent of a rank and the rank itself hold locked: other marks of a process, as its number, differ between
 /// namespaces, which may share this memory.
-const LOCKS: [&str; 2] = ["parent", "owner"];
+const LOCKS: [&str; 2] = ["parent", OWNER];
 
 /// Folder of one rank, removed on drop.
 #[derive(Debug)]
