@@ -257,7 +257,8 @@ mod ignored {
     use core::ffi::CStr;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{objects_any, pointer};
+    use crate::objects;
+    use crate::pmpi::pointer;
 
     /// Variables that stand for an ignored status themselves.
     const VARIABLES: [&CStr; 4] = [
@@ -279,7 +280,7 @@ mod ignored {
     fn address(known: &AtomicUsize, symbol: &CStr) -> Option<usize> {
         let mut found = known.load(Ordering::Relaxed);
         if found == 0 {
-            found = objects_any(symbol);
+            found = objects::any(symbol).expose_provenance();
             found = if found == 0 { NONE } else { found };
             known.store(found, Ordering::Relaxed);
         }
@@ -297,10 +298,6 @@ mod ignored {
         };
         variables.iter().zip(VARIABLES).any(is) || pointers.iter().zip(POINTERS).any(holds)
     }
-}
-
-fn objects_any(symbol: &core::ffi::CStr) -> usize {
-    crate::objects::any(symbol).expose_provenance()
 }
 
 /// Returns the length of a message in bytes; 0 if it has none.

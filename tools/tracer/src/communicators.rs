@@ -193,17 +193,29 @@ fn define(
     );
 }
 
-/// Makes of a new communicator.
+/// Ranks that make a new communicator, with its tag or the position of that.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin {
+pub(crate) enum Origin<T> {
     /// All members of the parent took part.
     Parent,
     /// The same, and the new one is complete later: it has the members of the parent.
     Copy,
     /// Only its own members took part, with this tag.
-    Group(i32),
+    Group(T),
     /// Two groups were joined, with this tag.
-    Groups(i32),
+    Groups(T),
+}
+
+impl<T> Origin<T> {
+    /// Replaces the tag.
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Origin<U> {
+        match self {
+            Self::Parent => Origin::Parent,
+            Self::Copy => Origin::Copy,
+            Self::Group(tag) => Origin::Group(f(tag)),
+            Self::Groups(tag) => Origin::Groups(f(tag)),
+        }
+    }
 }
 
 /// Counts a call that makes a communicator, before it does so; all members of the parent count alike.
@@ -215,7 +227,7 @@ pub(crate) fn count(parent: &Communicator) -> u32 {
 pub(crate) fn made(
     thread: &Thread,
     parent: &Communicator,
-    origin: Origin,
+    origin: Origin<i32>,
     index: u32,
     handle: Handle,
 ) {

@@ -8,6 +8,7 @@ pub(crate) type Handle = usize;
 #[cfg(open_mpi)]
 mod library {
     use core::ffi::CStr;
+    use core::sync::atomic::{AtomicUsize, Ordering};
 
     use super::Handle;
     use crate::objects;
@@ -20,24 +21,35 @@ mod library {
     /// Statuses that C programs ignore.
     pub(crate) const IGNORED: usize = 0;
 
-    fn variable(symbol: &CStr) -> Handle {
-        objects::any(symbol).expose_provenance()
+    /// Handles are addresses of variables, which are looked up once.
+    macro_rules! handles {
+        ($($function:ident = $symbol:literal;)*) => {
+            $(
+                #[inline(always)]
+                pub(crate) fn $function() -> Handle {
+                    static FOUND: AtomicUsize = AtomicUsize::new(0);
+                    match FOUND.load(Ordering::Relaxed) {
+                        0 => look_up($symbol, &FOUND),
+                        found => found,
+                    }
+                }
+            )*
+        };
     }
 
-    pub(crate) fn comm_world() -> Handle {
-        variable(c"ompi_mpi_comm_world")
+    #[cold]
+    fn look_up(symbol: &CStr, found: &AtomicUsize) -> Handle {
+        let handle = objects::any(symbol).expose_provenance();
+        found.store(handle, Ordering::Relaxed);
+        handle
     }
-    pub(crate) fn comm_self() -> Handle {
-        variable(c"ompi_mpi_comm_self")
-    }
-    pub(crate) fn comm_null() -> Handle {
-        variable(c"ompi_mpi_comm_null")
-    }
-    pub(crate) fn request_null() -> Handle {
-        variable(c"ompi_request_null")
-    }
-    pub(crate) fn byte() -> Handle {
-        variable(c"ompi_mpi_byte")
+
+    handles! {
+        comm_world = c"ompi_mpi_comm_world";
+        comm_self = c"ompi_mpi_comm_self";
+        comm_null = c"ompi_mpi_comm_null";
+        request_null = c"ompi_request_null";
+        byte = c"ompi_mpi_byte";
     }
 }
 

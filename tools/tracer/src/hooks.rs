@@ -1,4 +1,4 @@
-//! What libdownbeat tells the tracer: regions of the program, and sessions in which clocks were compared.
+//! Reports of libdownbeat to the tracer: regions of the program, and sessions in which clocks were compared.
 
 use core::ffi::{CStr, c_char};
 use std::ffi::CString;

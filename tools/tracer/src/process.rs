@@ -1,7 +1,7 @@
 //! State of a process that is traced.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::os::fd::IntoRawFd as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use downbeat_recording::settings::{Group, Settings};
+use downbeat_recording::settings::{Group, OWNER, Settings};
 use downbeat_timers::{ClockName, MachineClock};
 
 use crate::failure::fail;
@@ -24,10 +24,8 @@ pub(crate) struct Process {
     threads: AtomicU32,
 }
 
-/// Not known yet, not traced, or traced.
-static MODE: AtomicU8 = AtomicU8::new(0);
-const OFF: u8 = 1;
-const ON: u8 = 2;
+/// True once it is known that this process is not traced.
+static IS_OFF: AtomicBool = AtomicBool::new(false);
 
 static PROCESS: OnceLock<Option<Process>> = OnceLock::new();
 
@@ -48,12 +46,12 @@ pub(crate) fn record(on: bool) {
 /// Returns true if it is known that this process is not traced.
 #[inline(always)]
 pub(crate) fn is_off() -> bool {
-    MODE.load(Ordering::Relaxed) == OFF
+    IS_OFF.load(Ordering::Relaxed)
 }
 
 /// Ends tracing in this process.
 pub(crate) fn switch_off() {
-    MODE.store(OFF, Ordering::Relaxed);
+    IS_OFF.store(true, Ordering::Relaxed);
 }
 
 /// Returns the process, if it is traced.
@@ -62,7 +60,9 @@ pub(crate) fn get() -> Option<&'static Process> {
         return None;
     }
     let process = PROCESS.get_or_init(start).as_ref();
-    MODE.store(if process.is_some() { ON } else { OFF }, Ordering::Relaxed);
+    if process.is_none() {
+        switch_off();
+    }
     process
 }
 
@@ -92,7 +92,7 @@ fn start() -> Option<Process> {
 /// Takes the folder for this process: a program that this one starts inherits the environment, but is no rank. The file stays locked
 /// while this process lives, so that nobody takes the folder for one that was left behind.
 fn claim(settings: &Settings) -> bool {
-    let path = settings.spool.join("owner");
+    let path = settings.spool.join(OWNER);
     let this = std::process::id().to_string();
     let file = OpenOptions::new().write(true).create_new(true).open(&path);
     let file = match file {

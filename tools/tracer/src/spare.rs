@@ -19,7 +19,7 @@ pub(crate) struct Supply {
     spare: AtomicPtr<u64>,
 }
 
-/// What the thread has to do.
+/// Tasks of the thread.
 struct Work {
     supplies: Vec<&'static Supply>,
     unmap: Vec<Block>,

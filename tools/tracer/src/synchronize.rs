@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use downbeat_clock_core::Duration;
 use downbeat_recording::Definition;
+use downbeat_recording::settings::LIBRARY;
 
 use crate::communicators;
 use crate::constants::{Handle, comm_world};
@@ -18,9 +19,6 @@ use crate::thread::Thread;
 
 /// Version of libdownbeat's interface that the functions here belong to.
 const ABI: u32 = 1 << 16;
-
-/// Variable with the path of libdownbeat_mpi; `downbeat record-rank` sets it.
-const LIBRARY: &CStr = c"DOWNBEAT_TRACE_LIBRARY";
 
 /// Functions of libdownbeat_mpi.
 #[derive(Debug)]
@@ -47,12 +45,8 @@ const SPAN: u64 = 1 << 40;
 
 impl Library {
     fn load() -> Result<Self, String> {
-        let path = env::var("DOWNBEAT_TRACE_LIBRARY").map_err(|_| {
-            format!(
-                "{} does not name libdownbeat_mpi",
-                LIBRARY.to_string_lossy()
-            )
-        })?;
+        let path =
+            env::var(LIBRARY).map_err(|_| format!("{LIBRARY} does not name libdownbeat_mpi"))?;
         let path = CString::new(path).map_err(|why| why.to_string())?;
         // SAFETY: the path ends with zero.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };

@@ -23,7 +23,7 @@ use crate::spare::{self, Supply};
 pub(crate) struct Thread {
     /// Place of the next record.
     next: Cell<*mut u64>,
-    /// Last place where a record still fits.
+    /// Last place where a call can be entered.
     limit: Cell<*mut u64>,
     clock: MachineClock,
     /// Record of calls that found nothing, if that was the last one.
@@ -193,30 +193,39 @@ impl Thread {
     /// Records that a call is entered. The counter is read last.
     #[inline(always)]
     pub(crate) fn enter(&self, call: u16, collective: Option<u32>) {
-        if self.next.get() >= self.limit.get() {
-            self.turn();
-        }
+        self.make_room();
         self.depth.set(self.depth.get() + 1);
         let ticks = self.ticks();
-        let record = Record::Enter {
+        self.put(&Record::Enter {
             call,
             collective,
             ticks,
-        };
-        self.put(&record);
+        });
     }
 
     /// Records that a call was entered at an earlier reading of the counter, after which this thread recorded nothing.
     pub(crate) fn enter_at(&self, call: u16, ticks: u64) {
-        if self.next.get() >= self.limit.get() {
-            self.turn();
-        }
+        self.make_room();
         self.depth.set(self.depth.get() + 1);
         self.put(&Record::Enter {
             call,
             collective: None,
             ticks,
         });
+    }
+
+    /// Begins a new block if this one has no room for another call.
+    #[inline(always)]
+    fn make_room(&self) {
+        if self.next.get() >= self.limit.get() {
+            self.turn();
+        }
+    }
+
+    /// Returns the last place where any record still fits.
+    #[inline(always)]
+    fn last_place(&self) -> *mut u64 {
+        self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1)
     }
 
     /// Measures what it takes to record some calls, and records that alone.
@@ -265,8 +274,7 @@ impl Thread {
     /// Writes a record; while calls are dropped, only those that belong to calls before.
     #[inline(always)]
     pub(crate) fn put(&self, record: &Record<'_>) {
-        let at = self.next.get();
-        let is_full = at > self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1);
+        let is_full = self.next.get() > self.last_place();
         if is_full || self.dropped.get().count > 0 {
             self.put_slowly(record);
             return;
@@ -294,12 +302,9 @@ impl Thread {
         if dropped.count > 0 && self.depth.get() > dropped.depth {
             return;
         }
-        let end = self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1);
-        if self.next.get() > end {
-            // Completions of many requests by one call.
-            if !self.next_block() {
-                return;
-            }
+        // Completions of many requests by one call.
+        if self.next.get() > self.last_place() && !self.next_block() {
+            return;
         }
         self.write(record);
     }
@@ -388,9 +393,7 @@ impl Thread {
             unsafe { word(3).write(count + 1) };
             return;
         }
-        if self.next.get() >= self.limit.get() {
-            self.turn();
-        }
+        self.make_room();
         let at = self.next.get();
         self.put(&Record::Folded {
             call,
@@ -410,8 +413,7 @@ impl Thread {
         if room > crate::blocks::WORDS / 2 {
             return;
         }
-        let end = self.limit.get().wrapping_add(SLACK - MOST_WORDS - 1);
-        if self.next.get().wrapping_add(room) > end && !self.next_block() {
+        if self.next.get().wrapping_add(room) > self.last_place() && !self.next_block() {
             return;
         }
         let at = self.next.get();

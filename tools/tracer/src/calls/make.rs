@@ -10,41 +10,32 @@ use crate::thread::Thread;
 /// Origin of a new communicator, and positions of parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Making {
-    origin: Kind,
+    origin: Origin<usize>,
     new: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Parent,
-    Copy,
-    /// The tag is at this position.
-    Group(usize),
-    Groups(usize),
 }
 
 impl Making {
     /// All members of the first argument take part.
     pub(crate) const fn of(new: usize) -> Self {
-        let origin = Kind::Parent;
+        let origin = Origin::Parent;
         Self { origin, new }
     }
 
     /// The same; the copy may be used later.
     pub(crate) const fn copy(new: usize) -> Self {
-        let origin = Kind::Copy;
+        let origin = Origin::Copy;
         Self { origin, new }
     }
 
     /// Only the members of the new one take part.
     pub(crate) const fn by_group(tag: usize, new: usize) -> Self {
-        let origin = Kind::Group(tag);
+        let origin = Origin::Group(tag);
         Self { origin, new }
     }
 
     /// Two groups are joined.
     pub(crate) const fn between(tag: usize, new: usize) -> Self {
-        let origin = Kind::Groups(tag);
+        let origin = Origin::Groups(tag);
         Self { origin, new }
     }
 }
@@ -62,13 +53,7 @@ pub(crate) unsafe fn make<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let parent = communicators::find(unsafe { B::communicator(a.at(0)) });
     // SAFETY: as above.
-    let tag = |at| unsafe { B::integer(a.at(at)) };
-    let origin = match making.origin {
-        Kind::Parent => Origin::Parent,
-        Kind::Copy => Origin::Copy,
-        Kind::Group(at) => Origin::Group(tag(at)),
-        Kind::Groups(at) => Origin::Groups(tag(at)),
-    };
+    let origin = making.origin.map(|at| unsafe { B::integer(a.at(at)) });
     let index = match (&parent, origin) {
         (Some(parent), Origin::Parent | Origin::Copy) => communicators::count(parent),
         _ => 0,
