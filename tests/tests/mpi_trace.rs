@@ -60,11 +60,13 @@ fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round:
         to: next as u32,
         communicator: 0,
         tag,
+        bytes: Some(8),
     };
     let received = |tag| What::Receive {
         from: last as u32,
         communicator: 0,
         tag,
+        bytes: Some(8),
     };
     let mut found = 0;
     scope(|scope| {

@@ -19,9 +19,9 @@ fn version_1_is_read() {
             Item::Sample { .. } => samples += 1,
             Item::Event {
                 location,
-                what: What::Send { to, tag, .. },
+                what: What::Send { to, tag, bytes, .. },
                 ..
-            } => sends.push((*location, *to, *tag)),
+            } => sends.push((*location, *to, *tag, *bytes)),
             _ => {}
         }
         Ok(())
@@ -33,5 +33,9 @@ fn version_1_is_read() {
     assert_eq!(samples, 2);
     sends.sort_unstable();
     assert_eq!(sends.len(), 2);
-    assert!(sends.iter().all(|(from, to, _)| from == to));
+    assert!(
+        sends
+            .iter()
+            .all(|(from, to, _, bytes)| from == to && *bytes == Some(4))
+    );
 }

@@ -3,18 +3,18 @@
 //! A trace is text, `*.dbt`, or binary with the same content, `*.dbtb`.
 //!
 //! ```text
-//! # downbeat trace 3
+//! # downbeat trace 4
 //! location 0 0 0 rank 0
 //! location 1 1 1 rank 1
 //! communicator 0 0 1
 //! region 0 MPI_Send
 //! sample 1 0 5000 5400
 //! 0 7000 enter 0
-//! 0 7010 send 1 0 42
+//! 0 7010 send 1 0 42 800
 //! 0 7050 leave 0
-//! 1 6900 receive 0 0 42
+//! 1 6900 receive 0 0 42 800
 //! end 4
-//! crc32 46b2afea
+//! crc32 aa3b1afa
 //! ```
 //!
 //! | line | meaning |
@@ -27,15 +27,15 @@
 //! | `sample LOCATION SESSION LOCAL MASTER` | readings of two clocks at one instant, in a session |
 //! | `LOCATION TIME enter REGION`, `leave REGION` | enter and leave of a region |
 //! | `LOCATION TIME note TEXT` | any other event, which is preserved |
-//! | `LOCATION TIME send LOCATION COMMUNICATOR TAG` | send of a message to a location |
-//! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG` | receive of a message from a location |
+//! | `LOCATION TIME send LOCATION COMMUNICATOR TAG [BYTES]` | send of a message to a location |
+//! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG [BYTES]` | receive of a message from a location |
 //! | `LOCATION TIME receive-post REQUEST` | start of a non-blocking or persistent receive |
-//! | `LOCATION TIME receive-complete LOCATION COMMUNICATOR TAG REQUEST` | its completion, with the message that was received |
+//! | `LOCATION TIME receive-complete LOCATION COMMUNICATOR TAG REQUEST [BYTES]` | its completion, with the message that was received |
 //! | `LOCATION TIME receive-cancel REQUEST` | its end without a message |
 //! | `LOCATION TIME collective COMMUNICATOR` | enter of a collective operation |
-//! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA` | exit of a collective operation; KIND and DATA are described below |
+//! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA [BYTES]` | exit of a collective operation; KIND and DATA are described below |
 //! | `LOCATION TIME collective-start COMMUNICATOR REQUEST` | start of a non-blocking collective operation |
-//! | `LOCATION TIME collective-complete COMMUNICATOR KIND ROOT DATA REQUEST` | its completion |
+//! | `LOCATION TIME collective-complete COMMUNICATOR KIND ROOT DATA REQUEST [BYTES]` | its completion |
 //! | `LOCATION TIME signal ID` | something that one event of the process waits for: a thread is created or ends, a lock is released, work is given to a device |
 //! | `LOCATION TIME wait ID` | the end of that wait: the thread begins or is joined, the lock is acquired, the work is begun |
 //! | `LOCATION TIME fork TEAM`, `thread-begin TEAM`, `thread-end TEAM`, `join TEAM` | start and end of a team of threads, and of each of its threads |
@@ -45,6 +45,9 @@
 //! KIND is one of `barrier`, `broadcast`, `scatter`, `gather`, `reduce`, `allreduce`, `allgather`,
 //! `alltoall`, `alltoallv`, `reduce_scatter`, `scan` and `exscan`; DATA tells which data the member
 //! had: `none`, `sent`, `received` or `both`.
+//!
+//! BYTES is the length of a message, or the amount of data that the member contributed to a collective
+//! operation, if it is known. Versions before 4 do not have it.
 //!
 //! REQUEST and ID are any numbers from 0 to 2^64 - 1; a process can use them again after the
 //! completion or the wait. Version 2 has neither requests nor signals.
@@ -89,7 +92,7 @@
 //! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace)?;
 //! file.write_corrected(&to, file.format, right.times(), &file.sessions)?;
 //!
-//! let corrected = text.replace("trace 1", "trace 3").replace("6900", "7010");
+//! let corrected = text.replace("trace 1", "trace 4").replace("6900", "7010");
 //! assert!(std::fs::read_to_string(&to)?.starts_with(&corrected));
 //! # std::fs::remove_file(&from)?;
 //! # std::fs::remove_file(&to)?;

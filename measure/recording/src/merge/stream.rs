@@ -165,11 +165,11 @@ impl<'a> ThreadStream<'a> {
                     None
                 });
                 if let Some((to, communicator)) = peer {
-                    let tag = message.tag;
                     self.starts(What::Send {
                         to,
                         communicator,
-                        tag,
+                        tag: message.tag,
+                        bytes: Some(message.bytes),
                     });
                     self.sent += 1;
                 }
@@ -187,24 +187,24 @@ impl<'a> ThreadStream<'a> {
             }
             Record::Receive(message) => {
                 if let Some((from, communicator)) = self.peer(message)? {
-                    let tag = message.tag;
                     self.received += 1;
                     self.pending.push(What::Receive {
                         from,
                         communicator,
-                        tag,
+                        tag: message.tag,
+                        bytes: Some(message.bytes),
                     });
                 }
             }
             Record::Post { request } => self.pending.push(What::PostReceive { request }),
             Record::Complete { message, request } => {
                 if let Some((from, communicator)) = self.peer(message)? {
-                    let tag = message.tag;
                     self.received += 1;
                     self.pending.push(What::CompleteReceive {
                         from,
                         communicator,
-                        tag,
+                        tag: message.tag,
+                        bytes: Some(message.bytes),
                         request,
                     });
                 }
@@ -303,6 +303,7 @@ impl<'a> ThreadStream<'a> {
                 root,
                 sent,
                 received,
+                bytes: None,
             },
             Some(request) => What::CollectiveComplete {
                 communicator,
@@ -311,6 +312,7 @@ impl<'a> ThreadStream<'a> {
                 sent,
                 received,
                 request,
+                bytes: None,
             },
         });
     }

@@ -234,6 +234,7 @@ impl CallWalk {
                 to,
                 communicator,
                 tag,
+                ..
             } => {
                 let channel = Channel {
                     from: process,
@@ -250,12 +251,14 @@ impl CallWalk {
                 from,
                 communicator,
                 tag,
+                ..
             } => ((peer_of(from), communicator, tag), None),
             What::CompleteReceive {
                 from,
                 communicator,
                 tag,
                 request,
+                ..
             } => ((peer_of(from), communicator, tag), Some(request)),
             What::PostReceive { request } => return self.messages.post(process, request),
             What::CancelReceive { request } => {

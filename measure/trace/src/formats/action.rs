@@ -38,6 +38,8 @@ pub(super) mod tag {
     pub(in crate::formats) const COLLECTIVE_COMPLETE: u8 = 31;
     pub(in crate::formats) const SIGNAL: u8 = 32;
     pub(in crate::formats) const WAIT: u8 = 33;
+    /// Added to the byte of an event that ends with a number of bytes.
+    pub(in crate::formats) const SIZED: u8 = 128;
 }
 
 pub(super) fn location(bytes: &mut impl Input) -> Result<u32, Flaw> {
@@ -69,7 +71,9 @@ pub(super) fn event<'a>(
     fn communicator(bytes: &mut impl Input) -> Result<u32, Flaw> {
         bytes.u32("the number of a communicator")
     }
-    Ok(match tag {
+    let is_sized = tag & tag::SIZED != 0;
+    let sized = |bytes: &mut _| is_sized.then(|| Input::number(bytes)).transpose();
+    let what = match tag & !tag::SIZED {
         tag::ENTER => What::Enter {
             region: bytes.u32("the number of a region")?,
         },
@@ -84,11 +88,13 @@ pub(super) fn event<'a>(
             to: location(bytes)?,
             communicator: communicator(bytes)?,
             tag: message_tag(bytes)?,
+            bytes: sized(bytes)?,
         },
         tag::RECEIVE => What::Receive {
             from: location(bytes)?,
             communicator: communicator(bytes)?,
             tag: message_tag(bytes)?,
+            bytes: sized(bytes)?,
         },
         tag::COLLECTIVE => What::Collective {
             communicator: communicator(bytes)?,
@@ -102,6 +108,7 @@ pub(super) fn event<'a>(
                 root,
                 sent,
                 received,
+                bytes: sized(bytes)?,
             }
         }
         tag::POST_RECEIVE => What::PostReceive {
@@ -112,6 +119,7 @@ pub(super) fn event<'a>(
             communicator: communicator(bytes)?,
             tag: message_tag(bytes)?,
             request: bytes.number()?,
+            bytes: sized(bytes)?,
         },
         tag::CANCEL_RECEIVE => What::CancelReceive {
             request: bytes.number()?,
@@ -130,6 +138,7 @@ pub(super) fn event<'a>(
                 sent,
                 received,
                 request: bytes.number()?,
+                bytes: sized(bytes)?,
             }
         }
         tag::SIGNAL => What::Signal {
@@ -151,7 +160,12 @@ pub(super) fn event<'a>(
             team: communicator(bytes)?,
         },
         _ => return Err(unknown(offset, tag)),
-    })
+    };
+    // Other events have no number of bytes.
+    if is_sized && what.bytes().is_none() {
+        return Err(unknown(offset, tag));
+    }
+    Ok(what)
 }
 
 /// Reads the kind and the data of a member, encoded in one number, and the rank of the root.
@@ -178,7 +192,11 @@ fn message_tag(bytes: &mut impl Input) -> Result<i32, Flaw> {
 
 /// Appends an event without its time.
 pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
-    let mut begin = |tag: u8| to.push(tag);
+    let sized = match what.bytes() {
+        Some(_) => tag::SIZED,
+        None => 0,
+    };
+    let mut begin = |tag: u8| to.push(tag | sized);
     match what {
         What::Note(text) => {
             begin(tag::NOTE);
@@ -188,6 +206,7 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             to: peer,
             communicator,
             tag,
+            ..
         } => {
             begin(tag::SEND);
             put(to, peer.into());
@@ -198,6 +217,7 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             from,
             communicator,
             tag,
+            ..
         } => {
             begin(tag::RECEIVE);
             put(to, from.into());
@@ -210,6 +230,7 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             root,
             sent,
             received,
+            ..
         } => {
             begin(tag::COLLECTIVE_END);
             put(to, communicator.into());
@@ -220,6 +241,7 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             communicator,
             tag,
             request,
+            ..
         } => {
             begin(tag::COMPLETE_RECEIVE);
             put(to, from.into());
@@ -242,6 +264,7 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             sent,
             received,
             request,
+            ..
         } => {
             begin(tag::COLLECTIVE_COMPLETE);
             put(to, communicator.into());
@@ -280,6 +303,9 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             });
             put(to, number.into());
         }
+    }
+    if let Some(bytes) = what.bytes() {
+        put(to, bytes);
     }
 }
 

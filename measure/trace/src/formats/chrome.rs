@@ -325,6 +325,7 @@ impl ChromeTrace {
                             to,
                             communicator: 0,
                             tag,
+                            bytes: None,
                         })
                     }
                     PointKind::Receive(process, number) => {
@@ -333,6 +334,7 @@ impl ChromeTrace {
                             from,
                             communicator: 0,
                             tag,
+                            bytes: None,
                         })
                     }
                     PointKind::Value(metric, value) => Item::Value {

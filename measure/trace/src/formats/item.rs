@@ -121,6 +121,8 @@ pub enum What<'a> {
         communicator: u32,
         /// Tag of the message.
         tag: i32,
+        /// Length of the message in bytes, if it is known.
+        bytes: Option<u64>,
     },
     /// A message is received.
     Receive {
@@ -130,6 +132,8 @@ pub enum What<'a> {
         communicator: u32,
         /// Tag of the message.
         tag: i32,
+        /// Length of the message in bytes, if it is known.
+        bytes: Option<u64>,
     },
     /// A collective operation is entered.
     Collective {
@@ -148,6 +152,8 @@ pub enum What<'a> {
         sent: bool,
         /// True if this member received data.
         received: bool,
+        /// Number of bytes that this member contributed, if it is known.
+        bytes: Option<u64>,
     },
     /// A receive is posted.
     PostReceive {
@@ -164,6 +170,8 @@ pub enum What<'a> {
         tag: i32,
         /// Id that the post has.
         request: u64,
+        /// Length of the message in bytes, if it is known.
+        bytes: Option<u64>,
     },
     /// A posted receive ends without a message.
     CancelReceive {
@@ -191,6 +199,8 @@ pub enum What<'a> {
         received: bool,
         /// Id that the start has.
         request: u64,
+        /// Number of bytes that this member contributed, if it is known.
+        bytes: Option<u64>,
     },
     /// Something that another event of the process waits for.
     Signal {
@@ -249,7 +259,33 @@ impl What<'_> {
         }
     }
 
-    /// Converts an action; `None` if it has no meaning for other locations.
+    /// Returns the number of bytes of a message, or that a member contributed to a collective operation, if it is known.
+    pub const fn bytes(&self) -> Option<u64> {
+        match *self {
+            Self::Send { bytes, .. }
+            | Self::Receive { bytes, .. }
+            | Self::CompleteReceive { bytes, .. }
+            | Self::CollectiveEnd { bytes, .. }
+            | Self::CollectiveComplete { bytes, .. } => bytes,
+            _ => None,
+        }
+    }
+
+    /// Sets the number of bytes of an event that can have one.
+    #[must_use]
+    pub const fn with_bytes(mut self, number: Option<u64>) -> Self {
+        if let Self::Send { bytes, .. }
+        | Self::Receive { bytes, .. }
+        | Self::CompleteReceive { bytes, .. }
+        | Self::CollectiveEnd { bytes, .. }
+        | Self::CollectiveComplete { bytes, .. } = &mut self
+        {
+            *bytes = number;
+        }
+        self
+    }
+
+    /// Converts an action, without a number of bytes; `None` if it has no meaning for other locations.
     pub fn from_action(action: Action) -> Option<Self> {
         let number = |communicator: CommunicatorId| communicator.index() as u32;
         Some(match action {
@@ -262,6 +298,7 @@ impl What<'_> {
                 to: to.index() as u32,
                 communicator: number(communicator),
                 tag,
+                bytes: None,
             },
             Action::Receive {
                 from,
@@ -271,6 +308,7 @@ impl What<'_> {
                 from: from.index() as u32,
                 communicator: number(communicator),
                 tag,
+                bytes: None,
             },
             Action::Enter { communicator } => Self::Collective {
                 communicator: number(communicator),
@@ -287,6 +325,7 @@ impl What<'_> {
                 root,
                 sent,
                 received,
+                bytes: None,
             },
             Action::PostReceive { request } => Self::PostReceive { request },
             Action::CompleteReceive {
@@ -299,6 +338,7 @@ impl What<'_> {
                 communicator: number(communicator),
                 tag,
                 request,
+                bytes: None,
             },
             Action::CancelReceive { request } => Self::CancelReceive { request },
             Action::Start {
@@ -322,6 +362,7 @@ impl What<'_> {
                 sent,
                 received,
                 request,
+                bytes: None,
             },
             Action::Signal { id } => Self::Signal { id },
             Action::Wait { id } => Self::Wait { id },

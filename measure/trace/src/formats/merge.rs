@@ -18,8 +18,8 @@ use crate::Place;
 #[derive(Debug)]
 pub struct MergedItems {
     definitions: Vec<Definition>,
-    /// Events by location: the time since the last one, the length of a message plus one, and the
-    /// action; or [`VALUE`], the metric and the value.
+    /// Events by location: the time since the last one, and the action; or [`VALUE`], the metric and the
+    /// value.
     lists: ByteLists,
     /// Time of the last event of each location.
     last: Vec<i64>,
@@ -27,8 +27,8 @@ pub struct MergedItems {
     span: Option<[i64; 2]>,
 }
 
-/// Takes the place of a length, of which there are none that large.
-const VALUE: u64 = u64::MAX;
+/// Takes the place of the first byte of an action, of which there is none like it.
+const VALUE: u8 = u8::MAX;
 
 /// Definition or sample.
 #[derive(Debug)]
@@ -56,22 +56,18 @@ impl MergedItems {
         })
     }
 
-    /// Takes the next item; the times of a location must not decrease. Messages may have a length in
-    /// bytes.
+    /// Takes the next item; the times of a location must not decrease.
     ///
     /// # Errors
     /// If a temporary file cannot be written.
-    pub fn take(&mut self, item: &Item<'_>, length: Option<u64>) -> Result<(), FileError> {
+    pub fn take(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         let definition = match *item {
             Item::Event {
                 location,
                 time,
                 what,
             } => {
-                return self.put(location, time, |bytes| {
-                    put(bytes, length.map_or(0, |length| length.min(VALUE - 2) + 1));
-                    write_action(bytes, what);
-                });
+                return self.put(location, time, |bytes| write_action(bytes, what));
             }
             Item::Value {
                 location,
@@ -84,7 +80,7 @@ impl MergedItems {
                     Quantity::Real(value) => (true, value.to_bits()),
                 };
                 return self.put(location, time, |bytes| {
-                    put(bytes, VALUE);
+                    bytes.push(VALUE);
                     put(bytes, u64::from(metric) << 1 | u64::from(is_real));
                     put(bytes, bits);
                 });
@@ -144,11 +140,11 @@ impl MergedItems {
         self.definitions.iter().map(Definition::item)
     }
 
-    /// Passes the events of a location to `take`, with the lengths of messages.
+    /// Passes the events of a location to `take`.
     pub(super) fn each_of<E: From<FileError>>(
         &self,
         location: u32,
-        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), E>,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut cursor, mut text, mut time) = (ByteCursor::default(), String::new(), 0_i64);
         loop {
@@ -156,23 +152,23 @@ impl MergedItems {
                 time = time.wrapping_add(take_number(from)? as i64);
                 read_event(from, (location, time), &mut text)
             })?;
-            let Some((item, length)) = event else {
+            let Some(item) = event else {
                 return Ok(());
             };
-            take(&item, length)?;
+            take(&item)?;
         }
     }
 
-    /// Passes all items to `take`, with the lengths of messages.
+    /// Passes all items to `take`.
     ///
     /// # Errors
     /// Those of `take`, and if a temporary file cannot be read.
     pub fn each<E: From<FileError>>(
         &self,
-        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), E>,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.definitions()
-            .try_for_each(|definition| take(&definition, None))?;
+            .try_for_each(|definition| take(&definition))?;
         let mut cursors: Vec<(ByteCursor, i64)> = vec![];
         cursors.resize_with(self.last.len(), Default::default);
         let next = |location: u32, (cursor, last): &mut (ByteCursor, i64)| {
@@ -193,8 +189,8 @@ impl MergedItems {
                     read_event(from, (location, time), &mut text)
                 })?;
                 // It follows its time in the same piece.
-                let Some((item, length)) = event else { break };
-                take(&item, length)?;
+                let Some(item) = event else { break };
+                take(&item)?;
                 let Some(later) = next(location, of)? else {
                     break;
                 };
@@ -214,11 +210,12 @@ fn read_event<'a>(
     from: &mut &[u8],
     (location, time): (u32, i64),
     text: &'a mut String,
-) -> Option<(Item<'a>, Option<u64>)> {
-    let (time, length) = (Timestamp::from_nanos(time), take_number(from)?);
-    if length == VALUE {
+) -> Option<Item<'a>> {
+    let time = Timestamp::from_nanos(time);
+    if let Some((&VALUE, rest)) = from.split_first() {
+        *from = rest;
         let (metric, bits) = (take_number(from)?, take_number(from)?);
-        let item = Item::Value {
+        return Some(Item::Value {
             location,
             time,
             metric: u32::try_from(metric >> 1).ok()?,
@@ -226,18 +223,16 @@ fn read_event<'a>(
                 0 => Quantity::Whole(bits as i64),
                 _ => Quantity::Real(f64::from_bits(bits)),
             },
-        };
-        return Some((item, None));
+        });
     }
     let mut bytes = Slice::new(from, 0, 0);
     let what = read_action(&mut bytes, text).ok()?;
     *from = &from[bytes.at()..];
-    let item = Item::Event {
+    Some(Item::Event {
         location,
         time,
         what,
-    };
-    Some((item, length.checked_sub(1)))
+    })
 }
 
 impl Definition {
@@ -279,19 +274,15 @@ mod tests {
             node: 3,
             process: 7,
         };
-        merged
-            .take(&Item::Location { place, name: "a" }, None)
-            .unwrap();
-        merged
-            .take(&Item::Thread { rank: 0, name: "b" }, None)
-            .unwrap();
+        merged.take(&Item::Location { place, name: "a" }).unwrap();
+        merged.take(&Item::Thread { rank: 0, name: "b" }).unwrap();
         let mut rng = fastrand::Rng::with_seed(7);
         let mut expected = vec![];
         for location in 0..5 {
             let mut time = rng.i64(-50..50);
             for index in 0..3_000_u64 {
                 time += rng.i64(0..4);
-                let (length, id) = ((index % 3 == 0).then_some(index), index * 7);
+                let (bytes, id) = ((index % 3 == 0).then_some(index), index * 7);
                 let at = Timestamp::from_nanos(time);
                 let event = |what| Item::Event {
                     location,
@@ -304,14 +295,19 @@ mod tests {
                     metric: 3,
                     value,
                 };
-                let (item, length) = match index % 4 {
-                    0 => (event(What::Signal { id }), length),
-                    1 => (event(What::Note("some text")), length),
-                    2 => (value(Quantity::Whole(-(id as i64))), None),
-                    _ => (value(Quantity::Real(id as f64 / 3.0)), None),
+                let item = match index % 4 {
+                    0 => event(What::Send {
+                        to: 1,
+                        communicator: 2,
+                        tag: -3,
+                        bytes,
+                    }),
+                    1 => event(What::Note("some text")),
+                    2 => value(Quantity::Whole(-(id as i64))),
+                    _ => value(Quantity::Real(id as f64 / 3.0)),
                 };
-                merged.take(&item, length).unwrap();
-                expected.push((time, location, format!("{item:?} {length:?}")));
+                merged.take(&item).unwrap();
+                expected.push((time, location, format!("{item:?}")));
             }
         }
         merged.finish().unwrap();
@@ -319,8 +315,8 @@ mod tests {
         for _ in 0..2 {
             let mut found = vec![];
             merged
-                .each(|item, length| {
-                    found.push(format!("{item:?} {length:?}"));
+                .each(|item| {
+                    found.push(format!("{item:?}"));
                     Ok::<_, FileError>(())
                 })
                 .unwrap();

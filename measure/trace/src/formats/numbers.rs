@@ -27,6 +27,7 @@ impl FileNumbers {
                 to,
                 communicator: within,
                 tag,
+                ..
             } => Action::Send {
                 to: location_of(to)?,
                 communicator: communicator(within)?,
@@ -36,6 +37,7 @@ impl FileNumbers {
                 from,
                 communicator: within,
                 tag,
+                ..
             } => Action::Receive {
                 from: location_of(from)?,
                 communicator: communicator(within)?,
@@ -52,6 +54,7 @@ impl FileNumbers {
                 root,
                 sent,
                 received,
+                ..
             } => Action::Exit {
                 communicator: communicator(within)?,
                 kind,
@@ -65,6 +68,7 @@ impl FileNumbers {
                 communicator: within,
                 tag,
                 request,
+                ..
             } => Action::CompleteReceive {
                 from: location_of(from)?,
                 communicator: communicator(within)?,
@@ -86,6 +90,7 @@ impl FileNumbers {
                 sent,
                 received,
                 request,
+                ..
             } => Action::Complete {
                 communicator: communicator(within)?,
                 kind,

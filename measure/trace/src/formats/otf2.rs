@@ -45,8 +45,7 @@
 //!
 //! [`Archive::for_each_item`] returns the same events as items of a trace file: internal events
 //! become enters, leaves or notes; events of kinds without a note are left out and counted. A region that is
-//! also a barrier is entered before the barrier, and left after it. Message lengths are not part of
-//! such files. Values of metrics become items of their own, in the units of the metrics.
+//! also a barrier is entered before the barrier, and left after it. Values of metrics become items of their own, in the units of the metrics.
 //!
 //! A non-blocking operation must be completed by the location that started it. The events from its
 //! start to its completion are in memory at a time, because only the completion tells its

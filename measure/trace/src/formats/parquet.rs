@@ -10,7 +10,7 @@
 //! | `region` | string | name of the region, or of the metric; text of a note; for the end of a collective operation, the operation |
 //! | `partner` | int32 | location at the other end of a message |
 //! | `tag` | int32 | tag of a message |
-//! | `bytes` | int64 | length of a message, or the data that a member contributed to a collective operation, if the input has it |
+//! | `bytes` | int64 | length of a message, or the data that a member contributed to a collective operation, if it is known |
 //! | `value` | double | value of a metric, in its unit; the kind is `metric` |
 //!
 //! Values that an event does not have are null. Rows are in the order of the items.
@@ -27,7 +27,7 @@
 //! let mut reader = TraceReader::new(Path::new("text"), text.as_bytes())?;
 //! let mut writer = ParquetWriter::create(&to)?;
 //! while let Some(item) = reader.next_item()? {
-//!     writer.write(&item, None)?;
+//!     writer.write(&item)?;
 //! }
 //! assert_eq!(writer.finish()?, [1, 2]);
 //! # std::fs::remove_file(&to)?;
@@ -110,13 +110,13 @@ struct Nullable<T> {
 }
 
 impl Rows {
-    /// Adds the other end and the tag of a message, and the length.
-    fn message(&mut self, message: Option<(u32, i32)>, length: Option<u64>) {
+    /// Adds the other end and the tag of a message, and a number of bytes.
+    fn message(&mut self, message: Option<(u32, i32)>, bytes: Option<u64>) {
         self.partner
             .push(message.map(|(partner, _)| partner as i32));
         self.tag.push(message.map(|(_, tag)| tag));
         self.bytes
-            .push(length.map(|length| length.min(i64::MAX as u64) as i64));
+            .push(bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64));
     }
 }
 
@@ -177,11 +177,11 @@ impl ParquetWriter {
         })
     }
 
-    /// Writes the next item; messages may have a length in bytes.
+    /// Writes the next item.
     ///
     /// # Errors
     /// If it cannot be written, or is not valid here.
-    pub fn write(&mut self, item: &Item<'_>, length: Option<u64>) -> Result<(), FileError> {
+    pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         self.definitions.take(item).map_err(FileError::Unwritable)?;
         match *item {
             Item::Location { place, name } => self.add_location(place.process, name),
@@ -211,7 +211,7 @@ impl ParquetWriter {
             } => {
                 let region = region(&what, &self.regions);
                 self.row(location, time, what.name(), region);
-                self.rows.message(message(&what), length);
+                self.rows.message(message(&what), what.bytes());
                 self.rows.value.push(None);
                 self.end_row()?;
             }
@@ -405,21 +405,13 @@ mod tests {
     #[test]
     fn rows_have_the_values_of_events() {
         let text = "# downbeat trace 1\nlocation 0 0 4 a\nlocation 1 1 5 rank 12, Master thread\ncommunicator 0 0 1\n\
-                    region 0 main\n0 5 enter 0\n0 7 send 1 0 -42\n0 8 note some text\n0 9 leave 0\n1 9 receive 0 0 -42\n\
+                    region 0 main\n0 5 enter 0\n0 7 send 1 0 -42 99\n0 8 note some text\n0 9 leave 0\n1 9 receive 0 0 -42\n\
                     1 10 collective 0\n1 11 collective-end 0 scan 0 both\nend 7\n";
         let (_folder, path) = Folder::with("a.parquet", b"");
         let mut reader = TraceReader::new(Path::new("text"), text.as_bytes()).unwrap();
         let mut writer = ParquetWriter::create(&path).unwrap();
         while let Some(item) = reader.next_item().unwrap() {
-            let length = matches!(
-                item,
-                Item::Event {
-                    what: What::Send { .. },
-                    ..
-                }
-            )
-            .then_some(99);
-            writer.write(&item, length).unwrap();
+            writer.write(&item).unwrap();
         }
         assert_eq!(writer.finish().unwrap(), [2, 7]);
         let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
@@ -473,9 +465,7 @@ mod tests {
             node: 0,
             process: 0,
         };
-        writer
-            .write(&Item::Location { place, name: "a" }, None)
-            .unwrap();
+        writer.write(&Item::Location { place, name: "a" }).unwrap();
         let events = ROWS as i64 + 3;
         for time in 0..events {
             let item = Item::Event {
@@ -483,7 +473,7 @@ mod tests {
                 time: Timestamp::from_nanos(time),
                 what: What::Signal { id: 1 },
             };
-            writer.write(&item, None).unwrap();
+            writer.write(&item).unwrap();
         }
         writer.finish().unwrap();
         let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();

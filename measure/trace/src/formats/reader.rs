@@ -208,9 +208,8 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
     match first.strip_prefix(text::MAGIC.as_bytes()) {
         None => Err(no_trace(lines)),
         Some(version)
-            if [text::VERSION, text::BEFORE_REQUESTS]
-                .map(str::as_bytes)
-                .contains(&version) =>
+            if version == text::VERSION.as_bytes()
+                || text::EARLIER.map(str::as_bytes).contains(&version) =>
         {
             Ok(true)
         }

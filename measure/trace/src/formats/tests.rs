@@ -12,8 +12,11 @@ use super::*;
 use downbeat_files::testing::{Folder, is_noticed};
 use downbeat_files::{Checksums, FileError};
 
-pub(super) const TEXT: &str = include_str!("golden/all-3.dbt");
-pub(super) const BINARY: &[u8] = include_bytes!("golden/all-4.dbtb");
+pub(super) const TEXT: &str = include_str!("golden/all-4.dbt");
+pub(super) const BINARY: &[u8] = include_bytes!("golden/all-5.dbtb");
+/// Traces as the last versions without numbers of bytes wrote them.
+pub(super) const UNSIZED_TEXT: &str = include_str!("golden/all-3.dbt");
+pub(super) const UNSIZED_BINARY: &[u8] = include_bytes!("golden/all-4.dbtb");
 /// Traces as the last versions without requests and signals wrote them.
 pub(super) const OLD_TEXT: &str = include_str!("golden/all-2.dbt");
 pub(super) const OLD_BINARY: &[u8] = include_bytes!("golden/all-3.dbtb");
@@ -61,28 +64,31 @@ fn both_formats_are_unchanged() {
     for bytes in old {
         assert_eq!(items(&text(bytes)), items(OLD_TEXT));
     }
+    for bytes in [UNSIZED_TEXT.as_bytes(), UNSIZED_BINARY] {
+        assert_eq!(items(&text(bytes)), items(UNSIZED_TEXT));
+    }
 }
 
 #[test]
 fn binary_encoding_is_as_documented() {
-    let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1\n0 99 note x\nend 2\n";
+    let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1 300\n0 99 note x\nend 2\n";
     let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
     let things: [&[u8]; 14] = [
-        b"\x89dbt\r\n\x1a\n\x04",
+        b"\x89dbt\r\n\x1a\n\x05",
         b"\x01\x03\xac\x02\x01a",
         b"\x03\x01\x00",
         // A chunk: its block, its order, times and actions.
-        b"\x08\x01\x00\x02\x03\x07",
-        b"\x0f\x53\xa5\x67",
+        b"\x08\x01\x00\x02\x03\x09",
+        b"\xb6\xf6\xb1\xed",
         b"\x01\x01",
-        b"\xba\xa5\xea\xda",
+        b"\xe2\xb6\x26\x2b",
         b"\x01\xc8\x01",
-        b"\x13\x00\x00\x02\x12\x01x",
+        b"\x93\x00\x00\x02\xac\x02\x12\x01x",
         b"\x00\x02",
         // The index: the chunk, and the events of the location.
         b"\x01\x12\x01\x02\x01",
-        b"\xc2\xe6\x7e\xb5",
-        b"\x2e\0\0\0\0\0\0\0",
+        b"\x3f\x45\x39\x32",
+        b"\x30\0\0\0\0\0\0\0",
         b"dbtindex",
     ];
     assert_eq!(bytes, things.concat());
@@ -394,6 +400,7 @@ impl Random {
         let team = b.checked_rem(communicators).unwrap_or(0);
         let [one, other] = self.times;
         let request = one as u64;
+        let bytes = (other % 2 == 0).then_some(other as u64);
         let name = &self.name[..];
         let what = match self.kind {
             _ if locations == 0 => {
@@ -447,11 +454,13 @@ impl Random {
                 to: c % locations,
                 communicator: team,
                 tag: self.tag,
+                bytes,
             },
             8 => What::Receive {
                 from: c % locations,
                 communicator: team,
                 tag: self.tag,
+                bytes,
             },
             9 => What::Collective { communicator: team },
             10 => What::Fork { team },
@@ -463,6 +472,7 @@ impl Random {
                 from: c % locations,
                 communicator: team,
                 tag: self.tag,
+                bytes,
                 request,
             },
             16 => What::CancelReceive { request },
@@ -482,6 +492,7 @@ impl Random {
                     sent,
                     received,
                     request,
+                    bytes,
                 }
             }
             23..27 => {
@@ -493,6 +504,7 @@ impl Random {
                     root: c,
                     sent,
                     received,
+                    bytes,
                 }
             }
             _ => What::Note(name),

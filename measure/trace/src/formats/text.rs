@@ -14,9 +14,9 @@ use downbeat_files::number::whole;
 use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
-pub(super) const VERSION: &str = "3";
-/// Previous version, without requests and signals.
-pub(super) const BEFORE_REQUESTS: &str = "2";
+pub(super) const VERSION: &str = "4";
+/// Previous versions: without numbers of bytes, and before that without requests and signals.
+pub(super) const EARLIER: [&str; 2] = ["3", "2"];
 /// First version, without a checksum; also for traces that are written by hand, which may have
 /// everything.
 pub(super) const UNSEALED: &str = "1";
@@ -80,6 +80,15 @@ impl<'a> Fields<'a> {
             .into_iter()
             .position(|word| word.as_bytes() == field)
             .ok_or_else(|| no(field, what))
+    }
+
+    /// Returns the number of bytes of a message, which ends a line that has it.
+    #[inline]
+    fn bytes(&mut self) -> Result<Option<u64>, String> {
+        match self.rest {
+            None => Ok(None),
+            Some(_) => self.u64("a number of bytes").map(Some),
+        }
     }
 
     /// Returns the rest of the line, including blanks.
@@ -241,11 +250,13 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
             to: fields.u32("the number of a location")?,
             communicator: fields.u32(COMMUNICATOR)?,
             tag: fields.i32("a tag")?,
+            bytes: fields.bytes()?,
         },
         b"receive" => What::Receive {
             from: fields.u32("the number of a location")?,
             communicator: fields.u32(COMMUNICATOR)?,
             tag: fields.i32("a tag")?,
+            bytes: fields.bytes()?,
         },
         b"collective" => What::Collective {
             communicator: fields.u32(COMMUNICATOR)?,
@@ -259,6 +270,7 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
                 root,
                 sent,
                 received,
+                bytes: fields.bytes()?,
             }
         }
         b"receive-post" => What::PostReceive {
@@ -269,6 +281,7 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
             communicator: fields.u32(COMMUNICATOR)?,
             tag: fields.i32("a tag")?,
             request: fields.u64(REQUEST)?,
+            bytes: fields.bytes()?,
         },
         b"receive-cancel" => What::CancelReceive {
             request: fields.u64(REQUEST)?,
@@ -287,6 +300,7 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
                 sent,
                 received,
                 request: fields.u64(REQUEST)?,
+                bytes: fields.bytes()?,
             }
         }
         b"signal" => What::Signal {
@@ -405,6 +419,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             to: peer,
             communicator,
             tag,
+            ..
         } => {
             words(to, "send", &[peer.into(), communicator.into(), tag.into()]);
         }
@@ -412,6 +427,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             from,
             communicator,
             tag,
+            ..
         } => {
             words(
                 to,
@@ -426,6 +442,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             root,
             sent,
             received,
+            ..
         } => {
             words(to, "collective-end", &[communicator.into()]);
             write_operation(to, kind, root, [sent, received]);
@@ -436,6 +453,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             communicator,
             tag,
             request,
+            ..
         } => {
             let message = [from.into(), communicator.into(), tag.into()];
             words(to, "receive-complete", &message);
@@ -456,6 +474,7 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             sent,
             received,
             request,
+            ..
         } => {
             words(to, "collective-complete", &[communicator.into()]);
             write_operation(to, kind, root, [sent, received]);
@@ -467,6 +486,9 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
         What::ThreadBegin { team } => words(to, "thread-begin", &[team.into()]),
         What::ThreadEnd { team } => words(to, "thread-end", &[team.into()]),
         What::Join { team } => words(to, "join", &[team.into()]),
+    }
+    if let Some(bytes) = what.bytes() {
+        unsigned_field(to, bytes);
     }
 }
 

@@ -161,14 +161,14 @@ proptest! {
             let what = match what {
                 0 | 1 => What::Enter { region },
                 2 | 3 => What::Leave { region },
-                4 => What::Send { to: region, communicator, tag: 0 },
-                5 => What::Receive { from: region, communicator, tag: 0 },
+                4 => What::Send { to: region, communicator, tag: 0, bytes: Some(id) },
+                5 => What::Receive { from: region, communicator, tag: 0, bytes: Some(id) },
                 6 => What::PostReceive { request: id },
-                7 => What::CompleteReceive { from: region, communicator, tag: 0, request: id },
+                7 => What::CompleteReceive { from: region, communicator, tag: 0, request: id, bytes: None },
                 8 => What::Collective { communicator },
-                9 => What::CollectiveEnd { communicator, kind, root, sent: true, received: true },
+                9 => What::CollectiveEnd { communicator, kind, root, sent: true, received: true, bytes: None },
                 10 => What::CollectiveStart { communicator, request: id },
-                _ => What::CollectiveComplete { communicator, kind, root, sent: true, received: true, request: id },
+                _ => What::CollectiveComplete { communicator, kind, root, sent: true, received: true, request: id, bytes: Some(id) },
             };
             walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), what }, &mut observer);
         }

@@ -74,7 +74,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
             let (mut locations, mut events, mut values) = (0, 0, 0);
-            source.each(|item, _| {
+            source.each(|item| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         }
         ConvertTarget::Perfetto | ConvertTarget::Json => {
             let mut survey = PerfettoSurvey::default();
-            source.each(|item, _| {
+            source.each(|item| {
                 survey.take(item);
                 Ok(())
             })?;
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
                 _ => PerfettoWriter::create(output, &survey),
             };
             let mut writer = writer.map_err(|why| unwritable(input, why))?;
-            source.each(|item, _| writer.write(item))?;
+            source.each(|item| writer.write(item))?;
             said(output, &writer.finish().map_err(Failure::run)?)
         }
         ConvertTarget::Parquet => to_parquet(&source, output)?,
@@ -149,7 +149,7 @@ fn shifted(shift: Duration) -> String {
 fn to_parquet(source: &ItemSource, output: &Path) -> Result<String, Failure> {
     let writer = downbeat_trace::formats::parquet::ParquetWriter::create(output);
     let mut writer = writer.map_err(Failure::run)?;
-    source.each(|item, length| writer.write(item, length))?;
+    source.each(|item| writer.write(item))?;
     let [locations, events] = writer.finish().map_err(Failure::run)?;
     Ok(contents(output, locations, events))
 }

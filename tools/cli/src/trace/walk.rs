@@ -28,7 +28,7 @@ pub(super) fn walk(
     };
     let source = ItemSource::open(path, reading, beside)?;
     let (mut walk, mut items) = (CallWalk::default(), 0_u64);
-    source.each(|item, _| {
+    source.each(|item| {
         items += 1;
         if items.is_multiple_of(INTERVAL) {
             say(&format!("{} million events read", items / 1_000_000));

@@ -170,6 +170,7 @@ impl<M: Comm> Recorder<M> {
             to: within.members[to as usize],
             communicator: within.number,
             tag,
+            bytes: Some(8),
         };
         self.stamp(what);
         block_on_ready(team(self).comm.send(to, tag as u64)).unwrap();
@@ -183,6 +184,7 @@ impl<M: Comm> Recorder<M> {
             from: within.members[from as usize],
             communicator: within.number,
             tag,
+            bytes: Some(8),
         };
         self.stamp(what);
         tag
@@ -205,6 +207,7 @@ impl<M: Comm> Recorder<M> {
             root,
             sent: true,
             received: true,
+            bytes: None,
         });
     }
 

@@ -468,3 +468,21 @@ fn bad_input_is_refused_in_one_line() {
         whole
     );
 }
+
+#[test]
+fn lengths_of_messages_survive_an_archive() {
+    let folder = TraceFolder::new("lengths");
+    let events = "0 100 send 1 0 7 4096\n0 300 collective 0\n0 400 collective-end 0 broadcast 0 sent 64\n\
+                  1 200 receive 0 0 7 4096\n1 300 collective 0\n1 400 collective-end 0 broadcast 0 received 0\n";
+    let definitions = "location 0 0 0 rank 0\nlocation 1 0 1 rank 1\ncommunicator 0 0 1\n";
+    let text = format!("# downbeat trace 1\n{definitions}{events}end 6\n");
+    fs::write(folder.path("a.dbt"), text).expect("it can be written");
+    folder.says("convert a.dbt archive");
+    folder.says("convert archive/traces.otf2 b.dbt");
+    let back = fs::read_to_string(folder.path("b.dbt")).expect("it is there");
+    for line in events.lines() {
+        let (_, event) = line.split_once(' ').expect("a location");
+        let (_, event) = event.split_once(' ').expect("a time");
+        assert!(back.contains(event), "{event} is not in\n{back}");
+    }
+}

@@ -65,16 +65,15 @@ impl ItemSource {
         })
     }
 
-    /// Calls `take` with every item, and the number of bytes of a message, if it is known.
+    /// Calls `take` with every item.
     ///
     /// # Errors
     /// If a file cannot be read or is not a trace, or `take` fails.
     pub fn each(
         &self,
-        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), FileError>,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), FileError>,
     ) -> Result<(), Failure> {
-        let take =
-            |item: &Item<'_>, length| take(item, length).map_err(|why| unwritable(&self.path, why));
+        let take = |item: &Item<'_>| take(item).map_err(|why| unwritable(&self.path, why));
         match &self.merged {
             Some(merged) => of_archive(merged, take),
             None => self.of_file(take),
@@ -90,20 +89,20 @@ impl ItemSource {
             return Ok(merged);
         }
         let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
-        self.of_file(|item, length| merged.take(item, length).map_err(Failure::run))?;
+        self.of_file(|item| merged.take(item).map_err(Failure::run))?;
         merged.finish().map_err(Failure::run)?;
         Ok(merged)
     }
 
     fn of_file(
         &self,
-        mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), Failure>,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let bad = |why: FileError| Failure::Input(unreadable(why));
         let reader = TraceReader::open(&self.path).map_err(bad)?;
         let mut reader = reader.with_checksums(self.checksums);
         while let Some(item) = reader.next_item().map_err(bad)? {
-            take(&item, None)?;
+            take(&item)?;
         }
         Ok(())
     }
@@ -147,9 +146,8 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
             ..ReadOptions::default()
         };
         let mut merged = MergedItems::new(beside)?;
-        let left_out = archive.for_each_sized_item(&reading, |item, length| {
-            Ok::<_, Ended>(merged.take(item, length)?)
-        })?;
+        let left_out =
+            archive.for_each_item(&reading, |item| Ok::<_, Ended>(merged.take(item)?))?;
         merged.finish()?;
         Ok((merged, left_out))
     };
@@ -160,15 +158,15 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
 fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, u64), Failure> {
     let trace = ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?;
     let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
-    let taken = trace.each(|item| merged.take(item, None));
+    let taken = trace.each(|item| merged.take(item));
     taken.and_then(|()| merged.finish()).map_err(Failure::run)?;
     Ok((merged, trace.left_out()))
 }
 
 fn of_archive(
     merged: &MergedItems,
-    mut take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), Failure>,
+    mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let all = merged.each(|item, length| take(item, length).map_err(Ended));
+    let all = merged.each(|item| take(item).map_err(Ended));
     all.map_err(|Ended(why)| why)
 }

@@ -197,7 +197,7 @@ impl NewDefinitions {
         let mut left_out = 0;
         // Fork before the current event, and teams that the location is in without a statement.
         let (mut forked, mut within) = (None, vec![]);
-        items.each_of(location, |item, length| -> Result<(), Otf2Error> {
+        items.each_of(location, |item| -> Result<(), Otf2Error> {
             // The shift was checked.
             let ticks = |time: Timestamp<Global>| time.as_nanos().saturating_add(shift) as u64;
             let (time, what) = match *item {
@@ -230,7 +230,7 @@ impl NewDefinitions {
                 }
                 _ => {}
             }
-            match self.event(what, length) {
+            match self.event(what) {
                 Some(event) => events.write(time, &event)?,
                 None => left_out += 1,
             }
@@ -240,14 +240,14 @@ impl NewDefinitions {
     }
 
     /// Returns an event of OTF2; `None` if it has no such event.
-    fn event(&self, what: What<'_>, length: Option<u64>) -> Option<Event<'static>> {
-        let bytes = length.unwrap_or(0);
+    fn event(&self, what: What<'_>) -> Option<Event<'static>> {
+        let length = what.bytes().unwrap_or(0);
         let root_of = |kind: CollectiveKind, root: u32| match kind.has_root() {
             true => root,
             false => UNDEFINED,
         };
         let size_of = |sent: bool| match sent {
-            true => bytes.max(1),
+            true => length.max(1),
             false => 0,
         };
         Some(match what {
@@ -262,32 +262,35 @@ impl NewDefinitions {
                 to,
                 communicator,
                 tag,
+                ..
             } => Event::MpiSend {
                 receiver: self.rank(communicator, to)?,
                 communicator: CommRef(communicator),
                 tag: tag as u32,
-                length: bytes,
+                length,
             },
             What::Receive {
                 from,
                 communicator,
                 tag,
+                ..
             } => Event::MpiRecv {
                 sender: self.rank(communicator, from)?,
                 communicator: CommRef(communicator),
                 tag: tag as u32,
-                length: bytes,
+                length,
             },
             What::CompleteReceive {
                 from,
                 communicator,
                 tag,
                 request,
+                ..
             } => Event::MpiIrecv {
                 sender: self.rank(communicator, from)?,
                 communicator: CommRef(communicator),
                 tag: tag as u32,
-                length: bytes,
+                length,
                 request,
             },
             What::PostReceive { request } => Event::MpiIrecvRequest { request },
@@ -299,6 +302,7 @@ impl NewDefinitions {
                 root,
                 sent,
                 received,
+                ..
             } => Event::MpiCollectiveEnd {
                 operation: operation_of(kind),
                 communicator: CommRef(communicator),
@@ -316,6 +320,7 @@ impl NewDefinitions {
                 sent,
                 received,
                 request,
+                ..
             } => Event::NonBlockingCollectiveComplete {
                 operation: operation_of(kind),
                 communicator: CommRef(communicator),

@@ -132,7 +132,7 @@ const MPI_REQUEST_TEST: u8 = 20;
 impl Otf2Event {
     /// Returns the number of bytes of a message, or that a member contributed to a collective
     /// operation.
-    pub(super) fn length(&self) -> Option<u64> {
+    pub(super) fn bytes(&self) -> Option<u64> {
         match self {
             Self::Send { length, .. }
             | Self::Receive { length, .. }

@@ -45,20 +45,7 @@ impl Archive {
     pub fn for_each_item<E: From<Otf2Error>>(
         &self,
         reading: &ReadOptions,
-        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
-    ) -> Result<u64, E> {
-        self.for_each_sized_item(reading, |item, _| take(item))
-    }
-
-    /// Does the same as [`for_each_item`](Self::for_each_item); `take` also receives the numbers of
-    /// bytes of messages, and those that members contributed to collective operations.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn for_each_sized_item<E: From<Otf2Error>>(
-        &self,
-        reading: &ReadOptions,
-        take: impl FnMut(&Item<'_>, Option<u64>) -> Result<(), E>,
+        take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
         self.check_definitions(reading)?;
         let matching = Matching {
@@ -81,9 +68,9 @@ impl Archive {
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Items<'_, F> {
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     fn take(&mut self, item: &Item<'_>) -> Result<(), E> {
-        (self.take)(item, None)
+        (self.take)(item)
     }
 
     fn location_name(&mut self, index: usize) -> String {
@@ -148,7 +135,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Item
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Sink for Items<'_, F> {
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
         let id = self
             .builder
@@ -201,9 +188,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Sink
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> EventSink
-    for Items<'_, F>
-{
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
     type Error = E;
 
     fn communicator_of(&mut self, process: LocationId) -> Result<Option<CommunicatorId>, E> {
@@ -228,7 +213,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Even
                 metric,
                 value: quantity(value, *scale),
             };
-            (self.take)(&item, None)?;
+            (self.take)(&item)?;
         }
         Ok(())
     }
@@ -249,15 +234,14 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>, Option<u64>) -> Result<(), E>> Even
             return Ok(());
         }
         let location = location.index() as u32;
-        let what = What::from_action(action);
-        let length = event.length();
+        let what = What::from_action(action).map(|what| what.with_bytes(event.bytes()));
         let take = |items: &mut Self, what| {
             let item = Item::Event {
                 location,
                 time,
                 what,
             };
-            (items.take)(&item, length)
+            (items.take)(&item)
         };
         // Some regions are also operations, such as barriers of threads: the operation is inside of
         // the region.

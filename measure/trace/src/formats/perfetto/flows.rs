@@ -102,17 +102,20 @@ impl Flows {
                 to,
                 communicator,
                 tag,
+                ..
             } => (self.messages(process, to, communicator, tag), true, None),
             What::Receive {
                 from,
                 communicator,
                 tag,
+                ..
             } => (self.messages(from, process, communicator, tag), false, None),
             What::CompleteReceive {
                 from,
                 communicator,
                 tag,
                 request,
+                ..
             } => {
                 let channel = self.messages(from, process, communicator, tag);
                 (channel, false, Some(request))

@@ -170,6 +170,7 @@ impl JsonEvents {
             Annotation::Data(data) => put(to, format_args!("\"data\":{}", word(data.number()))),
             Annotation::Team(team) => put(to, format_args!("\"team\":{team}")),
             Annotation::NotBegun => put(to, format_args!("\"not begun\":true")),
+            Annotation::Bytes(bytes) => put(to, format_args!("\"bytes\":{bytes}")),
         }
     }
 }

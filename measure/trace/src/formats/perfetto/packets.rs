@@ -98,9 +98,10 @@ pub(super) enum Annotation {
     Team(u32),
     /// Marks an end without a beginning.
     NotBegun,
+    Bytes(u64),
 }
 
-const ANNOTATIONS: [&str; 9] = [
+const ANNOTATIONS: [&str; 10] = [
     "to",
     "from",
     "communicator",
@@ -110,6 +111,7 @@ const ANNOTATIONS: [&str; 9] = [
     "data",
     "team",
     "not begun",
+    "bytes",
 ];
 
 /// Interned word of an annotation.
@@ -361,6 +363,7 @@ fn annotation(to: &mut Vec<u8>, added: Annotation) {
         Annotation::Data(Word(word)) => (7, 17, word),
         Annotation::Team(team) => (8, 3, team.into()),
         Annotation::NotBegun => (9, 2, 1),
+        Annotation::Bytes(bytes) => (10, 3, bytes),
     };
     message(to, 4, |to| {
         number(to, 1, name);

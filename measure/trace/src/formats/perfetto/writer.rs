@@ -211,15 +211,19 @@ impl PerfettoWriter {
                 peer,
                 Annotation::Communicator(communicator),
                 Annotation::Tag(tag),
+                Annotation::Bytes(what.bytes().unwrap_or(0)),
             ];
+            let known = annotations.len() - usize::from(what.bytes().is_none());
             let to = (&mut *to.0, &mut *to.1);
-            timeline.instant(to, time, (name, Category::Message), &annotations, flow);
+            let name = (name, Category::Message);
+            timeline.instant(to, time, name, &annotations[..known], flow);
         };
         match what {
             What::Send {
                 to,
                 communicator,
                 tag,
+                ..
             } => {
                 message(
                     InternedName::SEND,
@@ -232,6 +236,7 @@ impl PerfettoWriter {
                 from,
                 communicator,
                 tag,
+                ..
             }
             | What::CompleteReceive {
                 from,
@@ -271,9 +276,11 @@ impl PerfettoWriter {
                 root,
                 sent,
                 received,
+                ..
             } => {
                 let number = kind_number(kind).unwrap_or(0);
-                let annotations = operation(communicator, kind, root, [sent, received]);
+                let mut annotations = operation(communicator, kind, root, [sent, received]);
+                annotations.extend(what.bytes().map(Annotation::Bytes));
                 timeline.end(
                     to,
                     time,
@@ -298,7 +305,8 @@ impl PerfettoWriter {
                 ..
             } => {
                 let name = InternedName::kind(kind_number(kind).unwrap_or(0));
-                let annotations = operation(communicator, kind, root, [sent, received]);
+                let mut annotations = operation(communicator, kind, root, [sent, received]);
+                annotations.extend(what.bytes().map(Annotation::Bytes));
                 let name = (name, Category::Collective);
                 timeline.instant(to, time, name, annotations.as_slice(), None);
             }
