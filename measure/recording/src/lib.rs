@@ -17,7 +17,7 @@ pub mod settings;
 mod spool;
 
 pub use definition::{CommunicatorDefinition, Definition, OWN, WORLD};
-pub use merge::{MergeError, MergeSummary, Recording};
+pub use merge::{ClockError, MergeError, MergeSummary, Recording};
 pub use rank_file::{BlockPlace, ENDING, RankFile, RankWriter};
 pub use record::{Envelope, Operation, Record};
 pub use settings::Settings;

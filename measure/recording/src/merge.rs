@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use downbeat_clock_core::{Global, Local, Timestamp};
 use downbeat_files::FileError;
@@ -15,6 +16,7 @@ use downbeat_trace::Place;
 use downbeat_trace::formats::Item;
 
 use crate::rank_file::{ENDING, RankFile};
+pub use definitions::ClockError;
 use definitions::{Definitions, Rank};
 pub use error::MergeError;
 use stream::ThreadStream;
@@ -108,6 +110,18 @@ impl Recording {
             Some(how) => Some((rank.rank, how)),
             None => Some((rank.rank, "its recording has no end")),
         })
+    }
+
+    /// Replaces the local times of ranks, which read one counter, by those of this counter: true times, which only ranks on one machine
+    /// have. `error` returns the artificial error of the clock of a rank, for tests of corrections.
+    ///
+    /// # Errors
+    /// Those of `error`.
+    pub fn share_counter<E>(
+        &mut self,
+        error: impl Fn(Place) -> Result<Option<Arc<ClockError>>, E>,
+    ) -> Result<(), E> {
+        self.definitions.share_counter(error)
     }
 
     /// Writes the trace item by item: definitions, sessions, and events in the order of time.

@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand};
 use downbeat_common::Failure;
 
 use merge::Conversion;
-pub(crate) use merge::merge_into;
+pub(crate) use merge::{MergedClocks, merge_into};
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceOptions {

@@ -1,9 +1,12 @@
 //! Definitions of all ranks on common numbers.
 
 use std::collections::hash_map::Entry;
+use std::fmt;
 use std::sync::Arc;
 
+use downbeat_clock_core::{Duration, Local, Timestamp};
 use downbeat_files::FileError;
+use downbeat_trace::Place;
 use rustc_hash::FxHashMap;
 
 use super::MergeError;
@@ -58,14 +61,20 @@ pub(super) struct Sample {
     pub(super) nanos: i64,
 }
 
-/// Straight line from readings of the counter to local time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LocalTime([(u64, i64); 2]);
+/// Straight line from readings of the counter to local time, and the artificial error of that time.
+#[derive(Clone)]
+pub(super) struct LocalTime {
+    line: [(u64, i64); 2],
+    error: Option<Arc<ClockError>>,
+}
+
+/// Artificial error of a clock at a true time.
+pub type ClockError = dyn Fn(Timestamp<Local>) -> Duration;
 
 impl LocalTime {
     /// Returns the local time of a reading.
     pub(super) fn nanos(&self, ticks: u64) -> i64 {
-        let Self([(from, at), (to, then)]) = *self;
+        let [(from, at), (to, then)] = self.line;
         let ticks = i128::from(ticks) - i128::from(from);
         let [span, nanos] = [
             i128::from(to) - i128::from(from),
@@ -74,7 +83,17 @@ impl LocalTime {
         // Within the limits of a trace; a hostile file can hold anything.
         let limit = i128::from(i64::MAX / 2);
         let found = i128::from(at) + (ticks * nanos).div_euclid(span.max(1));
-        found.clamp(-limit, limit) as i64
+        let time = Timestamp::from_nanos(found.clamp(-limit, limit) as i64);
+        let error = self.error.as_ref().map(|error| error(time));
+        (time + error.unwrap_or_default()).as_nanos()
+    }
+}
+
+impl fmt::Debug for LocalTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalTime")
+            .field("line", &self.line)
+            .finish_non_exhaustive()
     }
 }
 
@@ -133,6 +152,24 @@ impl Definitions {
         })
     }
 
+    /// Gives all ranks the local time of the first one, with the error that `error` returns for each.
+    pub(super) fn share_counter<E>(
+        &mut self,
+        error: impl Fn(Place) -> Result<Option<Arc<ClockError>>, E>,
+    ) -> Result<(), E> {
+        let Some(line) = self.ranks.first().map(|rank| rank.local.line) else {
+            return Ok(());
+        };
+        for rank in &mut self.ranks {
+            let error = error(Place {
+                node: self.nodes[rank.rank as usize],
+                process: rank.rank,
+            })?;
+            rank.local = LocalTime { line, error };
+        }
+        Ok(())
+    }
+
     pub(super) fn node_of(&self, rank: u32) -> u32 {
         self.nodes.get(rank as usize).copied().unwrap_or(0)
     }
@@ -150,7 +187,7 @@ impl Rank {
             };
             match definition {
                 Definition::Process { rank, size, node } => process = Some((rank, size, node)),
-                Definition::Clock(points) => clock = Some(LocalTime(points)),
+                Definition::Clock(points) => clock = Some(points),
                 Definition::Call { number, name } => names.push((number, name)),
                 Definition::Communicator(communicator) => made.push(communicator),
                 Definition::Sample {
@@ -167,7 +204,8 @@ impl Rank {
         }
         let content = |why: &str| FileError::content(&file.path, why);
         let (rank, size, node) = process.ok_or_else(|| content("it does not tell its rank"))?;
-        let local = clock.ok_or_else(|| content("it does not tell the rate of its clock"))?;
+        let line = clock.ok_or_else(|| content("it does not tell the rate of its clock"))?;
+        let local = LocalTime { line, error: None };
         samples.sort_by_key(|sample| (sample.session, sample.ticks));
         // Threads make communicators in any order; their numbers follow it.
         made.sort_by_key(|communicator| communicator.number);

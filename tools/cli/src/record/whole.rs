@@ -15,7 +15,7 @@ use signal_hook::iterator::Signals;
 use super::libraries::LibraryOptions;
 use super::signals::pass_on;
 use super::spool::{await_all, salvage};
-use crate::trace::{correct_recorded, merge_into, run_words};
+use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
 
 #[derive(Args, Debug)]
 #[command(
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
         let why = format!("it ended with {how} before any rank was recorded");
         return Err(Failure::option("--launcher", why));
     }
-    merge_into(&out, &measured)?;
+    merge_into(&out, &measured, &MergedClocks::default())?;
     correct_recorded(&measured, &corrected)?;
     run_words([OsStr::new("waits"), corrected.as_os_str()])?;
     if status.success() {

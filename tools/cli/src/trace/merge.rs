@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
-use downbeat_recording::{MergeError, MergeSummary, Recording};
+use downbeat_recording::{ClockError, MergeError, MergeSummary, Recording};
+use downbeat_timers::{MockClock, SkewSpec, SkewedClock};
 use downbeat_trace::formats::{TraceFormat, TraceWriter};
 
 #[derive(Args, Debug)]
@@ -29,6 +32,19 @@ pub(super) struct TraceMergeOptions {
     /// Output file; an existing file is replaced when the trace is complete
     #[arg(short, long = "output", value_name = "OUT")]
     output: PathBuf,
+    #[command(flatten)]
+    clocks: MergedClocks,
+}
+
+/// Clocks that a merged trace has.
+#[derive(Args, Debug, Default)]
+pub(crate) struct MergedClocks {
+    /// Write true times: those of the counter, which all ranks shared because they ran on one machine, also as several emulated hosts
+    #[arg(long)]
+    one_counter: bool,
+    /// The same with artificial errors, whose correction can be checked against the true times.
+    #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
+    skew: Option<SkewSpec>,
 }
 
 /// Traces on the way to another format.
@@ -40,13 +56,17 @@ pub(super) struct Conversion<'a> {
 
 /// Merges the recordings; returns the conversion that must follow, if another format is wanted.
 pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>, Failure> {
-    let TraceMergeOptions { folder, output } = options;
+    let TraceMergeOptions {
+        folder,
+        output,
+        clocks,
+    } = options;
     let name = output.extension().unwrap_or_default();
     if name == "dbt" || name == "dbtb" {
-        return merge_into(folder, output).map(|()| None);
+        return merge_into(folder, output, clocks).map(|()| None);
     }
     let [measured, corrected] = ["measured.dbtb", "corrected.dbtb"].map(|name| folder.join(name));
-    merge_into(folder, &measured)?;
+    merge_into(folder, &measured, clocks)?;
     Ok(Some(Conversion {
         measured,
         corrected,
@@ -55,10 +75,15 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
 }
 
 /// Merges the recordings in a folder, and prints a summary.
-pub(crate) fn merge_into(folder: &Path, output: &Path) -> Result<(), Failure> {
+pub(crate) fn merge_into(
+    folder: &Path,
+    output: &Path,
+    clocks: &MergedClocks,
+) -> Result<(), Failure> {
     let _unfinished = Unfinished::of(output)?;
     Outputs::new(Vec::<PathBuf>::new()).file("--output", output)?;
-    let recording = Recording::read(folder).map_err(failure)?;
+    let mut recording = Recording::read(folder).map_err(failure)?;
+    clocks.replace_in(&mut recording)?;
     let format = files::format(output, TraceFormat::Binary);
     let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
     let (progress, records) = (ProgressBar::new(0.0), recording.records());
@@ -68,6 +93,33 @@ pub(crate) fn merge_into(folder: &Path, output: &Path) -> Result<(), Failure> {
     let merged = merged.map_err(failure)?;
     writer.finish().map_err(Failure::run)?;
     print(&said(&recording, &merged, output))
+}
+
+impl MergedClocks {
+    /// Replaces the local times of the ranks.
+    fn replace_in(&self, recording: &mut Recording) -> Result<(), Failure> {
+        if !self.one_counter && self.skew.is_none() {
+            return Ok(());
+        }
+        let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, MockClock::RATE);
+        let truth = truth.map_err(Failure::run)?;
+        recording.share_counter(|place| {
+            let Some(spec) = &self.skew else {
+                return Ok(None);
+            };
+            let number = if spec.is_per_node() {
+                place.node
+            } else {
+                place.process
+            };
+            let skew = spec.for_clock(number);
+            let clock = SkewedClock::new(MockClock::new(Ticks(0)), truth, skew)
+                .map_err(|why| Failure::option("--skew", why))?;
+            let error: Arc<ClockError> =
+                Arc::new(move |time| clock.deviation(Timestamp::from_nanos(time.as_nanos())));
+            Ok(Some(error))
+        })
+    }
 }
 
 fn failure(why: MergeError) -> Failure {
