@@ -2,6 +2,7 @@
 
 mod counts;
 mod killed;
+mod memory;
 mod merged;
 mod programs;
 mod recording;
@@ -19,8 +20,9 @@ use super::tree::{InstalledTree, Launcher, Linking};
 use crate::args::Depth;
 use crate::steps::all_passed;
 pub(super) use killed::killed;
+pub(super) use memory::{under_valgrind, with_sanitizers};
 use programs::{Compilers, Program, SOURCES};
-use recording::{LIMIT, has_all_counted, merge, none_differs, record_rank, written};
+use recording::{LIMIT, has_all_counted, have_messages, merge, none_differs, record_rank, written};
 
 /// Every kind of message, request and collective operation in C and in three bindings of Fortran, threads, unusual uses, and MPI in a
 /// module that is loaded.
@@ -199,10 +201,8 @@ pub(super) fn real_programs(tree: &InstalledTree<'_>) -> Outcome {
                 "{name}: {plain:?} without the tracer, {traced:?} with it"
             ));
         }
-        let trace = merge(tree, &out)?;
-        if trace.of(1).sent.is_empty() || trace.of(1).received.is_empty() {
-            return Err(format!("{name}: rank 1 has no messages"));
-        }
+        let messages = have_messages(&merge(tree, &out)?, 1..2);
+        messages.map_err(|why| format!("{name}: {why}"))?;
     }
     Ok(())
 }

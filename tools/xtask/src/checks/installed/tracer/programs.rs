@@ -91,26 +91,46 @@ impl Compilers {
 
     /// Compiles the mini application, whose language is that of the name.
     pub(super) fn mini_application(&self, name: &str) -> Result<PathBuf, String> {
-        let language = if name.ends_with(".c") { "cc" } else { "f90" };
+        let (language, options) = if name.ends_with(".c") {
+            ("cc", "-g -O2".to_owned())
+        } else {
+            ("f90", format!("-g -O2 -J{}", self.modules(name)?))
+        };
         let compiler = format!("mpi{language}.{}", self.library.suffix());
         let file = Path::new("tools/tracer/examples").join(name);
-        self.compile(&compiler, "-g -O2", &[file], name)
+        self.compile(&compiler, &options, &[file], name)
     }
 
-    /// Compiles the program in a binding of Fortran.
+    /// Compiles the program in C with every kind of message, request and collective operation.
+    pub(super) fn messages(&self) -> Result<PathBuf, String> {
+        let sources = [
+            "messages.c",
+            "messages_collective.c",
+            "messages_mpi4.c",
+            "messages_onesided.c",
+            "counts.c",
+        ];
+        self.c("", &sources, "messages")
+    }
+
+    /// Creates the folder of a program's modules of Fortran.
+    fn modules(&self, name: &str) -> Result<String, String> {
+        let modules = self.built.join(format!("modules-{name}"));
+        let shown = modules.display().to_string();
+        fs::create_dir_all(modules).map_err(|why| format!("{shown}: {why}"))?;
+        Ok(shown)
+    }
+
+    /// Compiles the same in a binding of Fortran.
     fn fortran(&self, binding: &str, name: &str) -> Result<PathBuf, String> {
-        let modules = self.built.join(format!("modules-{binding}"));
-        fs::create_dir_all(&modules).map_err(|why| format!("{}: {why}", modules.display()))?;
+        let modules = self.modules(binding)?;
         // Calls that only one of the libraries has.
         let own = if self.library == MPICH {
             "-DMPI_4"
         } else {
             "-DOPEN_MPI_4"
         };
-        let options = format!(
-            "{FORTRAN} -DBINDING_{binding} {own} -J{}",
-            modules.display()
-        );
+        let options = format!("{FORTRAN} -DBINDING_{binding} {own} -J{modules}");
         let compiler = format!("mpif90.{}", self.library.suffix());
         let counts = self.c("-c", &["counts.c"], "counts.o")?;
         self.compile(
@@ -121,8 +141,7 @@ impl Compilers {
         )
     }
 
-    /// Compiles every kind of message, request and collective operation in C and in three bindings of Fortran, threads, unusual uses, and
-    /// MPI in a module that is loaded.
+    /// Compiles all programs: messages in C and in three bindings of Fortran, threads, unusual uses, and MPI in a module that is loaded.
     pub(super) fn all(&self) -> Result<Vec<Program>, String> {
         let mut programs = vec![];
         let mut add = |name, path, arguments| {
@@ -132,14 +151,7 @@ impl Compilers {
                 arguments,
             });
         };
-        let messages = [
-            "messages.c",
-            "messages_collective.c",
-            "messages_mpi4.c",
-            "messages_onesided.c",
-            "counts.c",
-        ];
-        add("messages", self.c("", &messages, "messages")?, vec![]);
+        add("messages", self.messages()?, vec![]);
         for (binding, name) in BINDINGS {
             add(name, self.fortran(binding, name)?, vec![]);
         }

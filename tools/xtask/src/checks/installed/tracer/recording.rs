@@ -1,6 +1,7 @@
 //! Recordings of programs, and their comparison with what the programs counted themselves.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -52,6 +53,15 @@ pub(super) fn has_all_counted(trace: &MergedTrace, counts: &Path, ranks: u32) ->
         wrong.extend(differences.map(|line| format!("rank {rank}: {line}")));
     }
     none_differs(wrong)
+}
+
+/// Checks that each of these ranks sent and received messages.
+pub(super) fn have_messages(trace: &MergedTrace, mut ranks: Range<u32>) -> Outcome {
+    let lacks = |rank: &u32| trace.of(*rank).sent.is_empty() || trace.of(*rank).received.is_empty();
+    match ranks.find(lacks) {
+        Some(rank) => Err(format!("rank {rank} has no messages")),
+        None => Ok(()),
+    }
 }
 
 /// Makes a failure of the first of these lines, if there is any.
