@@ -78,7 +78,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         "traces of programs that are killed".to_owned(),
         tracer::killed,
     );
+    step("traced over several hosts".to_owned(), tracer::over_hosts);
     if depth == Depth::Long {
+        step("traced under Slurm".to_owned(), tracer::under_slurm);
         step("traced over Open MPI under valgrind".to_owned(), |tree| {
             tracer::under_valgrind(tree, OPEN_MPI)
         });

@@ -6,6 +6,7 @@ mod memory;
 mod merged;
 mod programs;
 mod recording;
+mod several_hosts;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,6 +24,7 @@ pub(super) use killed::killed;
 pub(super) use memory::{under_valgrind, with_sanitizers};
 use programs::{Compilers, Program, SOURCES};
 use recording::{LIMIT, has_all_counted, have_messages, merge, none_differs, record_rank, written};
+pub(super) use several_hosts::{over_hosts, under_slurm};
 
 /// Every kind of message, request and collective operation in C and in three bindings of Fortran, threads, unusual uses, and MPI in a
 /// module that is loaded.
