@@ -53,8 +53,7 @@ fn killed_at(
     let mut mpirun = shell::started_by(launcher.mpirun(2), &job);
     shell::finish(LIMIT, mpirun.env("KILL_OUT", &calls))?;
     // Launchers may not wait for the parents of ranks, and may kill them, too.
-    let memory = Path::new("/dev/shm");
-    let mut left = left_in(memory);
+    let mut left = left_of(&folder)?;
     for _ in 0..100 {
         if left.is_empty() {
             break;
@@ -62,7 +61,7 @@ fn killed_at(
         std::thread::sleep(Duration::from_millis(50));
         let mut clean = Command::new(tree.prefix.join("bin/downbeat"));
         shell::run(clean.args(["record", "--clean"]))?;
-        left = left_in(memory);
+        left = left_of(&folder)?;
     }
     if !left.is_empty() {
         return Err(format!("{} is left", left.join(", ")));
@@ -83,4 +82,16 @@ fn killed_at(
         }
     }
     Ok(())
+}
+
+/// Names of what recordings that go to this folder have in shared memory, where others may run.
+fn left_of(folder: &Path) -> Result<Vec<String>, String> {
+    let memory = Path::new("/dev/shm");
+    let folder = fs::canonicalize(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    let mut names = left_in(memory);
+    names.retain(|name| {
+        let out = fs::read(memory.join(name).join("out"));
+        out.is_ok_and(|out| out == folder.as_os_str().as_encoded_bytes())
+    });
+    Ok(names)
 }
