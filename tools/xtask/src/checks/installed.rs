@@ -78,6 +78,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         "traces of programs that are killed".to_owned(),
         tracer::killed,
     );
+    step("lines of docs/tracing.md".to_owned(), tracer::lines_of_page);
     step("traced over several hosts".to_owned(), tracer::over_hosts);
     if depth == Depth::Long {
         step("traced under Slurm".to_owned(), tracer::under_slurm);
