@@ -39,7 +39,11 @@ pub(crate) const MAY_NOT_RUN: [MayNotRun; 8] = [
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     several_hosts("libdownbeat: traced over several hosts"),
-    several_hosts("libdownbeat: traced under Slurm"),
+    MayNotRun {
+        step: "libdownbeat: traced under Slurm",
+        reason: "needs root, a kernel with namespaces for networks, mounts and time, and control groups, without which slurmd does not start",
+        probe: "unshare --net --uts --mount --time mountpoint -q /sys/fs/cgroup",
+    },
     MayNotRun {
         step: "OTF2's Python module",
         reason: "needs PyPI, and its packages of otf2 for this Python",
