@@ -13,7 +13,10 @@ const MAGIC: u64 = u64::from_le_bytes(*b"dbblock1");
 /// Number of words of the header.
 pub const HEADER_WORDS: usize = 8;
 
-/// Index of the word of the header that is 1 when the thread writes to the next block.
+/// Index of the word of the header that is the number among the blocks of the thread.
+pub const SEQUENCE: usize = 3;
+
+/// Index of the word of the header that is 1 when the thread writes to the next block, or has ended.
 pub const FULL: usize = 4;
 
 /// Index of the word of the header that is the order of the block among those of its thread, from 1; 0 if nothing was written to it.
@@ -77,7 +80,7 @@ impl BlockId {
 /// State of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockState {
-    /// True if the thread has begun its next block.
+    /// True if the thread has begun its next block, or has ended.
     pub is_full: bool,
     /// Order among the blocks of the thread; 0 if nothing was written to it.
     pub order: u64,

@@ -9,6 +9,7 @@ pub mod command;
 pub mod hosts;
 pub mod mpi;
 pub mod process;
+pub mod slurm;
 
 /// Result of a check; `Err` says in one line what failed.
 pub type Outcome = Result<(), String>;

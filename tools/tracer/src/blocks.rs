@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use downbeat_recording::block::{BlockId, FULL, HEADER_WORDS, ORDER};
+use downbeat_recording::block::{BlockId, FULL, HEADER_WORDS, ORDER, SEQUENCE};
 use downbeat_recording::settings::BLOCK_BYTES;
 
 /// Number of words of a block.
@@ -72,12 +72,17 @@ impl Block {
         self.0.wrapping_add(WORDS)
     }
 
+    /// Returns the number among the blocks of the thread.
+    pub(crate) fn sequence(self) -> u32 {
+        self.word(SEQUENCE).load(Ordering::Relaxed) as u32
+    }
+
     /// Marks the block as the next one that its thread writes to.
     pub(crate) fn begin(self, order: u64) {
         self.word(ORDER).store(order, Ordering::Release);
     }
 
-    /// Marks the block as full: it can be collected.
+    /// Marks the block as full: nothing more is written to it, and it can be collected.
     pub(crate) fn fill(self) {
         self.word(FULL).store(1, Ordering::Release);
     }

@@ -1,10 +1,12 @@
 //! Blocks that a thread of the tracer prepares, so that threads of the program find their next block mapped.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 use std::{fs, ptr, thread};
 
 use downbeat_recording::block::BlockId;
+use downbeat_recording::settings::Overflow;
 
 use crate::blocks::Block;
 use crate::process::Process;
@@ -21,7 +23,7 @@ pub(crate) struct Supply {
 
 /// Tasks of the thread.
 struct Work {
-    supplies: Vec<&'static Supply>,
+    supplies: Vec<Arc<Supply>>,
     unmap: Vec<Block>,
     is_wanted: bool,
 }
@@ -60,17 +62,35 @@ impl Supply {
     }
 
     /// Prepares blocks from now on.
-    pub(crate) fn serve(&'static self) {
+    pub(crate) fn serve(self: &Arc<Self>) {
         static STARTED: Once = Once::new();
-        work().supplies.push(self);
+        work().supplies.push(Arc::clone(self));
         STARTED.call_once(start);
         wanted();
+    }
+
+    /// Prepares no more blocks: the thread has ended.
+    pub(crate) fn end(self: &Arc<Self>) {
+        work().supplies.retain(|other| !Arc::ptr_eq(self, other));
     }
 
     /// Takes the next block; `None` if the process uses all memory that it may.
     pub(crate) fn take(&self) -> Option<Block> {
         let spare = self.spare.swap(ptr::null_mut(), Ordering::Acquire);
         Block::at(spare).or_else(|| self.create())
+    }
+
+    /// Takes the next block, and returns true if it had to wait for memory; `None` if the process uses all memory that it may, and the
+    /// program need not wait.
+    pub(crate) fn await_block(&self) -> (Option<Block>, bool) {
+        let mut found = self.take();
+        let mut waited = false;
+        while found.is_none() && self.process.settings.overflow == Overflow::Flush {
+            waited = true;
+            thread::sleep(Duration::from_millis(1));
+            found = self.take();
+        }
+        (found, waited)
     }
 
     fn create(&self) -> Option<Block> {
@@ -84,12 +104,17 @@ impl Supply {
             }
         }
         BLOCKS.fetch_add(1, Ordering::Relaxed);
-        let id = BlockId {
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+        Block::create(&settings.spool, self.id(sequence))
+    }
+
+    /// Returns the identity of a block of this thread.
+    fn id(&self, sequence: u32) -> BlockId {
+        BlockId {
             process: std::process::id(),
             thread: self.thread,
-            sequence: self.sequence.fetch_add(1, Ordering::Relaxed),
-        };
-        Block::create(&settings.spool, id)
+            sequence,
+        }
     }
 
     /// Prepares the next block, if there is none.
@@ -98,6 +123,18 @@ impl Supply {
             && let Some(block) = self.create()
         {
             self.spare.store(block.address(), Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Supply {
+    /// Removes the block that was prepared for nothing.
+    fn drop(&mut self) {
+        if let Some(spare) = Block::at(*self.spare.get_mut()) {
+            let name = self.id(spare.sequence()).file_name();
+            // It is gone if the recording was collected meanwhile.
+            let _ = fs::remove_file(self.process.settings.spool.join(name));
+            spare.unmap();
         }
     }
 }
@@ -131,7 +168,9 @@ fn prepare() {
         let unmap = std::mem::take(&mut waiting.unmap);
         drop(waiting);
         unmap.into_iter().for_each(Block::unmap);
-        supplies.into_iter().for_each(Supply::prepare);
+        supplies.iter().for_each(|supply| supply.prepare());
+        // Those of threads that have ended are freed here, without the lock.
+        drop(supplies);
         waiting = work();
     }
 }

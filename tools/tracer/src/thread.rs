@@ -1,25 +1,25 @@
 //! Records of one thread.
 
+mod life;
+
 use core::cell::Cell;
 use core::ffi::CStr;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Once;
+use std::sync::Arc;
 
 use downbeat_clock_core::Clock as _;
 use downbeat_recording::record::{MOST_WORDS, text_words};
-use downbeat_recording::settings::Overflow;
 use downbeat_recording::{Definition, Record};
 use downbeat_timers::MachineClock;
 
 use crate::blocks::Block;
 use crate::call::Call;
-use crate::failure::fail;
-use crate::process::{self, Process};
+use crate::process::Process;
 use crate::requests::Watched;
 use crate::spare::{self, Supply};
 
-/// A thread that calls MPI. It is never freed: what it wrote last is collected when the process ends.
+/// A thread that calls MPI; freed when the thread of the program ends.
 pub(crate) struct Thread {
     /// Place of the next record.
     next: Cell<*mut u64>,
@@ -41,7 +41,7 @@ pub(crate) struct Thread {
     pub(crate) watched: Cell<Vec<Watched>>,
     block: Cell<Block>,
     order: Cell<u64>,
-    supply: &'static Supply,
+    supply: Arc<Supply>,
     process: &'static Process,
 }
 
@@ -62,14 +62,6 @@ const SLACK: usize = 256;
 /// No function of Fortran.
 pub(crate) const NO_CALL: u16 = u16::MAX;
 
-static FORKS: Once = Once::new();
-
-/// Ends tracing in a child that was forked, which shares the blocks of its parent.
-extern "C" fn forked() {
-    process::switch_off();
-    THREAD.set(null());
-}
-
 thread_local! {
     static THREAD: Cell<*const Thread> = const { Cell::new(null()) };
 }
@@ -82,7 +74,7 @@ impl Thread {
         if thread.is_null() {
             return Self::start();
         }
-        // SAFETY: threads are never freed.
+        // SAFETY: it is freed when this thread ends.
         Some(unsafe { &*thread })
     }
 
@@ -101,43 +93,6 @@ impl Thread {
             thread.fortran.set(NO_CALL);
             return None;
         }
-        Some(thread)
-    }
-
-    #[cold]
-    fn start() -> Option<&'static Self> {
-        if process::is_off() {
-            return None;
-        }
-        let process = process::get()?;
-        FORKS.call_once(|| {
-            // SAFETY: the function only stores.
-            unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-        });
-        let supply: &'static Supply = Box::leak(Box::new(Supply::new(process)));
-        let Some(block) = supply.take() else {
-            let spool = process.settings.spool.display();
-            fail(&format!("no memory for records in {spool}"));
-        };
-        block.begin(1);
-        let thread: &'static Self = Box::leak(Box::new(Self {
-            next: Cell::new(block.first()),
-            limit: Cell::new(limit(block)),
-            clock: process.clock,
-            folded: Cell::default(),
-            is_quiet: Cell::new(false),
-            fortran: Cell::new(NO_CALL),
-            depth: Cell::new(0),
-            dropped: Cell::default(),
-            requests: Cell::new(u64::from(supply.thread()) << 40),
-            watched: Cell::default(),
-            block: Cell::new(block),
-            order: Cell::new(1),
-            supply,
-            process,
-        }));
-        THREAD.set(thread);
-        supply.serve();
         Some(thread)
     }
 
@@ -337,13 +292,7 @@ impl Thread {
     /// Continues in a new block; returns false if there is no memory, and the program need not wait for it.
     fn next_block(&self) -> bool {
         let began = self.ticks();
-        let mut found = self.supply.take();
-        let mut waited = false;
-        while found.is_none() && self.process.settings.overflow == Overflow::Flush {
-            waited = true;
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            found = self.supply.take();
-        }
+        let (found, waited) = self.supply.await_block();
         let Some(block) = found else {
             return false;
         };

@@ -21,10 +21,10 @@ Usage: cargo xtask setup
                under Open MPI and MPICH
     --quick      only the checks that need no system packages
     --long       also what takes long: every set of features, tests without MPI, benchmarks,
-                 more ranks, Miri, sanitizers, valgrind, a minute of each fuzz target
+                 more ranks, Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
     --only TEXT  only the steps whose name contains the text
 
-  bench        the tables of ratios, some of them under Open MPI
+  bench        the tables of ratios, some of them under Open MPI and MPICH
     --gate       fail if a promised bound is missed
     --criterion  also the criterion benchmarks of every crate
     --only TEXT  only the tables whose name contains the text

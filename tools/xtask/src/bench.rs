@@ -1,6 +1,9 @@
 //! The tables of ratios and other promised figures.
 
 mod crowded;
+mod large_recording;
+mod recorder;
+mod recording;
 mod reproducibility;
 
 use std::process::Command;
@@ -9,6 +12,7 @@ use crate::checks::mpi;
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
+use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
 const RATIOS: [(&str, &str); 14] = [
@@ -53,6 +57,8 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
         command(INSTRUMENT),
     ));
     steps.push(crowded::step(workspace, gate));
+    steps.extend([OPEN_MPI, MPICH].map(|library| recording::step(workspace, library, gate)));
+    steps.push(large_recording::step(workspace, gate));
     steps.push(reproducibility::step(workspace, gate));
     if criterion {
         steps.extend(others(workspace));

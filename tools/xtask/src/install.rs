@@ -84,6 +84,20 @@ pub(crate) fn install(workspace: &Workspace, wanted: &Installation, builds: Buil
     installer.mpi_programs()
 }
 
+/// Builds, as users have them, and installs what records programs: `downbeat`, and the libraries that it loads into them.
+pub(crate) fn install_recorder(workspace: &Workspace, wanted: &Installation) -> Outcome {
+    let installer = Installer {
+        workspace,
+        wanted,
+        builds: RELEASED,
+    };
+    wanted.mpi.iter().try_for_each(|library| {
+        installer.library(Some(*library))?;
+        installer.tracer(*library)
+    })?;
+    installer.program()
+}
+
 struct Installer<'a> {
     workspace: &'a Workspace,
     wanted: &'a Installation,

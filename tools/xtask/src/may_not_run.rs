@@ -30,14 +30,20 @@ const fn nightly(step: &'static str) -> MayNotRun {
 const fn several_hosts(step: &'static str) -> MayNotRun {
     MayNotRun {
         step,
-        reason: "needs root, and a kernel with network and time namespaces",
-        probe: "unshare --net --uts --time true",
+        reason: "needs root, and a kernel with namespaces for networks, mounts and time",
+        probe: "unshare --net --uts --mount --time true",
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 6] = [
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 8] = [
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
+    several_hosts("libdownbeat: traced over several hosts"),
+    MayNotRun {
+        step: "libdownbeat: traced under Slurm",
+        reason: "needs root, a kernel with namespaces for networks, mounts and time, and control groups, without which slurmd does not start",
+        probe: "unshare --net --uts --mount --time mountpoint -q /sys/fs/cgroup",
+    },
     MayNotRun {
         step: "OTF2's Python module",
         reason: "needs PyPI, and its packages of otf2 for this Python",

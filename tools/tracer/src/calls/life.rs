@@ -55,8 +55,8 @@ pub(crate) unsafe fn session<B: Binding, A: Arguments>(
 ) -> usize {
     // SAFETY: the caller passes the arguments of the function.
     let result = unsafe { super::region::<B, A>(call, a) };
-    // SAFETY: as above.
     if let Some(thread) = Thread::current()
+        // SAFETY: as above.
         && !unsafe { B::failed(result, a.last()) }
     {
         // Sessions are handles as communicators are.

@@ -276,7 +276,9 @@ pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
             return Pending::Send(None);
         }
         // SAFETY: as above.
-        let (parts, tag) = unsafe { (B::integer(a.at(1)), B::integer(a.at(5))) };
+        let parts = unsafe { B::integer(a.at(1)) };
+        // SAFETY: as above.
+        let tag = unsafe { B::integer(a.at(5)) };
         // SAFETY: as above. The count has 64 bits in any case.
         let (count, datatype) = unsafe { (a.at(2) as i64, B::datatype(a.at(3))) };
         Pending::Send(Some(Envelope {

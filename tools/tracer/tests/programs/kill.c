@@ -3,8 +3,9 @@
  *   mpicc kill.c -o kill && KILL_OUT=calls mpirun -np 2 ./kill kill|exit|abort MICROSECONDS [RANK]
  *
  * Ranks of a pair exchange 8 bytes to and fro, and all ranks join an 8-byte MPI_Allreduce, in a loop. After that time,
- * counted from the end of MPI_Init, rank RANK (0 unless given) ends by SIGKILL, by _exit(3) or by MPI_Abort, between two
- * calls (SIGKILL and _exit are from a timer's signal handler, so anywhere, also inside a call).
+ * counted from the end of the first MPI_Allreduce, when all ranks have their files, rank RANK (0 unless given) ends by
+ * SIGKILL, by _exit(3) or by MPI_Abort, between two calls (SIGKILL and _exit are from a timer's signal handler, so
+ * anywhere, also inside a call).
  *
  * Every rank keeps in the mapped file KILL_OUT.RANK the number of calls of MPI that it has completed since the start of
  * the program (MPI_Init is the first), of messages that it has sent, and of messages that it has received: three 64-bit
@@ -85,7 +86,7 @@ static void receive_from(int peer, double *body) {
 }
 
 int main(int argc, char **argv) {
-  int rank, size, peer, victim;
+  int rank, size, peer, victim, is_armed = 0;
   double mine = 1, sum, body = 0;
   if (argc < 3 || (strcmp(argv[1], "kill") && strcmp(argv[1], "exit") && strcmp(argv[1], "abort")) || atol(argv[2]) < 1) {
     fprintf(stderr, "usage: %s kill|exit|abort MICROSECONDS [RANK]\n", argv[0]);
@@ -99,7 +100,6 @@ int main(int argc, char **argv) {
   map_progress(rank);
   progress->calls = 3;
   peer = rank ^ 1;
-  if (rank == victim) die_after(atol(argv[2]));
   for (;;) {
     if (peer < size && rank < peer) {
       send_to(peer, &body);
@@ -111,6 +111,10 @@ int main(int argc, char **argv) {
     }
     MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     called();
+    if (rank == victim && !is_armed) {
+      is_armed = 1;
+      die_after(atol(argv[2]));
+    }
     if (sum != size) MPI_Abort(MPI_COMM_WORLD, 4);
   }
 }

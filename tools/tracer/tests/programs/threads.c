@@ -1,5 +1,6 @@
 /* Four threads of each rank send and receive at once (MPI_THREAD_MULTIPLE), each with its own tag; then requests of one
- * thread are completed by another. The file of counts is that of counts.h, for all threads of a rank together.
+ * thread are completed by another. At last, more threads begin and end, one after the other, than a tracer has memory for
+ * at once. The file of counts is that of counts.h, for all threads of a rank together.
  *
  *   mpicc -pthread threads.c counts.c -o threads && MESSAGES_OUT=counts mpirun -np 2 ./threads [rounds]
  */
@@ -10,7 +11,7 @@
 
 #include "counts.h"
 
-enum { THREADS = 4, LENGTH = 8 };
+enum { THREADS = 4, LENGTH = 8, SHORT_THREADS = 300 };
 
 static int rank, size, left, right, rounds = 200;
 static pthread_barrier_t all_threads;
@@ -62,6 +63,16 @@ static void *run_thread(void *number) {
   return NULL;
 }
 
+/* A thread that makes few calls. */
+static void *run_short_thread(void *number) {
+  int body[LENGTH], arriving[LENGTH];
+  MPI_Request requests[2];
+  post(body, arriving, 200, *(int *)number, requests);
+  CALL(MPI_Waitall, 2, requests, MPI_STATUSES_IGNORE);
+  accept_message(arriving, 200, *(int *)number);
+  return NULL;
+}
+
 int main(int argc, char **argv) {
   int provided, i, failed, numbers[THREADS];
   pthread_t threads[THREADS];
@@ -81,6 +92,10 @@ int main(int argc, char **argv) {
     }
     for (i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&all_threads);
+    for (i = 0; i < SHORT_THREADS; i++) {
+      if (pthread_create(&threads[0], NULL, run_short_thread, &i)) abort();
+      pthread_join(threads[0], NULL);
+    }
   }
   COLLECTIVE(MPI_Barrier, MPI_COMM_WORLD);
   count_call("MPI_Finalize");

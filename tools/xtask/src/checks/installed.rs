@@ -78,6 +78,23 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         "traces of programs that are killed".to_owned(),
         tracer::killed,
     );
+    step("lines of docs/tracing.md".to_owned(), tracer::lines_of_page);
+    step("traced over several hosts".to_owned(), tracer::over_hosts);
+    if depth == Depth::Long {
+        step("traced under Slurm".to_owned(), tracer::under_slurm);
+        step("traced over Open MPI under valgrind".to_owned(), |tree| {
+            tracer::under_valgrind(tree, OPEN_MPI)
+        });
+        step("traced over MPICH under valgrind".to_owned(), |tree| {
+            tracer::under_valgrind(tree, MPICH)
+        });
+        step("traced over Open MPI with sanitizers".to_owned(), |tree| {
+            tracer::with_sanitizers(tree, OPEN_MPI)
+        });
+        step("traced over MPICH with sanitizers".to_owned(), |tree| {
+            tracer::with_sanitizers(tree, MPICH)
+        });
+    }
     steps
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use downbeat_launch::command::command;
-use downbeat_launch::mpi::OPEN_MPI;
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::checks::no_std::{self, PROBE};
@@ -41,17 +41,11 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         }
     }
     if depth > Depth::Quick {
-        let features =
-            with_mpi(workspace).map(|package| format!("--features={}/mpi", package.name));
-        let mut mpi = for_all(
-            OPEN_MPI,
-            workspace,
-            "cargo clippy --lib --bins --keep-going",
-        );
-        mpi.args(features);
-        steps.push(strict("lints: MPI", mpi));
+        steps.push(with_library(workspace, OPEN_MPI));
     }
     if depth == Depth::Long {
+        // Some code is for the functions of one library.
+        steps.push(with_library(workspace, MPICH));
         let mut without_mpi = whole();
         without_mpi.args(workspace.features_without_mpi(true));
         steps.push(strict("lints: features without MPI", without_mpi));
@@ -64,6 +58,15 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         }
     }
     steps
+}
+
+/// What uses an MPI library, without other features.
+fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
+    let features = with_mpi(workspace).map(|package| format!("--features={}/mpi", package.name));
+    let words = "cargo clippy --lib --bins --keep-going";
+    let mut clippy = for_all(library, workspace, words);
+    clippy.args(features);
+    strict(&format!("lints: {}", library.name()), clippy)
 }
 
 /// A library, or the programs of a package without one, with none and with each of its features; without the sets that the

@@ -6,7 +6,7 @@ use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 21] = [
+const NEEDED: [(&str, &str); 24] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("cmake", "finds the installed libdownbeat"),
@@ -27,14 +27,17 @@ const NEEDED: [(&str, &str); 21] = [
     ),
     (
         "eztrace",
-        "writes archives that only lenient readers accept",
+        "writes archives that only lenient readers accept; a table compares its costs",
     ),
     ("python3-venv", "environments for OTF2's Python module"),
     ("valgrind", "runs tests of damaged OTF2 archives"),
+    ("time", "memory of commands, for a table"),
     ("hpcc", "a program under the tracer"),
     ("python3-mpi4py", "another one"),
     ("iproute2", "ip, for several hosts on one machine"),
-    ("util-linux", "unshare, for the same"),
+    ("util-linux", "unshare and nsenter, for the same"),
+    ("slurm-wlm", "Slurm, on these hosts"),
+    ("munge", "what its daemons know each other by"),
     ("chromium", "renders the pages of `downbeat report`"),
     ("fonts-liberation", "fonts for chromium"),
 ];

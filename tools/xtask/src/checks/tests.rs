@@ -39,24 +39,25 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         Step::command(EXAMPLES, of_depth("cargo test --no-fail-fast --doc")),
     ];
     if depth == Depth::Long {
-        let without_mpi = |name: &str, words: &str| {
-            let mut test = command(words);
-            test.envs(browser(depth));
-            test.args(workspace.features_without_mpi(true));
-            Step::command(format!("{name} without MPI"), test)
-        };
         let whole = "cargo test --workspace --no-fail-fast";
-        let mut default_features = command(&format!("{whole} --tests"));
-        default_features.envs(browser(depth));
+        // Built first, too: then they run side by side, each with a time limit.
+        let apart = move |features: &[String]| {
+            let mut tests = command(&format!("{whole} --tests --no-run"));
+            tests.args(features);
+            run(&mut tests, depth)
+        };
+        let without_mpi = workspace.features_without_mpi(true);
+        let mut examples = command(&format!("{whole} --doc"));
+        examples.args(without_mpi.clone());
         // Without cargo bench's `--bench`, a benchmark runs each of its parts once.
         let mut benchmarks = command(whole);
         benchmarks.args(named(workspace, "bench", |bench| {
             bench.required_features.is_empty()
         }));
         steps.extend([
-            without_mpi(TESTS, &format!("{whole} --tests")),
-            without_mpi(EXAMPLES, &format!("{whole} --doc")),
-            Step::command(format!("{TESTS} with default features"), default_features),
+            Step::new(format!("{TESTS} without MPI"), move || apart(&without_mpi)),
+            Step::command(format!("{EXAMPLES} without MPI"), examples),
+            Step::new(format!("{TESTS} with default features"), move || apart(&[])),
             Step::command("benchmarks run", benchmarks),
         ]);
     }

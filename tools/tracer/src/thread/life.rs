@@ -1,0 +1,93 @@
+//! Begin and end of the records of a thread.
+
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr::{self, null};
+use std::sync::{Arc, OnceLock};
+
+use super::{NO_CALL, THREAD, Thread, limit};
+use crate::failure::fail;
+use crate::process;
+use crate::spare::{self, Supply};
+
+/// Value that each thread has of its own, at whose end [`ended`] is called; `None` if the process has no more of them: then threads
+/// keep their memory.
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+impl Thread {
+    #[cold]
+    pub(super) fn start() -> Option<&'static Self> {
+        if process::is_off() {
+            return None;
+        }
+        let process = process::get()?;
+        let key = *KEY.get_or_init(watch);
+        let supply = Arc::new(Supply::new(process));
+        let found = if supply.thread() == 0 {
+            supply.take()
+        } else {
+            supply.await_block().0
+        };
+        let Some(block) = found else {
+            let spool = process.settings.spool.display();
+            fail(&format!("no memory for records in {spool}"));
+        };
+        block.begin(1);
+        let thread: &'static Self = Box::leak(Box::new(Self {
+            next: Cell::new(block.first()),
+            limit: Cell::new(limit(block)),
+            clock: process.clock,
+            folded: Cell::default(),
+            is_quiet: Cell::new(false),
+            fortran: Cell::new(NO_CALL),
+            depth: Cell::new(0),
+            dropped: Cell::default(),
+            requests: Cell::new(u64::from(supply.thread()) << 40),
+            watched: Cell::default(),
+            block: Cell::new(block),
+            order: Cell::new(1),
+            supply,
+            process,
+        }));
+        THREAD.set(thread);
+        thread.supply.serve();
+        if let Some(key) = key {
+            // SAFETY: the key was made.
+            unsafe { libc::pthread_setspecific(key, ptr::from_ref(thread).cast()) };
+        }
+        Some(thread)
+    }
+}
+
+/// Has forks and ends of threads noticed.
+fn watch() -> Option<libc::pthread_key_t> {
+    // SAFETY: the function only stores.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    let mut key = 0;
+    // SAFETY: the key lives, and values are threads.
+    let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) };
+    (failed == 0).then_some(key)
+}
+
+/// Ends tracing in a child that was forked, which shares the blocks of its parent.
+extern "C" fn forked() {
+    process::switch_off();
+    THREAD.set(null());
+}
+
+/// Frees the memory of a thread that ends, whose last block can be collected. If other functions that run at its end call MPI, another
+/// thread is recorded.
+unsafe extern "C" fn ended(thread: *mut c_void) {
+    let thread = thread.cast::<Thread>();
+    // In a child that was forked, the thread is that of the parent.
+    if THREAD.replace(null()) != thread.cast_const() {
+        return;
+    }
+    // SAFETY: it was made by `start`, and this thread, the only one that uses it, does so no more.
+    let thread = unsafe { Box::from_raw(thread) };
+    let block = thread.block.get();
+    block.fill();
+    thread.supply.end();
+    spare::unmap_later(block);
+    spare::wanted();
+}

@@ -1,0 +1,114 @@
+//! Lines for a shell on the page about tracing, run as they stand.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command as shell;
+use downbeat_launch::mpi::OPEN_MPI;
+
+use super::recording::LIMIT;
+use crate::args::{self, Task};
+use crate::checks::installed::tree::InstalledTree;
+
+const PAGE: &str = "docs/tracing.md";
+/// Folder of recordings in the lines.
+const RECORDING: &str = "run/";
+
+/// Runs all lines of the page in an empty home, where the installed tree is in the folder that the page installs to.
+pub(in crate::checks::installed) fn lines_of_page(tree: &InstalledTree<'_>) -> Outcome {
+    let home = tree.built.join("tracer/page");
+    // What an earlier run left.
+    let _ = fs::remove_dir_all(&home);
+    set_up(tree, &home).map_err(|why| format!("{}: {why}", home.display()))?;
+    let text = fs::read_to_string(PAGE).map_err(|why| format!("{PAGE}: {why}"))?;
+    let script = script(&text, |line| installs(line, &home));
+    if !script.contains("downbeat record ") {
+        return Err(format!("{PAGE}: no line records a program"));
+    }
+    let path = env::var("PATH").unwrap_or_default();
+    let mut lines = Command::new("sh");
+    lines
+        .args(["-e", "-c", &script])
+        .current_dir(&home)
+        .env("HOME", &home)
+        .env("PATH", format!("{}:{path}", home.join("bin").display()))
+        // Ranks share cores, maybe as root.
+        .envs(OPEN_MPI.environment())
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+    shell::show_and_read(LIMIT, &mut lines)?;
+    let is_empty =
+        |file: &&str| fs::metadata(home.join(file)).map_or(true, |found| found.len() == 0);
+    match recorded_files(&script).find(is_empty) {
+        Some(file) => Err(format!("{file}: missing or empty")),
+        None => Ok(()),
+    }
+}
+
+/// Makes the home: the sources, the installed tree, and Open MPI by the names that it has where no other library is.
+fn set_up(tree: &InstalledTree<'_>, home: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(home.join("bin"))?;
+    symlink(env::current_dir()?.join("tools"), home.join("tools"))?;
+    symlink(&tree.prefix, home.join("downbeat"))?;
+    for name in ["mpicc", "mpirun"] {
+        let program = format!("/usr/bin/{name}.{}", OPEN_MPI.suffix());
+        symlink(program, home.join("bin").join(name))?;
+    }
+    Ok(())
+}
+
+/// Returns true for the line that installs what an earlier step installed; its words must be those that xtask understands.
+fn installs(line: &str, home: &Path) -> bool {
+    let line = line.replace("$HOME", &home.display().to_string());
+    let Some(words) = line.strip_prefix("cargo xtask ") else {
+        return false;
+    };
+    let task = args::parse(words.split(' ').map(str::to_owned));
+    matches!(task, Ok(Task::Install(wanted)) if wanted.prefix == home.join("downbeat") && wanted.mpi == [OPEN_MPI])
+}
+
+/// Joins the lines after a prompt, with those that continue them, of all blocks of a page that are for a terminal.
+fn script(page: &str, is_done: impl Fn(&str) -> bool) -> String {
+    let blocks = page.split("```console\n").skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap_or_default());
+    let lines = blocks.flat_map(str::lines);
+    let lines = lines.map(|line| line.strip_prefix("$ ").unwrap_or(line));
+    let lines: Vec<&str> = lines.filter(|line| !is_done(line)).collect();
+    lines.join("\n")
+}
+
+/// Lists the files of recordings that a script names.
+fn recorded_files(script: &str) -> impl Iterator<Item = &str> {
+    let words = script.split(|c: char| c.is_whitespace() || "'=".contains(c));
+    words.filter(|word| word.len() > RECORDING.len() && word.starts_with(RECORDING))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_for_a_terminal_are_joined() {
+        let page = "Text.\n```console\n$ cargo xtask install --prefix $HOME/downbeat --mpi openmpi\n$ a -o run/x \\\n    --by 'y=run/z'\n```\n\
+                    ```rust\nfn main() {}\n```\n```console\n$ b run\n```\n";
+        let script = script(page, |line| installs(line, Path::new("/home/me")));
+        assert_eq!(script, "a -o run/x \\\n    --by 'y=run/z'\nb run");
+        assert_eq!(
+            recorded_files(&script).collect::<Vec<_>>(),
+            ["run/x", "run/z"]
+        );
+        // Anything else is run.
+        assert!(!installs(
+            "cargo xtask install --mpi openmpi",
+            Path::new("/home/me")
+        ));
+        assert!(!installs(
+            "cargo xtask install --prefix $HOME/other --mpi openmpi",
+            Path::new("/home/me")
+        ));
+    }
+}
