@@ -35,10 +35,11 @@ const fn several_hosts(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 8] = [
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 9] = [
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     several_hosts("libdownbeat: traced over several hosts"),
+    several_hosts("libdownbeat: pictures of a traced program"),
     MayNotRun {
         step: "libdownbeat: traced under Slurm",
         reason: "needs root, a kernel with namespaces for networks, mounts and time, and control groups, without which slurmd does not start",

@@ -82,6 +82,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("traced over several hosts".to_owned(), tracer::over_hosts);
     if depth == Depth::Long {
         step("traced under Slurm".to_owned(), tracer::under_slurm);
+        step("pictures of a traced program".to_owned(), tracer::pictures);
         step("traced over Open MPI under valgrind".to_owned(), |tree| {
             tracer::under_valgrind(tree, OPEN_MPI)
         });
