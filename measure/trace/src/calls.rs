@@ -11,8 +11,10 @@ mod observer;
 mod operations;
 mod post_order;
 mod stack;
+mod times;
 mod walk;
 
 pub use names::ProgramNames;
 pub use observer::{Call, CallObserver, CallSegment, MessageEnd, Operation, OperationMember};
+pub use times::{CallTime, CallTimes};
 pub use walk::{CallWalk, LeftOpen};

@@ -106,8 +106,8 @@ pub use backward::Gradient;
 pub use builder::TraceBuilder;
 pub use call_kind::CallKind;
 pub use calls::{
-    Call, CallObserver, CallSegment, CallWalk, LeftOpen, MessageEnd, Operation, OperationMember,
-    ProgramNames,
+    Call, CallObserver, CallSegment, CallTime, CallTimes, CallWalk, LeftOpen, MessageEnd,
+    Operation, OperationMember, ProgramNames,
 };
 pub use check::{
     Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict, WithinClocks,

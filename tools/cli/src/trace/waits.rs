@@ -1,4 +1,4 @@
-//! `downbeat trace waits`: time that ranks lose because they wait for others.
+//! `downbeat trace waits`: time in MPI, and the part that ranks lose because they wait for others.
 
 mod html;
 mod report;
@@ -11,7 +11,7 @@ use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{print, print_json};
-use downbeat_trace::WaitStates;
+use downbeat_trace::{CallTimes, WaitStates};
 
 use super::walk::{contents, left_out, walk};
 
@@ -48,10 +48,11 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
         verify,
         json,
     } = options;
-    let mut states = WaitStates::default();
+    let mut observers = (WaitStates::default(), CallTimes::default());
     let beside = env::temp_dir().join("downbeat");
-    let (names, left) = walk(trace, *verify, &beside, &mut states)?;
-    let report = WaitReport::new(&states.finish(), &names, &left);
+    let (names, left) = walk(trace, *verify, &beside, &mut observers)?;
+    let (states, times) = observers;
+    let report = WaitReport::new(&states.finish(), &times, &names, &left);
     if *json {
         return print_json(&report);
     }

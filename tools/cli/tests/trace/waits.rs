@@ -19,6 +19,14 @@ fn waits_are_listed_by_location_and_region() {
     let folder = TraceFolder::new("waits");
     fs::write(folder.0.join("a.dbt"), TRACE).expect("a test may write here");
     let expected = "a.dbt: 2 locations, 14 events\n\
+                    In MPI: 275 ns, 91.7 % of the time of all locations\n\n\
+                    call         calls    time   share\n\
+                    MPI_Barrier      2  175 ns  58.3 %\n\
+                    MPI_Recv         1   90 ns  30.0 %\n\
+                    MPI_Send         1   10 ns   3.3 %\n\n\
+                    location  calls    time   share\n\
+                    second        2  190 ns  95.0 %\n\
+                    first         2   85 ns  85.0 %\n\n\
                     Lost by waiting: 75 ns in 2 calls, 25.0 % of the time of all locations\n\n\
                     pattern          calls   lost   share  longest\n\
                     late sender          1  60 ns  20.0 %    60 ns\n\

@@ -8,8 +8,8 @@ use downbeat_common::cli::VerifyOptions;
 use downbeat_common::nearest::nearest;
 use downbeat_common::output::count;
 use downbeat_trace::{
-    ProgramNames, TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection, Viewed,
-    WaitStates,
+    CallTimes, ProgramNames, TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection,
+    Viewed, WaitStates,
 };
 
 use super::arguments::BesideTrace;
@@ -77,14 +77,14 @@ impl PanelSource<'_> {
     ) -> Result<(Panel, Found), Failure> {
         let mut observer = (
             TraceView::new(selection.clone(), self.limits()),
-            WaitStates::default(),
+            (WaitStates::default(), CallTimes::default()),
         );
         let (names, left) = walk(path, self.verify, self.output, &mut observer)?;
-        let (view, states) = observer;
+        let (view, (states, times)) = observer;
         let failed = |why| failure("TRACE", path, selection, &names, &why);
         let viewed = view.finish(&names).map_err(failed)?;
         let found = Found {
-            waits: WaitReport::new(&states.finish(), &names, &left),
+            waits: WaitReport::new(&states.finish(), &times, &names, &left),
             contents: contents(&names, &left),
             left_out: left_out(&left),
         };

@@ -5,15 +5,18 @@ use downbeat_common::page::svg::fitting;
 use downbeat_common::page::units::{counted, time};
 use downbeat_common::page::{HtmlTable, Page};
 
-use super::report::{WaitReport, share};
+use super::report::{CallLine, WaitReport, share};
 
 /// Most rows of a table.
 const ROWS: usize = 100;
 /// Most width of a name.
 const NAME: f64 = 400.0;
 
-/// Adds the tables of wait states.
+/// Adds the tables of time in MPI and of wait states.
 pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
+    page.section("calls", "Time in MPI");
+    page.table(&calls("By call", "call", &report.calls));
+    page.table(&calls("By location", "location", &report.in_mpi));
     page.section("waits", "Time lost by waiting");
     let (calls, lost) = report.total();
     if calls == 0 {
@@ -31,6 +34,20 @@ pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
     page.table(&patterns(report));
     page.table(&locations(report));
     page.table(&regions(report));
+}
+
+fn calls(what: &str, heading: &str, lines: &[CallLine]) -> HtmlTable {
+    let caption = caption(what, lines.len());
+    let mut table = HtmlTable::of_numbers(&caption, [heading, "calls", "time", "share"]);
+    for line in lines.iter().take(ROWS) {
+        table.row([
+            fitting(&line.name, NAME),
+            line.calls.to_string(),
+            time(line.time_nanos as f64),
+            percent(share(line.time_nanos, line.of_nanos)),
+        ]);
+    }
+    table
 }
 
 fn patterns(report: &WaitReport) -> HtmlTable {

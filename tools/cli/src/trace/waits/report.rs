@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::{LeftOpen, ProgramNames, WaitPattern, WaitSum, WaitSums};
+use downbeat_trace::{CallTime, CallTimes, LeftOpen, ProgramNames, WaitPattern, WaitSum, WaitSums};
 use serde::Serialize;
 
 /// Report on wait states, printed as JSON.
@@ -20,10 +20,24 @@ pub(in crate::trace) struct WaitReport {
     gave_up: bool,
     /// Time from the first to the last event, of all locations together.
     pub(super) time_nanos: i64,
+    /// Functions of MPI, those that took most time first.
+    pub(super) calls: Vec<CallLine>,
+    /// Time in MPI on all locations, that with most first.
+    pub(super) in_mpi: Vec<CallLine>,
     pub(super) patterns: Vec<WaitLine>,
     /// Those that lost most first.
     pub(super) by_location: Vec<LocationLine>,
     pub(super) by_region: Vec<RegionLine>,
+}
+
+/// Calls of MPI: of a function, or on a location.
+#[derive(Debug, Serialize)]
+pub(super) struct CallLine {
+    pub(super) name: String,
+    pub(super) calls: u64,
+    pub(super) time_nanos: i64,
+    /// Time from the first to the last event of the location, or of all locations together.
+    pub(super) of_nanos: i64,
 }
 
 /// Waits of one pattern.
@@ -69,7 +83,12 @@ impl WaitLine {
 }
 
 impl WaitReport {
-    pub(in crate::trace) fn new(sums: &WaitSums, names: &ProgramNames, left: &LeftOpen) -> Self {
+    pub(in crate::trace) fn new(
+        sums: &WaitSums,
+        times: &CallTimes,
+        names: &ProgramNames,
+        left: &LeftOpen,
+    ) -> Self {
         let by_pattern = sums.by_pattern();
         let line = |pattern: WaitPattern| {
             let sum = by_pattern.get(&pattern).copied().unwrap_or_default();
@@ -84,6 +103,8 @@ impl WaitReport {
             incomplete_operations: left.operations,
             gave_up: left.gave_up,
             time_nanos: sums.time().as_nanos(),
+            calls: calls(sums, times, names),
+            in_mpi: in_mpi(sums, times, names),
             patterns: WaitPattern::ALL.map(line).to_vec(),
             by_location: by_location(sums, names),
             by_region: by_region(sums, names),
@@ -97,6 +118,37 @@ impl WaitReport {
             (calls + line.calls, lost + line.lost_nanos)
         })
     }
+}
+
+impl CallLine {
+    fn new(name: &str, found: CallTime, of: Duration) -> Self {
+        Self {
+            name: name.to_owned(),
+            calls: found.calls,
+            time_nanos: found.time.as_nanos(),
+            of_nanos: of.as_nanos(),
+        }
+    }
+
+    fn sorted(lines: impl Iterator<Item = Self>) -> Vec<Self> {
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_by_key(|line| -line.time_nanos);
+        lines
+    }
+}
+
+fn calls(sums: &WaitSums, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
+    let found = times.by_call(names).into_iter();
+    CallLine::sorted(found.map(|(name, of)| CallLine::new(name, of, sums.time())))
+}
+
+fn in_mpi(sums: &WaitSums, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
+    let found = times.by_location(names).into_iter();
+    CallLine::sorted(found.map(|(location, of)| {
+        let name = names.locations().get(location as usize);
+        let name = name.map_or("", String::as_str);
+        CallLine::new(name, of, sums.time_of(location))
+    }))
 }
 
 fn by_location(sums: &WaitSums, names: &ProgramNames) -> Vec<LocationLine> {

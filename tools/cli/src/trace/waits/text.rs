@@ -8,11 +8,12 @@ use super::report::{WaitReport, share, time};
 const NAME: usize = 24;
 
 pub(super) fn text(report: &WaitReport, top: usize) -> String {
+    let mut text = in_mpi(report, top);
     let (calls, lost) = report.total();
     if calls == 0 {
-        return "No time was lost by waiting.\n".to_owned();
+        return text + "No time was lost by waiting.\n";
     }
-    let mut text = format!(
+    text += &format!(
         "Lost by waiting: {} in {}, {} of the time of all locations\n\n",
         time(lost),
         count(calls as usize, "call"),
@@ -23,6 +24,33 @@ pub(super) fn text(report: &WaitReport, top: usize) -> String {
     text += &locations(report, top);
     text += &format!("\nBy region{}\n", first_of(report.by_region.len(), top));
     text + &regions(report, top)
+}
+
+/// Time in MPI by call and by location.
+fn in_mpi(report: &WaitReport, top: usize) -> String {
+    let nanos = report.in_mpi.iter().map(|line| line.time_nanos).sum();
+    if nanos == 0 {
+        return String::new();
+    }
+    let mut text = format!(
+        "In MPI: {}, {} of the time of all locations\n\n",
+        time(nanos),
+        percent(share(nanos, report.time_nanos))
+    );
+    for (heading, lines) in [("call", &report.calls), ("location", &report.in_mpi)] {
+        let mut table = Table::new([heading, "calls", "time", "share"]);
+        for line in lines.iter().take(top) {
+            table.row([
+                cut(&line.name),
+                line.calls.to_string(),
+                time(line.time_nanos),
+                percent(share(line.time_nanos, line.of_nanos)),
+            ]);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    text
 }
 
 fn first_of(all: usize, top: usize) -> String {

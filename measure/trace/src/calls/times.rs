@@ -1,0 +1,84 @@
+//! Time of calls, by region and by location.
+
+use std::collections::BTreeMap;
+
+use downbeat_clock_core::{Duration, Global, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::names::ProgramNames;
+use super::observer::{Call, CallObserver, CallSegment};
+use crate::CallKind;
+
+/// Calls of a region, or of all regions of MPI on a location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallTime {
+    /// Number of calls that were left.
+    pub calls: u64,
+    /// Time in them, without that in regions inside.
+    pub time: Duration,
+}
+
+/// Sums the time in each region on each location, told by a [`CallWalk`](crate::CallWalk).
+///
+/// ```
+/// use downbeat_trace::formats::TraceReader;
+/// use downbeat_trace::{CallTimes, CallWalk};
+///
+/// # fn main() -> Result<(), Box<dyn core::error::Error>> {
+/// let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 main\nregion 1 MPI_Barrier\n\
+///             0 10 enter 0\n0 50 enter 1\n0 80 leave 1\n0 90 leave 0\nend 4\n";
+/// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;
+/// let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
+/// while let Some(item) = reader.next_item()? {
+///     walk.take(&item, &mut times);
+/// }
+/// let (names, _) = walk.finish(&mut times);
+/// let in_mpi = times.by_call(&names);
+/// assert_eq!(in_mpi["MPI_Barrier"].time.as_nanos(), 30);
+/// assert_eq!(in_mpi.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CallTimes(FxHashMap<(u32, u32), CallTime>);
+
+impl CallTimes {
+    /// Returns the time in each function of MPI.
+    pub fn by_call<'a>(&self, names: &'a ProgramNames) -> BTreeMap<&'a str, CallTime> {
+        self.by(names, |region, _| names.region(region))
+    }
+
+    /// Returns the time in MPI on each location.
+    pub fn by_location(&self, names: &ProgramNames) -> BTreeMap<u32, CallTime> {
+        self.by(names, |_, location| location)
+    }
+
+    fn by<K: Ord>(
+        &self,
+        names: &ProgramNames,
+        key: impl Fn(u32, u32) -> K,
+    ) -> BTreeMap<K, CallTime> {
+        let mut sums: BTreeMap<K, CallTime> = BTreeMap::new();
+        for ((region, location), found) in &self.0 {
+            if names.kind(*region) != CallKind::User {
+                let sum = sums.entry(key(*region, *location)).or_default();
+                sum.calls += found.calls;
+                sum.time += found.time;
+            }
+        }
+        sums
+    }
+}
+
+impl CallObserver for CallTimes {
+    fn segment(&mut self, segment: &CallSegment) {
+        let [begin, end] = segment.times;
+        let sum = self.0.entry((segment.region, segment.location));
+        sum.or_default().time += end - begin;
+    }
+
+    fn left(&mut self, _: &ProgramNames, call: &Call, _: Timestamp<Global>) {
+        let sum = self.0.entry((call.region, call.location));
+        sum.or_default().calls += 1;
+    }
+}
