@@ -5,8 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::time::Instant;
 
 use clap::Args;
+use downbeat_clock_core::Duration;
 use downbeat_common::Failure;
 use downbeat_common::output::print;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -64,15 +66,25 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
         let why = format!("it ended with {how} before any rank was recorded");
         return Err(Failure::option("--launcher", why));
     }
-    merge_into(&out, &measured, &MergedClocks::default())?;
-    correct_recorded(&measured, &corrected)?;
-    run_words([OsStr::new("waits"), corrected.as_os_str()])?;
+    let merged = timed(|| merge_into(&out, &measured, &MergedClocks::default()))?;
+    let adjusted = timed(|| correct_recorded(&measured, &corrected))?;
+    let summed = timed(|| run_words([OsStr::new("waits"), corrected.as_os_str()]))?;
+    print(&format!(
+        "\nTime of merging: {merged}; of correction: {adjusted}; of this summary: {summed}\n"
+    ))?;
     if status.success() {
         return Ok(());
     }
     Err(Failure::run(format!(
         "the program ended with {how}; its trace is complete up to there"
     )))
+}
+
+/// Returns the time that a stage took.
+fn timed(stage: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failure> {
+    let started = Instant::now();
+    stage()?;
+    Ok(Duration::try_from(started.elapsed()).unwrap_or_default())
 }
 
 impl RecordOptions {
