@@ -84,7 +84,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
 fn timed(stage: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failure> {
     let started = Instant::now();
     stage()?;
-    Ok(Duration::try_from(started.elapsed()).unwrap_or_default())
+    Ok(started.elapsed().into())
 }
 
 impl RecordOptions {
