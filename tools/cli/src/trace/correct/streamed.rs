@@ -1,9 +1,9 @@
 //! Correction of a trace whose events are in temporary files instead of in memory.
 
 use downbeat_clock_core::Duration;
-use downbeat_common::Failure;
 use downbeat_common::cli::unreadable;
 use downbeat_common::trace::{ArchiveRead, ArchiveReport, Document, extent, files};
+use downbeat_common::{Failure, ProgressBar};
 use downbeat_files::FileError;
 use downbeat_trace::CorrectionSettings;
 use downbeat_trace::formats::otf2::Archive;
@@ -19,6 +19,9 @@ impl TraceCorrectOptions {
         if options.rewrite && !files::is_archive(&options.input) {
             return Err(files::is_no_archive("--rewrite", &options.input));
         }
+        let progress = ProgressBar::new(0.0);
+        let stage = |number, what: &str| progress.say(&format!("Stage {number} of 3: {what}"));
+        stage(1, "reading and matching");
         let trace = match self.read_streamed() {
             Ok(trace) => trace,
             Err(StreamedError::InMemory(_)) if self.streaming == StreamingOption::Auto => {
@@ -49,6 +52,7 @@ impl TraceCorrectOptions {
             backward: !options.no_backward,
             resolution: archive.map(|(archive, _)| archive.resolution()),
         };
+        stage(2, "correcting");
         let corrected = match trace.correct(&settings) {
             Ok(corrected) => corrected,
             // A temporary file cannot be written.
@@ -58,6 +62,7 @@ impl TraceCorrectOptions {
             Err(StreamedError::Violated(why)) => return Err(options.failure(why)),
             Err(why) => return Err(Failure::Input(why.to_string())),
         };
+        stage(3, "writing");
         let written = self.write_streamed(&trace, &corrected)?;
         report.complete(&corrected.report);
         let latencies = options.latencies.setting(corrected.report.latencies);
