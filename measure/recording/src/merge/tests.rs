@@ -51,7 +51,10 @@ fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record<'_>]) {
 }
 
 fn merged(folder: &Folder) -> (Vec<String>, MergeSummary) {
-    let recording = Recording::read(&folder.0).unwrap();
+    merged_from(&Recording::read(&folder.0).unwrap())
+}
+
+fn merged_from(recording: &Recording) -> (Vec<String>, MergeSummary) {
     let mut lines = vec![];
     let sink = |item: &Item<'_>| {
         lines.push(match item {
@@ -134,6 +137,37 @@ fn ranks_become_one_trace() {
         summary.events,
     ];
     assert_eq!(counted, [4, 1, 1, 14]);
+}
+
+#[test]
+fn times_of_one_counter_are_true_apart_from_artificial_errors() {
+    let folder = folder();
+    for rank in [0, 1] {
+        let ticks = 100 + 10 * u64::from(rank);
+        let records = [enter(0, ticks), leave(0, ticks + 40, false)];
+        write(&folder, rank, &definitions(rank, 2), &records);
+    }
+    let mut recording = Recording::read(&folder.0).unwrap();
+    recording.share_counter(|_| Ok::<_, ()>(None)).unwrap();
+    let (lines, _) = merged_from(&recording);
+    let expected =
+        "sample 1 0 50 50,sample 1 1 100 100,0 50 enter,1 55 enter,0 70 leave,1 75 leave";
+    assert_eq!(lines.join(","), expected);
+
+    // The clock of the second node runs twice as fast.
+    let error = |place: Place| {
+        let fast: Arc<ClockError> = Arc::new(|time| time - Timestamp::ORIGIN);
+        Ok::<_, ()>((place.node == 1).then_some(fast))
+    };
+    recording.share_counter(error).unwrap();
+    let (lines, _) = merged_from(&recording);
+    let expected =
+        "sample 1 0 100 50,sample 1 1 200 100,0 50 enter,0 70 leave,1 110 enter,1 150 leave";
+    let [mut lines, mut expected] = [lines, expected.split(',').map(str::to_owned).collect()];
+    lines.sort();
+    expected.sort();
+    assert_eq!(lines, expected);
+    assert_eq!(recording.share_counter(|_| Err("no")), Err("no"));
 }
 
 #[test]
