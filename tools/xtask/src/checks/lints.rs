@@ -60,7 +60,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps
 }
 
-/// What uses an MPI library, without other features.
+/// Libraries and programs that use an MPI library, without other features.
 fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
     let features = with_mpi(workspace).map(|package| format!("--features={}/mpi", package.name));
     let words = "cargo clippy --lib --bins --keep-going";

@@ -276,11 +276,10 @@ impl PerfettoWriter {
                 root,
                 sent,
                 received,
-                ..
+                bytes,
             } => {
                 let number = kind_number(kind).unwrap_or(0);
-                let mut annotations = operation(communicator, kind, root, [sent, received]);
-                annotations.extend(what.bytes().map(Annotation::Bytes));
+                let annotations = operation(communicator, kind, root, [sent, received], bytes);
                 timeline.end(
                     to,
                     time,
@@ -302,11 +301,11 @@ impl PerfettoWriter {
                 root,
                 sent,
                 received,
+                bytes,
                 ..
             } => {
                 let name = InternedName::kind(kind_number(kind).unwrap_or(0));
-                let mut annotations = operation(communicator, kind, root, [sent, received]);
-                annotations.extend(what.bytes().map(Annotation::Bytes));
+                let annotations = operation(communicator, kind, root, [sent, received], bytes);
                 let name = (name, Category::Collective);
                 timeline.instant(to, time, name, annotations.as_slice(), None);
             }
@@ -356,6 +355,7 @@ fn operation(
     kind: CollectiveKind,
     root: u32,
     [sent, received]: [bool; 2],
+    bytes: Option<u64>,
 ) -> Vec<Annotation> {
     let mut annotations = vec![
         Annotation::Kind(Word::kind(kind_number(kind).unwrap_or(0))),
@@ -363,6 +363,7 @@ fn operation(
         Annotation::Data(Word::data(sent, received)),
     ];
     annotations.extend(kind.has_root().then_some(Annotation::Root(root)));
+    annotations.extend(bytes.map(Annotation::Bytes));
     annotations
 }
 
