@@ -1,5 +1,6 @@
 //! One trace from the files of all ranks.
 
+mod between;
 mod definitions;
 mod error;
 mod stream;

@@ -114,6 +114,8 @@ pub struct Operation {
     pub sent: bool,
     /// True if this member received data.
     pub received: bool,
+    /// Length of what it contributed, if that is known.
+    pub bytes: Option<u64>,
 }
 
 mod kind {
@@ -149,12 +151,19 @@ pub(crate) const fn fields(head: u64) -> Option<&'static [Field]> {
     Some(match head & 0xff {
         kind::ENTER | kind::LEAVE => &[Ticks],
         kind::SEND | kind::RECEIVE => &[Ends, Number],
+        kind::COLLECTIVE if is_sized(head) => &[Number, Number],
+        kind::FINISH if is_sized(head) => &[Number, Number, Number],
         kind::POST | kind::CANCEL | kind::COLLECTIVE | kind::START => &[Number],
         kind::COMPLETE => &[Ends, Number, Number],
         kind::FINISH => &[Number, Number],
         kind::FOLDED | kind::DROPPED => &[Ticks, Ticks, Number],
         _ => return None,
     })
+}
+
+/// Returns true if a collective operation has a length.
+const fn is_sized(head: u64) -> bool {
+    head >> 10 & 1 == 1
 }
 
 /// Returns true if a record that begins with this word is a text.
@@ -233,7 +242,8 @@ impl Envelope {
 impl Operation {
     #[inline(always)]
     const fn head(self, kind: u64) -> u64 {
-        let flags = self.sent as u64 | (self.received as u64) << 1;
+        let is_sized = self.bytes.is_some();
+        let flags = self.sent as u64 | (self.received as u64) << 1 | (is_sized as u64) << 2;
         head(kind, flags, self.number(), self.communicator)
     }
 
@@ -246,13 +256,14 @@ impl Operation {
         number as u16
     }
 
-    fn read(head: u64, root: u64) -> Option<Self> {
+    fn read(head: u64, root: u64, bytes: Option<u64>) -> Option<Self> {
         Some(Self {
             communicator: (head >> 32) as u32,
             kind: *KINDS.get((head >> 16 & 0xffff) as usize)?,
             root: root as u32,
             sent: head >> 8 & 1 == 1,
             received: head >> 9 & 1 == 1,
+            bytes,
         })
     }
 }
@@ -294,7 +305,11 @@ impl Record<'_> {
             }
             Self::Cancel { request } => words(head(kind::CANCEL, 0, 0, 0), [request]),
             Self::Collective(operation) => {
-                words(operation.head(kind::COLLECTIVE), [operation.root as u64])
+                let head = operation.head(kind::COLLECTIVE);
+                match operation.bytes {
+                    Some(bytes) => words(head, [operation.root as u64, bytes]),
+                    None => words(head, [operation.root as u64]),
+                }
             }
             Self::Start {
                 communicator,
@@ -302,7 +317,10 @@ impl Record<'_> {
             } => words(head(kind::START, 0, 0, communicator), [request]),
             Self::Finish { operation, request } => {
                 let head = operation.head(kind::FINISH);
-                words(head, [operation.root as u64, request])
+                match operation.bytes {
+                    Some(bytes) => words(head, [operation.root as u64, request, bytes]),
+                    None => words(head, [operation.root as u64, request]),
+                }
             }
             Self::Folded {
                 call,
@@ -367,13 +385,15 @@ fn read_fields(head: u64, of: &[u64]) -> Option<Record<'static>> {
             request,
         },
         (kind::CANCEL, &[request]) => Record::Cancel { request },
-        (kind::COLLECTIVE, &[root]) => Record::Collective(Operation::read(head, root)?),
+        (kind::COLLECTIVE, &[root, ref bytes @ ..]) => {
+            Record::Collective(Operation::read(head, root, bytes.first().copied())?)
+        }
         (kind::START, &[request]) => Record::Start {
             communicator: value,
             request,
         },
-        (kind::FINISH, &[root, request]) => Record::Finish {
-            operation: Operation::read(head, root)?,
+        (kind::FINISH, &[root, request, ref bytes @ ..]) => Record::Finish {
+            operation: Operation::read(head, root, bytes.first().copied())?,
             request,
         },
         (kind::FOLDED, &[first, last, count]) => Record::Folded {
@@ -405,6 +425,11 @@ pub(crate) mod tests {
             root: 12,
             sent: true,
             received: false,
+            bytes: Some(1 << 33),
+        };
+        let without_length = Operation {
+            bytes: None,
+            ..operation
         };
         vec![
             Record::Enter {
@@ -428,6 +453,11 @@ pub(crate) mod tests {
             Record::Finish {
                 operation,
                 request: 5,
+            },
+            Record::Collective(without_length),
+            Record::Finish {
+                operation: without_length,
+                request: 6,
             },
             Record::Leave {
                 call: 619,

@@ -2,9 +2,36 @@
 //! Fortran.
 
 /// Returns the handler of a function, and further arguments for it.
-pub(crate) fn handler(name: &str) -> (&'static str, &'static str) {
+pub(crate) fn handler(name: &str) -> (String, String) {
     let found = CALLS.iter().find(|(known, ..)| *known == name);
-    found.map_or(("region", ""), |(_, handler, extra)| (handler, extra))
+    let found = found.map(|(_, handler, extra)| ((*handler).to_owned(), (*extra).to_owned()));
+    let found = found.or_else(|| collective(name));
+    found.unwrap_or(("region".to_owned(), String::new()))
+}
+
+/// Returns the same for a collective operation.
+fn collective(name: &str) -> Option<(String, String)> {
+    let name = name.strip_prefix("MPI_")?;
+    COLLECTIVES
+        .iter()
+        .find_map(|(operation, shape, communicator)| {
+            let kind = if operation.starts_with("Neighbor") {
+                "neighbors"
+            } else {
+                "collective"
+            };
+            let (ending, request) = if name == *operation {
+                ("", None)
+            } else if name.strip_suffix("_init") == Some(operation) {
+                ("_init", Some(communicator + 2))
+            } else if name.strip_prefix('I') == Some(&operation.to_ascii_lowercase()) {
+                ("_start", Some(communicator + 1))
+            } else {
+                return None;
+            };
+            let request = request.map(|at| format!(", {at}")).unwrap_or_default();
+            Some((format!("{kind}{ending}"), format!(", {shape}{request}")))
+        })
 }
 
 /// Name, handler, and further arguments, each after a comma.
@@ -33,12 +60,12 @@ const CALLS: &[(&str, &str, &str)] = &[
     // Receives.
     ("MPI_Recv", "receive", ""),
     ("MPI_Irecv", "post", ""),
-    ("MPI_Recv_init", "receive_init", ", [3, 4, 5], 6"),
-    ("MPI_Precv_init", "receive_init", ", [4, 5, 6], 8"),
+    ("MPI_Recv_init", "receive_init", ""),
+    ("MPI_Precv_init", "partitioned_receive_init", ""),
     ("MPI_Sendrecv", "send_receive", ", 8, 10, 11"),
     ("MPI_Sendrecv_replace", "send_receive", ", 5, 7, 8"),
-    ("MPI_Isendrecv", "send_post", ", [8, 9, 10], 11"),
-    ("MPI_Isendrecv_replace", "send_post", ", [5, 6, 7], 8"),
+    ("MPI_Isendrecv", "send_post", ", 6, [8, 9, 10], 11"),
+    ("MPI_Isendrecv_replace", "send_post", ", 1, [5, 6, 7], 8"),
     // Probes.
     ("MPI_Iprobe", "probe", ", 3"),
     ("MPI_Parrived", "probe", ", 2"),
@@ -76,7 +103,12 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("MPI_Comm_split_type", "make", ", &Making::of(4)"),
     ("MPI_Comm_create", "make", ", &Making::of(2)"),
     ("MPI_Comm_create_group", "make", ", &Making::by_group(2, 3)"),
-    ("MPI_Comm_create_from_group", "make_from_group", ""),
+    ("MPI_Comm_create_from_group", "make_from_group", ", 1, 4"),
+    (
+        "MPI_Intercomm_create_from_groups",
+        "make_from_group",
+        ", 4, 7",
+    ),
     ("MPI_Cart_create", "make", ", &Making::of(5)"),
     ("MPI_Cart_sub", "make", ", &Making::of(2)"),
     ("MPI_Graph_create", "make", ", &Making::of(5)"),
@@ -86,236 +118,117 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("MPI_Intercomm_merge", "make", ", &Making::of(2)"),
     ("MPI_Comm_free", "forget", ""),
     ("MPI_Comm_disconnect", "forget", ""),
-    // Collective operations: kind, communicator; root, and count of the data.
-    ("MPI_Barrier", "collective", ", &Shape::new(Barrier, 0)"),
+];
+
+/// Blocking collective operations: name after `MPI_`, description for the handlers, and position of the communicator, the last
+/// parameter. `MPI_I...` has a request after it, and `MPI_..._init` an info object and a request.
+const COLLECTIVES: &[(&str, &str, usize)] = &[
+    // Kind and communicator; root, count of the data, and what a member gives to the others.
+    ("Barrier", "&Shape::new(Barrier, 0)", 0),
     (
-        "MPI_Bcast",
-        "collective",
-        ", &Shape::new(Broadcast, 4).root(3).count(1)",
+        "Bcast",
+        "&Shape::new(Broadcast, 4).root(3).count(1).gives(Given::Own(Data::even(1, 2)))",
+        4,
     ),
     (
-        "MPI_Gather",
-        "collective",
-        ", &Shape::new(Gather, 7).root(6).count(1)",
+        "Gather",
+        "&Shape::new(Gather, 7).root(6).count(1).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::even(4, 5)))",
+        7,
     ),
     (
-        "MPI_Gatherv",
-        "collective",
-        ", &Shape::new(Gather, 8).root(7).count(1)",
+        "Gatherv",
+        "&Shape::new(Gather, 8).root(7).count(1).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::uneven(4, 6)))",
+        8,
     ),
     (
-        "MPI_Scatter",
-        "collective",
-        ", &Shape::new(Scatter, 7).root(6).count(4)",
+        "Scatter",
+        "&Shape::new(Scatter, 7).root(6).count(4).gives(Given::All(Data::even(1, 2)))",
+        7,
     ),
     (
-        "MPI_Scatterv",
-        "collective",
-        ", &Shape::new(Scatter, 8).root(7).count(5)",
-    ),
-    ("MPI_Allgather", "collective", ", &Shape::new(Allgather, 6)"),
-    (
-        "MPI_Allgatherv",
-        "collective",
-        ", &Shape::new(Allgather, 7)",
-    ),
-    ("MPI_Alltoall", "collective", ", &Shape::new(Alltoall, 6)"),
-    ("MPI_Alltoallv", "collective", ", &Shape::new(Alltoallv, 8)"),
-    ("MPI_Alltoallw", "collective", ", &Shape::new(Alltoallv, 8)"),
-    (
-        "MPI_Reduce",
-        "collective",
-        ", &Shape::new(Reduce, 6).root(5).count(2)",
+        "Scatterv",
+        "&Shape::new(Scatter, 8).root(7).count(5).gives(Given::All(Data::uneven(1, 3)))",
+        8,
     ),
     (
-        "MPI_Allreduce",
-        "collective",
-        ", &Shape::new(Allreduce, 5).count(2)",
+        "Allgather",
+        "&Shape::new(Allgather, 6).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::even(4, 5)))",
+        6,
     ),
     (
-        "MPI_Reduce_scatter",
-        "collective",
-        ", &Shape::new(ReduceScatter, 5)",
+        "Allgatherv",
+        "&Shape::new(Allgather, 7).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::uneven(4, 6)))",
+        7,
     ),
     (
-        "MPI_Reduce_scatter_block",
-        "collective",
-        ", &Shape::new(ReduceScatter, 5).count(2)",
-    ),
-    ("MPI_Scan", "collective", ", &Shape::new(Scan, 5).count(2)"),
-    (
-        "MPI_Exscan",
-        "collective",
-        ", &Shape::new(Exscan, 5).count(2)",
+        "Alltoall",
+        "&Shape::new(Alltoall, 6).gives(Given::All(Data::even(1, 2))).in_place(Given::All(Data::even(4, 5)))",
+        6,
     ),
     (
-        "MPI_Ibarrier",
-        "collective_start",
-        ", &Shape::new(Barrier, 0), 1",
+        "Alltoallv",
+        "&Shape::new(Alltoallv, 8).gives(Given::All(Data::uneven(1, 3))).in_place(Given::All(Data::uneven(5, 7)))",
+        8,
     ),
     (
-        "MPI_Ibcast",
-        "collective_start",
-        ", &Shape::new(Broadcast, 4).root(3).count(1), 5",
+        "Alltoallw",
+        "&Shape::new(Alltoallv, 8).gives(Given::All(Data::mixed(1, 3))).in_place(Given::All(Data::mixed(5, 7)))",
+        8,
     ),
     (
-        "MPI_Igather",
-        "collective_start",
-        ", &Shape::new(Gather, 7).root(6).count(1), 8",
+        "Reduce",
+        "&Shape::new(Reduce, 6).root(5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        6,
     ),
     (
-        "MPI_Igatherv",
-        "collective_start",
-        ", &Shape::new(Gather, 8).root(7).count(1), 9",
+        "Allreduce",
+        "&Shape::new(Allreduce, 5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        5,
     ),
     (
-        "MPI_Iscatter",
-        "collective_start",
-        ", &Shape::new(Scatter, 7).root(6).count(4), 8",
+        "Reduce_scatter",
+        "&Shape::new(ReduceScatter, 5).gives(Given::All(Data::uneven(2, 3)))",
+        5,
     ),
     (
-        "MPI_Iscatterv",
-        "collective_start",
-        ", &Shape::new(Scatter, 8).root(7).count(5), 9",
+        "Reduce_scatter_block",
+        "&Shape::new(ReduceScatter, 5).count(2).gives(Given::All(Data::even(2, 3)))",
+        5,
     ),
     (
-        "MPI_Iallgather",
-        "collective_start",
-        ", &Shape::new(Allgather, 6), 7",
+        "Scan",
+        "&Shape::new(Scan, 5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        5,
     ),
     (
-        "MPI_Iallgatherv",
-        "collective_start",
-        ", &Shape::new(Allgather, 7), 8",
+        "Exscan",
+        "&Shape::new(Exscan, 5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        5,
+    ),
+    // What is sent to neighbors, what is received, and the communicator.
+    (
+        "Neighbor_allgather",
+        "&Layout::new(Data::even(1, 2), Data::even(4, 5), 6)",
+        6,
     ),
     (
-        "MPI_Ialltoall",
-        "collective_start",
-        ", &Shape::new(Alltoall, 6), 7",
+        "Neighbor_allgatherv",
+        "&Layout::new(Data::even(1, 2), Data::uneven(4, 6), 7)",
+        7,
     ),
     (
-        "MPI_Ialltoallv",
-        "collective_start",
-        ", &Shape::new(Alltoallv, 8), 9",
+        "Neighbor_alltoall",
+        "&Layout::new(Data::even(1, 2), Data::even(4, 5), 6)",
+        6,
     ),
     (
-        "MPI_Ialltoallw",
-        "collective_start",
-        ", &Shape::new(Alltoallv, 8), 9",
+        "Neighbor_alltoallv",
+        "&Layout::new(Data::uneven(1, 3), Data::uneven(5, 7), 8)",
+        8,
     ),
     (
-        "MPI_Ireduce",
-        "collective_start",
-        ", &Shape::new(Reduce, 6).root(5).count(2), 7",
-    ),
-    (
-        "MPI_Iallreduce",
-        "collective_start",
-        ", &Shape::new(Allreduce, 5).count(2), 6",
-    ),
-    (
-        "MPI_Ireduce_scatter",
-        "collective_start",
-        ", &Shape::new(ReduceScatter, 5), 6",
-    ),
-    (
-        "MPI_Ireduce_scatter_block",
-        "collective_start",
-        ", &Shape::new(ReduceScatter, 5).count(2), 6",
-    ),
-    (
-        "MPI_Iscan",
-        "collective_start",
-        ", &Shape::new(Scan, 5).count(2), 6",
-    ),
-    (
-        "MPI_Iexscan",
-        "collective_start",
-        ", &Shape::new(Exscan, 5).count(2), 6",
-    ),
-    (
-        "MPI_Barrier_init",
-        "collective_init",
-        ", &Shape::new(Barrier, 0), 2",
-    ),
-    (
-        "MPI_Bcast_init",
-        "collective_init",
-        ", &Shape::new(Broadcast, 4).root(3).count(1), 6",
-    ),
-    (
-        "MPI_Gather_init",
-        "collective_init",
-        ", &Shape::new(Gather, 7).root(6).count(1), 9",
-    ),
-    (
-        "MPI_Gatherv_init",
-        "collective_init",
-        ", &Shape::new(Gather, 8).root(7).count(1), 10",
-    ),
-    (
-        "MPI_Scatter_init",
-        "collective_init",
-        ", &Shape::new(Scatter, 7).root(6).count(4), 9",
-    ),
-    (
-        "MPI_Scatterv_init",
-        "collective_init",
-        ", &Shape::new(Scatter, 8).root(7).count(5), 10",
-    ),
-    (
-        "MPI_Allgather_init",
-        "collective_init",
-        ", &Shape::new(Allgather, 6), 8",
-    ),
-    (
-        "MPI_Allgatherv_init",
-        "collective_init",
-        ", &Shape::new(Allgather, 7), 9",
-    ),
-    (
-        "MPI_Alltoall_init",
-        "collective_init",
-        ", &Shape::new(Alltoall, 6), 8",
-    ),
-    (
-        "MPI_Alltoallv_init",
-        "collective_init",
-        ", &Shape::new(Alltoallv, 8), 10",
-    ),
-    (
-        "MPI_Alltoallw_init",
-        "collective_init",
-        ", &Shape::new(Alltoallv, 8), 10",
-    ),
-    (
-        "MPI_Reduce_init",
-        "collective_init",
-        ", &Shape::new(Reduce, 6).root(5).count(2), 8",
-    ),
-    (
-        "MPI_Allreduce_init",
-        "collective_init",
-        ", &Shape::new(Allreduce, 5).count(2), 7",
-    ),
-    (
-        "MPI_Reduce_scatter_init",
-        "collective_init",
-        ", &Shape::new(ReduceScatter, 5), 7",
-    ),
-    (
-        "MPI_Reduce_scatter_block_init",
-        "collective_init",
-        ", &Shape::new(ReduceScatter, 5).count(2), 7",
-    ),
-    (
-        "MPI_Scan_init",
-        "collective_init",
-        ", &Shape::new(Scan, 5).count(2), 7",
-    ),
-    (
-        "MPI_Exscan_init",
-        "collective_init",
-        ", &Shape::new(Exscan, 5).count(2), 7",
+        "Neighbor_alltoallw",
+        "&Layout::new(Data::mixed(1, 3), Data::mixed(5, 7), 8)",
+        8,
     ),
 ];

@@ -27,10 +27,11 @@ pub(crate) struct Function {
     pub(crate) texts: usize,
 }
 
-const CONSTANTS: [&str; 5] = [
+const CONSTANTS: [&str; 6] = [
     "MPI_ANY_SOURCE",
     "MPI_ANY_TAG",
     "MPI_PROC_NULL",
+    "MPI_ROOT",
     "MPI_ERR_SPAWN",
     "MPI_ERR_PENDING",
 ];

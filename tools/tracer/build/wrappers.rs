@@ -56,7 +56,7 @@ fn c(code: &mut String, function: &Function) {
         [name, name],
         function.parameters,
         &called,
-        extra,
+        &extra,
     );
 }
 
@@ -64,27 +64,22 @@ fn fortran(code: &mut String, function: &Function, library: &Library) {
     let name = &function.name;
     let lower = name.to_ascii_lowercase();
     let (handler, extra) = handler(&name.replace("MPIX_", "MPI_"));
-    // An error code at the end, and the lengths of texts. MPI_Init has no parameters but the error code.
+    // Functions without a meaning besides that of a region, and those that need it, get the lengths of texts, which follow the
+    // error code. MPI_Init has no parameters but the error code.
+    let has_lengths = matches!(&handler[..], "region" | "make_from_group");
     let parameters = match &name[..] {
         "MPI_Init" => 1,
         "MPI_Init_thread" => 3,
-        _ => {
-            function.parameters
-                + 1
-                + if handler == "region" {
-                    function.texts
-                } else {
-                    0
-                }
-        }
+        _ if has_lengths => function.parameters + 1 + function.texts,
+        _ => function.parameters + 1,
     };
     for (ending, binding) in FORTRAN {
         let symbol = format!("{lower}{ending}");
         if !library.symbols.contains(&symbol) {
             continue;
         }
-        // Only a function without other meaning has lengths of texts at the end, and its error code is not read.
-        let kind = if handler == "region" {
+        // Where lengths are at the end, the handler does not read the error code there.
+        let kind = if has_lengths {
             "wrapper"
         } else {
             "fortran_wrapper"
@@ -102,7 +97,7 @@ fn fortran(code: &mut String, function: &Function, library: &Library) {
             [&symbol, called],
             parameters,
             &format!("{handler}::<{binding}, _>"),
-            extra,
+            &extra,
         );
         if ending == "_" {
             let spellings = [

@@ -20,6 +20,9 @@ pub(crate) trait Binding {
     /// Reads a number of elements.
     unsafe fn count(argument: usize) -> i64;
 
+    /// Reads a number of elements of an array.
+    unsafe fn count_of(argument: usize, index: usize) -> i64;
+
     /// Reads a communicator.
     unsafe fn communicator(argument: usize) -> Handle;
 
@@ -29,6 +32,9 @@ pub(crate) trait Binding {
     /// Reads a datatype.
     unsafe fn datatype(argument: usize) -> Handle;
 
+    /// Reads a datatype of an array.
+    unsafe fn datatype_of(argument: usize, index: usize) -> Handle;
+
     /// Reads a request of an array, or a single one.
     unsafe fn request(argument: usize, index: usize) -> Handle;
 
@@ -37,6 +43,9 @@ pub(crate) trait Binding {
 
     /// Returns true if the program ignores this status, or these statuses.
     unsafe fn is_ignored(status: usize) -> bool;
+
+    /// Returns true if this buffer stands for the one that receives.
+    unsafe fn is_in_place(buffer: usize) -> bool;
 
     /// Returns true if the call failed; `last` is its last argument.
     unsafe fn failed(result: usize, last: usize) -> bool;
@@ -61,6 +70,22 @@ pub(crate) unsafe fn integer_at(argument: usize, index: usize) -> i32 {
     let integer = unsafe { integers.add(index) };
     // SAFETY: as above.
     unsafe { integer.read() }
+}
+
+/// Reads a number of elements that an argument points to, at an index of an array.
+///
+/// # Safety
+/// It must point to such numbers.
+#[inline(always)]
+unsafe fn count_at<const LARGE: bool>(argument: usize, index: usize) -> i64 {
+    if LARGE {
+        let counts = pointer(argument).cast::<i64>().wrapping_add(index);
+        // SAFETY: the caller guarantees that this element exists.
+        unsafe { counts.read() }
+    } else {
+        // SAFETY: as above.
+        unsafe { integer_at(argument, index) }.into()
+    }
 }
 
 /// Reads a status of an array, or a single one. That of Fortran has the same layout.
@@ -121,6 +146,11 @@ impl<const LARGE: bool> Binding for C<LARGE> {
         }
     }
 
+    unsafe fn count_of(argument: usize, index: usize) -> i64 {
+        // SAFETY: the caller guarantees it.
+        unsafe { count_at::<LARGE>(argument, index) }
+    }
+
     #[inline(always)]
     unsafe fn communicator(argument: usize) -> Handle {
         by_value(argument)
@@ -134,6 +164,11 @@ impl<const LARGE: bool> Binding for C<LARGE> {
     #[inline(always)]
     unsafe fn datatype(argument: usize) -> Handle {
         by_value(argument)
+    }
+
+    unsafe fn datatype_of(argument: usize, index: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { element(argument, index) }
     }
 
     #[inline(always)]
@@ -150,6 +185,10 @@ impl<const LARGE: bool> Binding for C<LARGE> {
     #[inline(always)]
     unsafe fn is_ignored(status: usize) -> bool {
         status == crate::constants::IGNORED
+    }
+
+    unsafe fn is_in_place(buffer: usize) -> bool {
+        buffer == crate::constants::IN_PLACE
     }
 
     #[inline(always)]
@@ -209,13 +248,13 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
     }
 
     unsafe fn count(argument: usize) -> i64 {
-        if LARGE {
-            // SAFETY: the caller guarantees it.
-            unsafe { pointer(argument).cast::<i64>().read() }
-        } else {
-            // SAFETY: as above.
-            unsafe { integer_at(argument, 0) }.into()
-        }
+        // SAFETY: the caller guarantees it.
+        unsafe { count_at::<LARGE>(argument, 0) }
+    }
+
+    unsafe fn count_of(argument: usize, index: usize) -> i64 {
+        // SAFETY: the caller guarantees it.
+        unsafe { count_at::<LARGE>(argument, index) }
     }
 
     unsafe fn communicator(argument: usize) -> Handle {
@@ -230,7 +269,12 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
 
     unsafe fn datatype(argument: usize) -> Handle {
         // SAFETY: the caller guarantees it.
-        convert::datatype(unsafe { integer_at(argument, 0) })
+        unsafe { Self::datatype_of(argument, 0) }
+    }
+
+    unsafe fn datatype_of(argument: usize, index: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::datatype(unsafe { integer_at(argument, index) })
     }
 
     unsafe fn request(argument: usize, index: usize) -> Handle {
@@ -244,7 +288,16 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
     }
 
     unsafe fn is_ignored(status: usize) -> bool {
-        ignored::by_fortran(status)
+        special::is_ignored(status)
+    }
+
+    unsafe fn is_in_place(buffer: usize) -> bool {
+        if F08 && !cfg!(open_mpi) {
+            // A descriptor begins with the address.
+            // SAFETY: the caller guarantees it.
+            return special::is_in_place(unsafe { pointer(buffer).cast::<usize>().read() });
+        }
+        special::is_in_place(buffer)
     }
 
     unsafe fn failed(_: usize, last: usize) -> bool {
@@ -253,50 +306,76 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
     }
 }
 
-mod ignored {
+/// Addresses with a meaning of their own in Fortran.
+mod special {
     use core::ffi::CStr;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
     use crate::objects;
     use crate::pmpi::pointer;
 
-    /// Variables that stand for an ignored status themselves.
-    const VARIABLES: [&CStr; 4] = [
-        c"mpi_fortran_status_ignore_",
-        c"mpi_fortran_statuses_ignore_",
-        c"MPIR_F08_MPI_STATUS_IGNORE_OBJ",
-        c"MPIR_F08_MPI_STATUSES_IGNORE_OBJ",
-    ];
-    /// Variables that hold the address of one, once MPI is initialized.
-    const POINTERS: [&CStr; 4] = [
-        c"MPI_F_STATUS_IGNORE",
-        c"MPI_F_STATUSES_IGNORE",
-        c"MPI_F08_STATUS_IGNORE",
-        c"MPI_F08_STATUSES_IGNORE",
-    ];
+    /// Symbol that is looked up once.
+    struct Symbol {
+        name: &'static CStr,
+        found: AtomicUsize,
+    }
+
     /// No symbol.
     const NONE: usize = 1;
 
-    fn address(known: &AtomicUsize, symbol: &CStr) -> Option<usize> {
-        let mut found = known.load(Ordering::Relaxed);
-        if found == 0 {
-            found = objects::any(symbol).expose_provenance();
-            found = if found == 0 { NONE } else { found };
-            known.store(found, Ordering::Relaxed);
+    const fn symbol(name: &'static CStr) -> Symbol {
+        Symbol {
+            name,
+            found: AtomicUsize::new(0),
         }
-        (found != NONE).then_some(found)
     }
 
-    pub(super) fn by_fortran(status: usize) -> bool {
-        static FOUND: [[AtomicUsize; 4]; 2] = [const { [const { AtomicUsize::new(0) }; 4] }; 2];
-        let [variables, pointers] = &FOUND;
-        let is = |(known, symbol): (&AtomicUsize, &CStr)| address(known, symbol) == Some(status);
-        let holds = |(known, symbol): (&AtomicUsize, &CStr)| {
+    impl Symbol {
+        fn address(&self) -> Option<usize> {
+            let mut found = self.found.load(Ordering::Relaxed);
+            if found == 0 {
+                found = objects::any(self.name).expose_provenance();
+                found = if found == 0 { NONE } else { found };
+                self.found.store(found, Ordering::Relaxed);
+            }
+            (found != NONE).then_some(found)
+        }
+    }
+
+    /// Returns true if an address is that of one of the variables, or held by one of the pointers, once MPI is initialized.
+    fn is_one(address: usize, variables: &[Symbol], pointers: &[Symbol]) -> bool {
+        let is = |symbol: &Symbol| symbol.address() == Some(address);
+        let holds = |symbol: &Symbol| {
             // SAFETY: a variable of this name holds an address.
             let held = |at| unsafe { pointer(at).cast::<usize>().read() };
-            address(known, symbol).is_some_and(|at| held(at) == status)
+            symbol.address().is_some_and(|at| held(at) == address)
         };
-        variables.iter().zip(VARIABLES).any(is) || pointers.iter().zip(POINTERS).any(holds)
+        variables.iter().any(is) || pointers.iter().any(holds)
+    }
+
+    pub(super) fn is_ignored(status: usize) -> bool {
+        static VARIABLES: [Symbol; 4] = [
+            symbol(c"mpi_fortran_status_ignore_"),
+            symbol(c"mpi_fortran_statuses_ignore_"),
+            symbol(c"MPIR_F08_MPI_STATUS_IGNORE_OBJ"),
+            symbol(c"MPIR_F08_MPI_STATUSES_IGNORE_OBJ"),
+        ];
+        static POINTERS: [Symbol; 4] = [
+            symbol(c"MPI_F_STATUS_IGNORE"),
+            symbol(c"MPI_F_STATUSES_IGNORE"),
+            symbol(c"MPI_F08_STATUS_IGNORE"),
+            symbol(c"MPI_F08_STATUSES_IGNORE"),
+        ];
+        is_one(status, &VARIABLES, &POINTERS)
+    }
+
+    pub(super) fn is_in_place(buffer: usize) -> bool {
+        static VARIABLES: [Symbol; 2] = [
+            symbol(c"mpi_fortran_in_place_"),
+            symbol(c"MPIR_F08_MPI_IN_PLACE"),
+        ];
+        static POINTERS: [Symbol; 1] = [symbol(c"MPIR_F_MPI_IN_PLACE")];
+        is_one(buffer, &VARIABLES, &POINTERS)
     }
 }
 
@@ -316,8 +395,12 @@ pub(crate) fn received_bytes(status: &mut Status) -> u64 {
 }
 
 /// Returns the length of `count` elements in bytes.
-pub(crate) fn sent_bytes(count: i64, datatype: Handle) -> u64 {
+pub(crate) fn bytes(count: i64, datatype: Handle) -> u64 {
     let mut size = 0_i32;
+    // The call itself reports that it has none.
+    if datatype == 0 || datatype == crate::constants::datatype_null() {
+        return 0;
+    }
     // SAFETY: the program passes a datatype.
     unsafe { crate::pmpi::type_size(datatype, out(&mut size)) };
     count.max(0) as u64 * size.max(0) as u64

@@ -2,13 +2,16 @@
 
 mod collective;
 mod complete;
+mod data;
 mod life;
 mod make;
 mod message;
+mod neighbors;
 mod request;
 
-pub(crate) use collective::{Shape, collective, collective_init, collective_start};
+pub(crate) use collective::{Given, Shape, collective, collective_init, collective_start};
 pub(crate) use complete::{Completion, complete};
+pub(crate) use data::Data;
 #[cfg(mpi_4)]
 pub(crate) use life::session;
 pub(crate) use life::{finalize, initialize, spawn};
@@ -20,7 +23,8 @@ pub(crate) use message::{
     send_init, send_receive,
 };
 #[cfg(mpi_4)]
-pub(crate) use message::{partitioned_send_init, send_post};
+pub(crate) use message::{partitioned_receive_init, partitioned_send_init, send_post};
+pub(crate) use neighbors::{ExchangeKey, Layout, neighbors, neighbors_init, neighbors_start};
 pub(crate) use request::{cancel, request_free, start, start_all};
 
 use downbeat_recording::Record;

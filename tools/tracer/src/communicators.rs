@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 use downbeat_recording::{CommunicatorDefinition, Definition, OWN, WORLD};
 use rustc_hash::FxHashMap;
 
-use crate::constants::{Handle, comm_null, comm_self, comm_world};
-use crate::pmpi::{self, out};
+use crate::constants::{CART, DIST_GRAPH, GRAPH, Handle, comm_null, comm_self, comm_world};
+use crate::pmpi::{self, list_out, out};
 use crate::thread::Thread;
 
 /// A communicator.
@@ -21,6 +21,19 @@ pub(crate) struct Communicator {
     remote: Vec<u32>,
     /// Number of communicators that were made from it by all of its members.
     children: AtomicU32,
+    neighbors: OnceLock<Neighbors>,
+    /// Number of the communicator of its partitioned messages, which match only each other.
+    #[cfg(mpi_4)]
+    partitioned: OnceLock<u32>,
+}
+
+/// Ranks with which a communicator with a topology exchanges data in operations on neighbors.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbors {
+    /// Number of a communicator in records which has only these messages.
+    pub(crate) number: u32,
+    pub(crate) sources: Vec<i32>,
+    pub(crate) destinations: Vec<i32>,
 }
 
 static TABLE: LazyLock<RwLock<FxHashMap<Handle, Arc<Communicator>>>> =
@@ -42,21 +55,28 @@ static BY_GROUP: LazyLock<RwLock<FxHashMap<String, u32>>> = LazyLock::new(RwLock
 const UNKNOWN: u32 = u32::MAX - 1;
 
 thread_local! {
-    /// Epoch, handle and number of the last communicator that was looked up.
-    static LAST: Cell<(usize, Handle, u32)> = const { Cell::new((usize::MAX, 0, 0)) };
+    /// Epoch and handle of the last communicator that was looked up, and what was found.
+    static LAST: Cell<(usize, Handle, (u32, bool))> = const { Cell::new((usize::MAX, 0, (0, false))) };
 }
 
 /// Returns the number of a communicator in records.
 #[inline(always)]
 pub(crate) fn number(handle: Handle) -> u32 {
+    look_up(handle).0
+}
+
+/// Returns the number of a communicator in records, and true if it has a remote group.
+#[inline(always)]
+pub(crate) fn look_up(handle: Handle) -> (u32, bool) {
     let epoch = EPOCH.load(Ordering::Acquire);
-    let (of, last, number) = LAST.get();
+    let (of, last, known) = LAST.get();
     if of == epoch && last == handle {
-        return number;
+        return known;
     }
-    let number = find(handle).map_or(UNKNOWN, |found| found.number);
-    LAST.set((epoch, handle, number));
-    number
+    let found = find(handle);
+    let known = found.map_or((UNKNOWN, false), |of| (of.number, !of.remote.is_empty()));
+    LAST.set((epoch, handle, known));
+    known
 }
 
 /// Finds a communicator.
@@ -189,6 +209,9 @@ fn define(
             members,
             remote,
             children: AtomicU32::new(0),
+            neighbors: OnceLock::new(),
+            #[cfg(mpi_4)]
+            partitioned: OnceLock::new(),
         },
     );
 }
@@ -245,9 +268,7 @@ pub(crate) fn made(
             (Some(parent.number), format!("g{tag}.{before}"))
         }
         Origin::Groups(tag) => {
-            let mut both = [&members[..], &remote[..]];
-            both.sort_unstable();
-            let before = count_alike(&format!("- {tag}"), &both);
+            let before = count_alike(&format!("- {tag}"), &both(&members, &remote));
             (None, format!("i{tag}.{before}"))
         }
     };
@@ -255,7 +276,7 @@ pub(crate) fn made(
     define(thread, handle, number, (parent, key), members, remote);
 }
 
-/// Defines a communicator that was made from a group, in a session.
+/// Defines a communicator that was made from a group or two, in a session.
 #[cfg(mpi_4)]
 pub(crate) fn made_from_group(thread: &Thread, tag: &str, handle: Handle) {
     if handle == comm_null() || handle == 0 {
@@ -266,10 +287,17 @@ pub(crate) fn made_from_group(thread: &Thread, tag: &str, handle: Handle) {
         .chars()
         .map(|c| if c.is_whitespace() { '_' } else { c })
         .collect();
-    let before = count_alike(&tag, &[&members]);
+    let before = count_alike(&tag, &both(&members, &remote));
     let key = format!("s{tag}.{before}");
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     define(thread, handle, number, (None, key), members, remote);
+}
+
+/// Returns two groups in an order that does not depend on the one of this process.
+fn both<'a>(members: &'a [u32], remote: &'a [u32]) -> [&'a [u32]; 2] {
+    let mut both = [members, remote];
+    both.sort_unstable();
+    both
 }
 
 /// Counts a communicator, and returns the number of those before with the same key and groups.
@@ -278,6 +306,106 @@ fn count_alike(key: &str, groups: &[&[u32]]) -> u32 {
     let count = known.entry(format!("{key} {groups:?}")).or_default();
     *count += 1;
     *count - 1
+}
+
+/// Returns the number of the communicator of partitioned messages.
+#[cfg(mpi_4)]
+pub(crate) fn partitioned(thread: &Thread, handle: Handle) -> u32 {
+    find(handle).map_or(UNKNOWN, |of| {
+        *of.partitioned.get_or_init(|| of.part(thread, "p"))
+    })
+}
+
+/// Defines the neighbors of a communicator at its first operation on them, and returns it.
+pub(crate) fn with_neighbors(thread: &Thread, handle: Handle) -> Option<Arc<Communicator>> {
+    let found = find(handle)?;
+    found.neighbors.get_or_init(|| Neighbors {
+        number: found.part(thread, "n"),
+        ..thread.quietly(|| neighbors(handle))
+    });
+    Some(found)
+}
+
+impl Communicator {
+    /// Neighbors, if they are defined.
+    pub(crate) fn neighbors(&self) -> Option<&Neighbors> {
+        self.neighbors.get()
+    }
+
+    /// Defines a communicator for messages that only match each other, and returns its number.
+    fn part(&self, thread: &Thread, key: &str) -> u32 {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        thread.define(&Definition::Communicator(CommunicatorDefinition {
+            number,
+            parent: Some(self.number),
+            key: key.to_owned(),
+            members: self.members.clone(),
+            remote: self.remote.clone(),
+        }));
+        number
+    }
+}
+
+/// Asks MPI for the neighbors of this process; none without a topology.
+fn neighbors(communicator: Handle) -> Neighbors {
+    let mut found = Neighbors::default();
+    let (mut topology, mut rank) = (0_i32, 0_i32);
+    // SAFETY: the communicator is valid.
+    unsafe { pmpi::topo_test(communicator, out(&mut topology)) };
+    // SAFETY: as above.
+    unsafe { pmpi::comm_rank(communicator, out(&mut rank)) };
+    let rank = rank as usize;
+    match topology {
+        CART => {
+            let mut dimensions = 0_i32;
+            // SAFETY: it is a grid.
+            unsafe { pmpi::cartdim_get(communicator, out(&mut dimensions)) };
+            for direction in 0..dimensions as usize {
+                let mut ends = [0_i32; 2];
+                let [below, above] = ends.each_mut().map(out);
+                // SAFETY: as above.
+                unsafe { pmpi::cart_shift(communicator, direction, 1, below, above) };
+                found.sources.extend(ends);
+            }
+            found.destinations.clone_from(&found.sources);
+        }
+        GRAPH => {
+            let mut count = 0_i32;
+            // SAFETY: it is a graph.
+            unsafe { pmpi::graph_neighbors_count(communicator, rank, out(&mut count)) };
+            let mut list = vec![0; count.max(0) as usize];
+            // SAFETY: the list has this length.
+            unsafe { pmpi::graph_neighbors(communicator, rank, list.len(), list_out(&mut list)) };
+            found.sources.clone_from(&list);
+            found.destinations = list;
+        }
+        DIST_GRAPH => {
+            let mut counts = [0_i32; 3];
+            let [sources, destinations, is_weighted] = counts.each_mut().map(out);
+            // SAFETY: it is a distributed graph.
+            unsafe {
+                pmpi::dist_graph_neighbors_count(communicator, sources, destinations, is_weighted);
+            }
+            let [mut from, mut to] =
+                [counts[0], counts[1]].map(|count| vec![0; count.max(0) as usize]);
+            let [mut weights, mut others] = [&from, &to].map(Vec::clone);
+            // SAFETY: the lists have these lengths.
+            unsafe {
+                pmpi::dist_graph_neighbors(
+                    communicator,
+                    from.len(),
+                    list_out(&mut from),
+                    list_out(&mut weights),
+                    to.len(),
+                    list_out(&mut to),
+                    list_out(&mut others),
+                );
+            }
+            (found.sources, found.destinations) = (from, to);
+        }
+        _ => {}
+    }
+    found
 }
 
 /// Returns the members of a communicator, and those of its remote group.
@@ -306,8 +434,7 @@ fn members(mut group: Handle) -> Vec<u32> {
     unsafe { pmpi::group_size(group, out(&mut size)) };
     let mut ranks: Vec<i32> = (0..size).collect();
     let mut translated = vec![0_i32; ranks.len()];
-    let [from, to] =
-        [&mut ranks, &mut translated].map(|list| list.as_mut_ptr().expose_provenance());
+    let [from, to] = [&mut ranks, &mut translated].map(|list| list_out(list));
     // SAFETY: both lists have this length.
     unsafe { pmpi::group_translate_ranks(group, size as usize, from, *all, to) };
     // SAFETY: the group was made for this process.

@@ -20,6 +20,12 @@ mod library {
     pub(crate) const ERROR: usize = 2;
     /// Statuses that C programs ignore.
     pub(crate) const IGNORED: usize = 0;
+    /// Buffer that stands for the one that receives.
+    pub(crate) const IN_PLACE: usize = 1;
+    /// Topologies of communicators.
+    pub(crate) const CART: i32 = 1;
+    pub(crate) const GRAPH: i32 = 2;
+    pub(crate) const DIST_GRAPH: i32 = 3;
 
     /// Handles are addresses of variables, which are looked up once.
     macro_rules! handles {
@@ -50,6 +56,7 @@ mod library {
         comm_null = c"ompi_mpi_comm_null";
         request_null = c"ompi_request_null";
         byte = c"ompi_mpi_byte";
+        datatype_null = c"ompi_mpi_datatype_null";
     }
 }
 
@@ -64,6 +71,12 @@ mod library {
     pub(crate) const ERROR: usize = 4;
     /// Statuses that C programs ignore.
     pub(crate) const IGNORED: usize = 1;
+    /// Buffer that stands for the one that receives.
+    pub(crate) const IN_PLACE: usize = usize::MAX;
+    /// Topologies of communicators.
+    pub(crate) const GRAPH: i32 = 1;
+    pub(crate) const CART: i32 = 2;
+    pub(crate) const DIST_GRAPH: i32 = 3;
 
     // The binary interface of MPICH fixes these.
     pub(crate) fn comm_world() -> Handle {
@@ -80,6 +93,9 @@ mod library {
     }
     pub(crate) fn byte() -> Handle {
         0x4c00_010d
+    }
+    pub(crate) fn datatype_null() -> Handle {
+        0x0c00_0000
     }
 }
 

@@ -23,9 +23,17 @@ macro_rules! functions {
 functions! {
     comm_rank(comm, rank) = c"PMPI_Comm_rank";
     comm_size(comm, size) = c"PMPI_Comm_size";
+    comm_remote_size(comm, size) = c"PMPI_Comm_remote_size";
     comm_group(comm, group) = c"PMPI_Comm_group";
     comm_remote_group(comm, group) = c"PMPI_Comm_remote_group";
     comm_test_inter(comm, flag) = c"PMPI_Comm_test_inter";
+    topo_test(comm, status) = c"PMPI_Topo_test";
+    cartdim_get(comm, dimensions) = c"PMPI_Cartdim_get";
+    cart_shift(comm, direction, displacement, source, destination) = c"PMPI_Cart_shift";
+    graph_neighbors_count(comm, rank, count) = c"PMPI_Graph_neighbors_count";
+    graph_neighbors(comm, rank, count, neighbors) = c"PMPI_Graph_neighbors";
+    dist_graph_neighbors_count(comm, sources, destinations, is_weighted) = c"PMPI_Dist_graph_neighbors_count";
+    dist_graph_neighbors(comm, count, sources, weights, other, destinations, others) = c"PMPI_Dist_graph_neighbors";
     comm_call_errhandler(comm, code) = c"PMPI_Comm_call_errhandler";
     group_size(group, size) = c"PMPI_Group_size";
     group_translate_ranks(group, count, ranks, to, translated) = c"PMPI_Group_translate_ranks";
@@ -45,6 +53,11 @@ functions! {
 /// Returns the address of a variable, as an argument.
 pub(crate) fn out<T>(variable: &mut T) -> usize {
     core::ptr::from_mut(variable).expose_provenance()
+}
+
+/// Returns the address of a list, as an argument.
+pub(crate) fn list_out(list: &mut [i32]) -> usize {
+    list.as_mut_ptr().expose_provenance()
 }
 
 /// Returns an argument as an address.

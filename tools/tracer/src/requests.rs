@@ -8,6 +8,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use downbeat_recording::{Envelope, Operation};
 use rustc_hash::FxHashMap;
 
+use crate::calls::ExchangeKey;
 use crate::constants::Handle;
 
 /// A request that matters when it completes or starts.
@@ -30,6 +31,18 @@ pub(crate) enum Pending {
     Receive(Option<Wanted>),
     /// Collective operation.
     Collective(Operation),
+    /// Messages with neighbors.
+    Exchange(ExchangeKey),
+}
+
+impl Pending {
+    /// Number of ids that a request takes when it starts.
+    pub(crate) const fn ids(&self) -> u64 {
+        match self {
+            Self::Exchange(exchange) => exchange.receives as u64,
+            _ => 1,
+        }
+    }
 }
 
 /// Message that a receive waits for.
@@ -38,6 +51,8 @@ pub(crate) struct Wanted {
     pub(crate) communicator: u32,
     pub(crate) source: i32,
     pub(crate) tag: i32,
+    /// Length to assume where the status is that of another message.
+    pub(crate) length: Option<u64>,
 }
 
 /// A request of a list that may be complete after a call.

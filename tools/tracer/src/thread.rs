@@ -127,8 +127,13 @@ impl Thread {
 
     /// Returns an id for a request.
     pub(crate) fn next_request(&self) -> u64 {
+        self.next_requests(1)
+    }
+
+    /// Returns the first of several ids, or of one.
+    pub(crate) fn next_requests(&self, count: u64) -> u64 {
         let id = self.requests.get();
-        self.requests.set(id + 1);
+        self.requests.set(id + count.max(1));
         id
     }
 

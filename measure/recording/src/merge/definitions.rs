@@ -49,8 +49,8 @@ pub(super) struct Communicator {
     pub(super) index: u32,
     /// Those that messages go to and come from.
     pub(super) peers: Arc<[u32]>,
-    /// True if its collective operations are those of one group.
-    pub(super) is_one_group: bool,
+    /// Index of the own group among both in their order, if there are two.
+    pub(super) side: Option<usize>,
 }
 
 /// Global time at a reading of the counter.
@@ -244,17 +244,15 @@ impl Communicators {
             let mut groups = [members.clone(), remote.clone()];
             // Both groups of an inter-communicator define it, each as its own.
             groups.sort_unstable();
+            let side = groups.iter().position(|group| *group == members);
             let index = self.index((parent, key, groups))?;
-            let is_one_group = remote.is_empty();
-            let peers = if is_one_group { members } else { remote };
-            rank.communicators.insert(
-                number,
-                Communicator {
-                    index,
-                    peers,
-                    is_one_group,
-                },
-            );
+            let (peers, side) = if remote.is_empty() {
+                (members, None)
+            } else {
+                (remote, side)
+            };
+            rank.communicators
+                .insert(number, Communicator { index, peers, side });
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_trace::formats::{Item, What};
 
-use super::definitions::{Definitions, Rank};
+use super::between;
+use super::definitions::{Communicator, Definitions, Rank};
 use crate::rank_file::BlockPlace;
 use crate::record::{self, Envelope, Operation, Record};
 
@@ -142,8 +143,16 @@ impl<'a> ThreadStream<'a> {
                     region,
                     sends: vec![],
                 });
-                if let Some(communicator) = collective.and_then(|number| self.one_group(number)) {
-                    self.push(time, What::Collective { communicator });
+                match collective.and_then(|number| self.communicator(number)) {
+                    Some((communicator, None)) => {
+                        self.push(time, What::Collective { communicator });
+                    }
+                    Some((communicator, Some(_))) => {
+                        for start in between::starts(communicator, None) {
+                            self.push(time, start);
+                        }
+                    }
+                    None => {}
                 }
             }
             Record::Leave {
@@ -177,14 +186,18 @@ impl<'a> ThreadStream<'a> {
             Record::Start {
                 communicator,
                 request,
-            } => {
-                if let Some(communicator) = self.one_group(communicator) {
-                    self.starts(What::CollectiveStart {
-                        communicator,
-                        request,
-                    });
+            } => match self.communicator(communicator) {
+                Some((communicator, None)) => self.starts(What::CollectiveStart {
+                    communicator,
+                    request,
+                }),
+                Some((communicator, Some(_))) => {
+                    for start in between::starts(communicator, Some(request)) {
+                        self.starts(start);
+                    }
                 }
-            }
+                None => {}
+            },
             Record::Receive(message) => {
                 if let Some((from, communicator)) = self.peer(message)? {
                     self.received += 1;
@@ -286,14 +299,21 @@ impl<'a> ThreadStream<'a> {
 
     /// Adds the end of a collective operation at the leave of the innermost call, which may have found the request complete.
     fn ends(&mut self, operation: Operation, request: Option<u64>) {
-        let Some(communicator) = self.one_group(operation.communicator) else {
-            return;
+        let communicator = match self.communicator(operation.communicator) {
+            Some((communicator, None)) => communicator,
+            Some((communicator, Some(side))) => {
+                let ends = between::ends(communicator, side, operation, request);
+                self.pending.extend(ends);
+                return;
+            }
+            None => return,
         };
         let Operation {
             kind,
             root,
             sent,
             received,
+            bytes,
             ..
         } = operation;
         self.pending.push(match request {
@@ -303,7 +323,7 @@ impl<'a> ThreadStream<'a> {
                 root,
                 sent,
                 received,
-                bytes: None,
+                bytes,
             },
             Some(request) => What::CollectiveComplete {
                 communicator,
@@ -312,7 +332,7 @@ impl<'a> ThreadStream<'a> {
                 sent,
                 received,
                 request,
-                bytes: None,
+                bytes,
             },
         });
     }
@@ -347,10 +367,10 @@ impl<'a> ThreadStream<'a> {
         known.ok_or_else(|| self.content(format!("call {call} has no name")))
     }
 
-    /// Returns the common index of a communicator whose collective operations count.
-    fn one_group(&self, number: u32) -> Option<u32> {
-        let known = self.rank.communicators.get(&number)?;
-        known.is_one_group.then_some(known.index)
+    /// Returns the common index of a communicator, and that of the own group among two; `None` if the communicator is unknown.
+    fn communicator(&self, number: u32) -> Option<(u32, Option<usize>)> {
+        let Communicator { index, side, .. } = self.rank.communicators.get(&number)?;
+        Some((*index, *side))
     }
 
     /// Returns the location of the other end of a message, and its communicator; `None` if the communicator is unknown.

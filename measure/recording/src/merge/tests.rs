@@ -97,6 +97,7 @@ fn ranks_become_one_trace() {
         root: 0,
         sent: true,
         received: true,
+        bytes: None,
     });
     write(
         &folder,
@@ -248,6 +249,71 @@ fn a_message_with_an_unknown_rank_is_refused() {
     let recording = Recording::read(&folder.0).unwrap();
     let why = recording.merge(|_| Ok(()), |_| ()).unwrap_err().to_string();
     assert!(why.contains("rank 2 of 2"), "{why}");
+}
+
+#[test]
+fn an_operation_between_two_groups_is_one_in_each_direction() {
+    let folder = folder();
+    // Rank 2 broadcasts to ranks 0 and 1: rank 3 is in its group.
+    for rank in 0..4 {
+        let (own, other) = if rank < 2 {
+            ("0-1", "2-3")
+        } else {
+            ("2-3", "0-1")
+        };
+        let texts = definitions(rank, 4) + &format!("communicator 2 - i7.0 {own} {other}\n");
+        let operation = Operation {
+            communicator: 2,
+            kind: CollectiveKind::Broadcast,
+            root: 0,
+            sent: rank == 2,
+            received: rank < 2,
+            bytes: Some(8),
+        };
+        let enter = Record::Enter {
+            call: 2,
+            collective: Some(2),
+            ticks: 200,
+        };
+        let records = [enter, Record::Collective(operation), leave(2, 220, false)];
+        write(&folder, rank, &texts, &records);
+    }
+    let mut ends = vec![];
+    let mut starts = 0;
+    let sink = |item: &Item<'_>| {
+        if let Item::Event { location, what, .. } = item {
+            match what {
+                What::CollectiveStart { .. } => starts += 1,
+                What::CollectiveComplete {
+                    kind,
+                    sent,
+                    received,
+                    request,
+                    ..
+                } => ends.push((request >> 62, *location, *kind, [*sent, *received])),
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    let recording = Recording::read(&folder.0).unwrap();
+    recording.merge(sink, |_| ()).unwrap();
+    ends.sort_by_key(|(direction, location, ..)| (*direction, *location));
+    let kind = CollectiveKind::Allreduce;
+    let none = [false, false];
+    // The first group has nothing to send.
+    let expected = [
+        (1, 0, kind, [false, true]),
+        (1, 1, kind, [false, true]),
+        (1, 2, kind, [true, false]),
+        (1, 3, kind, none),
+        (2, 0, kind, none),
+        (2, 1, kind, none),
+        (2, 2, kind, none),
+        (2, 3, kind, none),
+    ];
+    assert_eq!(ends, expected);
+    assert_eq!(starts, 8);
 }
 
 #[test]

@@ -4,12 +4,12 @@ use downbeat_recording::{Operation, Record};
 use downbeat_trace::CollectiveKind;
 
 use super::message::persistent;
-use super::{Span, forward};
+use super::{Data, Span, forward};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
 use crate::call::Call;
 use crate::communicators;
-use crate::constants::request_null;
+use crate::constants::{Handle, PROC_NULL, ROOT, request_null};
 use crate::pmpi::{self, out};
 use crate::requests::{self, Pending, Request};
 use crate::synchronize;
@@ -23,6 +23,18 @@ pub(crate) struct Shape {
     root: Option<usize>,
     /// Number of elements of a member that is not the root.
     count: Option<usize>,
+    given: Option<Given>,
+    /// The same if the buffer is the one that receives.
+    in_place: Option<Given>,
+}
+
+/// Data that a member gives to the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given {
+    /// Those of its own rank.
+    Own(Data),
+    /// Those of all ranks.
+    All(Data),
 }
 
 impl Shape {
@@ -32,6 +44,22 @@ impl Shape {
             communicator,
             root: None,
             count: None,
+            given: None,
+            in_place: None,
+        }
+    }
+
+    pub(crate) const fn gives(self, given: Given) -> Self {
+        Self {
+            given: Some(given),
+            ..self
+        }
+    }
+
+    pub(crate) const fn in_place(self, given: Given) -> Self {
+        Self {
+            in_place: Some(given),
+            ..self
         }
     }
 
@@ -59,23 +87,76 @@ impl Shape {
             .is_none_or(|at| unsafe { B::count(a.at(at)) } > 0);
         // SAFETY: as above.
         let root = self.root.map(|at| unsafe { B::integer(a.at(at)) });
-        let is_root = root.is_some_and(|root| {
-            let mut rank = 0_i32;
-            // SAFETY: the program passes a communicator.
-            unsafe { pmpi::comm_rank(communicator, out(&mut rank)) };
-            rank == root
-        });
+        let (number, has_remote_group) = communicators::look_up(communicator);
+        let is_root = match root {
+            Some(root) if has_remote_group => root == ROOT,
+            Some(root) => {
+                let mut rank = 0_i32;
+                // SAFETY: the program passes a communicator.
+                unsafe { pmpi::comm_rank(communicator, out(&mut rank)) };
+                rank == root
+            }
+            None => false,
+        };
+        // The others of its group only take part.
+        let is_other = has_remote_group && root == Some(PROC_NULL);
         let (sent, received) = match self.kind {
+            _ if is_other => (false, false),
             CollectiveKind::Broadcast | CollectiveKind::Scatter => (is_root, has_data && !is_root),
-            CollectiveKind::Gather | CollectiveKind::Reduce => (has_data || is_root, is_root),
+            CollectiveKind::Gather | CollectiveKind::Reduce => (
+                if has_remote_group {
+                    has_data && !is_root
+                } else {
+                    has_data || is_root
+                },
+                is_root,
+            ),
             _ => (has_data, has_data),
         };
         Operation {
-            communicator: communicators::number(communicator),
+            communicator: number,
             kind: self.kind,
             root: root.unwrap_or(0) as u32,
             sent,
             received,
+            bytes: Some(if sent {
+                // SAFETY: as above.
+                unsafe { self.bytes::<B>(a, communicator) }
+            } else {
+                0
+            }),
+        }
+    }
+
+    /// Returns the length of what a member gives to the others. Parameters of those that give nothing have no meaning.
+    unsafe fn bytes<B: Binding>(&self, a: &impl Arguments, communicator: Handle) -> u64 {
+        let mut given = self.given;
+        // SAFETY: the caller passes the arguments of the function, which begin with the buffer.
+        if self.in_place.is_some() && unsafe { B::is_in_place(a.at(0)) } {
+            given = self.in_place;
+        }
+        let mut number = 0_i32;
+        match given {
+            None => 0,
+            Some(Given::Own(data)) => {
+                // SAFETY: the program passes a communicator.
+                unsafe { pmpi::comm_rank(communicator, out(&mut number)) };
+                // SAFETY: as above.
+                unsafe { data.length::<B>(a, number as usize) }
+            }
+            Some(Given::All(data)) => {
+                let (_, has_remote_group) = communicators::look_up(communicator);
+                if has_remote_group {
+                    // SAFETY: as above.
+                    unsafe { pmpi::comm_remote_size(communicator, out(&mut number)) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { pmpi::comm_size(communicator, out(&mut number)) };
+                }
+                // SAFETY: as above.
+                let lengths = (0..number as usize).map(|rank| unsafe { data.length::<B>(a, rank) });
+                lengths.sum()
+            }
         }
     }
 }
@@ -99,7 +180,7 @@ pub(crate) unsafe fn collective<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
     if failed {
-        (operation.sent, operation.received) = (false, false);
+        (operation.sent, operation.received, operation.bytes) = (false, false, Some(0));
     }
     span.put(&Record::Collective(operation));
     span.leave(failed, ticks);
@@ -152,7 +233,7 @@ pub(crate) unsafe fn collective_init<B: Binding, A: Arguments>(
     request: usize,
 ) -> usize {
     // SAFETY: the caller passes the arguments of the function.
-    let what = || Pending::Collective(unsafe { shape.operation::<B>(&a) });
+    let what = |_: &_| Pending::Collective(unsafe { shape.operation::<B>(&a) });
     // SAFETY: as above.
     unsafe { persistent::<B, A>(call, a, request, what) }
 }

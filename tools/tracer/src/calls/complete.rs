@@ -292,6 +292,7 @@ fn end(span: Span, watched: &Watched, mut status: Status, failed: bool, is_list:
             operation,
             request: id,
         }),
+        Pending::Exchange(exchange) => exchange.end(span, request, failed),
         Pending::Receive(None) | Pending::Send(_) => {}
     }
 }

@@ -3,6 +3,8 @@
 use super::{Span, forward};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
+#[cfg(mpi_4)]
+use crate::binding::integer_at;
 use crate::call::Call;
 use crate::communicators::{self, Origin};
 use crate::thread::Thread;
@@ -75,24 +77,56 @@ pub(crate) unsafe fn make<B: Binding, A: Arguments>(
     result
 }
 
-/// Makes a communicator from a group.
+/// Makes a communicator from a group, or from two; `tag` and `new` are positions.
 #[cfg(mpi_4)]
-pub(crate) unsafe fn make_from_group<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    // SAFETY: the caller passes the arguments of the function.
-    let result = unsafe { super::region::<B, A>(call, a) };
-    // In Fortran, the length of the tag is not at hand here.
-    if let Some(thread) = Thread::current()
-        && !B::IS_FORTRAN
-        && result as i32 == 0
-    {
-        let tag = crate::pmpi::pointer(a.at(1)).cast();
-        // SAFETY: the program passes a text that ends with zero.
-        let tag = unsafe { core::ffi::CStr::from_ptr(tag) };
+pub(crate) unsafe fn make_from_group<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    tag: usize,
+    new: usize,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let span = Span::enter(thread, call, None);
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // In Fortran the length of the tag follows the error code, which programs with mpi_f08 can leave out.
+    let failed = if B::IS_FORTRAN {
+        let error = a.at(new + 1);
+        // SAFETY: as above.
+        error != 0 && unsafe { integer_at(error, 0) } != 0
+    } else {
+        result as i32 != 0
+    };
+    span.leave(failed, ticks);
+    if !failed {
+        // SAFETY: as above.
+        let tag = unsafe { text::<B>(a.at(tag), a.at(new + 2)) };
         // SAFETY: the call has made the communicator.
-        let new = unsafe { B::new_communicator(a.at(4)) };
-        thread.quietly(|| communicators::made_from_group(thread, &tag.to_string_lossy(), new));
+        let new = unsafe { B::new_communicator(a.at(new)) };
+        thread.quietly(|| communicators::made_from_group(thread, &tag, new));
     }
     result
+}
+
+/// Reads a text: in C it ends with zero, and in Fortran it has this length and ends with spaces.
+#[cfg(mpi_4)]
+unsafe fn text<B: Binding>(argument: usize, length: usize) -> String {
+    use core::ffi::CStr;
+
+    use crate::pmpi::pointer;
+
+    if B::IS_FORTRAN {
+        // SAFETY: the caller passes a text of this length.
+        let bytes = unsafe { core::slice::from_raw_parts(pointer(argument).cast(), length) };
+        return String::from_utf8_lossy(bytes).trim_end().to_owned();
+    }
+    // SAFETY: the caller passes a text that ends with zero.
+    let text = unsafe { CStr::from_ptr(pointer(argument).cast()) };
+    text.to_string_lossy().into_owned()
 }
 
 /// Frees a communicator. Requests in it keep its number.

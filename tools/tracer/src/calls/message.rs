@@ -2,9 +2,11 @@
 
 use downbeat_recording::{Envelope, Record};
 
+#[cfg(mpi_4)]
+use super::Data;
 use super::{Span, forward};
 use crate::arguments::Arguments;
-use crate::binding::{Binding, integer_at, received_bytes, sent_bytes, status_at};
+use crate::binding::{Binding, bytes, integer_at, received_bytes, status_at};
 use crate::call::Call;
 use crate::communicators;
 use crate::constants::{ANY_SOURCE, ANY_TAG, Handle, PROC_NULL, Status, request_null};
@@ -30,7 +32,7 @@ unsafe fn outgoing<B: Binding>(a: impl Arguments, communicator: usize) -> Option
         peer,
         // SAFETY: as above.
         tag: unsafe { B::integer(a.at(4)) },
-        bytes: sent_bytes(count as i64, datatype),
+        bytes: bytes(count as i64, datatype),
     })
 }
 
@@ -49,20 +51,26 @@ pub(super) unsafe fn keep_status<B: Binding>(
 
 /// Returns the message of a status. What the receive asked for is certain: MPICH 4.0 has faults in statuses.
 pub(super) fn incoming(wanted: Wanted, status: &mut Status) -> Envelope {
-    let is_any = wanted.source == ANY_SOURCE;
+    let (source, tag) = (status.source(), status.tag());
+    let peer = if wanted.source == ANY_SOURCE {
+        source
+    } else {
+        wanted.source
+    };
+    let wanted_tag = if wanted.tag == ANY_TAG {
+        tag
+    } else {
+        wanted.tag
+    };
+    let is_other = (peer, wanted_tag) != (source, tag);
     Envelope {
         communicator: wanted.communicator,
-        peer: if is_any {
-            status.source()
-        } else {
-            wanted.source
+        peer,
+        tag: wanted_tag,
+        bytes: match wanted.length {
+            Some(length) if is_other => length,
+            _ => received_bytes(status),
         },
-        tag: if wanted.tag == ANY_TAG {
-            status.tag()
-        } else {
-            wanted.tag
-        },
-        bytes: received_bytes(status),
     }
 }
 
@@ -82,6 +90,7 @@ unsafe fn wanted<B: Binding>(
         source,
         // SAFETY: as above.
         tag: unsafe { B::integer(a.at(tag)) },
+        length: None,
     })
 }
 
@@ -177,12 +186,13 @@ pub(crate) unsafe fn post<B: Binding, A: Arguments>(call: &'static Call, a: A) -
     unsafe { posted::<B, A>(thread, call, a, (None, wanted), 6) }
 }
 
-/// Sends and posts a receive without waiting, which MPI 4 has; the positions are those of source, tag and communicator, and of the
-/// request.
+/// Sends and posts a receive without waiting, which MPI 4 has; the positions are those of the receive's count, before its datatype, of source,
+/// tag and communicator, and of the request.
 #[cfg(mpi_4)]
 pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     call: &'static Call,
     a: A,
+    count: usize,
     receive: [usize; 3],
     request: usize,
 ) -> usize {
@@ -193,7 +203,12 @@ pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let message = unsafe { outgoing::<B>(a, receive[2]) };
     // SAFETY: as above.
-    let wanted = unsafe { wanted::<B>(&a, receive) };
+    let mut wanted = unsafe { wanted::<B>(&a, receive) };
+    if let Some(wanted) = &mut wanted {
+        // MPICH 4.0 leaves such statuses as they are.
+        // SAFETY: as above.
+        wanted.length = Some(unsafe { Data::even(count, count + 1).length::<B>(&a, 0) });
+    }
     // SAFETY: as above.
     unsafe { posted::<B, A>(thread, call, a, (message, wanted), request) }
 }
@@ -242,15 +257,23 @@ pub(super) unsafe fn persistent<B: Binding, A: Arguments>(
     call: &'static Call,
     a: A,
     request: usize,
-    what: impl FnOnce() -> Pending,
+    what: impl FnOnce(&Thread) -> Pending,
 ) -> usize {
-    // SAFETY: the caller passes the arguments of the function.
-    let result = unsafe { super::region::<B, A>(call, a) };
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let span = Span::enter(thread, call, None);
     // SAFETY: as above.
-    if Thread::current().is_some() && !unsafe { B::failed(result, a.last()) } {
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    span.leave(failed, ticks);
+    if !failed {
         // SAFETY: the call has made the request.
         let handle = unsafe { B::request(a.at(request), 0) };
-        requests::add(handle, Request::persistent(what()));
+        requests::add(handle, Request::persistent(what(thread)));
     }
     result
 }
@@ -258,7 +281,7 @@ pub(super) unsafe fn persistent<B: Binding, A: Arguments>(
 /// Makes a persistent send.
 pub(crate) unsafe fn send_init<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
     // SAFETY: the caller passes the arguments of the function.
-    let what = || Pending::Send(unsafe { outgoing::<B>(a, 5) });
+    let what = |_: &_| Pending::Send(unsafe { outgoing::<B>(a, 5) });
     // SAFETY: as above.
     unsafe { persistent::<B, A>(call, a, 6, what) }
 }
@@ -269,7 +292,7 @@ pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
     call: &'static Call,
     a: A,
 ) -> usize {
-    let what = || {
+    let what = |thread: &Thread| {
         // SAFETY: the caller passes the arguments of the function.
         let peer = unsafe { B::integer(a.at(4)) };
         if peer == PROC_NULL {
@@ -283,27 +306,41 @@ pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
         let (count, datatype) = unsafe { (a.at(2) as i64, B::datatype(a.at(3))) };
         Pending::Send(Some(Envelope {
             // SAFETY: as above.
-            communicator: communicators::number(unsafe { B::communicator(a.at(6)) }),
+            communicator: communicators::partitioned(thread, unsafe { B::communicator(a.at(6)) }),
             peer,
             tag,
-            bytes: sent_bytes(i64::from(parts).saturating_mul(count), datatype),
+            bytes: bytes(i64::from(parts).saturating_mul(count), datatype),
         }))
     };
     // SAFETY: as above.
     unsafe { persistent::<B, A>(call, a, 8, what) }
 }
 
-/// Makes a persistent receive; the positions are those of source, tag and communicator, and of the request.
-pub(crate) unsafe fn receive_init<B: Binding, A: Arguments>(
+/// Makes a persistent receive.
+pub(crate) unsafe fn receive_init<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let what = |_: &_| Pending::Receive(unsafe { wanted::<B>(&a, [3, 4, 5]) });
+    // SAFETY: as above.
+    unsafe { persistent::<B, A>(call, a, 6, what) }
+}
+
+/// Makes a partitioned receive, which counts as one message.
+#[cfg(mpi_4)]
+pub(crate) unsafe fn partitioned_receive_init<B: Binding, A: Arguments>(
     call: &'static Call,
     a: A,
-    receive: [usize; 3],
-    request: usize,
 ) -> usize {
-    // SAFETY: the caller passes the arguments of the function.
-    let what = || Pending::Receive(unsafe { wanted::<B>(&a, receive) });
+    let what = |thread: &Thread| {
+        // SAFETY: the caller passes the arguments of the function.
+        let wanted = unsafe { wanted::<B>(&a, [4, 5, 6]) };
+        Pending::Receive(wanted.map(|wanted| Wanted {
+            // SAFETY: as above.
+            communicator: communicators::partitioned(thread, unsafe { B::communicator(a.at(6)) }),
+            ..wanted
+        }))
+    };
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, request, what) }
+    unsafe { persistent::<B, A>(call, a, 8, what) }
 }
 
 /// Calls a function that may find nothing, which is folded with others before; `flag` is the position of its answer.

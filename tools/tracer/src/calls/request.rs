@@ -48,13 +48,12 @@ unsafe fn started<B: Binding, A: Arguments>(
     for index in 0..count.max(0) as usize {
         // SAFETY: as above.
         let request = requests::find(unsafe { B::request(list, index) });
-        if let Some(request) = request
-            && let Pending::Receive(Some(_)) = request.what
-            && !failed
-        {
-            span.put(&Record::Post {
-                request: request.id,
-            });
+        match request.map(|request| (request.what, request.id)) {
+            Some((Pending::Receive(Some(_)), id)) if !failed => {
+                span.put(&Record::Post { request: id });
+            }
+            Some((Pending::Exchange(exchange), id)) if !failed => exchange.post(span, id),
+            _ => {}
         }
     }
     span.leave(failed, ticks);
@@ -62,16 +61,17 @@ unsafe fn started<B: Binding, A: Arguments>(
 }
 
 fn begin(span: Span, thread: &Thread, handle: Handle) {
-    let id = thread.next_request();
     let request = requests::change(handle, |request| {
-        (request.id, request.is_active, request.is_cancelled) = (id, true, false);
+        request.id = thread.next_requests(request.what.ids());
+        (request.is_active, request.is_cancelled) = (true, false);
     });
-    match request.map(|request| request.what) {
-        Some(Pending::Send(Some(message))) => span.put(&Record::Send(message)),
-        Some(Pending::Collective(operation)) => span.put(&Record::Start {
+    match request.map(|request| (request.what, request.id)) {
+        Some((Pending::Send(Some(message)), _)) => span.put(&Record::Send(message)),
+        Some((Pending::Collective(operation), request)) => span.put(&Record::Start {
             communicator: operation.communicator,
-            request: id,
+            request,
         }),
+        Some((Pending::Exchange(exchange), _)) => exchange.send(span),
         _ => {}
     }
 }
@@ -99,13 +99,14 @@ pub(crate) unsafe fn request_free<B: Binding, A: Arguments>(call: &'static Call,
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
     let ticks = span.end();
-    if let Some(request) = request
-        && let Pending::Receive(Some(_)) = request.what
-        && request.is_active
-    {
-        span.put(&Record::Cancel {
-            request: request.id,
-        });
+    if let Some(request) = request {
+        match request.what {
+            Pending::Receive(Some(_)) if request.is_active => span.put(&Record::Cancel {
+                request: request.id,
+            }),
+            Pending::Exchange(exchange) => exchange.free(span, request),
+            _ => {}
+        }
     }
     // SAFETY: as above.
     span.leave(unsafe { B::failed(result, a.last()) }, ticks);

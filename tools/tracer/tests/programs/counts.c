@@ -72,6 +72,10 @@ void count_outcome(const char *name, int found) { count_line("%s %s", found ? "c
 
 void count_collective(const char *name) { count_line("collective %s", name); }
 
+void count_given(long bytes) {
+  if (bytes) count_line("given %ld", bytes);
+}
+
 int count_result(const char *name, int error) {
   if (error != MPI_SUCCESS) counts_wrong(name, error, MPI_SUCCESS);
   return error;
@@ -209,6 +213,8 @@ void count_collective_f(const char *name, int length) {
   NAME;
   count_collective(room);
 }
+
+void counts_set_world_f(MPI_Fint comm) { counts_set_world(PMPI_Comm_f2c(comm)); }
 
 void count_sent_f(MPI_Fint comm, int dest, int tag, int count, MPI_Fint type) {
   count_sent(PMPI_Comm_f2c(comm), dest, tag, count, PMPI_Type_f2c(type));

@@ -8,8 +8,10 @@
  *
  *   call NAME COUNT                    calls by their C names; unsuccessful tests and probes are not among them
  *   collective NAME COUNT              collective operations of data (and barriers) that completed; a persistent one counts
- *                                      under the name of its _init, once per start
+ *                                      under the name of its _init, once per start; those on neighbours
+ *                                      are messages with tag 0 as well
  *   failed NAME COUNT                  calls of Test*, Iprobe, Improbe, Parrived that found nothing
+ *   given BYTES COUNT                  collective operations to which this rank gave data, except those on neighbours; only in C
  *   index NAME VALUE...                what the calls that return indices gave, in the order of the calls (see below)
  *   received SOURCE TAG BYTES COUNT    messages that were received and whose content was right
  *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin
@@ -45,6 +47,8 @@ void count_outcome(const char *name, int found);
 /* Complains unless `error` is MPI_SUCCESS, and returns it. */
 int count_result(const char *name, int error);
 void count_collective(const char *name);
+/* Data that this rank gave to the others in a collective operation. */
+void count_given(long bytes);
 /* Nothing is counted for MPI_PROC_NULL. */
 void count_sent(MPI_Comm comm, int dest, int tag, MPI_Count count, MPI_Datatype type);
 void count_received(MPI_Comm comm, int source, int tag, MPI_Count bytes);

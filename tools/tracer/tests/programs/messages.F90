@@ -917,7 +917,9 @@ contains
          call accept_message(inter, local_rank, 122, arriving)
       end if
       one = 1
-      CALL(MPI_Allreduce)(one, total, 1, MPI_INTEGER, MPI_SUM, inter IERROR)
+      ! Between two groups it counts as two.
+      COLLECTIVE(MPI_Allreduce)(one, total, 1, MPI_INTEGER, MPI_SUM, inter IERROR)
+      call count_collective('MPI_Allreduce')
       call expect('MPI_Allreduce over an inter-communicator', total, remote_ranks)
       CALL(MPI_Intercomm_merge)(inter, mod(rank, 2) == 1, merged IERROR)
       call ring_and_free(merged, 123)
@@ -1176,6 +1178,18 @@ contains
       end do
    end subroutine expect_all
 
+   ! An operation on neighbours is a message to each and one from each.
+   subroutine met_neighbors(line, towards)
+      COMM_T, intent(in) :: line
+      integer, intent(in) :: towards(2)
+      integer :: i
+      do i = 1, 2
+         if (towards(i) == MPI_PROC_NULL) cycle
+         call sent(line, towards(i), 0, 1, MPI_INTEGER)
+         call count_received_f(NUMBER(line), towards(i), 0, integer_bytes)
+      end do
+   end subroutine met_neighbors
+
    ! Along a line, whose ends have one neighbour only.
    subroutine neighborhoods()
       COMM_T :: line
@@ -1201,38 +1215,48 @@ contains
       got = -1
       COLLECTIVE(MPI_Neighbor_allgather)(give, 1, MPI_INTEGER, got, 1, MPI_INTEGER, line IERROR)
       call expect_all('MPI_Neighbor_allgather', got, gathered)
+      call met_neighbors(line, towards)
       COLLECTIVE(MPI_Neighbor_allgatherv)(give, 1, MPI_INTEGER, got, ones, steps, MPI_INTEGER, line IERROR)
       call expect_all('MPI_Neighbor_allgatherv', got, gathered)
+      call met_neighbors(line, towards)
       COLLECTIVE(MPI_Neighbor_alltoall)(give, 1, MPI_INTEGER, got, 1, MPI_INTEGER, line IERROR)
       call expect_all('MPI_Neighbor_alltoall', got, exchanged)
+      call met_neighbors(line, towards)
       got = -1
       COLLECTIVE(MPI_Neighbor_alltoallv)(give, ones, steps, MPI_INTEGER, got, ones, steps, MPI_INTEGER, line IERROR)
       call expect_all('MPI_Neighbor_alltoallv', got, exchanged)
+      call met_neighbors(line, towards)
       ! mpi_f08 of MPICH 4.0 takes every topology here for a distributed graph
 #if !(defined(BINDING_F08) && defined(MPI_4))
       got = -1
       COLLECTIVE(MPI_Neighbor_alltoallw)(give, ones, bytes, types, got, ones, bytes, types, line IERROR)
       call expect_all('MPI_Neighbor_alltoallw', got, exchanged)
+      call met_neighbors(line, towards)
 #endif
       got = -1
       BEGIN(MPI_Ineighbor_allgather)(give, 1, MPI_INTEGER, got, 1, MPI_INTEGER, line, request IERROR)
       call finish()
       call expect_all('MPI_Ineighbor_allgather', got, gathered)
+      call met_neighbors(line, towards)
       BEGIN(MPI_Ineighbor_allgatherv)(give, 1, MPI_INTEGER, got, ones, steps, MPI_INTEGER, line, request IERROR)
       call finish()
       call expect_all('MPI_Ineighbor_allgatherv', got, gathered)
+      call met_neighbors(line, towards)
       BEGIN(MPI_Ineighbor_alltoall)(give, 1, MPI_INTEGER, got, 1, MPI_INTEGER, line, request IERROR)
       call finish()
       call expect_all('MPI_Ineighbor_alltoall', got, exchanged)
+      call met_neighbors(line, towards)
       got = -1
       BEGIN(MPI_Ineighbor_alltoallv)(give, ones, steps, MPI_INTEGER, got, ones, steps, MPI_INTEGER, line, request IERROR)
       call finish()
       call expect_all('MPI_Ineighbor_alltoallv', got, exchanged)
+      call met_neighbors(line, towards)
 #if !(defined(BINDING_F08) && defined(MPI_4))
       got = -1
       BEGIN(MPI_Ineighbor_alltoallw)(give, ones, bytes, types, got, ones, bytes, types, line, request IERROR)
       call finish()
       call expect_all('MPI_Ineighbor_alltoallw', got, exchanged)
+      call met_neighbors(line, towards)
 #endif
       CALL(MPI_Comm_free)(line IERROR)
    end subroutine neighborhoods

@@ -809,9 +809,13 @@ static void errors(void) {
   CALL(MPI_Comm_free, &comm);
 }
 
+/* An operation between two groups counts as two: what the first one sends the other one, and the reverse. */
+#define BETWEEN(name, ...) (COLLECTIVE(name, __VA_ARGS__), count_collective(#name))
+
 /* Even and odd ranks of the world, each a group of its own. Ranks in such a communicator are those of the other group. */
 static void intercommunicator(void) {
-  int body[LENGTH], arriving[LENGTH], local_rank, remote_size, is_inter, sum, one = 1;
+  const int root = rank % 2 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+  int body[LENGTH], arriving[LENGTH], ranks[MAX_RANKS], local_rank, remote_size, is_inter, sum, one = 1;
   MPI_Comm half, inter, merged;
   MPI_Request request;
   MPI_Status status;
@@ -840,11 +844,22 @@ static void intercommunicator(void) {
     CALL(MPI_Wait, &request, MPI_STATUS_IGNORE);
     accept_message(inter, local_rank, 122, arriving, LENGTH);
   }
-  CALL(MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, inter); /* of the other group */
+  BETWEEN(MPI_Barrier, inter);
+  BETWEEN(MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, inter); /* of the other group */
+  count_given(sizeof one);
   if (sum != remote_size) counts_wrong("MPI_Allreduce over an inter-communicator", sum, remote_size);
   sum = rank == 0 ? 77 : 0;
-  CALL(MPI_Bcast, &sum, 1, MPI_INT, rank % 2 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
+  BETWEEN(MPI_Bcast, &sum, 1, MPI_INT, root, inter);
+  count_given(rank == 0 ? sizeof sum : 0);
   if (rank % 2 && sum != 77) counts_wrong("MPI_Bcast over an inter-communicator", sum, 77);
+  BETWEEN(MPI_Reduce, &one, &sum, 1, MPI_INT, MPI_SUM, root, inter);
+  count_given(rank % 2 ? sizeof one : 0);
+  if (rank == 0 && sum != remote_size) counts_wrong("MPI_Reduce over an inter-communicator", sum, remote_size);
+  BETWEEN(MPI_Iallgather, &local_rank, 1, MPI_INT, ranks, 1, MPI_INT, inter, &request);
+  count_given(sizeof local_rank);
+  CALL(MPI_Wait, &request, MPI_STATUS_IGNORE);
+  if (ranks[remote_size - 1] != remote_size - 1)
+    counts_wrong("MPI_Iallgather over an inter-communicator", ranks[remote_size - 1], remote_size - 1);
   CALL(MPI_Intercomm_merge, inter, rank % 2, &merged);
   fill(body, LENGTH, 123);
   CALL(MPI_Comm_rank, merged, &local_rank);
@@ -870,6 +885,7 @@ static void ring_and_free(MPI_Comm *comm, int tag) {
   check_status(&status, (mine + all - 1) % all, tag, LENGTH * (int)sizeof(int));
   accept_message(*comm, (mine + all - 1) % all, tag, arriving, LENGTH);
   COLLECTIVE(MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, *comm);
+  count_given(sizeof one);
   if (sum != all) counts_wrong("size of a communicator", sum, all);
   CALL(MPI_Comm_free, comm);
 }

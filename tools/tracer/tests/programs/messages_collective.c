@@ -25,8 +25,27 @@ static int give[ROOM], start[ROOM], want[ROOM], got[ROOM];
 
 static void before(void) { memcpy(got, start, sizeof got); }
 
+/* Communicator whose members exchange a block with each neighbour in every operation, and the neighbours. */
+static MPI_Comm neighbors_of = MPI_COMM_NULL;
+static int sources[2], destinations[2], neighbors;
+
+static void count_neighbors(void) {
+  int k;
+  for (k = 0; k < neighbors; k++) {
+    count_sent(neighbors_of, destinations[k], 0, BLOCK, MPI_INT);
+    count_received(neighbors_of, sources[k], 0, BLOCK * sizeof(int));
+  }
+}
+
+/* Elements that this rank gives to the others in every operation. */
+static int gives;
+
 static void after(const char *name, int length) {
   int i;
+  if (neighbors_of != MPI_COMM_NULL)
+    count_neighbors();
+  else
+    count_given(gives * (long)sizeof(int));
   for (i = 0; i < length; i++)
     if (got[i] != want[i]) counts_wrong(name, got[i], want[i]);
 }
@@ -100,12 +119,14 @@ static void nothing_yet(void) {
 
 static void barrier_and_broadcast(void) {
   int i, root = size - 1;
+  gives = 0;
   COLLECTIVE(MPI_Barrier, MPI_COMM_WORLD);
   NON_BLOCKING(0, MPI_Ibarrier, MPI_COMM_WORLD);
   STARTED(0, PERSISTENT(Barrier), MPI_COMM_WORLD);
   nothing_yet();
   for (i = 0; i < BLOCK; i++) want[i] = piece(root, 0, i);
   if (rank == root) memcpy(start, want, BLOCK * sizeof *want);
+  gives = rank == root ? BLOCK : 0;
   THREE_WAYS(BLOCK, Bcast, bcast, got, BLOCK, MPI_INT, root, MPI_COMM_WORLD);
 }
 
@@ -125,6 +146,7 @@ static void uneven(void) {
 static void gather(void) {
   const int root = 0, is_root = rank == root, all = BLOCK * size;
   int r, i;
+  gives = BLOCK;
   nothing_yet();
   for (i = 0; i < BLOCK; i++) give[i] = piece(rank, root, i);
   for (r = 0; is_root && r < size; r++)
@@ -135,6 +157,7 @@ static void gather(void) {
              MPI_COMM_WORLD);
 
   uneven();
+  gives = counts[rank];
   nothing_yet();
   for (i = 0; i <= rank; i++) give[i] = piece(rank, root, i);
   for (r = 0; is_root && r < size; r++)
@@ -148,6 +171,7 @@ static void gather(void) {
 static void scatter(void) {
   const int root = size - 1, is_root = rank == root;
   int r, i;
+  gives = is_root ? BLOCK * size : 0;
   nothing_yet();
   for (r = 0; r < size; r++)
     for (i = 0; i < BLOCK; i++) give[BLOCK * r + i] = piece(root, r, i);
@@ -158,6 +182,7 @@ static void scatter(void) {
              MPI_COMM_WORLD);
 
   uneven();
+  gives = is_root ? room - size : 0;
   nothing_yet();
   for (r = 0; r < size; r++)
     for (i = 0; i < counts[r]; i++) give[places[r] + i] = piece(root, r, i);
@@ -171,6 +196,7 @@ static void scatter(void) {
 static void all_gather(void) {
   const int all = BLOCK * size;
   int r, i;
+  gives = BLOCK;
   nothing_yet();
   for (i = 0; i < BLOCK; i++) give[i] = piece(rank, 0, i);
   for (r = 0; r < size; r++)
@@ -180,6 +206,7 @@ static void all_gather(void) {
   TWO_OR_THREE_WAYS(all, Allgather, allgather, MPI_IN_PLACE, BLOCK, MPI_INT, got, BLOCK, MPI_INT, MPI_COMM_WORLD);
 
   uneven();
+  gives = counts[rank];
   nothing_yet();
   for (i = 0; i <= rank; i++) give[i] = piece(rank, 0, i);
   for (r = 0; r < size; r++)
@@ -193,6 +220,7 @@ static void all_to_all(void) {
   const int all = BLOCK * size;
   int r, i, even[MAX_RANKS], steps[MAX_RANKS], bytes[MAX_RANKS];
   MPI_Datatype types[MAX_RANKS];
+  gives = all;
   nothing_yet();
   for (r = 0; r < size; r++) {
     even[r] = BLOCK;
@@ -223,6 +251,7 @@ static int sum_below(int end, int i) {
 static void reductions(void) {
   const int root = size / 2, is_root = rank == root, all = BLOCK * size;
   int i;
+  gives = BLOCK;
   for (i = 0; i < all; i++) give[i] = piece(rank, 0, i);
 
   nothing_yet();
@@ -254,6 +283,7 @@ static void reductions(void) {
 static void scattered_reductions(void) {
   const int all = BLOCK * size;
   int i, r, first = 0, total = 0;
+  gives = all;
   for (i = 0; i < ROOM; i++) give[i] = piece(rank, 0, i);
   nothing_yet();
   for (i = 0; i < BLOCK; i++) want[i] = sum_below(size, BLOCK * rank + i);
@@ -265,6 +295,7 @@ static void scattered_reductions(void) {
   after("MPI_Reduce_scatter_block in place", BLOCK);
 
   uneven();
+  gives = room - size;
   nothing_yet();
   for (r = 0; r < size; r++) {
     if (r < rank) first += counts[r];
@@ -309,8 +340,10 @@ void several_collectives_at_once(void) {
         TRY(done, MPI_Testall, 5, requests, &done, MPI_STATUSES_IGNORE);
       while (!done);
     count_collective("MPI_Iallreduce");
+    count_given(sizeof mine);
     count_collective("MPI_Ibarrier");
     count_collective("MPI_Iallreduce");
+    count_given(sizeof mine);
     accept_message(MPI_COMM_WORLD, left, tag, &arriving, 1);
     if (sums[0] != size * (size - 1) / 2) counts_wrong("sum of ranks", sums[0], size * (size - 1) / 2);
     if (sums[1] != size - 1) counts_wrong("greatest rank", sums[1], size - 1);
@@ -321,13 +354,17 @@ void several_collectives_at_once(void) {
  * process, and it would matter in which order a library sends. */
 void neighborhoods(void) {
   enum { NEIGHBORS = 2 };
-  int no = 0, towards[NEIGHBORS], ones[NEIGHBORS] = {BLOCK, BLOCK}, steps[NEIGHBORS] = {0, BLOCK}, k, i, direction;
+  int no = 0, weight = 1, ends[MAX_RANKS], edges[2 * MAX_RANKS], towards[NEIGHBORS], ones[NEIGHBORS] = {BLOCK, BLOCK}, steps[NEIGHBORS] = {0, BLOCK}, k, i, direction;
   MPI_Aint bytes[NEIGHBORS] = {0, BLOCK * sizeof(int)};
   MPI_Datatype types[NEIGHBORS] = {MPI_INT, MPI_INT};
-  MPI_Comm line;
+  MPI_Comm line, ring;
   begin();
   CALL(MPI_Cart_create, MPI_COMM_WORLD, 1, &size, &no, 0, &line);
   CALL(MPI_Cart_shift, line, 0, 1, &towards[0], &towards[1]);
+  neighbors_of = line;
+  neighbors = NEIGHBORS;
+  memcpy(sources, towards, sizeof towards);
+  memcpy(destinations, towards, sizeof towards);
   nothing_yet();
   for (i = 0; i < BLOCK; i++) give[i] = piece(rank, 0, i);
   for (k = 0; k < NEIGHBORS; k++)
@@ -348,4 +385,38 @@ void neighborhoods(void) {
              line);
   THREE_WAYS(2 * BLOCK, Neighbor_alltoallw, neighbor_alltoallw, give, ones, bytes, types, got, ones, bytes, types, line);
   CALL(MPI_Comm_free, &line);
+
+  /* In one direction around a ring. */
+  CALL(MPI_Dist_graph_create_adjacent, MPI_COMM_WORLD, 1, &left, &weight, 1, &right, &weight, MPI_INFO_NULL, 0, &ring);
+  neighbors_of = ring;
+  neighbors = 1;
+  sources[0] = left;
+  destinations[0] = right;
+  nothing_yet();
+  for (i = 0; i < BLOCK; i++) {
+    give[i] = piece(rank, 0, i);
+    want[i] = piece(left, 0, i);
+  }
+  TWO_WAYS(BLOCK, Neighbor_allgather, neighbor_allgather, give, BLOCK, MPI_INT, got, BLOCK, MPI_INT, ring);
+  TWO_WAYS(BLOCK, Neighbor_alltoallv, neighbor_alltoallv, give, ones, steps, MPI_INT, got, ones, steps, MPI_INT, ring);
+  CALL(MPI_Comm_free, &ring);
+
+  /* The same as a graph of the old kind: both ways along the line that the ring is without its ends. */
+  for (k = 0; k < size; k++) ends[k] = (k ? ends[k - 1] : 0) + (k > 0) + (k < size - 1);
+  for (k = i = 0; k < size; k++) {
+    if (k > 0) edges[i++] = k - 1;
+    if (k < size - 1) edges[i++] = k + 1;
+  }
+  CALL(MPI_Graph_create, MPI_COMM_WORLD, size, ends, edges, 0, &ring);
+  neighbors_of = ring;
+  neighbors = 0;
+  if (rank > 0) sources[neighbors++] = rank - 1;
+  if (rank < size - 1) sources[neighbors++] = rank + 1;
+  memcpy(destinations, sources, sizeof sources);
+  nothing_yet();
+  for (k = 0; k < neighbors; k++)
+    for (i = 0; i < BLOCK; i++) want[BLOCK * k + i] = piece(sources[k], 0, i);
+  TWO_WAYS(BLOCK * neighbors, Neighbor_allgather, neighbor_allgather, give, BLOCK, MPI_INT, got, BLOCK, MPI_INT, ring);
+  neighbors_of = MPI_COMM_NULL;
+  CALL(MPI_Comm_free, &ring);
 }

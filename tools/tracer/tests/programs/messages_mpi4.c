@@ -85,16 +85,22 @@ void large_counts(void) {
     places[r] = r;
   }
   COLLECTIVE(MPI_Allreduce_c, &rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  count_given(sizeof sum);
   if (sum != size * (size - 1) / 2) counts_wrong("MPI_Allreduce_c", sum, size * (size - 1) / 2);
   COLLECTIVE(MPI_Bcast_c, &sum, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  count_given(rank == 0 ? sizeof sum : 0);
   COLLECTIVE(MPI_Allgather_c, &rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+  count_given(sizeof rank);
   for (r = 0; r < size; r++)
     if (all[r] != r) counts_wrong("MPI_Allgather_c", all[r], r);
   COLLECTIVE(MPI_Gatherv_c, &rank, 1, MPI_INT, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+  count_given(sizeof rank);
   COLLECTIVE(MPI_Alltoallv_c, all, counts, places, MPI_INT, arriving, counts, places, MPI_INT, MPI_COMM_WORLD);
+  count_given(size * sizeof rank);
   CALL(MPI_Iallreduce_c, &rank, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &requests[0]);
   CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
   count_collective("MPI_Iallreduce_c");
+  count_given(sizeof rank);
   if (sum != size - 1) counts_wrong("MPI_Iallreduce_c", sum, size - 1);
 }
 

@@ -72,6 +72,7 @@ static void locks(void) {
   CALL(MPI_Win_unlock, 0, window);
   before = seen == 0;
   COLLECTIVE(MPI_Allreduce, &before, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  count_given(sizeof before);
   expect("winners of MPI_Compare_and_swap", all, 1);
 
   CALL(MPI_Win_lock_all, 0, window);

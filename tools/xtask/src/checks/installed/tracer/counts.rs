@@ -11,12 +11,14 @@ pub(super) struct Counts {
     pub(super) calls: Numbers,
     /// Tests and probes that found nothing.
     pub(super) failed: Numbers,
-    /// Messages by receiver and tag.
+    /// Messages by receiver, tag and length.
     pub(super) sent: Numbers,
-    /// Messages by sender and tag.
+    /// Messages by sender, tag and length.
     pub(super) received: Numbers,
     /// Collective operations that are complete, except on neighbours.
     pub(super) collectives: u64,
+    /// Those to which the rank gave data, by their length; only programs in C count them.
+    pub(super) given: Numbers,
 }
 
 impl Counts {
@@ -32,12 +34,17 @@ impl Counts {
             match words[..] {
                 ["call", name, _] => add(&mut counts.calls, name, number),
                 ["failed", name, _] => add(&mut counts.failed, name, number),
-                ["sent", rank, tag, _, _] => {
-                    add(&mut counts.sent, &format!("{rank} {tag}"), number);
+                ["sent", rank, tag, bytes, _] => {
+                    add(&mut counts.sent, &format!("{rank} {tag} {bytes}"), number);
                 }
-                ["received", rank, tag, _, _] => {
-                    add(&mut counts.received, &format!("{rank} {tag}"), number);
+                ["received", rank, tag, bytes, _] => {
+                    add(
+                        &mut counts.received,
+                        &format!("{rank} {tag} {bytes}"),
+                        number,
+                    );
                 }
+                ["given", bytes, _] => add(&mut counts.given, bytes, number),
                 ["collective", name, _] if !name.contains("eighbor") => {
                     counts.collectives += number;
                 }
@@ -54,11 +61,18 @@ impl Counts {
 
     /// Lists the numbers that differ from those of the trace.
     pub(super) fn differences(&self, trace: &Self) -> impl Iterator<Item = String> {
+        let given = Numbers::new();
+        let found = if self.given.is_empty() {
+            &given
+        } else {
+            &trace.given
+        };
         let kinds = [
             ("calls of", &self.calls, &trace.calls),
             ("unsuccessful calls of", &self.failed, &trace.failed),
             ("messages to", &self.sent, &trace.sent),
             ("messages from", &self.received, &trace.received),
+            ("operations given bytes:", &self.given, found),
         ];
         let collectives = ["", "collective operations"];
         let own = [self.collectives, trace.collectives];
@@ -104,7 +118,7 @@ mod tests {
             .replace("MPI_Test", "MPI_Testany");
         let found: Vec<String> = own.differences(&Counts::parse(&other).unwrap()).collect();
         assert_eq!(found.len(), 4, "{found:?}");
-        assert_eq!(found[2], "messages to 1 7: 2 counted, 3 in the trace");
+        assert_eq!(found[2], "messages to 1 7 80: 2 counted, 3 in the trace");
         assert!(Counts::parse("").is_none());
     }
 }

@@ -43,7 +43,14 @@ impl MergedTrace {
                 [location, _, what, ..] if location.starts_with(|c: char| c.is_ascii_digit()) => {
                     let location: usize = location.parse().ok()?;
                     let counts = &mut ranks[*rank_of.get(location)?];
-                    let end = || Some(format!("{} {}", words.get(3)?, words.get(5)?));
+                    let end = || {
+                        Some(format!(
+                            "{} {} {}",
+                            words.get(3)?,
+                            words.get(5)?,
+                            words.last()?
+                        ))
+                    };
                     match what {
                         "enter" => {
                             let region = *regions.get(words.get(3)?.parse::<usize>().ok()?)?;
@@ -63,7 +70,12 @@ impl MergedTrace {
                         }
                         "send" => add(&mut counts.sent, &end()?, 1),
                         "receive" | "receive-complete" => add(&mut counts.received, &end()?, 1),
-                        "collective-end" | "collective-complete" => counts.collectives += 1,
+                        "collective-end" | "collective-complete" => {
+                            counts.collectives += 1;
+                            if let Some(bytes) = words.last().filter(|bytes| **bytes != "0") {
+                                add(&mut counts.given, bytes, 1);
+                            }
+                        }
                         _ => {}
                     }
                 }

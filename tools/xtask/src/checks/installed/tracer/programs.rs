@@ -14,11 +14,13 @@ pub(super) const SOURCES: &str = "tools/tracer/tests/programs";
 /// Headers of both libraries make gcc believe that an ignored status is an array.
 const C: &str = "-g -Wall -Wextra -pthread -Wno-stringop-overflow -Wno-stringop-overread";
 const FORTRAN: &str = "-g -w -fallow-argument-mismatch -ffree-line-length-none";
-/// Bindings of Fortran, each with the name of its program.
-const BINDINGS: [(&str, &str); 3] = [
-    ("MPIF", "messages_mpif"),
-    ("MPI", "messages_mpi"),
-    ("F08", "messages_f08"),
+/// Sources of programs of Fortran, the binding that each is compiled for, and the name of the program.
+const FORTRAN_PROGRAMS: [[&str; 3]; 5] = [
+    ["messages.F90", "MPIF", "messages_mpif"],
+    ["messages.F90", "MPI", "messages_mpi"],
+    ["messages.F90", "F08", "messages_f08"],
+    ["session.F90", "MPI", "session_mpi"],
+    ["session.F90", "F08", "session_f08"],
 ];
 
 /// Program with its arguments.
@@ -121,9 +123,9 @@ impl Compilers {
         Ok(shown)
     }
 
-    /// Compiles the same in a binding of Fortran.
-    fn fortran(&self, binding: &str, name: &str) -> Result<PathBuf, String> {
-        let modules = self.modules(binding)?;
+    /// Compiles a program in a binding of Fortran.
+    fn fortran(&self, [file, binding, name]: [&str; 3]) -> Result<PathBuf, String> {
+        let modules = self.modules(name)?;
         // Calls that only one of the libraries has.
         let own = if self.library == MPICH {
             "-DMPI_4"
@@ -133,15 +135,11 @@ impl Compilers {
         let options = format!("{FORTRAN} -DBINDING_{binding} {own} -J{modules}");
         let compiler = format!("mpif90.{}", self.library.suffix());
         let counts = self.c("-c", &["counts.c"], "counts.o")?;
-        self.compile(
-            &compiler,
-            &options,
-            &[source(&"messages.F90"), counts],
-            name,
-        )
+        self.compile(&compiler, &options, &[source(&file), counts], name)
     }
 
-    /// Compiles all programs: messages in C and in three bindings of Fortran, threads, unusual uses, and MPI in a module that is loaded.
+    /// Compiles all programs: messages and sessions in C and in bindings of Fortran, threads, unusual uses, and MPI in a module that is
+    /// loaded.
     pub(super) fn all(&self) -> Result<Vec<Program>, String> {
         let mut programs = vec![];
         let mut add = |name, path, arguments| {
@@ -152,12 +150,15 @@ impl Compilers {
             });
         };
         add("messages", self.messages()?, vec![]);
-        for (binding, name) in BINDINGS {
-            add(name, self.fortran(binding, name)?, vec![]);
+        // Only MPI 4 has sessions.
+        let is_there = |name: &&str| self.library == MPICH || !name.starts_with("session");
+        for program in FORTRAN_PROGRAMS.iter().filter(|[.., name]| is_there(name)) {
+            add(program[2], self.fortran(*program)?, vec![]);
         }
-        let mut others = vec!["odd", "threads"];
-        others.extend((self.library == MPICH).then_some("session"));
-        for name in others {
+        for name in ["odd", "threads", "session"]
+            .into_iter()
+            .filter(|name| is_there(name))
+        {
             let path = self.c("", &[&format!("{name}.c"), "counts.c"], name)?;
             add(name, path, vec![]);
         }
