@@ -46,19 +46,14 @@ fn work() -> MutexGuard<'static, Work> {
 }
 
 impl Supply {
-    /// Creates the supply of the next thread.
-    pub(crate) fn new(process: &'static Process) -> Self {
+    /// Creates the supply of the thread with this number.
+    pub(crate) fn new(process: &'static Process, thread: u32) -> Self {
         Self {
             process,
-            thread: process.next_thread(),
+            thread,
             sequence: AtomicU32::new(0),
             spare: AtomicPtr::default(),
         }
-    }
-
-    /// Number of the thread.
-    pub(crate) fn thread(&self) -> u32 {
-        self.thread
     }
 
     /// Prepares blocks from now on.

@@ -46,7 +46,7 @@ pub(crate) struct Thread {
 }
 
 /// Calls that are not recorded, for there is no memory.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Dropped {
     /// Number of calls; 0 if calls are recorded.
     count: u64,
@@ -54,6 +54,36 @@ struct Dropped {
     last: u64,
     /// Depth of the first.
     depth: u32,
+}
+
+impl Dropped {
+    const NONE: Self = Self {
+        count: 0,
+        first: 0,
+        last: 0,
+        depth: 0,
+    };
+
+    /// Adds a call at this reading of the counter.
+    const fn add(&mut self, ticks: u64) {
+        if self.count == 0 {
+            self.first = ticks;
+        }
+        self.count += 1;
+        self.last = ticks;
+    }
+
+    const fn record(self) -> Record<'static> {
+        Record::Dropped {
+            first: self.first,
+            last: if self.last > self.first {
+                self.last
+            } else {
+                self.first
+            },
+            count: self.count,
+        }
+    }
 }
 
 /// Words that remain for the leaves of calls when no call is entered any more.
@@ -309,20 +339,23 @@ impl Thread {
         self.limit.set(limit(block));
         self.folded.set(std::ptr::null_mut());
         spare::wanted();
-        let dropped = self.dropped.take();
-        let (first, last, count) = if dropped.count > 0 {
-            (
-                dropped.first,
-                dropped.last.max(dropped.first),
-                dropped.count,
-            )
+        let dropped = self.dropped.replace(Dropped::NONE);
+        if dropped.count > 0 {
+            self.write(&dropped.record());
         } else if waited {
-            (began, self.ticks(), 0)
-        } else {
-            return true;
-        };
-        self.write(&Record::Dropped { first, last, count });
+            let (first, last, count) = (began, self.ticks(), 0);
+            self.write(&Record::Dropped { first, last, count });
+        }
         true
+    }
+
+    /// Records the calls that were not recorded so far, in the words that are left for leaves.
+    pub(crate) fn tell_dropped(&self) {
+        let dropped = self.dropped.replace(Dropped::NONE);
+        if dropped.count > 0 {
+            self.put(&dropped.record());
+        }
+        self.tell_lost();
     }
 
     /// Returns the process.

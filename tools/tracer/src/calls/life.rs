@@ -43,6 +43,7 @@ pub(crate) unsafe fn finalize<B: Binding, A: Arguments>(call: &'static Call, a: 
     let ticks = span.end();
     // SAFETY: as above.
     span.leave(unsafe { B::failed(result, a.last()) }, ticks);
+    thread.tell_dropped();
     result
 }
 

@@ -3,9 +3,11 @@
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{self, null};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{NO_CALL, THREAD, Thread, limit};
+use downbeat_clock_core::Clock as _;
+
+use super::{Dropped, NO_CALL, THREAD, Thread, limit};
 use crate::failure::fail;
 use crate::process;
 use crate::spare::{self, Supply};
@@ -13,6 +15,18 @@ use crate::spare::{self, Supply};
 /// Value that each thread has of its own, at whose end [`ended`] is called; `None` if the process has no more of them: then threads
 /// keep their memory.
 static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+thread_local! {
+    /// Number of a thread that had no memory yet.
+    static WAITING: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Calls of threads that had no memory yet, which another thread records.
+static LOST: Mutex<Dropped> = Mutex::new(Dropped::NONE);
+
+fn lost() -> MutexGuard<'static, Dropped> {
+    LOST.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Thread {
     #[cold]
@@ -22,15 +36,22 @@ impl Thread {
         }
         let process = process::get()?;
         let key = *KEY.get_or_init(watch);
-        let supply = Arc::new(Supply::new(process));
-        let found = if supply.thread() == 0 {
+        let number = WAITING.take().unwrap_or_else(|| process.next_thread());
+        let supply = Arc::new(Supply::new(process, number));
+        let found = if number == 0 {
             supply.take()
         } else {
             supply.await_block().0
         };
         let Some(block) = found else {
-            let spool = process.settings.spool.display();
-            fail(&format!("no memory for records in {spool}"));
+            if number == 0 {
+                let spool = process.settings.spool.display();
+                fail(&format!("no memory for records in {spool}"));
+            }
+            // The program goes on, and the next call tries again.
+            WAITING.set(Some(number));
+            lost().add(process.clock.ticks().0);
+            return None;
         };
         block.begin(1);
         let thread: &'static Self = Box::leak(Box::new(Self {
@@ -41,8 +62,8 @@ impl Thread {
             is_quiet: Cell::new(false),
             fortran: Cell::new(NO_CALL),
             depth: Cell::new(0),
-            dropped: Cell::default(),
-            requests: Cell::new(u64::from(supply.thread()) << 40),
+            dropped: Cell::new(Dropped::NONE),
+            requests: Cell::new(u64::from(number) << 40),
             watched: Cell::default(),
             block: Cell::new(block),
             order: Cell::new(1),
@@ -50,12 +71,23 @@ impl Thread {
             process,
         }));
         THREAD.set(thread);
+        thread.tell_lost();
         thread.supply.serve();
         if let Some(key) = key {
             // SAFETY: the key was made.
             unsafe { libc::pthread_setspecific(key, ptr::from_ref(thread).cast()) };
         }
         Some(thread)
+    }
+}
+
+impl Thread {
+    /// Records the calls of threads without memory.
+    pub(super) fn tell_lost(&self) {
+        let lost = std::mem::replace(&mut *lost(), Dropped::NONE);
+        if lost.count > 0 {
+            self.put(&lost.record());
+        }
     }
 }
 

@@ -71,6 +71,10 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("real programs traced".to_owned(), tracer::real_programs);
     step("regions of a traced program".to_owned(), tracer::regions);
     step(
+        "traced with little memory".to_owned(),
+        tracer::little_memory,
+    );
+    step(
         "the mini application recorded".to_owned(),
         tracer::mini_application,
     );

@@ -22,6 +22,7 @@ use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 use super::tree::{InstalledTree, Launcher, Linking};
 use crate::args::Depth;
 use crate::steps::all_passed;
+use counts::Counts;
 pub(super) use killed::killed;
 pub(super) use memory::{under_valgrind, with_sanitizers};
 pub(super) use page::lines_of_page;
@@ -76,6 +77,37 @@ pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
             if trace.sessions(1) != 3 {
                 return Err(format!("{} sessions", trace.sessions(1)));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Many threads that find no memory for their records, and must not wait for it: calls that are recorded and calls that are not are all.
+pub(super) fn little_memory(tree: &InstalledTree<'_>) -> Outcome {
+    let launcher = Launcher::new(tree, OPEN_MPI)?;
+    let programs = Compilers::new(tree, OPEN_MPI, "")?;
+    let program = programs.c("", &["threads.c", "counts.c"], "threads")?;
+    let folder = tree.built.join("tracer/little-memory");
+    let _ = fs::remove_dir_all(&folder);
+    let counts = folder.with_extension("counts");
+    let job = shell::started_by(record_rank(tree, &folder), &Command::new(program));
+    let mut mpirun = shell::started_by(launcher.mpirun(2), &job);
+    mpirun.env("MESSAGES_OUT", &counts);
+    mpirun.envs([
+        ("DOWNBEAT_TRACE_MEMORY", "4"),
+        ("DOWNBEAT_TRACE_OVERFLOW", "drop"),
+    ]);
+    shell::show_and_read(LIMIT, &mut mpirun)?;
+    let trace = merge(tree, &folder)?;
+    for rank in 0..2 {
+        let own = Counts::parse(&written(&counts, rank)?).ok_or("the program counted nothing")?;
+        let found = trace.of(rank);
+        let dropped = found.failed.get("(not recorded)").copied().unwrap_or(0);
+        if dropped == 0 || found.all_calls() != own.all_calls() {
+            let [own, found] = [own.all_calls(), found.all_calls()];
+            return Err(format!(
+                "rank {rank}: {own} calls, {found} in the trace, of which {dropped} are not recorded"
+            ));
         }
     }
     Ok(())

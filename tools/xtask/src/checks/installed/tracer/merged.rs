@@ -65,8 +65,9 @@ impl MergedTrace {
                             let region = entered.get(&location)?;
                             let number = words.get(3)?.parse().ok()?;
                             add(&mut counts.failed, region, number);
-                            let calls = counts.calls.get_mut(*region)?;
-                            *calls -= 1;
+                            if let Some(calls) = counts.calls.get_mut(*region) {
+                                *calls -= 1;
+                            }
                         }
                         "send" => add(&mut counts.sent, &end()?, 1),
                         "receive" | "receive-complete" => add(&mut counts.received, &end()?, 1),
