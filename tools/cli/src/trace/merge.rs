@@ -42,8 +42,8 @@ pub(crate) struct MergedClocks {
     /// Write true times: those of the counter, which all ranks shared because they ran on one machine, also as several emulated hosts
     #[arg(long)]
     one_counter: bool,
-    /// The same with artificial errors, whose correction can be checked against the true times.
-    #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
+    // The same with artificial errors, whose correction can be checked against the true times.
+    #[arg(long, value_name = "SPEC", help = format!("{}; implies --one-counter", SkewSpec::HELP))]
     skew: Option<SkewSpec>,
 }
 
