@@ -1,9 +1,9 @@
 //! A few machine words that one thread replaces while others read them.
 
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// A sequence latch: `N` words that are always read together, as one of the published values.
@@ -27,7 +27,7 @@ pub struct Latch<const N: usize> {
 
 impl<const N: usize> Latch<N> {
     /// Creates a latch that holds `words`, which `tag` describes.
-    #[cfg(not(loom))]
+    #[cfg(not(downbeat_loom))]
     pub const fn new(tag: u64, words: [u64; N]) -> Self {
         let mut copies = [const { [const { AtomicU64::new(0) }; N] }; 2];
         let mut i = 0;
@@ -45,7 +45,7 @@ impl<const N: usize> Latch<N> {
     }
 
     /// Creates a latch that holds `words`, which `tag` describes; loom's atomics have no `const` constructor.
-    #[cfg(loom)]
+    #[cfg(downbeat_loom)]
     pub fn new(tag: u64, words: [u64; N]) -> Self {
         let copies = [words.map(AtomicU64::new), words.map(AtomicU64::new)];
         Self {

@@ -1,9 +1,9 @@
-//! One precise clock for many processes: the types, the arithmetic and the estimators under it.
+#![doc = include_str!("../README.md")]
 //!
+//! # Concepts
 //! A process reads a counter. A [`TickRate`] is the length of a tick; a [`ClockModel`] is an affine map from ticks to
 //! time, or from the clock of one process to that of another. Models are learned from ping-pongs, composed into one, and
-//! applied millions of times. This crate holds the parts that need no hardware, no operating system and no memory
-//! allocator:
+//! applied millions of times.
 //!
 //! | | |
 //! |---|---|
@@ -14,21 +14,6 @@
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
 //! | [`ConstrainedSpline`] | a smooth curve through the offsets of several sessions |
 //! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with statistics in constant memory |
-//!
-//! ```
-//! use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, TickRate, Ticks, Timestamp};
-//!
-//! // Calibrated: the counter showed 500 ticks when local time began, and counts at 2 GHz.
-//! let local = ClockModel::<Counter, Local>::through(Ticks(500), Timestamp::ORIGIN, TickRate::from_hz(2_000_000_000)?)?;
-//! // Learned: at local 100 ns the reference showed 1,000,000 ns, and it runs 20 ppm slower.
-//! let slower = TickRate::NANOSECOND.with_drift(-20e-6)?;
-//! let learned = ClockModel::<Local, Global>::through(Timestamp::from_nanos(100), Timestamp::from_nanos(1_000_000), slower)?;
-//!
-//! let global = local.then(&learned)?;
-//! assert_eq!(global.apply(Ticks(700)), Timestamp::from_nanos(1_000_000));
-//! assert_eq!(global.apply(Ticks(700 + 2_000_000_000)), Timestamp::from_nanos(1_000_000 + 999_980_000));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
 //! # Precision
 //! Time is counted in whole nanoseconds, and a model is exact to 0.51 ns for a year on either side of its anchor. A
@@ -46,6 +31,7 @@
 //! The crate reads no hardware (`downbeat-timers` does), sends no messages (`downbeat-sync` does) and measures nothing
 //! (`downbeat-measure` does). It has no calendar and no time zones.
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod affine;

@@ -1,5 +1,6 @@
-//! Measures the run-times of parallel operations by a global clock.
+#![doc = include_str!("../README.md")]
 //!
+//! # Concepts
 //! A [`Method`] consists of a [`Scheme`], which makes observations of an [`Operation`], a rule when there are enough of
 //! them ([`Stopping`]), and the [`Processing`] of the observations. A [`Preset`] is the method of a benchmark suite. Each
 //! rank measures in a [`MeasureContext`]: a communicator, a [`Coordinator`] and a clock.
@@ -19,43 +20,6 @@
 //! drifted. Where even 10 ms after a synchronization, or the time that one takes, are too long for that, the drift is accepted
 //! and stated.
 //!
-//! # Example
-//! Two threads measure an allreduce. They read the same counter, which is a global clock; ranks with local clocks need an
-//! algorithm of [`downbeat_sync`] first.
-//!
-//! ```
-//! use downbeat_clock_core::{Clock, ClockModel, Timestamp};
-//! use downbeat_measure::{
-//!     BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, MessageCoordinator, Method, Processing, RoundTime,
-//!     Scheme, Stopping,
-//! };
-//! use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
-//! use downbeat_timers::{SystemClock, SystemClockId};
-//!
-//! let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;
-//! let model = ClockModel::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
-//! let method = Method {
-//!     warm_up: 10,
-//!     scheme: Scheme::RoundTime(RoundTime::default()),
-//!     stopping: Stopping::Count { most: 200 },
-//!     processing: Processing::Median,
-//!     root: 0,
-//! };
-//! let found = ThreadCluster::new(2).run(|comm| {
-//!     let clock_basis = ClockBasis::Global(model);
-//!     let context = MeasureContext { comm, coordinator: &MessageCoordinator(comm), clock: &clock, clock_basis };
-//!     let mut allreduce = BuiltinOperation { kind: BuiltinKind::Allreduce, comm };
-//!     method.measure_blocking(&context, &mut allreduce)
-//! })?;
-//! // Rank 0 has the result.
-//! for measured in found.into_iter().flatten().flatten() {
-//!     let median = &measured.figures[0];
-//!     println!("{}: {} ns, of {} observations", median.name, median.nanos, measured.observations.len());
-//!     # assert_eq!(measured.observations.len(), 200);
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! With the feature `mpi`, an `MpiOperation` measures any collective operation of the MPI library.
 //!
 //! # Caveats
@@ -66,6 +30,7 @@
 //!
 //! # Limitations
 //! Besides the operations of MPI libraries, with the feature `mpi`, there are only a few built-in operations.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
@@ -100,6 +65,10 @@ pub use builtin::{BuiltinKind, BuiltinOperation};
 #[cfg(any(test, feature = "mpi"))]
 pub use cache::CacheState;
 pub use context::{ClockBasis, MeasureContext};
+#[doc(no_inline)]
+pub use downbeat_clock_core::{Clock, ClockModel, Duration, Global, TickRate, Ticks, Timestamp};
+#[doc(no_inline)]
+pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use drift::{DriftRound, DriftWatch, FitQuality, OffsetResidual, OffsetSeries, WindowFit};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;

@@ -1,5 +1,6 @@
-//! Communication between parallel ranks, and synchronization of their clocks.
+#![doc = include_str!("../README.md")]
 //!
+//! # Concepts
 //! - [`Comm`] is the communicator of one rank, which sends small messages, [`Payload`]s. Algorithms
 //!   are `async` and generic over it, so the same source runs on a real machine and in a simulator;
 //!   [`block_on_ready`] makes them blocking calls on real machines.
@@ -22,8 +23,8 @@
 //! Clocks, time and offsets are defined in [`downbeat_clock_core`]. Any of its clocks can be used:
 //! this crate reads no clock by itself.
 //!
-//! # Example
-//! Three threads read one counter, start from different local times, and agree on the time of rank
+//! # Example: bounds of errors
+//! Three threads read one counter of `downbeat-timers`, start from different local times, and agree on the time of rank
 //! 0.
 //!
 //! ```
@@ -76,6 +77,7 @@
 //! # What this crate does not do
 //! It does not synchronize again by itself. It reads no files and no clocks and pins no
 //! threads: `downbeat-timers` does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
@@ -111,6 +113,10 @@ pub use algorithm::{
 };
 pub use check::{AccuracyCheck, RankOffset, RankSample};
 pub use comm::{Comm, CommError};
+#[doc(no_inline)]
+pub use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, TickRate, Ticks, Timestamp,
+};
 pub use error::{ClusterError, LabelError, SyncError};
 pub use line::{LearnedModel, LineFit};
 #[cfg(feature = "mpi")]

@@ -1,5 +1,5 @@
 //! A process that forks while its threads use regions.
-#![cfg(all(unix, not(loom)))]
+#![cfg(unix)]
 #![expect(unsafe_code, reason = "code runs between fork and exec")]
 
 use std::os::unix::process::CommandExt as _;

@@ -1,6 +1,5 @@
 //! Programs in the documents are those that are compiled.
 
-#![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::fs;

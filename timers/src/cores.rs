@@ -17,6 +17,8 @@ pub use with_std::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 
 #[cfg(feature = "std")]
 mod with_std {
+    #[cfg(target_os = "linux")]
+    use core::mem::size_of_val;
     use std::path::PathBuf;
 
     use downbeat_clock_core::FitError;
@@ -77,12 +79,52 @@ mod with_std {
 
     impl core::error::Error for CoreError {}
 
-    /// The cores that this thread may run on, in ascending order; empty if the system does not list them.
+    /// One bit for each core: eight times as many as the C library's own type has, for machines with more than 1,024 cores.
+    #[cfg(target_os = "linux")]
+    struct CoreSet([usize; 8_192 / usize::BITS as usize]);
+
+    #[cfg(target_os = "linux")]
+    impl CoreSet {
+        const EMPTY: Self = Self([0; 8_192 / usize::BITS as usize]);
+
+        /// Returns the word and the bit of a core.
+        fn place(core: u32) -> (usize, usize) {
+            ((core / usize::BITS) as usize, 1 << (core % usize::BITS))
+        }
+
+        fn of_this_thread() -> Self {
+            let mut set = Self::EMPTY;
+            let size = size_of_val(&set.0);
+            // SAFETY: the call writes at most `size` bytes to the set, which has this many, all of whose values are valid.
+            let result = unsafe { libc::sched_getaffinity(0, size, set.0.as_mut_ptr().cast()) };
+            if result == 0 { set } else { Self::EMPTY }
+        }
+
+        fn set_for_this_thread(&self) -> bool {
+            let size = size_of_val(&self.0);
+            // SAFETY: the call reads at most `size` bytes of the set, which has this many.
+            unsafe { libc::sched_setaffinity(0, size, self.0.as_ptr().cast()) == 0 }
+        }
+    }
+
+    /// The cores that this thread may run on, in ascending order; empty if the system does not list them, as systems other than
+    /// Linux.
+    #[cfg(target_os = "linux")]
     pub fn allowed_cores() -> Vec<CoreId> {
-        let ids = core_affinity::get_core_ids().unwrap_or_default();
-        ids.into_iter()
-            .filter_map(|core| u32::try_from(core.id).ok().map(CoreId))
-            .collect()
+        let set = CoreSet::of_this_thread();
+        let has = |core: &u32| {
+            let (word, bit) = CoreSet::place(*core);
+            set.0[word] & bit != 0
+        };
+        let bits = set.0.len() as u32 * usize::BITS;
+        (0..bits).filter(has).map(CoreId).collect()
+    }
+
+    /// The cores that this thread may run on, in ascending order; empty if the system does not list them, as systems other than
+    /// Linux.
+    #[cfg(not(target_os = "linux"))]
+    pub fn allowed_cores() -> Vec<CoreId> {
+        vec![]
     }
 
     /// Pins the calling thread to a core.
@@ -90,17 +132,27 @@ mod with_std {
     /// # Errors
     /// If there is no such core, the thread may not run there, or the system refuses.
     pub fn pin_to(core: CoreId) -> Result<(), CoreError> {
-        // core_affinity panics on numbers beyond the system's limit, so only pass cores that it listed.
-        let listed = core_affinity::get_core_ids().unwrap_or_default();
-        let found = listed
-            .into_iter()
-            .find(|c| c.id == core.0 as usize)
-            .ok_or(CoreError::NotAllowed(core))?;
-        if core_affinity::set_for_current(found) {
+        if !allowed_cores().contains(&core) {
+            return Err(CoreError::NotAllowed(core));
+        }
+        if pin(core) {
             Ok(())
         } else {
             Err(CoreError::Refused(core))
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn pin(core: CoreId) -> bool {
+        let mut only = CoreSet::EMPTY;
+        let (word, bit) = CoreSet::place(core.0);
+        only.0[word] |= bit;
+        only.set_for_this_thread()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn pin(_: CoreId) -> bool {
+        false
     }
 
     /// The core that the calling thread is running on; `None` if the system does not tell.
@@ -143,7 +195,7 @@ mod with_std {
 
         #[test]
         fn a_missing_core_is_rejected() {
-            for core in [CoreId(1_000), CoreId(1_024), CoreId(u32::MAX)] {
+            for core in [CoreId(1_000), CoreId(8_192), CoreId(u32::MAX)] {
                 assert_eq!(pin_to(core), Err(CoreError::NotAllowed(core)));
             }
             assert_eq!(socket_of(CoreId(u32::MAX)), None);

@@ -1,5 +1,6 @@
-//! The clocks of a machine: detection, read cost, calibration and reliability.
+#![doc = include_str!("../README.md")]
 //!
+//! # Clocks
 //! A value of a clock type exists only where its counter can be read, so reading it cannot fail; detection of an
 //! unavailable clock returns the reason. Every clock implements [`Clock`] of `downbeat-clock-core` and returns raw ticks.
 //!
@@ -13,25 +14,6 @@
 //! | `MachineClock` | any of those above except `UnorderedTsc` and `WtimeClock`, selected by name when the program runs | ordered |
 //! | `SkewedClock` | any other clock with a known error, for tests | that clock's |
 //! | `MockClock` | what a test sets | ordered |
-//!
-//! ```
-//! use downbeat_clock_core::{Local, ModelClock};
-//! use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # if TscClock::detect().is_err() { return Ok(()); }
-//! let tsc = TscClock::detect()?;
-//! let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
-//! let calibration = calibrate_during(&tsc, &raw, Duration::from_millis(10))?;
-//! println!("{:.0} Hz, error at most {:.1} ppm", calibration.rate().hz(), calibration.uncertainty() * 1e6);
-//!
-//! let clock = ModelClock::<_, Local>::new(tsc, calibration.model()?);
-//! let start = clock.open();
-//! let spent = clock.close() - start;
-//! assert!(spent >= Duration::ZERO);
-//! # Ok(())
-//! # }
-//! ```
 //!
 //! # Design
 //! Nothing runs before `main`, and nothing is global or lazy: a program decides when it calibrates, for how long, and how
@@ -49,6 +31,7 @@
 //! * `CLOCK_MONOTONIC_RAW` uses the kernel's estimate of the counter's rate. It can differ from true time by some tens of
 //!   ppm, and so does every calibration against it; a global clock only needs a steady rate.
 //! * [`CntvctClock`] has not been run on hardware yet.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
 mod bracket;
@@ -99,7 +82,8 @@ pub use cores::CoreId;
 pub use cores::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 #[cfg(feature = "std")]
 pub use cost::ReadCost;
-pub use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
+#[doc(no_inline)]
+pub use downbeat_clock_core::{Clock, Duration, Local, ModelClock, TickRate, Ticks, Timestamp};
 pub use error::ClockUnavailable;
 #[cfg(feature = "std")]
 #[doc(hidden)]

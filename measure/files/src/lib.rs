@@ -1,5 +1,6 @@
-//! Reading and writing files safely: the parts that Downbeat's formats for records, regions and traces share.
+#![doc = include_str!("../README.md")]
 //!
+//! # Contents
 //! - [`Lines`] reads a file line by line and never holds more than the longest allowed line.
 //! - [`number`] parses numbers exactly and quickly.
 //! - [`FileError`] names the file, and the line or byte, that is wrong.
@@ -7,28 +8,13 @@
 //! - [`checksum`] notices that a file was damaged.
 //! - [`NewFile`] writes beside its target and renames, so that a reader never sees half a file.
 //!
-//! ```
-//! use downbeat_files::{FileError, Lines, NewFile, number, open};
-//!
-//! # fn main() -> Result<(), FileError> {
-//! let path = std::env::temp_dir().join(format!("downbeat-files-{}.txt", std::process::id()));
-//! let mut file = NewFile::create(&path)?;
-//! file.write(&mut b"17 apples\n".to_vec())?;
-//! file.finish()?;
-//!
-//! let mut lines = Lines::new(open(&path)?, 1 << 10);
-//! let line = lines.next_line().map_err(|flaw| flaw.in_file(&path))?;
-//! assert_eq!(line.and_then(number::whole), Some((17, &b" apples"[..])));
-//! # std::fs::remove_file(&path).map_err(FileError::io(&path))
-//! # }
-//! ```
-//!
 //! # Caveats
 //! A [`NewFile`] that a killed process leaves behind stays beside its target, with a name that ends in `.part`;
 //! [`unfinished`] lists those of this process.
 //!
 //! # What this crate does not do
 //! It knows no file format. The formats are in `downbeat-records`, `downbeat-regions` and `downbeat-trace`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod beside;

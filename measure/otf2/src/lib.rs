@@ -1,25 +1,4 @@
-//! Reader and writer of OTF2 archives, the event traces of Score-P, TAU, EZTrace, Vampir and others, in pure
-//! Rust: no C library, no `unsafe` code, no dependency.
-//!
-//! ```no_run
-//! use downbeat_otf2::{Archive, Definition, Event};
-//!
-//! # fn main() -> Result<(), downbeat_otf2::Error> {
-//! let archive = Archive::open("scorep-run/traces.otf2")?;
-//! for definition in archive.definitions()?.iter() {
-//!     if let Definition::Location { reference, .. } = definition? {
-//!         let (mut bytes, mut events) = (0, archive.events(reference)?);
-//!         while let Some(record) = events.next()? {
-//!             if let Some(Event::MpiSend { length, .. }) = record.event() {
-//!                 bytes += length;
-//!             }
-//!         }
-//!         println!("location {}: {bytes} bytes sent", reference.0);
-//!     }
-//! }
-//! # Ok(())
-//! # }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # Concepts
 //! | type | contents |
@@ -39,7 +18,7 @@
 //!
 //! All parsers take bytes, and return an error for any that are not valid; they allocate no more memory
 //! than the size of the file, and a chunk of at most 16 MiB of each open file of events.
-
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod anchor;

@@ -1,10 +1,12 @@
-//! Recordings of MPI programs: what a tracer writes in each rank, and the trace that it becomes.
+#![doc = include_str!("../README.md")]
 //!
+//! # Contents
 //! Each thread of a rank writes [`Record`]s to blocks of shared memory, which survive whatever ends the rank. A [`Collector`] packs
 //! them into one file per rank, a [`RankFile`]; a [`Recording`] makes one trace of the files of all ranks.
 //!
 //! # Caveats
 //! Blocks are read on the machine that wrote them, by the same version. Files of ranks carry a version, and can be read anywhere.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod block;

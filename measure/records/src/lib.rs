@@ -1,5 +1,6 @@
-//! Records of repeated measurements, and statistics of them.
+#![doc = include_str!("../README.md")]
 //!
+//! # Records
 //! A launch, which is one run of a program, writes one file with a [`Journal`]. Each group, an operation with messages of
 //! one size, is written when it is measured: a killed program loses only its current group, and the next launch of the
 //! same name continues there. A folder contains the launches of one experiment, all with the same [`Factors`].
@@ -24,8 +25,7 @@
 //!
 //! ```
 //! use downbeat_records::{CallTimes, Factors, GroupKey, Journal, MeasuredGroup, ObservationState, Observations};
-//! use downbeat_files::Checksums;
-//! use downbeat_records::{RecordFormat, read_experiment};
+//! use downbeat_records::{Checksums, RecordFormat, read_experiment};
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! let folder = std::env::temp_dir().join(format!("downbeat-example-{}", std::process::id()));
@@ -103,6 +103,7 @@
 //! # What this crate does not do
 //! It does not measure; `downbeat-measure` does. It compares two experiments at a time, without pairing, by averages of
 //! launches only. The test of Shapiro and Wilk is its only test of normality.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -130,6 +131,8 @@ pub mod stats;
 #[cfg(test)]
 mod tests;
 
+#[doc(no_inline)]
+pub use downbeat_files::Checksums;
 pub use error::RecordError;
 pub use experiment::{
     Experiment, is_complete, launch_files, read_experiment, read_header, read_launch,

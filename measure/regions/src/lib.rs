@@ -1,26 +1,8 @@
-//! Region timers: the time that the regions of a program take, event by event, on all threads and ranks, in reports whose
-//! size does not depend on the number of ranks.
+#![doc = include_str!("../README.md")]
 //!
+//! # Contents
 //! A region is entered by [`region!`] or by a [`Region`]; a [`Profile`] contains the events of all threads, and a
 //! [`ProfileReport`] those of all ranks.
-//!
-//! ```
-//! use downbeat_regions::region;
-//!
-//! fn step() {
-//!     let _step = region!("step");
-//!     for _ in 0..4 {
-//!         let _physics = region!("physics");
-//!     }
-//! }
-//!
-//! step();
-//! step();
-//! let profile = downbeat_regions::profile();
-//! assert_eq!(profile.region("step").map(|found| found.events), Some(2));
-//! assert_eq!(profile.region("physics").map(|found| found.events), Some(8));
-//! print!("{}", downbeat_regions::report());
-//! ```
 //!
 //! # Several ranks
 //! With the feature `ranks`, the function `report_over` merges the profiles of all ranks into one [`ProfileReport`] on rank 0,
@@ -143,6 +125,7 @@
 //!   the clock, unless [`configure`] was called: avoid this in timed code.
 //! * Destructors of thread-local values may run after a thread scope has ended: only a join waits for regions in them.
 //! * An unordered clock costs half as much, and may be read some nanoseconds early: see [`ClockChoice::Cheapest`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod call_path;
 mod call_tree;

@@ -85,7 +85,7 @@ enum Stop {
 }
 
 /// Number of events in one turn of a clock; loom can only explore a few.
-const TURN: usize = if cfg!(loom) { 4 } else { 1 << 13 };
+const TURN: usize = if cfg!(downbeat_loom) { 4 } else { 1 << 13 };
 
 /// Minimum number of runnable clocks from which a worker hands some to others even if their
 /// turns are short. With fewer, the communication takes longer than the gain.

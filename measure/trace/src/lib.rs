@@ -1,5 +1,6 @@
-//! Correction of the timestamps of a trace after measurement.
+#![doc = include_str!("../README.md")]
 //!
+//! # Contents
 //! A [`TraceBuilder`] takes the events of all locations and matches messages and collective
 //! operations. The [`ControlledLogicalClock`] moves events of the [`Trace`] so that no event
 //! precedes one that it depends on. A [`Verdict`] lists the violations in a set of times, and a
@@ -52,6 +53,7 @@
 //!   trace in the text format, every rank reads the whole file and keeps its own events.
 //! - Threads help little where every message is waited for: replaying such a trace is as serial as
 //!   the program was.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backward;
 mod builder;
@@ -88,7 +90,7 @@ mod movement;
 mod posts;
 mod presync;
 mod primitives;
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 mod replaying;
 mod resolution;
 mod signals;
@@ -122,6 +124,8 @@ pub use deviation::{
 pub use distributed::{
     CorrectedPart, CorrectionError, Load, PartBuilder, Shares, TracePart, common_span,
 };
+#[doc(no_inline)]
+pub use downbeat_clock_core::{Duration, Global, Timestamp};
 pub use error::TraceError;
 pub use forward::Pass;
 pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
@@ -136,7 +140,7 @@ pub use presync::{
     ClockMap, ClockMaps, ClockOffsetError, ClockSample, Interpolation, MessageHulls,
     PreSynchronization, Sessions, StreamedMaps,
 };
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 pub use replaying::Replaying;
 pub use resolution::Resolution;
 pub use streaming::{

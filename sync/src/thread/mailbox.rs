@@ -2,10 +2,10 @@
 
 use core::array;
 
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Buffer of one message of up to `N` words between one thread that sends and one that receives.
@@ -188,7 +188,7 @@ impl<const N: usize> Default for Mailbox<N> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -2,14 +2,14 @@
 
 use std::sync::PoisonError;
 
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 use loom::{
     sync::atomic::{AtomicBool, Ordering},
     sync::{Mutex, MutexGuard},
     thread::{self, Thread},
 };
 
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 use std::{
     hint,
     sync::atomic::{AtomicBool, Ordering},
@@ -22,16 +22,16 @@ use std::{
 /// trip to a distant core. With fewer, threads that run in parallel yield too early, which costs
 /// milliseconds where another thread keeps the core busy. With more, threads that share a core
 /// delay each other.
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 const SPINS: u32 = 200;
 
 /// Number of further attempts, each after a yield to other threads, one of which may be the one
 /// that is waited for.
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 const YIELDS: u32 = 100;
 
 /// Maximum time that a thread sleeps, which is the cost of a missed nudge.
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 const MAX_SLEEP: Duration = Duration::from_millis(1);
 
 /// Place where one thread waits for others, which [`nudge`](Self::nudge) or [`wake`](Self::wake)
@@ -127,7 +127,7 @@ impl Default for Sleeper {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 fn spin_and_yield<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     for pause in 0..SPINS + YIELDS {
         let done = attempt();
@@ -143,19 +143,19 @@ fn spin_and_yield<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-#[cfg(not(loom))]
+#[cfg(not(downbeat_loom))]
 fn sleep() {
     thread::park_timeout(MAX_SLEEP);
 }
 
 /// Loom checks the hard part: sleeping at once.
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 fn spin_and_yield<T>(_: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
 /// Sleeps forever unless another thread wakes this one.
-#[cfg(loom)]
+#[cfg(downbeat_loom)]
 fn sleep() {
     thread::park();
 }

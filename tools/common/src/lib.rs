@@ -1,6 +1,5 @@
-//! Code that Downbeat's programs share: options, failures, tables, pages, and trials of synchronizations.
-//!
-//! This library is not meant for others: it prints, and it knows the options of these programs.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod agree;
 pub mod bench;

@@ -1,4 +1,7 @@
-//! One precise clock for the ranks of a parallel program, in one call.
+#![doc = include_str!("../README.md")]
+//!
+//! # Ranks of an MPI program
+//! With the feature `mpi`:
 //!
 //! ```toml
 //! [dependencies]
@@ -15,20 +18,8 @@
 //! }
 //! ```
 //!
-//! Now `clock.now()` is the same time on all ranks, and [`GlobalClock::now_with_error`] tells the largest error that it can have. The clock
-//! of each node is detected, with a reason where it cannot be used, calibrated, and synchronized between nodes; ranks of one node read
-//! one counter. Every step fails on all ranks or on none, with one message. [`GlobalClock::builder`] selects another clock or
-//! algorithm; MPI programs need an MPI library and libclang to build.
-//!
-//! Without MPI, ranks can be threads:
-//!
-//! ```
-//! use downbeat::GlobalClock;
-//!
-//! let times = GlobalClock::over_threads(3, |clock, _| clock.now())?;
-//! assert_eq!(times.len(), 3);
-//! # Ok::<(), downbeat::GlobalClockError>(())
-//! ```
+//! Now `clock.now()` is the same time on all ranks, and [`GlobalClock::now_with_error`] tells the largest error that it can have. Ranks of
+//! one node read one counter. [`GlobalClock::builder`] selects another clock or algorithm.
 //!
 //! # Time of one process
 //! [`Instant`] replaces [`std::time::Instant`]: the same calls, on the calibrated counter, with an upper limit of the error.
@@ -61,9 +52,9 @@
 //!   usually hundreds of times too wide. [`AccuracyCheck`] measures how far apart clocks are.
 //! * Ranks that share cores, or threads on a loaded machine, measure offsets only while both run; the stated error shows it.
 //!
-//! # Parts
-//! This crate joins [`downbeat_clock_core`] (time, models, bounds), [`downbeat_timers`] (clocks, calibration) and [`downbeat_sync`]
-//! (communicators, algorithms), which can be used alone. Programs in C, C++ and Fortran link `libdownbeat`.
+//! # Other languages
+//! Programs in C, C++ and Fortran link `libdownbeat`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod builder;

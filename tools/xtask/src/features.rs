@@ -52,6 +52,7 @@ fn closure<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::RegistryEntry;
 
     fn package() -> Package {
         let features = [
@@ -65,6 +66,7 @@ mod tests {
             root: ".".into(),
             published: true,
             categories: vec![],
+            registry: RegistryEntry::default(),
             features: features
                 .map(|(name, on)| (name.into(), on.into_iter().map(String::from).collect()))
                 .into(),

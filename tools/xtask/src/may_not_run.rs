@@ -26,6 +26,15 @@ const fn nightly(step: &'static str) -> MayNotRun {
     }
 }
 
+/// A step that needs an older compiler.
+const fn compiler(step: &'static str, probe: &'static str) -> MayNotRun {
+    MayNotRun {
+        step,
+        reason: "needs the oldest compiler that a package supports, which rustup cannot install here",
+        probe,
+    }
+}
+
 /// A step with hosts that are emulated.
 const fn several_hosts(step: &'static str) -> MayNotRun {
     MayNotRun {
@@ -35,7 +44,7 @@ const fn several_hosts(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 9] = [
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 11] = [
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     several_hosts("libdownbeat: traced over several hosts"),
@@ -50,6 +59,14 @@ pub(crate) const MAY_NOT_RUN: [MayNotRun; 9] = [
         reason: "needs PyPI, and its packages of otf2 for this Python",
         probe: "python3 -m pip download --quiet --no-deps --only-binary=:all: --dest target/otf2-packages otf2==3.2",
     },
+    compiler(
+        "oldest compiler: 1.85",
+        "rustup run --install 1.85 rustc --version",
+    ),
+    compiler(
+        "oldest compiler: 1.88",
+        "rustup run --install 1.88 rustc --version",
+    ),
     nightly("Miri"),
     nightly("AddressSanitizer"),
     nightly("ThreadSanitizer"),

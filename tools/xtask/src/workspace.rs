@@ -20,9 +20,25 @@ pub(crate) struct Package {
     pub(crate) root: PathBuf,
     pub(crate) published: bool,
     pub(crate) categories: Vec<String>,
+    pub(crate) registry: RegistryEntry,
     /// Each feature, with the features and dependencies that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
     pub(crate) targets: Vec<Target>,
+}
+
+/// The fields of a manifest that registries show; empty where there are none.
+#[derive(Clone, Default)]
+pub(crate) struct RegistryEntry {
+    pub(crate) description: String,
+    pub(crate) repository: String,
+    pub(crate) documentation: String,
+    pub(crate) readme: String,
+    pub(crate) license: String,
+    pub(crate) keywords: Vec<String>,
+    /// The oldest compiler, such as `1.88`.
+    pub(crate) rust_version: String,
+    /// The features with which docs.rs documents it.
+    pub(crate) documented_features: Vec<String>,
 }
 
 pub(crate) struct Target {
@@ -62,6 +78,11 @@ impl Workspace {
         })
     }
 
+    /// Returns the packages that registries get.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| package.published)
+    }
+
     /// Returns a path below the target directory; also of variants that have a target directory of their own, so that cargo
     /// does not rebuild the usual one.
     pub(crate) fn built(&self, name: &str) -> PathBuf {
@@ -92,6 +113,7 @@ impl Package {
             root: manifest.parent().map(Path::to_path_buf).unwrap_or_default(),
             published: package["publish"].is_null(),
             categories: strings(&package["categories"]),
+            registry: RegistryEntry::from_metadata(package),
             features: features
                 .map(|(name, enables)| (name.clone(), strings(enables)))
                 .collect(),
@@ -117,8 +139,29 @@ impl Package {
         self.published && self.targets_of("lib").next().is_some()
     }
 
+    /// Returns the features that its users choose: those of its tests need OTF2's library.
+    pub(crate) fn choices(&self) -> impl Iterator<Item = &str> {
+        let names = self.features.keys().map(String::as_str);
+        names.filter(|&name| name != "default" && name != OTF2)
+    }
+
     pub(crate) fn has_mpi(&self) -> bool {
         self.features.contains_key(MPI)
+    }
+}
+
+impl RegistryEntry {
+    fn from_metadata(package: &Value) -> Self {
+        Self {
+            description: string(&package["description"]),
+            repository: string(&package["repository"]),
+            documentation: string(&package["documentation"]),
+            readme: string(&package["readme"]),
+            license: string(&package["license"]),
+            keywords: strings(&package["keywords"]),
+            rust_version: string(&package["rust_version"]),
+            documented_features: strings(&package["metadata"]["docs"]["rs"]["features"]),
+        }
     }
 }
 

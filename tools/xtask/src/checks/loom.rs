@@ -10,17 +10,22 @@ use crate::programs::Programs;
 use crate::steps::{Step, side_by_side};
 use crate::workspace::Workspace;
 
-/// Variable that adds preemptions to those that the models allow; read by `tests/tests/explore`.
+/// The models, in a workspace of its own whose libraries have loom's primitives.
+pub(crate) const MODELS: &str = "tests/loom/Cargo.toml";
+
+/// Variable that adds preemptions to those that the models allow; read by `tests/loom/src/lib.rs`.
 const MORE_PREEMPTIONS: &str = "DOWNBEAT_MORE_PREEMPTIONS";
 
 /// Runs each model in a process of its own: loom maps new stacks for every interleaving, and for that, threads of one
 /// process wait for each other.
 pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
     Step::new("loom", move || {
-        let models: Result<Vec<_>, String> = build(workspace)?
-            .iter()
-            .map(|program| models(program))
-            .collect();
+        let programs = build(workspace)?;
+        if programs.is_empty() {
+            return Err(format!("cargo reports no test of {MODELS}"));
+        }
+        let models: Result<Vec<_>, String> =
+            programs.iter().map(|program| models(program)).collect();
         side_by_side(models?.into_iter().flatten(), |mut model: Command| {
             let mut limit = LIMIT;
             if depth == Depth::Long {
@@ -36,21 +41,18 @@ pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
 
 /// Builds in a target directory of its own, since the flag rebuilds everything.
 fn build(workspace: &Workspace) -> Result<Vec<PathBuf>, String> {
-    let mut build = command("cargo test --profile loom --no-run");
+    let mut build = command("cargo test --release --no-run --manifest-path");
     build
-        .args(["-p", "downbeat-tests", "--test", "loom_*", "--target-dir"])
+        .arg(MODELS)
+        .arg("--target-dir")
         .arg(workspace.built("loom"));
     // Not RUSTFLAGS: this overrides the user's settings.
-    build.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=loom");
-    let programs = Programs::build(&mut build)?;
-    let tests = workspace
-        .packages
+    build.env("CARGO_ENCODED_RUSTFLAGS", "--cfg=downbeat_loom");
+    let programs = Programs::build(&mut build)?.tests();
+    Ok(programs
         .iter()
-        .flat_map(|package| package.targets_of("test"));
-    tests
-        .filter(|test| test.name.starts_with("loom_"))
-        .map(|test| programs.executable(&test.name))
-        .collect()
+        .map(|test| test.get_program().into())
+        .collect())
 }
 
 /// Returns the commands that run each model of a program.
@@ -63,7 +65,6 @@ fn models(program: &Path) -> Result<Vec<Command>, String> {
         run
     };
     let models: Vec<Command> = names.map(run).collect();
-    // Without the flag these files are empty, and pass.
     if models.is_empty() {
         Err(format!("there are no models in {}", program.display()))
     } else {

@@ -14,8 +14,10 @@ mod loom;
 pub(crate) mod mpi;
 mod mpi_program;
 mod no_std;
+mod oldest_compiler;
 mod otf2_python;
 mod packages;
+mod published;
 mod tests;
 mod undefined_behaviour;
 
@@ -38,6 +40,8 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps.push(doc_comments::step(workspace));
     steps.push(import_cycles::step(workspace));
     steps.extend(lints::steps(workspace, depth));
+    steps.extend(published::steps(workspace, depth));
+    steps.extend(oldest_compiler::steps(workspace));
     steps.extend(tests::steps(workspace, depth));
     steps.extend(examples::steps(workspace, depth));
     steps.extend(no_std::steps(workspace));

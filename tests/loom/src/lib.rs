@@ -1,4 +1,4 @@
-//! Runs of loom.
+//! Runs of loom, for the models in `tests/`.
 
 use std::env;
 use std::sync::Arc;
@@ -10,15 +10,7 @@ use loom::model::Builder;
 const MORE_PREEMPTIONS: &str = "DOWNBEAT_MORE_PREEMPTIONS";
 
 /// Runs `model` in every possible order, with at most this number of preemptions, and prints the number of orders.
-#[expect(
-    clippy::print_stdout,
-    reason = "the number of executions is a result of these tests"
-)]
-pub(crate) fn explore(
-    name: &str,
-    preemptions: Option<usize>,
-    model: impl Fn() + Sync + Send + 'static,
-) {
+pub fn explore(name: &str, preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let executions = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&executions);
     let more = env::var(MORE_PREEMPTIONS).ok();

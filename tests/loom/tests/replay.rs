@@ -1,23 +1,19 @@
 //! Replay of a trace by several workers, under the C11 memory model: loom runs every interleaving, and every value that a
 //! load may return. It reports a deadlock if a worker sleeps and none will wake it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_replay -- --nocapture`
-#![cfg(loom)]
-#![expect(clippy::expect_used, reason = "a failed test panics")]
-
-mod explore;
+//! `RUSTFLAGS="--cfg downbeat_loom" cargo test --release --manifest-path tests/loom/Cargo.toml --test replay -- --nocapture`
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_loom::explore;
 use downbeat_trace::ControlVariable;
 use downbeat_trace::{
     Action, CollectiveKind, ControlledLogicalClock, Latencies, Matching, Place, Replaying, Trace,
     TraceBuilder,
 };
-use explore::explore;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 

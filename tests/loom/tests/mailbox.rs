@@ -4,15 +4,12 @@
 //! Nudges are left out, because they may miss: here, waiting for a message means polling. The departure of the other
 //! end must wake all sleepers, so here they sleep without a timeout.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_mailbox -- --nocapture`
-#![cfg(loom)]
-
-mod explore;
+//! `RUSTFLAGS="--cfg downbeat_loom" cargo test --release --manifest-path tests/loom/Cargo.toml --test mailbox -- --nocapture`
 
 use std::sync::atomic::Ordering;
 
+use downbeat_loom::explore;
 use downbeat_sync::internal::{Departure, Mailbox, MailboxBlocked, Sleeper};
-use explore::explore;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;

@@ -3,16 +3,12 @@
 //! Among them are those in which a writer stops half-way until all readers are done: a reader that waits for it would
 //! spin until loom gave up on it. (So the latch's spin hint is not loom's, which would let the writer go on.)
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --profile loom -p downbeat-tests --test loom_latch -- --nocapture`
-#![cfg(loom)]
-#![expect(clippy::expect_used, reason = "a failed test panics")]
-
-mod explore;
+//! `RUSTFLAGS="--cfg downbeat_loom" cargo test --release --manifest-path tests/loom/Cargo.toml --test latch -- --nocapture`
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use downbeat_clock_core::Latch;
-use explore::explore;
+use downbeat_loom::explore;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
