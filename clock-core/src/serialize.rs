@@ -54,7 +54,7 @@ impl<A: Source, B: Domain> Serialize for ClockModel<A, B> {
         }
         let digit = |place: usize| {
             let byte = bytes[place / 2];
-            let nibble = if place.is_multiple_of(2) {
+            let nibble = if place % 2 == 0 {
                 byte >> 4
             } else {
                 byte & 0xf

@@ -68,7 +68,7 @@ impl BinomialTree {
     /// Role in round `i`: multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
     fn role(self, rank: u32, round: u32) -> Option<PairRole> {
         let apart = 1 << round;
-        if rank >> self.rounds != 0 || !rank.is_multiple_of(apart) {
+        if rank >> self.rounds != 0 || rank % apart != 0 {
             return None;
         }
         Some(if rank & apart == 0 {

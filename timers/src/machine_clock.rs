@@ -137,7 +137,7 @@ impl MachineClock {
 
     fn recommended() -> Result<Self, ClockUnavailable> {
         let trusted = TscFacts::gather().is_ok_and(|facts| facts.grave_doubt().is_none());
-        if trusted && let Ok(tsc) = TscClock::detect() {
+        if let Some(Ok(tsc)) = trusted.then(TscClock::detect) {
             return Ok(Self::Tsc(tsc));
         }
         CntvctClock::detect()

@@ -69,12 +69,12 @@ fn step_of(differences: &mut [u64]) -> u64 {
     let small = differences[most];
     let multiples = || 1..=small.min(1_024);
     let exact = multiples()
-        .filter(|multiple| small.is_multiple_of(*multiple))
+        .filter(|multiple| small % *multiple == 0)
         .map(|multiple| small / multiple);
     let exact = exact.filter(|step| *step > 1);
     if let Some(step) = exact
         .into_iter()
-        .find(|step| is_rare(&|difference| difference.is_multiple_of(*step)))
+        .find(|step| is_rare(&|difference| difference % *step == 0))
     {
         return step;
     }

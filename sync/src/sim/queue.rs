@@ -33,9 +33,8 @@ impl EventQueue {
     }
 
     pub(super) fn pop(&mut self) {
-        if let Some(last) = self.events.pop()
-            && !self.events.is_empty()
-        {
+        let last = self.events.pop().filter(|_| !self.events.is_empty());
+        if let Some(last) = last {
             self.replace_first(last);
         }
     }

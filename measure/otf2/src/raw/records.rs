@@ -81,7 +81,7 @@ fn next<'a>(
 ) -> Result<Option<Record<'a>>, String> {
     loop {
         let wrong = |at: usize| Err(format!("byte {at} does not begin a record"));
-        let begins_chunk = at.is_multiple_of(chunk);
+        let begins_chunk = at.checked_rem(chunk).unwrap_or(*at) == 0;
         match *file.get(*at).ok_or(TRUNCATED)? {
             CHUNK_HEADER if begins_chunk && file.get(*at + 1) == Some(&(order as u8)) => {
                 *at += HEADER;
