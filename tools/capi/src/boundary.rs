@@ -115,7 +115,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<Option<
     // SAFETY: the caller guarantees that it ends with a NUL.
     let text = unsafe { core::ffi::CStr::from_ptr(text) };
     text.to_str().map(Some).map_err(|_| {
-        let why = format_args!("{name} is not UTF-8");
+        let why = format!("{name} is not UTF-8");
         Failure::new(crate::status::DOWNBEAT_ERROR_ARGUMENT, why)
     })
 }

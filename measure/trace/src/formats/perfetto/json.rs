@@ -82,7 +82,14 @@ impl JsonEvents {
         let first = self.first.get(location as usize).copied();
         let (pid, tid) = (pid(first.unwrap_or(location)), pid(location));
         let (micros, nanos) = (time / 1_000, time % 1_000);
-        let place = format_args!("\"pid\":{pid},\"tid\":{tid},\"ts\":{micros}.{nanos:03}");
+        let begin = |to: &mut Vec<u8>, phase: &str| {
+            put(
+                to,
+                format_args!(
+                    ",\n{{\"ph\":{phase},\"pid\":{pid},\"tid\":{tid},\"ts\":{micros}.{nanos:03}"
+                ),
+            );
+        };
         // Arrows begin and end at slices.
         let phase = match (kind, flow) {
             (TrackEventKind::SliceBegin, _) => "\"B\"",
@@ -90,7 +97,7 @@ impl JsonEvents {
             (TrackEventKind::Instant, Some(_)) => "\"X\",\"dur\":0",
             (TrackEventKind::Instant, None) => "\"i\",\"s\":\"t\"",
         };
-        put(to, format_args!(",\n{{\"ph\":{phase},{place}"));
+        begin(to, phase);
         if let Some((name, category)) = name {
             put(
                 to,
@@ -115,11 +122,10 @@ impl JsonEvents {
                 self.arrows.insert(flow);
             }
             let phase = if ends { "\"f\",\"bp\":\"e\"" } else { "\"s\"" };
+            begin(to, phase);
             put(
                 to,
-                format_args!(
-                    ",\n{{\"ph\":{phase},{place},\"cat\":\"message\",\"name\":\"message\",\"id\":{flow}}}"
-                ),
+                format_args!(",\"cat\":\"message\",\"name\":\"message\",\"id\":{flow}}}"),
             );
         }
     }
