@@ -44,7 +44,7 @@ const fn several_hosts(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 11] = [
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 12] = [
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     several_hosts("libdownbeat: traced over several hosts"),
@@ -53,6 +53,11 @@ pub(crate) const MAY_NOT_RUN: [MayNotRun; 11] = [
         step: "libdownbeat: traced under Slurm",
         reason: "needs root, a kernel with namespaces for networks, mounts and time, and control groups, without which slurmd does not start",
         probe: "unshare --net --uts --mount --time mountpoint -q /sys/fs/cgroup",
+    },
+    MayNotRun {
+        step: "book",
+        reason: "needs mdbook, which takes minutes to install; the links of its pages are checked in any case",
+        probe: "mdbook --version",
     },
     MayNotRun {
         step: "OTF2's Python module",

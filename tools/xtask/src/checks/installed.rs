@@ -2,6 +2,7 @@
 //! and the programs that are installed with it.
 
 mod memory;
+mod pages;
 mod tracer;
 mod tree;
 mod wtime;
@@ -82,7 +83,10 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         "traces of programs that are killed".to_owned(),
         tracer::killed,
     );
-    step("lines of docs/tracing.md".to_owned(), tracer::lines_of_page);
+    step(
+        "lines of the documents".to_owned(),
+        pages::lines_of_documents,
+    );
     step("traced over several hosts".to_owned(), tracer::over_hosts);
     if depth == Depth::Long {
         step("traced under Slurm".to_owned(), tracer::under_slurm);

@@ -1,6 +1,7 @@
 //! The checks that the project promises, one kind per file.
 
 mod architecture;
+mod book;
 mod components;
 mod core_only;
 mod doc_comments;
@@ -37,6 +38,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = setup(depth);
     steps.extend(format::steps());
     steps.push(architecture::step());
+    steps.extend(book::steps(depth));
     steps.push(doc_comments::step(workspace));
     steps.push(import_cycles::step(workspace));
     steps.extend(lints::steps(workspace, depth));

@@ -1,41 +1,67 @@
-//! Lines for a shell on the page about tracing, run as they stand.
+//! Lines for a shell in the documents, run as they stand.
 
 use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
 use downbeat_launch::mpi::OPEN_MPI;
 
-use super::recording::LIMIT;
 use crate::args::{self, Task};
 use crate::checks::installed::tree::InstalledTree;
+use crate::steps::all_passed;
 
-const PAGE: &str = "docs/tracing.md";
+const LIMIT: Duration = Duration::from_secs(180);
 /// Folder of recordings in the lines.
 const RECORDING: &str = "run/";
 
-/// Runs all lines of the page in an empty home, where the installed tree is in the folder that the page installs to.
-pub(in crate::checks::installed) fn lines_of_page(tree: &InstalledTree<'_>) -> Outcome {
-    let home = tree.built.join("tracer/page");
+/// Runs all lines of each page in an empty home, where the installed tree is in the folder that the pages install to.
+pub(super) fn lines_of_documents(tree: &InstalledTree<'_>) -> Outcome {
+    let mut pages = vec![PathBuf::from("README.md")];
+    let listed = fs::read_dir("docs").map_err(|why| format!("docs: {why}"))?;
+    pages.extend(listed.flatten().map(|entry| entry.path()));
+    pages.retain(|page| page.extension().is_some_and(|end| end == "md"));
+    pages.sort();
+    let mut number = 0;
+    let failed = pages.iter().filter_map(|page| {
+        let outcome = lines_of(tree, page);
+        number += u32::from(matches!(outcome, Ok(true)));
+        let why = outcome.err()?;
+        Some(format!("{}: {why}", page.display()))
+    });
+    all_passed(failed)?;
+    if number < 2 {
+        return Err(format!("{number} pages have lines for a shell"));
+    }
+    Ok(())
+}
+
+/// Runs all lines of a page; returns false if it has none.
+fn lines_of(tree: &InstalledTree<'_>, page: &Path) -> Result<bool, String> {
+    let text = fs::read_to_string(page).map_err(|why| why.to_string())?;
+    let home = tree
+        .built
+        .join("pages")
+        .join(page.file_stem().unwrap_or_default());
+    let script = script(&text, |line| installs(line, &home));
+    if script.is_empty() {
+        return Ok(false);
+    }
     // What an earlier run left.
     let _ = fs::remove_dir_all(&home);
     set_up(tree, &home).map_err(|why| format!("{}: {why}", home.display()))?;
-    let text = fs::read_to_string(PAGE).map_err(|why| format!("{PAGE}: {why}"))?;
-    let script = script(&text, |line| installs(line, &home));
-    if !script.contains("downbeat record ") {
-        return Err(format!("{PAGE}: no line records a program"));
-    }
     let path = env::var("PATH").unwrap_or_default();
+    let [own, installed] = ["bin", "downbeat/bin"].map(|bin| home.join(bin).display().to_string());
     let mut lines = Command::new("sh");
     lines
         .args(["-e", "-c", &script])
         .current_dir(&home)
         .env("HOME", &home)
-        .env("PATH", format!("{}:{path}", home.join("bin").display()))
+        .env("PATH", format!("{own}:{installed}:{path}"))
         // Ranks share cores, maybe as root.
         .envs(OPEN_MPI.environment())
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
@@ -45,14 +71,16 @@ pub(in crate::checks::installed) fn lines_of_page(tree: &InstalledTree<'_>) -> O
         |file: &&str| fs::metadata(home.join(file)).map_or(true, |found| found.len() == 0);
     match recorded_files(&script).find(is_empty) {
         Some(file) => Err(format!("{file}: missing or empty")),
-        None => Ok(()),
+        None => Ok(true),
     }
 }
 
 /// Makes the home: the sources, the installed tree, and Open MPI by the names that it has where no other library is.
 fn set_up(tree: &InstalledTree<'_>, home: &Path) -> std::io::Result<()> {
     fs::create_dir_all(home.join("bin"))?;
-    symlink(env::current_dir()?.join("tools"), home.join("tools"))?;
+    for sources in ["measure", "tools"] {
+        symlink(env::current_dir()?.join(sources), home.join(sources))?;
+    }
     symlink(&tree.prefix, home.join("downbeat"))?;
     for name in ["mpicc", "mpirun"] {
         let program = format!("/usr/bin/{name}.{}", OPEN_MPI.suffix());
