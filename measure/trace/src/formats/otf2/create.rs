@@ -1,20 +1,21 @@
 //! New archives of the items of any trace.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_otf2::{
-    Anchor, ArchiveWriter, Base, CommFlag, CommRef, Definition, Event, GroupFlag, GroupRef,
-    GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
+    Anchor, ArchiveWriter, Base, CollectiveOp, CommFlag, CommRef, Definition, Event, GroupFlag,
+    GroupRef, GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
     MetricMemberRef, MetricMode, MetricOccurrence, MetricRef, MetricType, MetricValue, Paradigm,
-    RecorderKind, RegionFlag, RegionRef, RegionRole, StringRef, SystemTreeDomain,
-    SystemTreeNodeRef, ValueType,
+    RecorderKind, RegionFlag, RegionRef, RegionRole, RmaAtomicType, RmaSyncLevel, RmaWinFlag,
+    RmaWinRef, StringRef, SystemTreeDomain, SystemTreeNodeRef, ValueType,
 };
 
 use super::Otf2Error;
 use super::stream::operation_of;
 use super::write::PartialCopy;
-use crate::formats::{Item, MergedItems, What};
+use crate::formats::{AccessKind, Item, MergedItems, What};
 use crate::{CollectiveKind, Place};
 
 /// Archive that was created.
@@ -64,13 +65,15 @@ struct NewDefinitions {
     processes: Vec<NewProcess>,
     regions: Vec<String>,
     communicators: Vec<Vec<u32>>,
+    /// Those of windows.
+    windows: BTreeSet<u32>,
     /// Names and units.
     metrics: Vec<[String; 2]>,
     samples: u64,
 }
 
-/// Writes a new archive into a new folder, `traces.otf2` there: messages, collective operations and
-/// teams of threads become those of OTF2, with one location group for each process, and values of metrics
+/// Writes a new archive into a new folder, `traces.otf2` there: messages, collective operations, accesses and
+/// teams of threads become those of OTF2, a communicator with accesses also a window, with one location group for each process, and values of metrics
 /// floating-point numbers. Readers see
 /// the same trace, except for what [`NewArchive`] counts. The folder appears when it is complete, or
 /// not at all.
@@ -120,7 +123,10 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
 
 impl NewDefinitions {
     fn of(items: &MergedItems) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            windows: items.windows().clone(),
+            ..Self::default()
+        };
         for item in items.definitions() {
             match item {
                 Item::Location { place, name } => found.add_process(place, name),
@@ -295,6 +301,78 @@ impl NewDefinitions {
             },
             What::PostReceive { request } => Event::MpiIrecvRequest { request },
             What::CancelReceive { request } => Event::MpiRequestCancelled { request },
+            What::Access {
+                kind,
+                target,
+                communicator,
+                request: matching_id,
+                ..
+            } => {
+                let (win, remote) = (RmaWinRef(communicator), self.rank(communicator, target)?);
+                match kind {
+                    AccessKind::Put => Event::RmaPut {
+                        win,
+                        remote,
+                        bytes: length,
+                        matching_id,
+                    },
+                    AccessKind::Get => Event::RmaGet {
+                        win,
+                        remote,
+                        bytes: length,
+                        matching_id,
+                    },
+                    AccessKind::Atomic => Event::RmaAtomic {
+                        win,
+                        remote,
+                        atomic_type: RmaAtomicType::ACCUMULATE,
+                        bytes_sent: length,
+                        bytes_received: 0,
+                        matching_id,
+                    },
+                }
+            }
+            // It is certain at the origin only.
+            What::AccessComplete {
+                communicator,
+                request: matching_id,
+            } if self.windows.contains(&communicator) => Event::RmaOpCompleteNonBlocking {
+                win: RmaWinRef(communicator),
+                matching_id,
+            },
+            What::AccessComplete { .. } => return None,
+            What::Collective { communicator } if self.windows.contains(&communicator) => {
+                Event::RmaCollectiveBegin {}
+            }
+            What::CollectiveEnd {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                ..
+            } if self.windows.contains(&communicator) => {
+                // A barrier on a window need not synchronize.
+                let is_barrier = kind == CollectiveKind::Allreduce && sent == received;
+                let process = match is_barrier && !sent {
+                    true => RmaSyncLevel::NONE,
+                    false => RmaSyncLevel::PROCESS,
+                };
+                Event::RmaCollectiveEnd {
+                    operation: match is_barrier {
+                        true => CollectiveOp::BARRIER,
+                        false => operation_of(kind),
+                    },
+                    sync_level: RmaSyncLevel(RmaSyncLevel::MEMORY.0 | process.0),
+                    win: RmaWinRef(communicator),
+                    root: root_of(kind, root),
+                    bytes_sent: match is_barrier {
+                        true => 0,
+                        false => size_of(sent),
+                    },
+                    bytes_received: (received && !is_barrier).into(),
+                }
+            }
             What::Collective { .. } => Event::MpiCollectiveBegin {},
             What::CollectiveEnd {
                 communicator,
@@ -477,6 +555,14 @@ impl NewDefinitions {
                 group: GroupRef(index + 2),
                 parent: CommRef::UNDEFINED,
                 flags: CommFlag::NONE,
+            })?;
+        }
+        for window in &self.windows {
+            to.define(&Definition::RmaWin {
+                reference: RmaWinRef(*window),
+                name: empty,
+                comm: CommRef(*window),
+                flags: RmaWinFlag::NONE,
             })?;
         }
         Ok(())
