@@ -27,12 +27,14 @@ pub(crate) struct Function {
     pub(crate) texts: usize,
 }
 
-const CONSTANTS: [&str; 5] = [
+const CONSTANTS: [&str; 7] = [
     "MPI_ANY_SOURCE",
     "MPI_ANY_TAG",
     "MPI_PROC_NULL",
     "MPI_ERR_SPAWN",
     "MPI_ERR_PENDING",
+    "MPI_MODE_NOPRECEDE",
+    "MPI_MODE_NOSUCCEED",
 ];
 
 impl Library {

@@ -5,7 +5,9 @@ mod complete;
 mod life;
 mod make;
 mod message;
+mod one_sided;
 mod request;
+mod window;
 
 pub(crate) use collective::{Shape, collective, collective_init, collective_start};
 pub(crate) use complete::{Completion, complete};
@@ -21,7 +23,11 @@ pub(crate) use message::{
 };
 #[cfg(mpi_4)]
 pub(crate) use message::{partitioned_send_init, send_post};
+pub(crate) use one_sided::{Reach, access, complete_accesses};
 pub(crate) use request::{cancel, request_free, start, start_all};
+pub(crate) use window::{end_access, end_exposure, fence, free_window, make_window, open_epoch};
+
+pub(crate) use crate::windows::Epoch;
 
 use downbeat_recording::Record;
 

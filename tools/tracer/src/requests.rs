@@ -30,6 +30,8 @@ pub(crate) enum Pending {
     Receive(Option<Wanted>),
     /// Collective operation.
     Collective(Operation),
+    /// One-sided access, by window and target.
+    Access(u32, i32),
 }
 
 /// Message that a receive waits for.

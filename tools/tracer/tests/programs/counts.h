@@ -7,13 +7,14 @@
  * communicators:
  *
  *   call NAME COUNT                    calls by their C names; unsuccessful tests and probes are not among them
- *   collective NAME COUNT              collective operations of data (and barriers) that completed; a persistent one counts
- *                                      under the name of its _init, once per start
+ *   collective NAME COUNT              collective operations of data (and barriers) that completed, calls that make and free
+ *                                      windows, and fences; a persistent one counts under the name of its _init, once per start
  *   failed NAME COUNT                  calls of Test*, Iprobe, Improbe, Parrived that found nothing
  *   index NAME VALUE...                what the calls that return indices gave, in the order of the calls (see below)
  *   received SOURCE TAG BYTES COUNT    messages that were received and whose content was right
- *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin
- *   sent DEST TAG BYTES COUNT          messages that were sent
+ *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin, with the bytes at the target; all are completed
+ *   sent DEST TAG BYTES COUNT          messages that were sent; MPI_Win_complete sends one of no bytes, with tag 0, to each
+ *                                      member of the group, which MPI_Win_wait receives
  *   status NAME VALUE...               source and tag of statuses whose content differs from library to library
  *   truncated SOURCE TAG BYTES COUNT   messages that arrived with MPI_ERR_TRUNCATE; BYTES is what was sent
  *
