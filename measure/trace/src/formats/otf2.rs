@@ -68,6 +68,7 @@ mod stream;
 mod teams;
 mod times;
 mod unexamined;
+mod windows;
 mod write;
 
 pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, ReadOptions};

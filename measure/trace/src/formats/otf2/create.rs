@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_otf2::{
-    Anchor, ArchiveWriter, Base, CollectiveOp, CommFlag, CommRef, Definition, Event, GroupFlag,
-    GroupRef, GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
+    Anchor, ArchiveWriter, Base, CommFlag, CommRef, Definition, Event, GroupFlag, GroupRef,
+    GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
     MetricMemberRef, MetricMode, MetricOccurrence, MetricRef, MetricType, MetricValue, Paradigm,
-    RecorderKind, RegionFlag, RegionRef, RegionRole, RmaAtomicType, RmaSyncLevel, RmaWinFlag,
-    RmaWinRef, StringRef, SystemTreeDomain, SystemTreeNodeRef, ValueType,
+    RecorderKind, RegionFlag, RegionRef, RegionRole, RmaWinFlag, RmaWinRef, StringRef,
+    SystemTreeDomain, SystemTreeNodeRef, ValueType,
 };
 
 use super::Otf2Error;
 use super::stream::operation_of;
+use super::windows;
 use super::write::PartialCopy;
-use crate::formats::{AccessKind, Item, MergedItems, What};
+use crate::formats::{Item, MergedItems, What};
 use crate::{CollectiveKind, Place};
 
 /// Archive that was created.
@@ -305,32 +306,11 @@ impl NewDefinitions {
                 kind,
                 target,
                 communicator,
-                request: matching_id,
+                request,
                 ..
             } => {
-                let (win, remote) = (RmaWinRef(communicator), self.rank(communicator, target)?);
-                match kind {
-                    AccessKind::Put => Event::RmaPut {
-                        win,
-                        remote,
-                        bytes: length,
-                        matching_id,
-                    },
-                    AccessKind::Get => Event::RmaGet {
-                        win,
-                        remote,
-                        bytes: length,
-                        matching_id,
-                    },
-                    AccessKind::Atomic => Event::RmaAtomic {
-                        win,
-                        remote,
-                        atomic_type: RmaAtomicType::ACCUMULATE,
-                        bytes_sent: length,
-                        bytes_received: 0,
-                        matching_id,
-                    },
-                }
+                let remote = self.rank(communicator, target)?;
+                windows::access(kind, (communicator, remote), length, request)
             }
             // It is certain at the origin only.
             What::AccessComplete {
@@ -352,26 +332,8 @@ impl NewDefinitions {
                 received,
                 ..
             } if self.windows.contains(&communicator) => {
-                // A barrier on a window need not synchronize.
-                let is_barrier = kind == CollectiveKind::Allreduce && sent == received;
-                let process = match is_barrier && !sent {
-                    true => RmaSyncLevel::NONE,
-                    false => RmaSyncLevel::PROCESS,
-                };
-                Event::RmaCollectiveEnd {
-                    operation: match is_barrier {
-                        true => CollectiveOp::BARRIER,
-                        false => operation_of(kind),
-                    },
-                    sync_level: RmaSyncLevel(RmaSyncLevel::MEMORY.0 | process.0),
-                    win: RmaWinRef(communicator),
-                    root: root_of(kind, root),
-                    bytes_sent: match is_barrier {
-                        true => 0,
-                        false => size_of(sent),
-                    },
-                    bytes_received: (received && !is_barrier).into(),
-                }
+                let root = root_of(kind, root);
+                windows::collective_end(communicator, kind, root, [size_of(sent), received.into()])
             }
             What::Collective { .. } => Event::MpiCollectiveBegin {},
             What::CollectiveEnd {
