@@ -21,6 +21,6 @@ mod spool;
 pub use definition::{CommunicatorDefinition, Definition, OWN, WORLD};
 pub use merge::{ClockError, MergeError, MergeSummary, Recording};
 pub use rank_file::{BlockPlace, ENDING, RankFile, RankWriter};
-pub use record::{Envelope, Operation, Record};
+pub use record::{Access, Envelope, Operation, Record};
 pub use settings::Settings;
 pub use spool::{Collected, Collector};

@@ -1,5 +1,6 @@
 //! One trace from the files of all ranks.
 
+mod accesses;
 mod between;
 mod definitions;
 mod error;
@@ -44,6 +45,8 @@ pub struct MergeSummary {
     pub sent: u64,
     /// Number of messages that were received.
     pub received: u64,
+    /// Number of one-sided accesses of each kind, in the order of [`AccessKind::ALL`](downbeat_trace::formats::AccessKind::ALL).
+    pub accesses: [u64; 3],
     /// Number of calls that were not recorded, because memory was short.
     pub dropped: u64,
 }
@@ -242,6 +245,9 @@ fn merge_streams(
         summary.calls += stream.calls;
         summary.sent += stream.sent;
         summary.received += stream.received;
+        for (all, of) in summary.accesses.iter_mut().zip(stream.accesses.issued()) {
+            *all += of;
+        }
         summary.dropped += stream.dropped;
     }
     Ok(summary)

@@ -13,8 +13,8 @@ use downbeat_files::{Crc32, FileError, Flaw};
 
 use crate::packed::{Packed, unpack};
 
-/// First bytes of a file: format and version.
-const MAGIC: [u8; 8] = *b"dbrank\0\x01";
+/// First bytes of a file: format and version. Version 1 has no accesses.
+const MAGIC: [u8; 8] = *b"dbrank\0\x02";
 
 /// Ending of the names of files.
 pub const ENDING: &str = "dbrank";
@@ -140,12 +140,12 @@ impl RankFile {
             length,
         };
         let mut magic = [0; MAGIC.len()];
-        if input.fill(&mut magic)?.is_none() || magic != MAGIC {
-            let why = if magic[..7] == MAGIC[..7] {
-                format!("its version {} is unknown", magic[7])
-            } else {
-                "it is not the recording of a rank".to_owned()
-            };
+        if input.fill(&mut magic)?.is_none() || magic[..7] != MAGIC[..7] {
+            let why = "it is not the recording of a rank";
+            return Err(FileError::content(path, why));
+        }
+        if !(1..=MAGIC[7]).contains(&magic[7]) {
+            let why = format!("its version {} is unknown", magic[7]);
             return Err(FileError::content(path, why));
         }
         while found.ended.is_none() && found.chunk(&mut input)?.is_some() {}

@@ -5,6 +5,7 @@
 //! both are those of the call.
 
 use downbeat_trace::CollectiveKind;
+use downbeat_trace::formats::AccessKind;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,17 @@ pub enum Record<'a> {
         /// Id of the operation.
         request: u64,
     },
+    /// The call that was entered last issues a one-sided access.
+    Access(Access),
+    /// The call that is left next completes accesses at their origin.
+    AccessesComplete {
+        /// Communicator of the window.
+        window: u32,
+        /// Target of the accesses; all of them if there is none.
+        target: Option<i32>,
+        /// Id of the only access.
+        request: Option<u64>,
+    },
     /// Calls that found nothing complete, one after the other.
     Folded {
         /// Number of the call.
@@ -118,6 +130,21 @@ pub struct Operation {
     pub bytes: Option<u64>,
 }
 
+/// One-sided access to the memory of another rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Kind.
+    pub kind: AccessKind,
+    /// Communicator of the window.
+    pub window: u32,
+    /// Rank of the target in it.
+    pub target: i32,
+    /// Number of bytes that are accessed there.
+    pub bytes: u64,
+    /// Id, if it can be completed alone.
+    pub request: Option<u64>,
+}
+
 mod kind {
     pub(super) const ENTER: u64 = 1;
     pub(super) const LEAVE: u64 = 2;
@@ -132,7 +159,11 @@ mod kind {
     pub(super) const FOLDED: u64 = 11;
     pub(super) const DROPPED: u64 = 12;
     pub(super) const TEXT: u64 = 13;
+    pub(super) const ACCESS: u64 = 14;
 }
+
+/// Flags of an access are its kind, or that accesses are complete.
+const ACCESSES_COMPLETE: u64 = AccessKind::ALL.len() as u64;
 
 /// Meaning of a word after the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +188,8 @@ pub(crate) const fn fields(head: u64) -> Option<&'static [Field]> {
         kind::COMPLETE => &[Ends, Number, Number],
         kind::FINISH => &[Number, Number],
         kind::FOLDED | kind::DROPPED => &[Ticks, Ticks, Number],
+        kind::ACCESS if head >> 8 & 0xf == ACCESSES_COMPLETE => &[Number, Number],
+        kind::ACCESS => &[Number, Number, Number],
         _ => return None,
     })
 }
@@ -206,6 +239,15 @@ pub struct Words {
 #[inline(always)]
 const fn head(kind: u64, flags: u64, call: u16, value: u32) -> u64 {
     kind | flags << 8 | (call as u64) << 16 | (value as u64) << 32
+}
+
+/// Returns the word of a number that may be absent: the greatest number is not used.
+#[inline(always)]
+const fn optional(number: Option<u64>) -> u64 {
+    match number {
+        Some(number) => number.wrapping_add(1),
+        None => 0,
+    }
 }
 
 #[inline(always)]
@@ -322,6 +364,23 @@ impl Record<'_> {
                     None => words(head, [operation.root as u64, request]),
                 }
             }
+            Self::Access(access) => {
+                let head = head(kind::ACCESS, access.kind as u64, 0, access.window);
+                let target = access.target as u32 as u64;
+                words(head, [target, access.bytes, optional(access.request)])
+            }
+            Self::AccessesComplete {
+                window,
+                target,
+                request,
+            } => {
+                let target = match target {
+                    Some(target) => Some(target as u32 as u64),
+                    None => None,
+                };
+                let head = head(kind::ACCESS, ACCESSES_COMPLETE, 0, window);
+                words(head, [optional(target), optional(request)])
+            }
             Self::Folded {
                 call,
                 first,
@@ -396,6 +455,18 @@ fn read_fields(head: u64, of: &[u64]) -> Option<Record<'static>> {
             operation: Operation::read(head, root, bytes.first().copied())?,
             request,
         },
+        (kind::ACCESS, &[target, bytes, request]) => Record::Access(Access {
+            kind: *AccessKind::ALL.get((head >> 8 & 0xf) as usize)?,
+            window: value,
+            target: target as u32 as i32,
+            bytes,
+            request: request.checked_sub(1),
+        }),
+        (kind::ACCESS, &[target, request]) => Record::AccessesComplete {
+            window: value,
+            target: target.checked_sub(1).map(|target| target as u32 as i32),
+            request: request.checked_sub(1),
+        },
         (kind::FOLDED, &[first, last, count]) => Record::Folded {
             call,
             first,
@@ -458,6 +529,30 @@ pub(crate) mod tests {
             Record::Finish {
                 operation: without_length,
                 request: 6,
+            },
+            Record::Access(Access {
+                kind: AccessKind::Get,
+                window: 3,
+                target: 2,
+                bytes: 1 << 33,
+                request: Some(6),
+            }),
+            Record::Access(Access {
+                kind: AccessKind::Atomic,
+                window: u32::MAX,
+                target: -7,
+                bytes: 0,
+                request: None,
+            }),
+            Record::AccessesComplete {
+                window: 3,
+                target: Some(0),
+                request: Some(6),
+            },
+            Record::AccessesComplete {
+                window: 3,
+                target: None,
+                request: None,
             },
             Record::Leave {
                 call: 619,

@@ -3,7 +3,7 @@
 //! A trace is text, `*.dbt`, or binary with the same content, `*.dbtb`.
 //!
 //! ```text
-//! # downbeat trace 4
+//! # downbeat trace 5
 //! location 0 0 0 rank 0
 //! location 1 1 1 rank 1
 //! communicator 0 0 1
@@ -36,6 +36,8 @@
 //! | `LOCATION TIME collective-end COMMUNICATOR KIND ROOT DATA [BYTES]` | exit of a collective operation; KIND and DATA are described below |
 //! | `LOCATION TIME collective-start COMMUNICATOR REQUEST` | start of a non-blocking collective operation |
 //! | `LOCATION TIME collective-complete COMMUNICATOR KIND ROOT DATA REQUEST [BYTES]` | its completion |
+//! | `LOCATION TIME put LOCATION COMMUNICATOR REQUEST [BYTES]`, `get ...`, `atomic ...` | issue of a one-sided access (RMA) to the memory of a location, in the communicator of its window |
+//! | `LOCATION TIME access-complete COMMUNICATOR REQUEST` | the access with this REQUEST is known to be complete at its origin |
 //! | `LOCATION TIME signal ID` | something that one event of the process waits for: a thread is created or ends, a lock is released, work is given to a device |
 //! | `LOCATION TIME wait ID` | the end of that wait: the thread begins or is joined, the lock is acquired, the work is begun |
 //! | `LOCATION TIME fork TEAM`, `thread-begin TEAM`, `thread-end TEAM`, `join TEAM` | start and end of a team of threads, and of each of its threads |
@@ -46,8 +48,9 @@
 //! `alltoall`, `alltoallv`, `reduce_scatter`, `scan` and `exscan`; DATA tells which data the member
 //! had: `none`, `sent`, `received` or `both`.
 //!
-//! BYTES is the length of a message, or the amount of data that the member contributed to a collective
-//! operation, if it is known. Versions before 4 do not have it.
+//! BYTES is the length of a message or of an access, or the amount of data that the member contributed to
+//! a collective operation, if it is known. Versions before 4 do not have it, and versions before 5 have no
+//! accesses.
 //!
 //! REQUEST and ID are any numbers from 0 to 2^64 - 1; a process can use them again after the
 //! completion or the wait. Version 2 has neither requests nor signals.
@@ -64,6 +67,10 @@
 //! The first enter or start of a member in a communicator belongs to its first operation, the second
 //! one to the next, and so on. An exit ends the first blocking operation that was not left, a
 //! completion the operation that was started with its REQUEST.
+//!
+//! An access gives no constraint on times: no call of its target has to do with it. Synchronizations of a window are
+//! collective operations and messages in its communicator, which has the members of the one that it was made
+//! from.
 //!
 //! Numbers count from 0, in the order of the lines; times are whole nanoseconds, and never decrease
 //! on a location.
@@ -92,7 +99,7 @@
 //! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace)?;
 //! file.write_corrected(&to, file.format, right.times(), &file.sessions)?;
 //!
-//! let corrected = text.replace("trace 1", "trace 4").replace("6900", "7010");
+//! let corrected = text.replace("trace 1", "trace 5").replace("6900", "7010");
 //! assert!(std::fs::read_to_string(&to)?.starts_with(&corrected));
 //! # std::fs::remove_file(&from)?;
 //! # std::fs::remove_file(&to)?;
@@ -138,7 +145,7 @@ mod writer;
 pub use difference::first_difference;
 pub use file::{TraceFile, Unread, write_corrected};
 pub use format::TraceFormat;
-pub use item::{Item, Quantity, What};
+pub use item::{AccessKind, Item, Quantity, What};
 pub use merge::MergedItems;
 pub use reader::TraceReader;
 pub use sessions::Sessions;

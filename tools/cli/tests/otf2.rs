@@ -698,3 +698,59 @@ fn any_trace_becomes_an_archive() {
     assert!(file.contains("x.otf2: an archive is written to a folder, not to a file"));
     assert!(!folder.path("x.otf2").exists());
 }
+
+/// Events of a window: a fence that synchronizes and one that does not, accesses of all kinds, and an operation with data.
+const WINDOW: &str = "0 100 collective 1\n0 110 collective-end 1 allreduce 0 none\n0 120 put 1 1 0 4096\n0 130 get 0 1 1 0\n\
+                      0 140 atomic 1 1 2 8\n0 150 collective 1\n0 160 access-complete 1 0\n0 160 access-complete 1 2\n\
+                      0 160 access-complete 1 1\n0 160 collective-end 1 allreduce 0 both\n0 170 collective 1\n\
+                      0 180 collective-end 1 gather 1 sent\n0 190 send 1 1 0 0\n1 100 collective 1\n\
+                      1 110 collective-end 1 allreduce 0 none\n1 150 collective 1\n1 160 collective-end 1 allreduce 0 both\n\
+                      1 170 collective 1\n1 180 collective-end 1 gather 1 received\n1 200 receive 0 1 0 0\n";
+
+#[test]
+fn accesses_survive_an_archive() {
+    let folder = ArchiveFolder::new("accesses");
+    let definitions =
+        "location 0 0 0 rank 0\nlocation 1 0 1 rank 1\ncommunicator 0 0 1\ncommunicator 1 0 1\n";
+    let events = WINDOW.lines().count();
+    let text = format!("# downbeat trace 1\n{definitions}{WINDOW}end {events}\n");
+    fs::write(folder.path("a.dbt"), text).unwrap();
+    let said = folder.says("convert a.dbt archive");
+    assert!(!said.contains("eft out"), "{said}");
+    let lines = printed(&folder, &["archive/traces.otf2"]);
+    let count = |kind: &str| lines.lines().filter(|line| line.starts_with(kind)).count();
+    let kinds = [
+        "RMA_PUT",
+        "RMA_GET",
+        "RMA_ATOMIC",
+        "RMA_OP_COMPLETE_NON_BLOCKING",
+    ];
+    assert_eq!(kinds.map(count), [1, 1, 1, 3], "{lines}");
+    assert_eq!(
+        ["RMA_COLLECTIVE_BEGIN", "RMA_COLLECTIVE_END"].map(count),
+        [6; 2],
+        "{lines}"
+    );
+    assert!(printed(&folder, &["-G", "archive/traces.otf2"]).contains("RMA_WIN"));
+
+    // The window of the archive has a communicator of its own for all but messages.
+    folder.says("convert archive/traces.otf2 b.dbt");
+    let back = fs::read_to_string(folder.path("b.dbt")).unwrap();
+    let of_window = |line: &str| {
+        line.replace(" 1 allreduce", " 2 allreduce")
+            .replace(" 1 gather", " 2 gather")
+    };
+    for line in WINDOW.lines() {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        match words[2] {
+            "put" | "get" | "atomic" => words[4] = "2",
+            "collective" | "collective-end" | "access-complete" => words[3] = "2",
+            _ => {}
+        }
+        let line = of_window(&words.join(" "));
+        assert!(
+            back.contains(&format!("{line}\n")) || back.contains(&format!("{line} 0\n")),
+            "{line} is not in\n{back}"
+        );
+    }
+}

@@ -118,6 +118,44 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("MPI_Intercomm_merge", "make", ", &Making::of(2)"),
     ("MPI_Comm_free", "forget", ""),
     ("MPI_Comm_disconnect", "forget", ""),
+    // One-sided accesses, by the position of the target.
+    ("MPI_Put", "access", ", &Reach::transfer(Put, 3)"),
+    ("MPI_Get", "access", ", &Reach::transfer(Get, 3)"),
+    ("MPI_Rput", "access", ", &Reach::transfer(Put, 3).started()"),
+    ("MPI_Rget", "access", ", &Reach::transfer(Get, 3).started()"),
+    ("MPI_Accumulate", "access", ", &Reach::reduction(3)"),
+    (
+        "MPI_Raccumulate",
+        "access",
+        ", &Reach::reduction(3).started()",
+    ),
+    ("MPI_Get_accumulate", "access", ", &Reach::reduction(6)"),
+    (
+        "MPI_Rget_accumulate",
+        "access",
+        ", &Reach::reduction(6).started()",
+    ),
+    ("MPI_Fetch_and_op", "access", ", &Reach::element(3)"),
+    ("MPI_Compare_and_swap", "access", ", &Reach::element(4)"),
+    // Their completion: target, if it is only one, and window.
+    ("MPI_Win_flush", "complete_accesses", ", Some(0), 1"),
+    ("MPI_Win_flush_local", "complete_accesses", ", Some(0), 1"),
+    ("MPI_Win_unlock", "complete_accesses", ", Some(0), 1"),
+    ("MPI_Win_flush_all", "complete_accesses", ", None, 0"),
+    ("MPI_Win_flush_local_all", "complete_accesses", ", None, 0"),
+    ("MPI_Win_unlock_all", "complete_accesses", ", None, 0"),
+    // Windows: communicator, and the new one.
+    ("MPI_Win_create", "make_window", ", 4, 5"),
+    ("MPI_Win_allocate", "make_window", ", 3, 5"),
+    ("MPI_Win_allocate_shared", "make_window", ", 3, 5"),
+    ("MPI_Win_create_dynamic", "make_window", ", 1, 2"),
+    ("MPI_Win_free", "free_window", ""),
+    ("MPI_Win_fence", "fence", ""),
+    ("MPI_Win_post", "open_epoch", ", Epoch::Exposure"),
+    ("MPI_Win_start", "open_epoch", ", Epoch::Access"),
+    ("MPI_Win_complete", "end_access", ""),
+    ("MPI_Win_wait", "end_exposure", ", None"),
+    ("MPI_Win_test", "end_exposure", ", Some(1)"),
 ];
 
 /// Blocking collective operations: name after `MPI_`, description for the handlers, and position of the communicator, the last

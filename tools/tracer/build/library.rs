@@ -27,13 +27,15 @@ pub(crate) struct Function {
     pub(crate) texts: usize,
 }
 
-const CONSTANTS: [&str; 6] = [
+const CONSTANTS: [&str; 8] = [
     "MPI_ANY_SOURCE",
     "MPI_ANY_TAG",
     "MPI_PROC_NULL",
     "MPI_ROOT",
     "MPI_ERR_SPAWN",
     "MPI_ERR_PENDING",
+    "MPI_MODE_NOPRECEDE",
+    "MPI_MODE_NOSUCCEED",
 ];
 
 impl Library {

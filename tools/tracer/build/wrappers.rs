@@ -6,8 +6,10 @@ use crate::calls::handler;
 use crate::library::{Function, Library};
 
 /// Endings of the names of a function in bindings of Fortran: `mpif.h` and `use mpi` share one.
-const FORTRAN: [(&str, &str); 5] = [
+const FORTRAN: [(&str, &str); 6] = [
     ("_", "Fortran<false, false>"),
+    // Of Open MPI, where an address is of the type C_PTR.
+    ("_cptr_", "Fortran<false, false>"),
     ("_f08_", "Fortran<false, true>"),
     ("_f08ts_", "Fortran<false, true>"),
     ("_f08_large_", "Fortran<true, true>"),

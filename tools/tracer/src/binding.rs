@@ -29,6 +29,15 @@ pub(crate) trait Binding {
     /// Reads a communicator that a call makes or frees.
     unsafe fn new_communicator(argument: usize) -> Handle;
 
+    /// Reads a window.
+    unsafe fn window(argument: usize) -> Handle;
+
+    /// Reads a window that a call makes or frees.
+    unsafe fn new_window(argument: usize) -> Handle;
+
+    /// Reads a group.
+    unsafe fn group(argument: usize) -> Handle;
+
     /// Reads a datatype.
     unsafe fn datatype(argument: usize) -> Handle;
 
@@ -162,6 +171,20 @@ impl<const LARGE: bool> Binding for C<LARGE> {
     }
 
     #[inline(always)]
+    unsafe fn window(argument: usize) -> Handle {
+        by_value(argument)
+    }
+
+    unsafe fn new_window(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { element(argument, 0) }
+    }
+
+    unsafe fn group(argument: usize) -> Handle {
+        by_value(argument)
+    }
+
+    #[inline(always)]
     unsafe fn datatype(argument: usize) -> Handle {
         by_value(argument)
     }
@@ -217,6 +240,8 @@ mod convert {
 
     conversions! {
         communicator = c"PMPI_Comm_f2c";
+        window = c"PMPI_Win_f2c";
+        group = c"PMPI_Group_f2c";
         datatype = c"PMPI_Type_f2c";
         request = c"PMPI_Request_f2c";
         message = c"PMPI_Message_f2c";
@@ -232,6 +257,8 @@ mod convert {
     }
 
     pub(super) use same as communicator;
+    pub(super) use same as window;
+    pub(super) use same as group;
     pub(super) use same as datatype;
     pub(super) use same as request;
     pub(super) use same as message;
@@ -265,6 +292,21 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
     unsafe fn new_communicator(argument: usize) -> Handle {
         // SAFETY: the caller guarantees it.
         unsafe { Self::communicator(argument) }
+    }
+
+    unsafe fn window(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::window(unsafe { integer_at(argument, 0) })
+    }
+
+    unsafe fn new_window(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::window(argument) }
+    }
+
+    unsafe fn group(argument: usize) -> Handle {
+        // SAFETY: the caller guarantees it.
+        convert::group(unsafe { integer_at(argument, 0) })
     }
 
     unsafe fn datatype(argument: usize) -> Handle {

@@ -7,7 +7,9 @@ mod life;
 mod make;
 mod message;
 mod neighbors;
+mod one_sided;
 mod request;
+mod window;
 
 pub(crate) use collective::{Given, Shape, collective, collective_init, collective_start};
 pub(crate) use complete::{Completion, complete};
@@ -25,7 +27,11 @@ pub(crate) use message::{
 #[cfg(mpi_4)]
 pub(crate) use message::{partitioned_receive_init, partitioned_send_init, send_post};
 pub(crate) use neighbors::{ExchangeKey, Layout, neighbors, neighbors_init, neighbors_start};
+pub(crate) use one_sided::{Reach, access, complete_accesses};
 pub(crate) use request::{cancel, request_free, start, start_all};
+pub(crate) use window::{end_access, end_exposure, fence, free_window, make_window, open_epoch};
+
+pub(crate) use crate::windows::Epoch;
 
 use downbeat_recording::Record;
 

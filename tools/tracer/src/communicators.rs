@@ -17,7 +17,8 @@ use crate::thread::Thread;
 pub(crate) struct Communicator {
     /// Number in records.
     pub(crate) number: u32,
-    members: Vec<u32>,
+    /// Ranks of its members among all ranks.
+    pub(crate) members: Vec<u32>,
     remote: Vec<u32>,
     /// Number of communicators that were made from it by all of its members.
     children: AtomicU32,
@@ -272,8 +273,27 @@ pub(crate) fn made(
             (None, format!("i{tag}.{before}"))
         }
     };
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let number = next_number();
     define(thread, handle, number, (parent, key), members, remote);
+}
+
+/// Returns a number for a communicator that is defined later.
+pub(crate) fn next_number() -> u32 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Defines the communicator of a window that a call has made from another communicator, in the order `index`. No handle is that of a
+/// window and of a communicator at the same time.
+pub(crate) fn made_window(
+    thread: &Thread,
+    parent: &Communicator,
+    index: u32,
+    number: u32,
+    window: Handle,
+) {
+    let origin = (Some(parent.number), format!("w{index}"));
+    let members = parent.members.clone();
+    define(thread, window, number, origin, members, vec![]);
 }
 
 /// Defines a communicator that was made from a group or two, in a session.
@@ -289,7 +309,7 @@ pub(crate) fn made_from_group(thread: &Thread, tag: &str, handle: Handle) {
         .collect();
     let before = count_alike(&tag, &both(&members, &remote));
     let key = format!("s{tag}.{before}");
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let number = next_number();
     define(thread, handle, number, (None, key), members, remote);
 }
 
@@ -334,7 +354,7 @@ impl Communicator {
 
     /// Defines a communicator for messages that only match each other, and returns its number.
     fn part(&self, thread: &Thread, key: &str) -> u32 {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = next_number();
         thread.define(&Definition::Communicator(CommunicatorDefinition {
             number,
             parent: Some(self.number),
@@ -426,6 +446,14 @@ fn groups(handle: Handle) -> (Vec<u32>, Vec<u32>) {
 
 /// Returns the ranks of a group among all ranks, and frees it.
 fn members(mut group: Handle) -> Vec<u32> {
+    let members = ranks(group);
+    // SAFETY: the group was made for this process.
+    unsafe { pmpi::group_free(out(&mut group)) };
+    members
+}
+
+/// Returns the ranks of a group among all ranks.
+pub(crate) fn ranks(group: Handle) -> Vec<u32> {
     let Some(all) = ALL.get() else {
         return vec![];
     };
@@ -437,8 +465,6 @@ fn members(mut group: Handle) -> Vec<u32> {
     let [from, to] = [&mut ranks, &mut translated].map(|list| list_out(list));
     // SAFETY: both lists have this length.
     unsafe { pmpi::group_translate_ranks(group, size as usize, from, *all, to) };
-    // SAFETY: the group was made for this process.
-    unsafe { pmpi::group_free(out(&mut group)) };
     translated
         .into_iter()
         .map(|rank| rank.max(0) as u32)

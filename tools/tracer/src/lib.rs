@@ -27,4 +27,5 @@ mod requests;
 mod spare;
 mod synchronize;
 mod thread;
+mod windows;
 mod wrappers;

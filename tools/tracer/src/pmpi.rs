@@ -38,6 +38,9 @@ functions! {
     group_size(group, size) = c"PMPI_Group_size";
     group_translate_ranks(group, count, ranks, to, translated) = c"PMPI_Group_translate_ranks";
     group_free(group) = c"PMPI_Group_free";
+    info_get(info, key, length, value, flag) = c"PMPI_Info_get";
+    info_free(info) = c"PMPI_Info_free";
+    win_get_info(window, info) = c"PMPI_Win_get_info";
     type_size(datatype, size) = c"PMPI_Type_size";
     get_count(status, datatype, count) = c"PMPI_Get_count";
     get_elements_x(status, datatype, count) = c"PMPI_Get_elements_x";

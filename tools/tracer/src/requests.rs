@@ -31,6 +31,8 @@ pub(crate) enum Pending {
     Receive(Option<Wanted>),
     /// Collective operation.
     Collective(Operation),
+    /// One-sided access, by window and target.
+    Access(u32, i32),
     /// Messages with neighbors.
     Exchange(ExchangeKey),
 }

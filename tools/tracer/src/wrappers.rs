@@ -6,6 +6,7 @@ use downbeat_trace::CollectiveKind::{
     Allgather, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, Exscan, Gather, Reduce,
     ReduceScatter, Scan, Scatter,
 };
+use downbeat_trace::formats::AccessKind::{Get, Put};
 
 use crate::arguments::Arguments;
 use crate::binding::{C, Fortran};

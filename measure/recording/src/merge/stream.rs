@@ -6,10 +6,11 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_trace::formats::{Item, What};
 
+use super::accesses::Accesses;
 use super::between;
 use super::definitions::{Communicator, Definitions, Rank};
 use crate::rank_file::BlockPlace;
-use crate::record::{self, Envelope, Operation, Record};
+use crate::record::{self, Access, Envelope, Operation, Record};
 
 /// Events of a thread in the order of time.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub(super) struct ThreadStream<'a> {
     pub(super) calls: u64,
     pub(super) sent: u64,
     pub(super) received: u64,
+    pub(super) accesses: Accesses,
     pub(super) dropped: u64,
 }
 
@@ -79,6 +81,7 @@ impl<'a> ThreadStream<'a> {
             calls: 0,
             sent: 0,
             received: 0,
+            accesses: Accesses::default(),
             dropped: 0,
         }
     }
@@ -225,6 +228,22 @@ impl<'a> ThreadStream<'a> {
             Record::Cancel { request } => self.pending.push(What::CancelReceive { request }),
             Record::Collective(operation) => self.ends(operation, None),
             Record::Finish { operation, request } => self.ends(operation, Some(request)),
+            Record::Access(access) => self.access(access),
+            Record::AccessesComplete {
+                window,
+                target,
+                request,
+            } => {
+                if let Some(known) = self.rank.communicators.get(&window) {
+                    let communicator = known.index;
+                    let complete = self.accesses.complete(window, target, request);
+                    self.pending
+                        .extend(complete.into_iter().map(|request| What::AccessComplete {
+                            communicator,
+                            request,
+                        }));
+                }
+            }
             Record::Folded {
                 call,
                 first,
@@ -245,6 +264,37 @@ impl<'a> ThreadStream<'a> {
         Ok(())
     }
 
+    fn access(&mut self, access: Access) {
+        let Access {
+            kind,
+            window: communicator,
+            target: peer,
+            bytes,
+            ..
+        } = access;
+        let ends = Envelope {
+            communicator,
+            peer,
+            tag: 0,
+            bytes,
+        };
+        // The library may have refused the access for that.
+        let found = self.peer(ends).unwrap_or_else(|why| {
+            self.wrong = Some(why);
+            None
+        });
+        if let Some((target, communicator)) = found {
+            let request = self.accesses.issue(access);
+            self.starts(What::Access {
+                kind,
+                target,
+                communicator,
+                request,
+                bytes: Some(bytes),
+            });
+        }
+    }
+
     fn leave(&mut self, region: u32, ticks: u64, failed: bool) {
         let time = self.time(ticks);
         let entered = self.open.iter().rposition(|open| open.region == region);
@@ -259,11 +309,13 @@ impl<'a> ThreadStream<'a> {
             return;
         };
         if failed {
-            // A message that could not be sent is none.
+            // A message that could not be sent is none, and so is an access.
             for index in open.sends {
                 if let Some(event) = self.events.get_mut(index) {
-                    if let What::Send { .. } = event.what {
-                        self.sent -= 1;
+                    match event.what {
+                        What::Send { .. } => self.sent -= 1,
+                        What::Access { kind, request, .. } => self.accesses.withdraw(kind, request),
+                        _ => {}
                     }
                     event.note = Some("failed".to_owned());
                 }

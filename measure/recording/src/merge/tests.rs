@@ -3,10 +3,10 @@
 use super::*;
 use crate::packed::pack;
 use crate::record::tests::written;
-use crate::{Envelope, Operation, RankWriter, Record};
+use crate::{Access, Envelope, Operation, RankWriter, Record};
 use downbeat_files::testing::Folder;
 use downbeat_trace::CollectiveKind;
-use downbeat_trace::formats::What;
+use downbeat_trace::formats::{AccessKind, What};
 
 const MESSAGE: Envelope = Envelope {
     communicator: 0,
@@ -191,6 +191,101 @@ fn a_send_that_failed_is_no_message() {
     let expected = "0 50 enter,0 50 note failed,0 60 leave,0 65 enter,0 65 send,0 65 leave";
     assert_eq!(lines[2..].join(","), expected);
     assert_eq!(summary.sent, 1);
+}
+
+fn access(kind: AccessKind, target: i32, request: Option<u64>) -> Record<'static> {
+    Record::Access(Access {
+        kind,
+        window: 0,
+        target,
+        bytes: 8,
+        request,
+    })
+}
+
+fn complete(target: Option<i32>, request: Option<u64>) -> Record<'static> {
+    let window = 0;
+    Record::AccessesComplete {
+        window,
+        target,
+        request,
+    }
+}
+
+/// Returns the accesses of one rank by their ids in the trace, each with a sign: issued or complete.
+fn accesses(records: &[Record<'_>]) -> (String, [u64; 3]) {
+    let folder = folder();
+    write(&folder, 0, &definitions(0, 2), records);
+    write(&folder, 1, &definitions(1, 2), &[]);
+    let mut found = vec![];
+    let sink = |item: &Item<'_>| {
+        match *item {
+            Item::Event {
+                what:
+                    What::Access {
+                        kind,
+                        target,
+                        request,
+                        bytes: Some(8),
+                        ..
+                    },
+                ..
+            } => found.push(format!("{} {request} to {target}", kind.name())),
+            Item::Event {
+                what: What::AccessComplete { request, .. },
+                ..
+            } => found.push(format!("-{request}")),
+            Item::Event {
+                what: What::Note(text),
+                ..
+            } => found.push(text.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    };
+    let merged = Recording::read(&folder.0).unwrap().merge(sink, |_| ());
+    (found.join(", "), merged.unwrap().accesses)
+}
+
+#[test]
+fn accesses_are_completed_by_target_window_and_request() {
+    use AccessKind::{Atomic, Get, Put};
+    let issue = |issued, ticks| [enter(0, ticks), issued, leave(0, ticks, false)];
+    let end = |complete, ticks| [enter(1, ticks), complete, leave(1, ticks, false)];
+    let all = [
+        issue(access(Put, 1, None), 1),
+        issue(access(Get, 0, Some(0)), 2),
+        issue(access(Get, 0, Some(7)), 3),
+        issue(access(Atomic, 1, None), 4),
+        end(complete(Some(0), Some(7)), 5),
+        end(complete(Some(1), None), 6),
+        // It was complete before.
+        end(complete(Some(0), Some(7)), 7),
+        issue(access(Put, 0, None), 8),
+        end(complete(None, None), 9),
+        end(complete(None, None), 10),
+    ];
+    let (found, counts) = accesses(&all.concat());
+    let expected =
+        "put 0 to 1, get 1 to 0, get 2 to 0, atomic 3 to 1, -2, -0, -3, put 4 to 0, -1, -4";
+    assert_eq!(found, expected);
+    assert_eq!(counts, [2, 2, 1]);
+}
+
+#[test]
+fn an_access_that_failed_is_none() {
+    let failing = access(AccessKind::Put, 9, None);
+    let all = [
+        [enter(0, 1), failing, leave(0, 2, true)],
+        [
+            enter(0, 3),
+            access(AccessKind::Put, 1, None),
+            leave(0, 4, true),
+        ],
+        [enter(1, 5), complete(None, None), leave(1, 6, false)],
+    ];
+    let (found, counts) = accesses(&all.concat());
+    assert_eq!((&found[..], counts), ("failed", [0; 3]));
 }
 
 #[test]

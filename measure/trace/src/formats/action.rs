@@ -4,7 +4,7 @@ use downbeat_files::Flaw;
 
 use super::bytes::{Input, put, put_signed, put_text};
 use super::definitions::LONGEST_NAME;
-use super::item::{DATA, KINDS, What, kind_number};
+use super::item::{AccessKind, DATA, KINDS, What, kind_number};
 use crate::CollectiveKind;
 
 /// First byte of an item.
@@ -38,6 +38,10 @@ pub(super) mod tag {
     pub(in crate::formats) const COLLECTIVE_COMPLETE: u8 = 31;
     pub(in crate::formats) const SIGNAL: u8 = 32;
     pub(in crate::formats) const WAIT: u8 = 33;
+    /// Put, get and atomic follow each other.
+    pub(in crate::formats) const ACCESS: u8 = 34;
+    pub(in crate::formats) const LAST_ACCESS: u8 = ACCESS + 2;
+    pub(in crate::formats) const ACCESS_COMPLETE: u8 = 37;
     /// Added to the byte of an event that ends with a number of bytes.
     pub(in crate::formats) const SIZED: u8 = 128;
 }
@@ -141,6 +145,17 @@ pub(super) fn event<'a>(
                 bytes: sized(bytes)?,
             }
         }
+        kind @ tag::ACCESS..=tag::LAST_ACCESS => What::Access {
+            kind: AccessKind::ALL[usize::from(kind - tag::ACCESS)],
+            target: location(bytes)?,
+            communicator: communicator(bytes)?,
+            request: bytes.number()?,
+            bytes: sized(bytes)?,
+        },
+        tag::ACCESS_COMPLETE => What::AccessComplete {
+            communicator: communicator(bytes)?,
+            request: bytes.number()?,
+        },
         tag::SIGNAL => What::Signal {
             id: bytes.number()?,
         },
@@ -252,8 +267,27 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
         What::CollectiveStart {
             communicator,
             request,
+        }
+        | What::AccessComplete {
+            communicator,
+            request,
         } => {
-            begin(tag::COLLECTIVE_START);
+            begin(match what {
+                What::CollectiveStart { .. } => tag::COLLECTIVE_START,
+                _ => tag::ACCESS_COMPLETE,
+            });
+            put(to, communicator.into());
+            put(to, request);
+        }
+        What::Access {
+            kind,
+            target,
+            communicator,
+            request,
+            ..
+        } => {
+            begin(tag::ACCESS + kind as u8);
+            put(to, target.into());
             put(to, communicator.into());
             put(to, request);
         }

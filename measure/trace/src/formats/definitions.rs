@@ -157,6 +157,11 @@ impl Known {
                 from: peer,
                 communicator,
                 ..
+            }
+            | What::Access {
+                target: peer,
+                communicator,
+                ..
             } => {
                 self.location(peer)?;
                 self.communicator(communicator)
@@ -174,6 +179,7 @@ impl Known {
             | What::CollectiveEnd { communicator, .. }
             | What::CollectiveStart { communicator, .. }
             | What::CollectiveComplete { communicator, .. }
+            | What::AccessComplete { communicator, .. }
             | What::Fork { team: communicator }
             | What::ThreadBegin { team: communicator }
             | What::ThreadEnd { team: communicator }

@@ -49,7 +49,11 @@ impl TraceIndex {
         load.events += 1;
         let internal = matches!(
             what,
-            What::Enter { .. } | What::Leave { .. } | What::Note(_)
+            What::Enter { .. }
+                | What::Leave { .. }
+                | What::Note(_)
+                | What::Access { .. }
+                | What::AccessComplete { .. }
         );
         load.marks += u64::from(!internal);
     }

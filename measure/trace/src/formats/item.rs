@@ -98,6 +98,31 @@ impl Quantity {
     }
 }
 
+/// Kind of a one-sided access (RMA).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// Data are written at the target.
+    Put,
+    /// Data are read at the target.
+    Get,
+    /// Data of the target are combined with those of the origin, or compared and exchanged.
+    Atomic,
+}
+
+impl AccessKind {
+    /// All kinds, in the order of their numbers in binary files.
+    pub const ALL: [Self; 3] = [Self::Put, Self::Get, Self::Atomic];
+
+    /// Returns the name in text traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Atomic => "atomic",
+        }
+    }
+}
+
 /// Type of an event: the [`Action`]s of a trace, and types without meaning for other locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
@@ -202,6 +227,26 @@ pub enum What<'a> {
         /// Number of bytes that this member contributed, if it is known.
         bytes: Option<u64>,
     },
+    /// A one-sided access to the memory of another location is issued. It is no message: the target need not take part.
+    Access {
+        /// Kind of access.
+        kind: AccessKind,
+        /// Location whose memory is accessed.
+        target: u32,
+        /// Communicator of the window.
+        communicator: u32,
+        /// Id that the completion has.
+        request: u64,
+        /// Number of bytes that are accessed at the target, if it is known.
+        bytes: Option<u64>,
+    },
+    /// A one-sided access is known to be complete at its origin.
+    AccessComplete {
+        /// Communicator of the window.
+        communicator: u32,
+        /// Id that the access has.
+        request: u64,
+    },
     /// Something that another event of the process waits for.
     Signal {
         /// Id that the wait has.
@@ -250,6 +295,8 @@ impl What<'_> {
             Self::CancelReceive { .. } => "receive-cancel",
             Self::CollectiveStart { .. } => "collective-start",
             Self::CollectiveComplete { .. } => "collective-complete",
+            Self::Access { kind, .. } => kind.name(),
+            Self::AccessComplete { .. } => "access-complete",
             Self::Signal { .. } => "signal",
             Self::Wait { .. } => "wait",
             Self::Fork { .. } => "fork",
@@ -259,14 +306,15 @@ impl What<'_> {
         }
     }
 
-    /// Returns the number of bytes of a message, or that a member contributed to a collective operation, if it is known.
+    /// Returns the number of bytes of a message or an access, or that a member contributed to a collective operation, if it is known.
     pub const fn bytes(&self) -> Option<u64> {
         match *self {
             Self::Send { bytes, .. }
             | Self::Receive { bytes, .. }
             | Self::CompleteReceive { bytes, .. }
             | Self::CollectiveEnd { bytes, .. }
-            | Self::CollectiveComplete { bytes, .. } => bytes,
+            | Self::CollectiveComplete { bytes, .. }
+            | Self::Access { bytes, .. } => bytes,
             _ => None,
         }
     }
@@ -278,7 +326,8 @@ impl What<'_> {
         | Self::Receive { bytes, .. }
         | Self::CompleteReceive { bytes, .. }
         | Self::CollectiveEnd { bytes, .. }
-        | Self::CollectiveComplete { bytes, .. } = &mut self
+        | Self::CollectiveComplete { bytes, .. }
+        | Self::Access { bytes, .. } = &mut self
         {
             *bytes = number;
         }

@@ -1,7 +1,7 @@
 //! Items of an archive in the order of time: a merge of its locations in temporary files.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Local, Timestamp};
@@ -9,7 +9,7 @@ use downbeat_files::FileError;
 
 use super::action::{read_action, write_action};
 use super::bytes::{Slice, put, take as take_number};
-use super::item::{Item, Quantity};
+use super::item::{Item, Quantity, What};
 use super::spill::{ByteCursor, ByteLists};
 use crate::Place;
 
@@ -25,6 +25,8 @@ pub struct MergedItems {
     last: Vec<i64>,
     /// First and last time.
     span: Option<[i64; 2]>,
+    /// Communicators of windows: those that accesses are in.
+    windows: BTreeSet<u32>,
 }
 
 /// Takes the place of the first byte of an action, of which there is none like it.
@@ -53,6 +55,7 @@ impl MergedItems {
             lists: ByteLists::new(beside)?,
             last: vec![],
             span: None,
+            windows: BTreeSet::new(),
         })
     }
 
@@ -67,6 +70,9 @@ impl MergedItems {
                 time,
                 what,
             } => {
+                if let What::Access { communicator, .. } = what {
+                    self.windows.insert(communicator);
+                }
                 return self.put(location, time, |bytes| write_action(bytes, what));
             }
             Item::Value {
@@ -133,6 +139,11 @@ impl MergedItems {
     /// Returns the first and the last time in nanoseconds; `None` if there are no events.
     pub(super) const fn span(&self) -> Option<[i64; 2]> {
         self.span
+    }
+
+    /// Returns the communicators of windows.
+    pub(super) const fn windows(&self) -> &BTreeSet<u32> {
+        &self.windows
     }
 
     /// Returns all definitions and samples.

@@ -22,7 +22,11 @@ impl FileNumbers {
         let location_of = |number: u32| self.locations.get(number as usize).copied();
         let communicator = |number: u32| self.communicators.get(number as usize).copied();
         let action = match what {
-            What::Enter { .. } | What::Leave { .. } | What::Note(_) => Action::Internal,
+            What::Enter { .. }
+            | What::Leave { .. }
+            | What::Note(_)
+            | What::Access { .. }
+            | What::AccessComplete { .. } => Action::Internal,
             What::Send {
                 to,
                 communicator: within,

@@ -36,7 +36,7 @@
 //! | `MPI_Init`, `MPI_Finalize` | barriers of all ranks, by the names of the regions |
 //! | request and completion of a non-blocking collective operation | its start and completion, by the request |
 //! | RMA collective operations | collective operations of the window; members of a barrier that does not synchronize processes wait for none |
-//! | puts, gets and their completions | internal events: both ends are on one location, which keeps its order. The target has no event; counted as [`Unexamined`] |
+//! | puts, gets, atomic operations and their completions | accesses, which are internal events: both ends are on one location, which keeps its order. The target has no event; counted as [`Unexamined`]. An archive may state two completions of one access, at its origin and at its target |
 //! | creation and begin of a thread, its end and the wait for it | signal and wait, by contingent and sequence count |
 //! | release of a lock, and the acquisition with the next number | signal and wait |
 //! | fork, join and teams of threads, OpenMP's barriers | the same |
@@ -44,7 +44,7 @@
 //! | everything else | internal events |
 //!
 //! [`Archive::for_each_item`] returns the same events as items of a trace file: internal events
-//! become enters, leaves or notes; events of kinds without a note are left out and counted. A region that is
+//! become enters, leaves, accesses or notes; events of kinds without a note are left out and counted. A region that is
 //! also a barrier is entered before the barrier, and left after it. Values of metrics become items of their own, in the units of the metrics.
 //!
 //! A non-blocking operation must be completed by the location that started it. The events from its
@@ -68,6 +68,7 @@ mod stream;
 mod teams;
 mod times;
 mod unexamined;
+mod windows;
 mod write;
 
 pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, ReadOptions};

@@ -8,9 +8,9 @@
 //! | `time` | int64 | time in nanoseconds |
 //! | `kind` | string | type of the event, by its name in text traces: `enter`, `leave`, `send`, `receive`, `collective`, `collective-end` and so on |
 //! | `region` | string | name of the region, or of the metric; text of a note; for the end of a collective operation, the operation |
-//! | `partner` | int32 | location at the other end of a message |
+//! | `partner` | int32 | location at the other end of a message, or target of an access |
 //! | `tag` | int32 | tag of a message |
-//! | `bytes` | int64 | length of a message, or the data that a member contributed to a collective operation, if it is known |
+//! | `bytes` | int64 | length of a message or an access, or the data that a member contributed to a collective operation, if it is known |
 //! | `value` | double | value of a metric, in its unit; the kind is `metric` |
 //!
 //! Values that an event does not have are null. Rows are in the order of the items.
@@ -111,10 +111,9 @@ struct Nullable<T> {
 
 impl Rows {
     /// Adds the other end and the tag of a message, and a number of bytes.
-    fn message(&mut self, message: Option<(u32, i32)>, bytes: Option<u64>) {
-        self.partner
-            .push(message.map(|(partner, _)| partner as i32));
-        self.tag.push(message.map(|(_, tag)| tag));
+    fn message(&mut self, (partner, tag): (Option<u32>, Option<i32>), bytes: Option<u64>) {
+        self.partner.push(partner.map(|partner| partner as i32));
+        self.tag.push(tag);
         self.bytes
             .push(bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64));
     }
@@ -200,7 +199,7 @@ impl ParquetWriter {
             } => {
                 let name = self.metrics[metric as usize].clone();
                 self.row(location, time, "metric", Some(name));
-                self.rows.message(None, None);
+                self.rows.message((None, None), None);
                 self.rows.value.push(Some(value.as_f64()));
                 self.end_row()?;
             }
@@ -374,14 +373,15 @@ fn region(what: &What<'_>, regions: &[ByteArray]) -> Option<ByteArray> {
     }
 }
 
-/// Returns the other end and the tag of a message.
-const fn message(what: &What<'_>) -> Option<(u32, i32)> {
+/// Returns the other end and the tag of a message, or the target of an access.
+const fn message(what: &What<'_>) -> (Option<u32>, Option<i32>) {
     match *what {
-        What::Send { to, tag, .. } => Some((to, tag)),
+        What::Send { to, tag, .. } => (Some(to), Some(tag)),
         What::Receive { from, tag, .. } | What::CompleteReceive { from, tag, .. } => {
-            Some((from, tag))
+            (Some(from), Some(tag))
         }
-        _ => None,
+        What::Access { target, .. } => (Some(target), None),
+        _ => (None, None),
     }
 }
 
@@ -406,14 +406,14 @@ mod tests {
     fn rows_have_the_values_of_events() {
         let text = "# downbeat trace 1\nlocation 0 0 4 a\nlocation 1 1 5 rank 12, Master thread\ncommunicator 0 0 1\n\
                     region 0 main\n0 5 enter 0\n0 7 send 1 0 -42 99\n0 8 note some text\n0 9 leave 0\n1 9 receive 0 0 -42\n\
-                    1 10 collective 0\n1 11 collective-end 0 scan 0 both\nend 7\n";
+                    1 10 collective 0\n1 11 collective-end 0 scan 0 both\n1 12 get 0 0 3 8\nend 8\n";
         let (_folder, path) = Folder::with("a.parquet", b"");
         let mut reader = TraceReader::new(Path::new("text"), text.as_bytes()).unwrap();
         let mut writer = ParquetWriter::create(&path).unwrap();
         while let Some(item) = reader.next_item().unwrap() {
             writer.write(&item).unwrap();
         }
-        assert_eq!(writer.finish().unwrap(), [2, 7]);
+        assert_eq!(writer.finish().unwrap(), [2, 8]);
         let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let rows = file.get_row_iter(None).unwrap().map(|row| {
             let row = row.unwrap();
@@ -453,6 +453,7 @@ mod tests {
                 11,
                 ["\"collective-end\"", "\"scan\"", "null", "null", "null"],
             ),
+            row(1, 12, 12, ["\"get\"", "null", "0", "null", "8"]),
         ];
         assert_eq!(found, expected);
     }

@@ -10,13 +10,14 @@
 //! | start and completion of a non-blocking collective operation | instants: such operations overlap |
 //! | send and receive | instants, with an arrow from one to the other; with them are who it was, communicator and tag |
 //! | post and cancellation of a receive | instants |
+//! | one-sided access, and its completion | instants; with the access are its target, communicator and bytes |
 //! | signal and wait | instants, with an arrow from one to the other |
 //! | fork and join, thread-begin and thread-end | slices `fork` and `thread` |
 //! | note | an instant |
 //! | value of a metric | a value of a counter of the thread |
 //! | sessions in which clocks were compared | nothing: there is one clock |
 //!
-//! Events are of the categories `region`, `collective`, `message`, `thread` and `note`.
+//! Events are of the categories `region`, `collective`, `message`, `thread`, `note` and `access`.
 //!
 //! Times are those of the trace in nanoseconds; if some are negative, all are shifted so that none
 //! is. The arrow of a message goes from its earlier end to its later one; if clocks are wrong, that

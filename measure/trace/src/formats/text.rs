@@ -9,14 +9,14 @@ use crate::{CollectiveKind, Place};
 use downbeat_clock_core::Timestamp;
 
 use super::definitions::FileDefinitions;
-use super::item::{DATA, Item, KINDS, What, kind_number};
+use super::item::{AccessKind, DATA, Item, KINDS, What, kind_number};
 use downbeat_files::number::whole;
 use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
-pub(super) const VERSION: &str = "4";
-/// Previous versions: without numbers of bytes, and before that without requests and signals.
-pub(super) const EARLIER: [&str; 2] = ["3", "2"];
+pub(super) const VERSION: &str = "5";
+/// Previous versions: without accesses, before that without numbers of bytes, and before that without requests and signals.
+pub(super) const EARLIER: [&str; 3] = ["4", "3", "2"];
 /// First version, without a checksum; also for traces that are written by hand, which may have
 /// everything.
 pub(super) const UNSEALED: &str = "1";
@@ -234,10 +234,11 @@ fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String
     }
 }
 
+const COMMUNICATOR: &str = "the number of a communicator";
+const REQUEST: &str = "the id of a request";
+
 #[inline]
 fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
-    const COMMUNICATOR: &str = "the number of a communicator";
-    const REQUEST: &str = "the id of a request";
     let what = match fields.next("the kind of an event")? {
         b"enter" => What::Enter {
             region: fields.u32("the number of a region")?,
@@ -303,6 +304,13 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
                 bytes: fields.bytes()?,
             }
         }
+        b"put" => access(fields, AccessKind::Put)?,
+        b"get" => access(fields, AccessKind::Get)?,
+        b"atomic" => access(fields, AccessKind::Atomic)?,
+        b"access-complete" => What::AccessComplete {
+            communicator: fields.u32(COMMUNICATOR)?,
+            request: fields.u64(REQUEST)?,
+        },
         b"signal" => What::Signal {
             id: fields.u64("the id of a signal")?,
         },
@@ -324,6 +332,17 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
         other => return Err(no(other, "the kind of an event")),
     };
     Ok(what)
+}
+
+/// Reads a one-sided access.
+fn access(fields: &mut Fields<'_>, kind: AccessKind) -> Result<What<'static>, String> {
+    Ok(What::Access {
+        kind,
+        target: fields.u32("the number of a location")?,
+        communicator: fields.u32(COMMUNICATOR)?,
+        request: fields.u64(REQUEST)?,
+        bytes: fields.bytes()?,
+    })
 }
 
 /// Reads the kind of a collective operation, the rank of its root, and the data of a member.
@@ -478,6 +497,22 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
         } => {
             words(to, "collective-complete", &[communicator.into()]);
             write_operation(to, kind, root, [sent, received]);
+            unsigned_field(to, request);
+        }
+        What::Access {
+            target,
+            communicator,
+            request,
+            ..
+        } => {
+            words(to, what.name(), &[target.into(), communicator.into()]);
+            unsigned_field(to, request);
+        }
+        What::AccessComplete {
+            communicator,
+            request,
+        } => {
+            words(to, "access-complete", &[communicator.into()]);
             unsigned_field(to, request);
         }
         What::Signal { id: of } => id(to, "signal", of),

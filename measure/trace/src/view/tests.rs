@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{TraceView, ViewError, ViewLimits, ViewSelection, ViewTime, Viewed};
 use crate::Place;
 use crate::calls::CallWalk;
-use crate::formats::{Item, TraceReader, What};
+use crate::formats::{AccessKind, Item, TraceReader, What};
 
 const LIMITS: ViewLimits = ViewLimits {
     bars: 100,
@@ -140,7 +140,7 @@ proptest! {
     /// Items of any kind in any order, whatever their times are.
     #[test]
     fn no_trace_is_too_strange(
-        events in prop::collection::vec((0_u32..3, 0_u32..12, any::<i64>(), 0_u64..3), 0..60),
+        events in prop::collection::vec((0_u32..3, 0_u32..14, any::<i64>(), 0_u64..3), 0..60),
         selection in 0_usize..4,
         bars in 0_usize..20,
     ) {
@@ -168,6 +168,8 @@ proptest! {
                 8 => What::Collective { communicator },
                 9 => What::CollectiveEnd { communicator, kind, root, sent: true, received: true, bytes: None },
                 10 => What::CollectiveStart { communicator, request: id },
+                11 => What::Access { kind: AccessKind::Get, target: region, communicator, request: id, bytes: None },
+                12 => What::AccessComplete { communicator, request: id },
                 _ => What::CollectiveComplete { communicator, kind, root, sent: true, received: true, request: id, bytes: Some(id) },
             };
             walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), what }, &mut observer);

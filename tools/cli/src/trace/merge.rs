@@ -140,6 +140,12 @@ fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
         count(merged.sent as usize, "message"),
         size
     );
+    if merged.accesses != [0; 3] {
+        let kinds = ["put", "get", "atomic operation"];
+        let counts = kinds.iter().zip(merged.accesses);
+        let counts = counts.map(|(kind, number)| count(number as usize, kind));
+        text += &format!("One-sided: {}\n", counts.collect::<Vec<_>>().join(", "));
+    }
     for rank in recording.missing() {
         text += &format!("Missing: rank {rank} left no recording\n");
     }

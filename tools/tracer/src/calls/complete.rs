@@ -293,6 +293,11 @@ fn end(span: Span, watched: &Watched, mut status: Status, failed: bool, is_list:
             request: id,
         }),
         Pending::Exchange(exchange) => exchange.end(span, request, failed),
-        Pending::Receive(None) | Pending::Send(_) => {}
+        Pending::Access(window, target) if !failed => span.put(&Record::AccessesComplete {
+            window,
+            target: Some(target),
+            request: Some(id),
+        }),
+        Pending::Access(..) | Pending::Receive(None) | Pending::Send(_) => {}
     }
 }

@@ -7,15 +7,16 @@
  * communicators:
  *
  *   call NAME COUNT                    calls by their C names; unsuccessful tests and probes are not among them
- *   collective NAME COUNT              collective operations of data (and barriers) that completed; a persistent one counts
- *                                      under the name of its _init, once per start; those on neighbours
- *                                      are messages with tag 0 as well
+ *   collective NAME COUNT              collective operations of data (and barriers) that completed, calls that make and free
+ *                                      windows, and fences; a persistent one counts under the name of its _init, once per start;
+ *                                      those on neighbours are messages with tag 0 as well
  *   failed NAME COUNT                  calls of Test*, Iprobe, Improbe, Parrived that found nothing
  *   given BYTES COUNT                  collective operations to which this rank gave data, except those on neighbours; only in C
  *   index NAME VALUE...                what the calls that return indices gave, in the order of the calls (see below)
  *   received SOURCE TAG BYTES COUNT    messages that were received and whose content was right
- *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin
- *   sent DEST TAG BYTES COUNT          messages that were sent
+ *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin, with the bytes at the target; all are completed
+ *   sent DEST TAG BYTES COUNT          messages that were sent; MPI_Win_complete sends one of no bytes, with tag 0, to each
+ *                                      member of the group, which MPI_Win_wait receives
  *   status NAME VALUE...               source and tag of statuses whose content differs from library to library
  *   truncated SOURCE TAG BYTES COUNT   messages that arrived with MPI_ERR_TRUNCATE; BYTES is what was sent
  *

@@ -1284,25 +1284,27 @@ contains
       integer, asynchronous :: memory(8), out(2), seen(2)
       integer(MPI_ADDRESS_KIND) :: bytes, place
       WIN_T :: window
+      GROUP_T :: world, origin, target
+      REQUEST_T :: request
       call begin_subject()
       memory = 0
       out = [rank, -rank]
       bytes = size(memory)*integer_bytes
-      CALL(MPI_Win_create)(memory, bytes, integer_bytes, MPI_INFO_NULL, MPI_COMM_WORLD, window IERROR)
-      CALL(MPI_Win_fence)(MPI_MODE_NOPRECEDE, window IERROR)
+      COLLECTIVE(MPI_Win_create)(memory, bytes, integer_bytes, MPI_INFO_NULL, MPI_COMM_WORLD, window IERROR)
+      COLLECTIVE(MPI_Win_fence)(MPI_MODE_NOPRECEDE, window IERROR)
       place = 0
       CALL(MPI_Put)(out, 2, MPI_INTEGER, right, place, 2, MPI_INTEGER, window IERROR)
       call rma('MPI_Put', right, 2)
       place = 2
       CALL(MPI_Accumulate)(out, 1, MPI_INTEGER, 0, place, 1, MPI_INTEGER, MPI_SUM, window IERROR)
       call rma('MPI_Accumulate', 0, 1)
-      CALL(MPI_Win_fence)(0, window IERROR)
+      COLLECTIVE(MPI_Win_fence)(0, window IERROR)
       call expect('MPI_Put', memory(1), left)
       if (rank == 0) call expect('MPI_Accumulate', memory(3), ranks*(ranks - 1)/2)
       place = 0
       CALL(MPI_Get)(seen, 2, MPI_INTEGER, left, place, 2, MPI_INTEGER, window IERROR)
       call rma('MPI_Get', left, 2)
-      CALL(MPI_Win_fence)(MPI_MODE_NOSUCCEED, window IERROR)
+      COLLECTIVE(MPI_Win_fence)(MPI_MODE_NOSUCCEED, window IERROR)
       call expect('MPI_Get', seen(1), mod(left + ranks - 1, ranks))
 
       CALL(MPI_Win_lock)(MPI_LOCK_SHARED, 0, 0, window IERROR)
@@ -1320,7 +1322,37 @@ contains
       out = merge(1, 0, seen(1) == 0)
       COLLECTIVE(MPI_Allreduce)(out, seen, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD IERROR)
       call expect('winners of MPI_Compare_and_swap', seen(1), 1)
-      CALL(MPI_Win_free)(window IERROR)
+
+      CALL(MPI_Comm_group)(MPI_COMM_WORLD, world IERROR)
+      CALL(MPI_Group_incl)(world, 1, [left], origin IERROR)
+      CALL(MPI_Group_incl)(world, 1, [right], target IERROR)
+      CALL(MPI_Win_post)(origin, 0, window IERROR)
+      CALL(MPI_Win_start)(target, 0, window IERROR)
+      place = 6
+      out = 1000 + rank
+      CALL(MPI_Put)(out, 1, MPI_INTEGER, right, place, 1, MPI_INTEGER, window IERROR)
+      call rma('MPI_Put', right, 1)
+      CALL(MPI_Win_complete)(window IERROR)
+      call sent(MPI_COMM_WORLD, right, 0, 0, MPI_INTEGER)
+      CALL(MPI_Win_wait)(window IERROR)
+      call accept_message(MPI_COMM_WORLD, left, 0, memory(1:0))
+      call expect('MPI_Put after MPI_Win_start', memory(7), 1000 + left)
+      CALL(MPI_Group_free)(target IERROR)
+      CALL(MPI_Group_free)(origin IERROR)
+      CALL(MPI_Group_free)(world IERROR)
+
+      CALL(MPI_Win_lock_all)(0, window IERROR)
+      CALL(MPI_Rget)(seen, 1, MPI_INTEGER, right, place, 1, MPI_INTEGER, window, request IERROR)
+      call rma('MPI_Rget', right, 1)
+      CALL(MPI_Wait)(request, MPI_STATUS_IGNORE IERROR)
+      call expect('MPI_Rget', seen(1), 1000 + rank)
+      place = 7
+      CALL(MPI_Get_accumulate)(out, 1, MPI_INTEGER, seen, 1, MPI_INTEGER, right, place, 1, MPI_INTEGER, MPI_SUM, window IERROR)
+      call rma('MPI_Get_accumulate', right, 1)
+      CALL(MPI_Win_flush_all)(window IERROR)
+      call expect('MPI_Get_accumulate', seen(1), 0)
+      CALL(MPI_Win_unlock_all)(window IERROR)
+      COLLECTIVE(MPI_Win_free)(window IERROR)
    end subroutine one_sided
 
    subroutine rma(name, target, number)

@@ -1,5 +1,6 @@
 //! New archives of the items of any trace.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
@@ -7,12 +8,13 @@ use downbeat_otf2::{
     Anchor, ArchiveWriter, Base, CommFlag, CommRef, Definition, Event, GroupFlag, GroupRef,
     GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
     MetricMemberRef, MetricMode, MetricOccurrence, MetricRef, MetricType, MetricValue, Paradigm,
-    RecorderKind, RegionFlag, RegionRef, RegionRole, StringRef, SystemTreeDomain,
-    SystemTreeNodeRef, ValueType,
+    RecorderKind, RegionFlag, RegionRef, RegionRole, RmaWinFlag, RmaWinRef, StringRef,
+    SystemTreeDomain, SystemTreeNodeRef, ValueType,
 };
 
 use super::Otf2Error;
 use super::stream::operation_of;
+use super::windows;
 use super::write::PartialCopy;
 use crate::formats::{Item, MergedItems, What};
 use crate::{CollectiveKind, Place};
@@ -64,13 +66,15 @@ struct NewDefinitions {
     processes: Vec<NewProcess>,
     regions: Vec<String>,
     communicators: Vec<Vec<u32>>,
+    /// Those of windows.
+    windows: BTreeSet<u32>,
     /// Names and units.
     metrics: Vec<[String; 2]>,
     samples: u64,
 }
 
-/// Writes a new archive into a new folder, `traces.otf2` there: messages, collective operations and
-/// teams of threads become those of OTF2, with one location group for each process, and values of metrics
+/// Writes a new archive into a new folder, `traces.otf2` there: messages, collective operations, accesses and
+/// teams of threads become those of OTF2, a communicator with accesses also a window, with one location group for each process, and values of metrics
 /// floating-point numbers. Readers see
 /// the same trace, except for what [`NewArchive`] counts. The folder appears when it is complete, or
 /// not at all.
@@ -120,7 +124,10 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
 
 impl NewDefinitions {
     fn of(items: &MergedItems) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            windows: items.windows().clone(),
+            ..Self::default()
+        };
         for item in items.definitions() {
             match item {
                 Item::Location { place, name } => found.add_process(place, name),
@@ -295,6 +302,39 @@ impl NewDefinitions {
             },
             What::PostReceive { request } => Event::MpiIrecvRequest { request },
             What::CancelReceive { request } => Event::MpiRequestCancelled { request },
+            What::Access {
+                kind,
+                target,
+                communicator,
+                request,
+                ..
+            } => {
+                let remote = self.rank(communicator, target)?;
+                windows::access(kind, (communicator, remote), length, request)
+            }
+            // It is certain at the origin only.
+            What::AccessComplete {
+                communicator,
+                request: matching_id,
+            } if self.windows.contains(&communicator) => Event::RmaOpCompleteNonBlocking {
+                win: RmaWinRef(communicator),
+                matching_id,
+            },
+            What::AccessComplete { .. } => return None,
+            What::Collective { communicator } if self.windows.contains(&communicator) => {
+                Event::RmaCollectiveBegin {}
+            }
+            What::CollectiveEnd {
+                communicator,
+                kind,
+                root,
+                sent,
+                received,
+                ..
+            } if self.windows.contains(&communicator) => {
+                let root = root_of(kind, root);
+                windows::collective_end(communicator, kind, root, [size_of(sent), received.into()])
+            }
             What::Collective { .. } => Event::MpiCollectiveBegin {},
             What::CollectiveEnd {
                 communicator,
@@ -477,6 +517,14 @@ impl NewDefinitions {
                 group: GroupRef(index + 2),
                 parent: CommRef::UNDEFINED,
                 flags: CommFlag::NONE,
+            })?;
+        }
+        for window in &self.windows {
+            to.define(&Definition::RmaWin {
+                reference: RmaWinRef(*window),
+                name: empty,
+                comm: CommRef(*window),
+                flags: RmaWinFlag::NONE,
             })?;
         }
         Ok(())

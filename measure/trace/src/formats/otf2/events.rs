@@ -1,8 +1,9 @@
 //! Events that may matter to other locations.
 
-use downbeat_otf2::{CollectiveOp, CommRef, Event, RmaSyncLevel};
+use downbeat_otf2::{CollectiveOp, CommRef, Event, RmaSyncLevel, RmaWinRef};
 
 use super::unexamined::Relation;
+use crate::formats::AccessKind;
 
 /// Event with the data that may matter to other locations. References are global ones of the
 /// archive.
@@ -51,6 +52,17 @@ pub(super) enum Otf2Event {
     RmaCollectiveBegin,
     /// The communicator is a window.
     RmaCollectiveEnd(Otf2Operation),
+    Access {
+        kind: AccessKind,
+        window: u32,
+        remote: u32,
+        bytes: u64,
+        request: u64,
+    },
+    AccessComplete {
+        window: u32,
+        request: u64,
+    },
     Signal(Otf2Signal),
     Wait(Otf2Signal),
     Fork,
@@ -168,6 +180,8 @@ impl Otf2Event {
             Self::CollectiveComplete { .. } => "end of a non-blocking collective operation",
             Self::RmaCollectiveBegin => "RMA collective operation",
             Self::RmaCollectiveEnd(_) => "end of an RMA collective operation",
+            Self::Access { kind, .. } => kind.name(),
+            Self::AccessComplete { .. } => "access complete",
             Self::Signal(Otf2Signal { kind, .. }) => match kind {
                 Otf2SignalKind::ThreadCreated => "thread created",
                 Otf2SignalKind::ThreadEnded => "thread ended",
@@ -185,6 +199,22 @@ impl Otf2Event {
             Self::Metric { .. } => "values of metrics",
             Self::Other(MPI_ISEND_COMPLETE) => "send complete",
             Self::Other(_) => "request tested",
+        }
+    }
+
+    const fn access(
+        kind: AccessKind,
+        RmaWinRef(window): RmaWinRef,
+        remote: u32,
+        bytes: u64,
+        request: u64,
+    ) -> Self {
+        Self::Access {
+            kind,
+            window,
+            remote,
+            bytes,
+            request,
         }
     }
 
@@ -308,6 +338,35 @@ impl Otf2Event {
                     received,
                 })
             }
+            Event::RmaPut {
+                win,
+                remote,
+                bytes,
+                matching_id,
+            } => Self::access(AccessKind::Put, win, remote, bytes, matching_id),
+            Event::RmaGet {
+                win,
+                remote,
+                bytes,
+                matching_id,
+            } => Self::access(AccessKind::Get, win, remote, bytes, matching_id),
+            Event::RmaAtomic {
+                win,
+                remote,
+                bytes_sent,
+                bytes_received,
+                matching_id,
+                ..
+            } => {
+                let bytes = bytes_sent.max(bytes_received);
+                Self::access(AccessKind::Atomic, win, remote, bytes, matching_id)
+            }
+            Event::RmaOpCompleteBlocking { win, matching_id }
+            | Event::RmaOpCompleteNonBlocking { win, matching_id }
+            | Event::RmaOpCompleteRemote { win, matching_id } => Self::AccessComplete {
+                window: win.0,
+                request: matching_id,
+            },
             Event::OmpReleaseLock {
                 lock,
                 acquisition_order,

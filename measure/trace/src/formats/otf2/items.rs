@@ -218,6 +218,24 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         Ok(())
     }
 
+    fn access(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        what: Option<What<'static>>,
+    ) -> Result<(), E> {
+        let Some(what) = what else {
+            self.left_out += 1;
+            return Ok(());
+        };
+        let location = location.index() as u32;
+        self.take(&Item::Event {
+            location,
+            time,
+            what,
+        })
+    }
+
     fn push(
         &mut self,
         _position: u64,
@@ -226,7 +244,11 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         action: Action,
         event: Otf2Event,
     ) -> Result<(), E> {
-        if let Otf2Event::Metric { .. } = event {
+        // They came before.
+        if matches!(
+            event,
+            Otf2Event::Metric { .. } | Otf2Event::Access { .. } | Otf2Event::AccessComplete { .. }
+        ) {
             return Ok(());
         }
         if !event.is_item() {

@@ -1,5 +1,6 @@
 //! Destinations of an archive's events: a trace, or the items of a trace file.
 
+use crate::formats::What;
 use crate::formats::target::{EventTarget, TraceTarget};
 use crate::{Action, CommunicatorId, LocationId, Place, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
@@ -29,6 +30,16 @@ pub(super) trait EventSink {
         _time: Timestamp<Global>,
         _metric: u32,
         _values: &mut dyn Iterator<Item = MetricValue>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Takes a one-sided access or its completion, `None` if its window or target are undefined; the event itself comes next.
+    fn access(
+        &mut self,
+        _location: LocationId,
+        _time: Timestamp<Global>,
+        _what: Option<What<'static>>,
     ) -> Result<(), Self::Error> {
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
+use crate::formats::What;
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::{CollectiveOp, MetricValue};
@@ -83,7 +84,11 @@ impl<S: EventSink> LocationStream<'_, S> {
                 }
                 Action::Internal
             }
-            Otf2Event::Metric { .. } => Action::Internal,
+            Otf2Event::Access { .. } => {
+                self.unexamined.add(Relation::RmaOperation);
+                Action::Internal
+            }
+            Otf2Event::Metric { .. } | Otf2Event::AccessComplete { .. } => Action::Internal,
             Otf2Event::Enter { region } => self.enter(region),
             Otf2Event::Leave { region } => self.leave(region),
             Otf2Event::Send {
@@ -198,9 +203,46 @@ impl<S: EventSink> LocationStream<'_, S> {
             let mut values = self.held.values.drain(..usize::from(values));
             self.sink.values(self.location, time, metric, &mut values)?;
         }
+        if let Some(what) = self.access(event) {
+            self.sink.access(self.location, time, what)?;
+        }
         let position = self.position;
         self.position += 1;
         self.sink.push(position, self.location, time, action, event)
+    }
+
+    /// Returns what an access or its completion is in a trace, if the event is one: nothing if its window or target are undefined.
+    #[inline]
+    fn access(&self, event: Otf2Event) -> Option<Option<What<'static>>> {
+        let number = |communicator: CommunicatorId| communicator.index() as u32;
+        match event {
+            Otf2Event::Access {
+                kind,
+                window,
+                remote,
+                bytes,
+                request,
+            } => Some(
+                self.teams
+                    .window(window)
+                    .and_then(|(communicator, members)| {
+                        Some(What::Access {
+                            kind,
+                            target: members.get(remote as usize)?.index() as u32,
+                            communicator: number(communicator),
+                            request,
+                            bytes: Some(bytes),
+                        })
+                    }),
+            ),
+            Otf2Event::AccessComplete { window, request } => Some(self.teams.window(window).map(
+                |(communicator, _)| What::AccessComplete {
+                    communicator: number(communicator),
+                    request,
+                },
+            )),
+            _ => None,
+        }
     }
 
     /// Takes the values of the event of metrics that comes next.
@@ -288,7 +330,7 @@ impl<S: EventSink> LocationStream<'_, S> {
         let sent = sent > 0;
         let is_rma = begun == Begun::RmaCollective;
         let within = if is_rma {
-            self.teams.window(communicator)
+            self.teams.window(communicator).map(|(id, _)| id)
         } else {
             self.teams.within(communicator)
         };

@@ -30,8 +30,9 @@ pub(super) enum Otf2Team {
 #[derive(Clone, Debug)]
 pub(super) struct Otf2Teams {
     teams: FxHashMap<u32, Otf2Team>,
-    /// Communicators of the operations on RMA windows, which have an order of their own.
-    windows: FxHashMap<u32, CommunicatorId>,
+    /// Communicators of the operations on RMA windows, which have an order of their own, and those of the archive that they were made
+    /// from.
+    windows: FxHashMap<u32, (CommunicatorId, u32)>,
     /// Communicators of one location each, created at their first use.
     own: FxHashMap<(u32, LocationId), CommunicatorId>,
     /// Locations in the order of the archive.
@@ -144,7 +145,7 @@ impl Otf2Teams {
         for (reference, communicator) in &definitions.windows {
             if let Some(Otf2Team::Within { members, .. }) = teams.get(communicator) {
                 let id = sink.add_communicator(members).map_err(ReadError::Sink)?;
-                windows.insert(*reference, id);
+                windows.insert(*reference, (id, *communicator));
             }
         }
         let all: Vec<LocationId> = mpi
@@ -177,9 +178,13 @@ impl Otf2Teams {
         }
     }
 
-    /// Returns the communicator of operations on an RMA window.
-    pub(super) fn window(&self, window: u32) -> Option<CommunicatorId> {
-        self.windows.get(&window).copied()
+    /// Returns the communicator of operations on an RMA window, and its members.
+    pub(super) fn window(&self, window: u32) -> Option<(CommunicatorId, &[LocationId])> {
+        let (id, communicator) = self.windows.get(&window)?;
+        match self.teams.get(communicator)? {
+            Otf2Team::Within { members, .. } => Some((*id, members)),
+            Otf2Team::Own(_) | Otf2Team::Between { .. } => None,
+        }
     }
 
     /// Returns the kind of relation of operations in a communicator that are not examined; `None` for

@@ -4,7 +4,7 @@
 //! in `track_event/`.
 
 use super::protobuf::{fixed64, message, number, text};
-use crate::formats::item::{DATA, KINDS, Quantity};
+use crate::formats::item::{AccessKind, DATA, KINDS, Quantity};
 
 /// Name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum InternedName<'a> {
 }
 
 /// Names of events other than regions; those of collective operations follow them.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 14] = [
     "collective",
     "send",
     "receive",
@@ -26,6 +26,10 @@ const NAMES: [&str; 10] = [
     "receive cancelled",
     "signal",
     "wait",
+    "put",
+    "get",
+    "atomic",
+    "access complete",
 ];
 
 impl InternedName<'_> {
@@ -39,11 +43,17 @@ impl InternedName<'_> {
     pub(super) const CANCEL: Self = Self::Number(8);
     pub(super) const SIGNAL: Self = Self::Number(9);
     pub(super) const WAIT: Self = Self::Number(10);
+    const ACCESS: u64 = 11;
+    pub(super) const ACCESS_COMPLETE: Self = Self::Number(14);
     const KINDS: u64 = 1 + NAMES.len() as u64;
     const OTHERS: u64 = Self::KINDS + KINDS.len() as u64;
 
     pub(super) fn kind(number: usize) -> Self {
         Self::Number(Self::KINDS + number as u64)
+    }
+
+    pub(super) fn access(kind: AccessKind) -> Self {
+        Self::Number(Self::ACCESS + kind as u64)
     }
 
     /// Regions and notes alternate, as the number of either is not known in advance.
@@ -64,9 +74,17 @@ pub(super) enum Category {
     Message,
     Thread,
     Note,
+    Access,
 }
 
-const CATEGORIES: [&str; 5] = ["region", "collective", "message", "thread", "note"];
+const CATEGORIES: [&str; 6] = [
+    "region",
+    "collective",
+    "message",
+    "thread",
+    "note",
+    "access",
+];
 
 /// Returns the name of a category.
 pub(super) const fn category_name(category: Category) -> &'static str {

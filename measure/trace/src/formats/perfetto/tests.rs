@@ -113,13 +113,20 @@ fn all_items_are_shown() {
         "größer 3181   collective started communicator=0",
         "größer 3182   gather kind=gather communicator=0 data=received root=1",
         "größer 3183   barrier kind=barrier communicator=0 data=both",
+        "rank 0 3190   put to=rank 1, größer communicator=0 bytes=4096",
+        "rank 0 3191   get to=rank 0 communicator=1 bytes=0",
+        "rank 0 3192   atomic to=rank 1, größer communicator=0 bytes=8",
+        "größer 3193   put to=rank 0 communicator=0",
+        "rank 0 3200   access complete communicator=0",
+        "rank 0 3201   access complete communicator=0",
+        "rank 0 3202   access complete communicator=1",
         "thread 1 3220 wait",
         "größer 3230   signal",
     ];
     assert_eq!(lines(&viewed), expected);
     // From the receive and the wait, which are too early, to the send and the signal. The receives
     // that were posted complete in the other order.
-    assert_eq!(viewed.arrows, [[2, 6], [14, 16], [13, 17], [28, 29]]);
+    assert_eq!(viewed.arrows, [[2, 6], [14, 16], [13, 17], [35, 36]]);
     let categories: Vec<&str> = viewed
         .shown
         .iter()
@@ -142,7 +149,7 @@ fn all_items_are_shown() {
         summary,
         PerfettoSummary {
             locations: 3,
-            events: 39,
+            events: 46,
             shift,
             ..PerfettoSummary::default()
         }

@@ -309,6 +309,26 @@ impl PerfettoWriter {
                 let name = (name, Category::Collective);
                 timeline.instant(to, time, name, annotations.as_slice(), None);
             }
+            What::Access {
+                kind,
+                target,
+                communicator,
+                bytes,
+                ..
+            } => {
+                let name = (InternedName::access(kind), Category::Access);
+                let mut annotations = vec![
+                    Annotation::To(Word::location(target)),
+                    Annotation::Communicator(communicator),
+                ];
+                annotations.extend(bytes.map(Annotation::Bytes));
+                timeline.instant(to, time, name, &annotations, None);
+            }
+            What::AccessComplete { communicator, .. } => {
+                let name = (InternedName::ACCESS_COMPLETE, Category::Access);
+                let annotations = [Annotation::Communicator(communicator)];
+                timeline.instant(to, time, name, &annotations, None);
+            }
             What::PostReceive { .. } | What::CancelReceive { .. } => {
                 let name = match what {
                     What::PostReceive { .. } => InternedName::POST,

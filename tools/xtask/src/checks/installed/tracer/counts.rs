@@ -15,6 +15,10 @@ pub(super) struct Counts {
     pub(super) sent: Numbers,
     /// Messages by sender, tag and length.
     pub(super) received: Numbers,
+    /// One-sided accesses by kind, target and bytes.
+    pub(super) accesses: Numbers,
+    /// Accesses that are complete.
+    pub(super) completed: u64,
     /// Collective operations that are complete, except on neighbours.
     pub(super) collectives: u64,
     /// Those to which the rank gave data, by their length; only programs in C count them.
@@ -45,6 +49,16 @@ impl Counts {
                     );
                 }
                 ["given", bytes, _] => add(&mut counts.given, bytes, number),
+                ["rma", name, target, bytes, _] => {
+                    let kind = match name {
+                        "MPI_Put" | "MPI_Rput" => "put",
+                        "MPI_Get" | "MPI_Rget" => "get",
+                        _ => "atomic",
+                    };
+                    let access = format!("{kind} to {target} of {bytes} bytes");
+                    add(&mut counts.accesses, &access, number);
+                    counts.completed += number;
+                }
                 ["collective", name, _] if !name.contains("eighbor") => {
                     counts.collectives += number;
                 }
@@ -73,15 +87,15 @@ impl Counts {
             ("messages to", &self.sent, &trace.sent),
             ("messages from", &self.received, &trace.received),
             ("operations given bytes:", &self.given, found),
+            ("accesses", &self.accesses, &trace.accesses),
         ];
-        let collectives = ["", "collective operations"];
-        let own = [self.collectives, trace.collectives];
-        let last = (own[0] != own[1]).then(|| {
-            format!(
-                "{} {} counted, {} in the trace",
-                collectives[1], own[0], own[1]
-            )
-        });
+        let sums = [
+            ("collective operations", self.collectives, trace.collectives),
+            ("completed accesses", self.completed, trace.completed),
+        ];
+        let sums = sums.into_iter().filter(|(_, own, trace)| own != trace);
+        let last =
+            sums.map(|(kind, own, trace)| format!("{kind}: {own} counted, {trace} in the trace"));
         let lines = kinds.into_iter().flat_map(|(kind, own, trace)| {
             let names: std::collections::BTreeSet<&String> =
                 own.keys().chain(trace.keys()).collect();
@@ -107,7 +121,8 @@ mod tests {
 
     #[test]
     fn numbers_that_differ_are_listed() {
-        let text = "call MPI_Send 2\nfailed MPI_Test 4\nsent 1 7 80 2\nreceived 0 7 80 1\ncollective MPI_Barrier 3\n\
+        let text = "call MPI_Send 2\nfailed MPI_Test 4\nsent 1 7 80 2\nreceived 0 7 80 1\nrma MPI_Rput 1 8 5\nrma MPI_Put 1 8 1\n\
+                    collective MPI_Barrier 3\n\
                     collective MPI_Neighbor_alltoall 1\nindex MPI_Waitany -32766\n";
         let own = Counts::parse(text).unwrap();
         assert_eq!(own.all_calls(), 6);
@@ -115,10 +130,15 @@ mod tests {
         let other = text
             .replace("80 2", "80 3")
             .replace("Barrier 3", "Barrier 1")
-            .replace("MPI_Test", "MPI_Testany");
+            .replace("MPI_Test", "MPI_Testany")
+            .replace("MPI_Put 1 8 1", "MPI_Put 1 8 2");
         let found: Vec<String> = own.differences(&Counts::parse(&other).unwrap()).collect();
-        assert_eq!(found.len(), 4, "{found:?}");
+        assert_eq!(found.len(), 6, "{found:?}");
         assert_eq!(found[2], "messages to 1 7 80: 2 counted, 3 in the trace");
+        assert_eq!(
+            found[3],
+            "accesses put to 1 of 8 bytes: 6 counted, 7 in the trace"
+        );
         assert!(Counts::parse("").is_none());
     }
 }

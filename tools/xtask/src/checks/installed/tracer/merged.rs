@@ -71,6 +71,12 @@ impl MergedTrace {
                         }
                         "send" => add(&mut counts.sent, &end()?, 1),
                         "receive" | "receive-complete" => add(&mut counts.received, &end()?, 1),
+                        "put" | "get" | "atomic" => {
+                            let (target, bytes) = (words.get(3)?, words.get(6)?);
+                            let access = format!("{what} to {target} of {bytes} bytes");
+                            add(&mut counts.accesses, &access, 1);
+                        }
+                        "access-complete" => counts.completed += 1,
                         "collective-end" | "collective-complete" => {
                             counts.collectives += 1;
                             if let Some(bytes) = words.last().filter(|bytes| **bytes != "0") {

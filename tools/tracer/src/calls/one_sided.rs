@@ -1,0 +1,165 @@
+//! One-sided accesses, and calls that complete them.
+
+use downbeat_recording::{Access, Record};
+use downbeat_trace::formats::AccessKind;
+
+use super::{Span, forward};
+use crate::arguments::Arguments;
+use crate::binding::{Binding, bytes};
+use crate::call::Call;
+use crate::communicators;
+use crate::constants::{PROC_NULL, request_null};
+use crate::requests::{self, Pending, Request};
+use crate::thread::Thread;
+
+/// Kind of an access, and positions of parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    kind: AccessKind,
+    target: usize,
+    /// Number of elements at the target; one if there is none.
+    count: Option<usize>,
+    datatype: usize,
+    window: usize,
+    request: Option<usize>,
+}
+
+impl Reach {
+    /// Data are put or got: displacement, count and datatype at the target follow it, and then the window.
+    pub(crate) const fn transfer(kind: AccessKind, target: usize) -> Self {
+        Self {
+            kind,
+            target,
+            count: Some(target + 2),
+            datatype: target + 3,
+            window: target + 4,
+            request: None,
+        }
+    }
+
+    /// Data are combined: the operation is before the window. Those at the origin are ignored by `MPI_NO_OP`.
+    pub(crate) const fn reduction(target: usize) -> Self {
+        Self {
+            window: target + 5,
+            ..Self::transfer(AccessKind::Atomic, target)
+        }
+    }
+
+    /// One element is combined or exchanged; its datatype is before the target.
+    pub(crate) const fn element(target: usize) -> Self {
+        Self {
+            kind: AccessKind::Atomic,
+            target,
+            count: None,
+            datatype: target - 1,
+            window: 6,
+            request: None,
+        }
+    }
+
+    /// A request follows the window.
+    pub(crate) const fn started(self) -> Self {
+        Self {
+            request: Some(self.window + 1),
+            ..self
+        }
+    }
+
+    /// Returns the access of a call; `None` to nobody.
+    #[inline(always)]
+    unsafe fn access<B: Binding>(
+        &self,
+        a: &impl Arguments,
+        request: Option<u64>,
+    ) -> Option<Access> {
+        // SAFETY: the caller passes the arguments of the function.
+        let target = unsafe { B::integer(a.at(self.target)) };
+        if target == PROC_NULL {
+            return None;
+        }
+        let count = match self.count {
+            // SAFETY: as above.
+            Some(at) => unsafe { B::count(a.at(at)) },
+            None => 1,
+        };
+        Some(Access {
+            kind: self.kind,
+            // SAFETY: as above.
+            window: communicators::number(unsafe { B::window(a.at(self.window)) }),
+            target,
+            // SAFETY: as above.
+            bytes: bytes(count, unsafe { B::datatype(a.at(self.datatype)) }),
+            request,
+        })
+    }
+}
+
+/// Accesses memory of another rank.
+pub(crate) unsafe fn access<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    reach: &Reach,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    let id = reach.request.map(|_| thread.next_request());
+    // SAFETY: as above.
+    let access = unsafe { reach.access::<B>(&a, id) };
+    let span = Span::enter(thread, call, None);
+    if let Some(access) = access {
+        span.put(&Record::Access(access));
+    }
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if let Some((at, id)) = reach.request.zip(id)
+        && !failed
+    {
+        // SAFETY: the call has made the request.
+        let handle = unsafe { B::request(a.at(at), 0) };
+        if handle != request_null() {
+            let what = access.map_or(Pending::Send(None), |access| {
+                Pending::Access(access.window, access.target)
+            });
+            requests::add(handle, Request::active(what, id));
+        }
+    }
+    span.leave(failed, ticks);
+    result
+}
+
+/// Completes accesses to one target or all; `target` and `window` are positions.
+pub(crate) unsafe fn complete_accesses<B: Binding, A: Arguments>(
+    call: &'static Call,
+    a: A,
+    target: Option<usize>,
+    window: usize,
+) -> usize {
+    let Some(thread) = Thread::of(call) else {
+        // SAFETY: the caller passes the arguments of the function.
+        return unsafe { call.forward(a) };
+    };
+    // SAFETY: as above.
+    let window = communicators::number(unsafe { B::window(a.at(window)) });
+    // SAFETY: as above.
+    let target = target.map(|at| unsafe { B::integer(a.at(at)) });
+    let span = Span::enter(thread, call, None);
+    // SAFETY: as above.
+    let result = unsafe { forward::<B, A>(thread, call, a) };
+    let ticks = span.end();
+    // SAFETY: as above.
+    let failed = unsafe { B::failed(result, a.last()) };
+    if !failed {
+        span.put(&Record::AccessesComplete {
+            window,
+            target,
+            request: None,
+        });
+    }
+    span.leave(failed, ticks);
+    result
+}
