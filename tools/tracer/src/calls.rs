@@ -26,7 +26,7 @@ pub(crate) use message::{
 };
 #[cfg(mpi_4)]
 pub(crate) use message::{partitioned_receive_init, partitioned_send_init, send_post};
-pub(crate) use neighbors::{ExchangeKey, Layout, neighbors, neighbors_init, neighbors_start};
+pub(crate) use neighbors::{Layout, neighbors, neighbors_init, neighbors_start};
 pub(crate) use one_sided::{Reach, access, complete_accesses};
 pub(crate) use request::{cancel, request_free, start, start_all};
 pub(crate) use window::{end_access, end_exposure, fence, free_window, make_window, open_epoch};

@@ -18,6 +18,7 @@ mod call;
 mod calls;
 mod communicators;
 mod constants;
+mod exchanges;
 mod failure;
 mod hooks;
 mod objects;

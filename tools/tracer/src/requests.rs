@@ -8,8 +8,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use downbeat_recording::{Envelope, Operation};
 use rustc_hash::FxHashMap;
 
-use crate::calls::ExchangeKey;
 use crate::constants::Handle;
+use crate::exchanges::ExchangeKey;
 
 /// A request that matters when it completes or starts.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,7 @@
 //! Collective operations on neighbors: each member sends a message to each of its destinations, and receives one from each of its
 //! sources.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-
 use downbeat_recording::{Envelope, Record};
-use rustc_hash::FxHashMap;
 
 use super::message::persistent;
 use super::{Data, Span, forward};
@@ -14,6 +10,7 @@ use crate::binding::Binding;
 use crate::call::Call;
 use crate::communicators::{self, Neighbors};
 use crate::constants::{PROC_NULL, request_null};
+use crate::exchanges::{Exchange, ExchangeKey};
 use crate::requests::{self, Pending, Request};
 use crate::thread::Thread;
 
@@ -78,48 +75,7 @@ impl Layout {
     }
 }
 
-/// Messages of one operation.
-#[derive(Debug, Default)]
-struct Exchange {
-    sent: Vec<Envelope>,
-    received: Vec<Envelope>,
-}
-
-/// Operation of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ExchangeKey {
-    key: u64,
-    /// Number of messages that it receives.
-    pub(crate) receives: u32,
-}
-
-static TABLE: LazyLock<Mutex<FxHashMap<u64, Arc<Exchange>>>> = LazyLock::new(Mutex::default);
-
 impl ExchangeKey {
-    /// Keeps the messages of a request.
-    fn keep(exchange: Exchange) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        let receives = exchange.received.len() as u32;
-        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-        table.insert(key, Arc::new(exchange));
-        Self { key, receives }
-    }
-
-    fn ids(self, first: u64) -> impl Iterator<Item = u64> {
-        (0..u64::from(self.receives)).map(move |index| first + index)
-    }
-
-    fn find(self) -> Option<Arc<Exchange>> {
-        let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-        table.get(&self.key).cloned()
-    }
-
-    fn remove(self) {
-        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-        table.remove(&self.key);
-    }
-
     /// Records that a started request sends its messages.
     pub(super) fn send(self, span: Span) {
         self.find().iter().for_each(|of| of.send(span));
