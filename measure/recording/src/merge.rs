@@ -1,9 +1,9 @@
 //! One trace from the files of all ranks.
 
 mod accesses;
-mod between;
 mod definitions;
 mod error;
+mod operations;
 mod stream;
 
 use std::cmp::Reverse;

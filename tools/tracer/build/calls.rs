@@ -165,17 +165,17 @@ const COLLECTIVES: &[(&str, &str, usize)] = &[
     ("Barrier", "&Shape::new(Barrier, 0)", 0),
     (
         "Bcast",
-        "&Shape::new(Broadcast, 4).root(3).count(1).gives(Given::Own(Data::even(1, 2)))",
+        "&Shape::new(Broadcast, 4).root(3).count(1).gives(Given::One(Data::even(1, 2)))",
         4,
     ),
     (
         "Gather",
-        "&Shape::new(Gather, 7).root(6).count(1).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::even(4, 5)))",
+        "&Shape::new(Gather, 7).root(6).count(1).gives(Given::One(Data::even(1, 2))).in_place(Given::One(Data::even(4, 5)))",
         7,
     ),
     (
         "Gatherv",
-        "&Shape::new(Gather, 8).root(7).count(1).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::uneven(4, 6)))",
+        "&Shape::new(Gather, 8).root(7).count(1).gives(Given::One(Data::even(1, 2))).in_place(Given::Own(Data::uneven(4, 6)))",
         8,
     ),
     (
@@ -190,12 +190,12 @@ const COLLECTIVES: &[(&str, &str, usize)] = &[
     ),
     (
         "Allgather",
-        "&Shape::new(Allgather, 6).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::even(4, 5)))",
+        "&Shape::new(Allgather, 6).gives(Given::One(Data::even(1, 2))).in_place(Given::One(Data::even(4, 5)))",
         6,
     ),
     (
         "Allgatherv",
-        "&Shape::new(Allgather, 7).gives(Given::Own(Data::even(1, 2))).in_place(Given::Own(Data::uneven(4, 6)))",
+        "&Shape::new(Allgather, 7).gives(Given::One(Data::even(1, 2))).in_place(Given::Own(Data::uneven(4, 6)))",
         7,
     ),
     (
@@ -215,12 +215,12 @@ const COLLECTIVES: &[(&str, &str, usize)] = &[
     ),
     (
         "Reduce",
-        "&Shape::new(Reduce, 6).root(5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        "&Shape::new(Reduce, 6).root(5).count(2).gives(Given::One(Data::even(2, 3)))",
         6,
     ),
     (
         "Allreduce",
-        "&Shape::new(Allreduce, 5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        "&Shape::new(Allreduce, 5).count(2).gives(Given::One(Data::even(2, 3)))",
         5,
     ),
     (
@@ -235,12 +235,12 @@ const COLLECTIVES: &[(&str, &str, usize)] = &[
     ),
     (
         "Scan",
-        "&Shape::new(Scan, 5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        "&Shape::new(Scan, 5).count(2).gives(Given::One(Data::even(2, 3)))",
         5,
     ),
     (
         "Exscan",
-        "&Shape::new(Exscan, 5).count(2).gives(Given::Own(Data::even(2, 3)))",
+        "&Shape::new(Exscan, 5).count(2).gives(Given::One(Data::even(2, 3)))",
         5,
     ),
     // What is sent to neighbors, what is received, and the communicator.

@@ -8,6 +8,7 @@ mod make;
 mod message;
 mod neighbors;
 mod one_sided;
+mod probe;
 mod request;
 mod window;
 
@@ -20,14 +21,12 @@ pub(crate) use life::{finalize, initialize, spawn};
 #[cfg(mpi_4)]
 pub(crate) use make::make_from_group;
 pub(crate) use make::{Making, forget, make};
-pub(crate) use message::{
-    matched_post, matched_probe, matched_receive, post, probe, receive, receive_init, send,
-    send_init, send_receive,
-};
 #[cfg(mpi_4)]
 pub(crate) use message::{partitioned_receive_init, partitioned_send_init, send_post};
+pub(crate) use message::{post, receive, receive_init, send, send_init, send_receive};
 pub(crate) use neighbors::{Layout, neighbors, neighbors_init, neighbors_start};
 pub(crate) use one_sided::{Reach, access, complete_accesses};
+pub(crate) use probe::{matched_post, matched_probe, matched_receive, probe};
 pub(crate) use request::{cancel, request_free, start, start_all};
 pub(crate) use window::{end_access, end_exposure, fence, free_window, make_window, open_epoch};
 
@@ -38,6 +37,7 @@ use downbeat_recording::Record;
 use crate::arguments::Arguments;
 use crate::binding::Binding;
 use crate::call::Call;
+use crate::constants::{Handle, request_null};
 use crate::process;
 use crate::thread::Thread;
 
@@ -105,6 +105,16 @@ unsafe fn forward<B: Binding, A: Arguments>(
     let result = unsafe { call.forward(a) };
     thread.set_fortran(before);
     result
+}
+
+/// Returns the request that a call has made; `None` if there is nothing to complete.
+///
+/// # Safety
+/// The argument must be that of a request.
+unsafe fn made_request<B: Binding>(argument: usize) -> Option<Handle> {
+    // SAFETY: the caller guarantees it.
+    let handle = unsafe { B::request(argument, 0) };
+    (handle != request_null()).then_some(handle)
 }
 
 /// Calls a function that has no other meaning.

@@ -192,17 +192,11 @@ fn define(
     thread: &Thread,
     handle: Handle,
     number: u32,
-    (parent, key): (Option<u32>, String),
+    origin: (Option<u32>, String),
     members: Vec<u32>,
     remote: Vec<u32>,
 ) {
-    thread.define(&Definition::Communicator(CommunicatorDefinition {
-        number,
-        parent,
-        key,
-        members: members.clone(),
-        remote: remote.clone(),
-    }));
+    tell(thread, number, origin, &members, &remote);
     add(
         handle,
         Communicator {
@@ -215,6 +209,23 @@ fn define(
             partitioned: OnceLock::new(),
         },
     );
+}
+
+/// Records the definition of a communicator.
+fn tell(
+    thread: &Thread,
+    number: u32,
+    (parent, key): (Option<u32>, String),
+    members: &[u32],
+    remote: &[u32],
+) {
+    thread.define(&Definition::Communicator(CommunicatorDefinition {
+        number,
+        parent,
+        key,
+        members: members.to_owned(),
+        remote: remote.to_owned(),
+    }));
 }
 
 /// Ranks that make a new communicator, with its tag or the position of that.
@@ -355,13 +366,8 @@ impl Communicator {
     /// Defines a communicator for messages that only match each other, and returns its number.
     fn part(&self, thread: &Thread, key: &str) -> u32 {
         let number = next_number();
-        thread.define(&Definition::Communicator(CommunicatorDefinition {
-            number,
-            parent: Some(self.number),
-            key: key.to_owned(),
-            members: self.members.clone(),
-            remote: self.remote.clone(),
-        }));
+        let origin = (Some(self.number), key.to_owned());
+        tell(thread, number, origin, &self.members, &self.remote);
         number
     }
 }

@@ -11,8 +11,6 @@ use crate::pmpi::{self, out};
 /// A window.
 #[derive(Debug)]
 struct Window {
-    /// Ranks of its members among all ranks.
-    members: Vec<u32>,
     /// True if members wait for each other when they free it.
     frees_together: bool,
     /// True if the last fence has begun an epoch, which the next one ends.
@@ -37,9 +35,8 @@ fn table() -> MutexGuard<'static, FxHashMap<Handle, Window>> {
 }
 
 /// Adds a window that was just made.
-pub(crate) fn add(handle: Handle, members: &[u32]) {
+pub(crate) fn add(handle: Handle) {
     let window = Window {
-        members: members.to_owned(),
         frees_together: !has_no_locks(handle),
         is_fenced: false,
         open: [vec![], vec![]],
@@ -67,8 +64,11 @@ pub(crate) fn fence(handle: Handle, assertion: i32) -> bool {
 /// Begins an epoch with a group.
 pub(crate) fn open(handle: Handle, epoch: Epoch, group: Handle) {
     let ranks = communicators::ranks(group);
-    if let Some(window) = table().get_mut(&handle) {
-        let rank_of = |rank: &u32| window.members.iter().position(|member| member == rank);
+    let communicator = communicators::find(handle);
+    if let Some(of) = communicator
+        && let Some(window) = table().get_mut(&handle)
+    {
+        let rank_of = |rank: &u32| of.members.iter().position(|member| member == rank);
         let others = ranks.iter().filter_map(rank_of);
         window.open[epoch as usize] = others.map(|rank| rank as i32).collect();
     }

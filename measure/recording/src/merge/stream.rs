@@ -7,10 +7,10 @@ use downbeat_files::FileError;
 use downbeat_trace::formats::{Item, What};
 
 use super::accesses::Accesses;
-use super::between;
 use super::definitions::{Communicator, Definitions, Rank};
+use super::operations;
 use crate::rank_file::BlockPlace;
-use crate::record::{self, Access, Envelope, Operation, Record};
+use crate::record::{self, Access, Operation, Record};
 
 /// Events of a thread in the order of time.
 #[derive(Debug)]
@@ -146,16 +146,12 @@ impl<'a> ThreadStream<'a> {
                     region,
                     sends: vec![],
                 });
-                match collective.and_then(|number| self.communicator(number)) {
-                    Some((communicator, None)) => {
-                        self.push(time, What::Collective { communicator });
-                    }
-                    Some((communicator, Some(_))) => {
-                        for start in between::starts(communicator, None) {
-                            self.push(time, start);
-                        }
-                    }
-                    None => {}
+                for start in collective
+                    .and_then(|number| self.communicator(number))
+                    .into_iter()
+                    .flat_map(|of| operations::starts(of, None))
+                {
+                    self.push(time, start);
                 }
             }
             Record::Leave {
@@ -171,12 +167,8 @@ impl<'a> ThreadStream<'a> {
                 self.leave(region, ticks, failed);
             }
             Record::Send(message) => {
-                // The library may have refused the message for that.
-                let peer = self.peer(message).unwrap_or_else(|why| {
-                    self.wrong = Some(why);
-                    None
-                });
-                if let Some((to, communicator)) = peer {
+                if let Some((to, communicator)) = self.receiver(message.communicator, message.peer)
+                {
                     self.starts(What::Send {
                         to,
                         communicator,
@@ -189,20 +181,17 @@ impl<'a> ThreadStream<'a> {
             Record::Start {
                 communicator,
                 request,
-            } => match self.communicator(communicator) {
-                Some((communicator, None)) => self.starts(What::CollectiveStart {
-                    communicator,
-                    request,
-                }),
-                Some((communicator, Some(_))) => {
-                    for start in between::starts(communicator, Some(request)) {
-                        self.starts(start);
-                    }
+            } => {
+                for start in self
+                    .communicator(communicator)
+                    .into_iter()
+                    .flat_map(|of| operations::starts(of, Some(request)))
+                {
+                    self.starts(start);
                 }
-                None => {}
-            },
+            }
             Record::Receive(message) => {
-                if let Some((from, communicator)) = self.peer(message)? {
+                if let Some((from, communicator)) = self.peer(message.communicator, message.peer)? {
                     self.received += 1;
                     self.pending.push(What::Receive {
                         from,
@@ -214,7 +203,7 @@ impl<'a> ThreadStream<'a> {
             }
             Record::Post { request } => self.pending.push(What::PostReceive { request }),
             Record::Complete { message, request } => {
-                if let Some((from, communicator)) = self.peer(message)? {
+                if let Some((from, communicator)) = self.peer(message.communicator, message.peer)? {
                     self.received += 1;
                     self.pending.push(What::CompleteReceive {
                         from,
@@ -234,8 +223,8 @@ impl<'a> ThreadStream<'a> {
                 target,
                 request,
             } => {
-                if let Some(known) = self.rank.communicators.get(&window) {
-                    let communicator = known.index;
+                if let Some(of) = self.communicator(window) {
+                    let communicator = of.index;
                     let complete = self.accesses.complete(window, target, request);
                     self.pending
                         .extend(complete.into_iter().map(|request| What::AccessComplete {
@@ -265,32 +254,14 @@ impl<'a> ThreadStream<'a> {
     }
 
     fn access(&mut self, access: Access) {
-        let Access {
-            kind,
-            window: communicator,
-            target: peer,
-            bytes,
-            ..
-        } = access;
-        let ends = Envelope {
-            communicator,
-            peer,
-            tag: 0,
-            bytes,
-        };
-        // The library may have refused the access for that.
-        let found = self.peer(ends).unwrap_or_else(|why| {
-            self.wrong = Some(why);
-            None
-        });
-        if let Some((target, communicator)) = found {
+        if let Some((target, communicator)) = self.receiver(access.window, access.target) {
             let request = self.accesses.issue(access);
             self.starts(What::Access {
-                kind,
+                kind: access.kind,
                 target,
                 communicator,
                 request,
-                bytes: Some(bytes),
+                bytes: Some(access.bytes),
             });
         }
     }
@@ -351,42 +322,9 @@ impl<'a> ThreadStream<'a> {
 
     /// Adds the end of a collective operation at the leave of the innermost call, which may have found the request complete.
     fn ends(&mut self, operation: Operation, request: Option<u64>) {
-        let communicator = match self.communicator(operation.communicator) {
-            Some((communicator, None)) => communicator,
-            Some((communicator, Some(side))) => {
-                let ends = between::ends(communicator, side, operation, request);
-                self.pending.extend(ends);
-                return;
-            }
-            None => return,
-        };
-        let Operation {
-            kind,
-            root,
-            sent,
-            received,
-            bytes,
-            ..
-        } = operation;
-        self.pending.push(match request {
-            None => What::CollectiveEnd {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                bytes,
-            },
-            Some(request) => What::CollectiveComplete {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                request,
-                bytes,
-            },
-        });
+        let of = self.communicator(operation.communicator);
+        let ends = of.map(|of| operations::ends(of, operation, request));
+        self.pending.extend(ends.into_iter().flatten());
     }
 
     /// Adds a region that was entered and left once, with a note.
@@ -419,20 +357,27 @@ impl<'a> ThreadStream<'a> {
         known.ok_or_else(|| self.content(format!("call {call} has no name")))
     }
 
-    /// Returns the common index of a communicator, and that of the own group among two; `None` if the communicator is unknown.
-    fn communicator(&self, number: u32) -> Option<(u32, Option<usize>)> {
-        let Communicator { index, side, .. } = self.rank.communicators.get(&number)?;
-        Some((*index, *side))
+    /// Returns a communicator by its number in records; `None` if it is unknown.
+    fn communicator(&self, number: u32) -> Option<&'a Communicator> {
+        self.rank.communicators.get(&number)
     }
 
-    /// Returns the location of the other end of a message, and its communicator; `None` if the communicator is unknown.
-    fn peer(&self, message: Envelope) -> Result<Option<(u32, u32)>, FileError> {
-        let Some(known) = self.rank.communicators.get(&message.communicator) else {
+    /// Returns the same as [`Self::peer`] for what a call sends or accesses: the library may have refused it for a rank that does not exist.
+    fn receiver(&mut self, communicator: u32, rank: i32) -> Option<(u32, u32)> {
+        self.peer(communicator, rank).unwrap_or_else(|why| {
+            self.wrong = Some(why);
+            None
+        })
+    }
+
+    /// Returns the location of the other end of a message, by its rank, and its communicator; `None` if the communicator is unknown.
+    fn peer(&self, communicator: u32, rank: i32) -> Result<Option<(u32, u32)>, FileError> {
+        let Some(known) = self.communicator(communicator) else {
             return Ok(None);
         };
-        let peer = known.peers.get(message.peer as usize).copied();
+        let peer = known.peers.get(rank as usize).copied();
         let peer = peer.ok_or_else(|| {
-            let (rank, size) = (message.peer, known.peers.len());
+            let size = known.peers.len();
             self.content(format!(
                 "a message has rank {rank} of {size} at its other end"
             ))

@@ -4,12 +4,12 @@ use downbeat_recording::{Operation, Record};
 use downbeat_trace::CollectiveKind;
 
 use super::message::persistent;
-use super::{Data, Span, forward};
+use super::{Data, Span, forward, made_request};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
 use crate::call::Call;
 use crate::communicators;
-use crate::constants::{Handle, PROC_NULL, ROOT, request_null};
+use crate::constants::{Handle, PROC_NULL, ROOT};
 use crate::pmpi::{self, out};
 use crate::requests::{self, Pending, Request};
 use crate::synchronize;
@@ -31,7 +31,9 @@ pub(crate) struct Shape {
 /// Data that a member gives to the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Given {
-    /// Those of its own rank.
+    /// Its own data, with one count and one datatype.
+    One(Data),
+    /// Those of its rank among those of all.
     Own(Data),
     /// Those of all ranks.
     All(Data),
@@ -121,7 +123,7 @@ impl Shape {
             received,
             bytes: Some(if sent {
                 // SAFETY: as above.
-                unsafe { self.bytes::<B>(a, communicator) }
+                unsafe { self.bytes::<B>(a, communicator, has_remote_group) }
             } else {
                 0
             }),
@@ -129,7 +131,12 @@ impl Shape {
     }
 
     /// Returns the length of what a member gives to the others. Parameters of those that give nothing have no meaning.
-    unsafe fn bytes<B: Binding>(&self, a: &impl Arguments, communicator: Handle) -> u64 {
+    unsafe fn bytes<B: Binding>(
+        &self,
+        a: &impl Arguments,
+        communicator: Handle,
+        has_remote_group: bool,
+    ) -> u64 {
         let mut given = self.given;
         // SAFETY: the caller passes the arguments of the function, which begin with the buffer.
         if self.in_place.is_some() && unsafe { B::is_in_place(a.at(0)) } {
@@ -138,6 +145,8 @@ impl Shape {
         let mut number = 0_i32;
         match given {
             None => 0,
+            // SAFETY: as above.
+            Some(Given::One(data)) => unsafe { data.length::<B>(a, 0) },
             Some(Given::Own(data)) => {
                 // SAFETY: the program passes a communicator.
                 unsafe { pmpi::comm_rank(communicator, out(&mut number)) };
@@ -145,7 +154,6 @@ impl Shape {
                 unsafe { data.length::<B>(a, number as usize) }
             }
             Some(Given::All(data)) => {
-                let (_, has_remote_group) = communicators::look_up(communicator);
                 if has_remote_group {
                     // SAFETY: as above.
                     unsafe { pmpi::comm_remote_size(communicator, out(&mut number)) };
@@ -154,8 +162,7 @@ impl Shape {
                     unsafe { pmpi::comm_size(communicator, out(&mut number)) };
                 }
                 // SAFETY: as above.
-                let lengths = (0..number as usize).map(|rank| unsafe { data.length::<B>(a, rank) });
-                lengths.sum()
+                unsafe { data.total::<B>(a, number as usize) }
             }
         }
     }
@@ -214,12 +221,9 @@ pub(crate) unsafe fn collective_start<B: Binding, A: Arguments>(
     let ticks = span.end();
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
-        // SAFETY: the call has made the request.
-        let handle = unsafe { B::request(a.at(request), 0) };
-        if handle != request_null() {
-            requests::add(handle, Request::active(Pending::Collective(operation), id));
-        }
+    // SAFETY: the call has made the request.
+    if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
+        requests::add(handle, Request::active(Pending::Collective(operation), id));
     }
     span.leave(failed, ticks);
     result

@@ -2,8 +2,9 @@
 
 use downbeat_recording::Record;
 
-use super::message::{folded, incoming, keep_status};
-use super::{Span, forward};
+use super::Span;
+use super::message::{incoming, keep_status};
+use super::probe::awaited;
 use crate::arguments::Arguments;
 use crate::binding::{Binding, integer_at, status_at};
 use crate::call::Call;
@@ -185,15 +186,8 @@ pub(crate) unsafe fn complete<B: Binding, A: Arguments>(
             status = unsafe { keep_status::<B>(&mut a, at, &mut one) };
         }
     }
-    let (result, span) = match how.flag {
-        // SAFETY: as above.
-        Some(flag) => unsafe { folded::<B, A>(thread, call, a, flag) },
-        None => {
-            let span = Span::enter(thread, call, None);
-            // SAFETY: as above.
-            (unsafe { forward::<B, A>(thread, call, a) }, Some(span))
-        }
-    };
+    // SAFETY: as above.
+    let (result, span) = unsafe { awaited::<B, A>(thread, call, a, how.flag) };
     if let Some(span) = span {
         let ticks = span.end();
         // SAFETY: as above.

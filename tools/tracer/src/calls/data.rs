@@ -47,12 +47,8 @@ impl Data {
     /// # Safety
     /// The caller passes the arguments of the function, in which arrays have such an element.
     pub(super) unsafe fn length<B: Binding>(self, a: &impl Arguments, index: usize) -> u64 {
-        let count = match self.count {
-            // SAFETY: the caller guarantees it.
-            Parameter::All(at) => unsafe { B::count(a.at(at)) },
-            // SAFETY: as above.
-            Parameter::Each(at) => unsafe { B::count_of(a.at(at), index) },
-        };
+        // SAFETY: the caller guarantees it.
+        let count = unsafe { self.elements::<B>(a, index) };
         let datatype = match self.datatype {
             // SAFETY: as above.
             Parameter::All(at) => unsafe { B::datatype(a.at(at)) },
@@ -60,5 +56,34 @@ impl Data {
             Parameter::Each(at) => unsafe { B::datatype_of(a.at(at), index) },
         };
         bytes(count, datatype)
+    }
+
+    /// Returns the length of the data of this number of ranks. The size of a datatype is asked for once if it is the same for all.
+    ///
+    /// # Safety
+    /// The caller passes the arguments of the function, in which arrays have an element for each rank.
+    pub(super) unsafe fn total<B: Binding>(self, a: &impl Arguments, ranks: usize) -> u64 {
+        match self.datatype {
+            Parameter::All(at) => {
+                // SAFETY: the caller guarantees it.
+                let elements = (0..ranks).map(|rank| unsafe { self.elements::<B>(a, rank) });
+                // SAFETY: as above.
+                bytes(elements.sum(), unsafe { B::datatype(a.at(at)) })
+            }
+            // SAFETY: as above.
+            Parameter::Each(_) => (0..ranks)
+                .map(|rank| unsafe { self.length::<B>(a, rank) })
+                .sum(),
+        }
+    }
+
+    /// Returns the number of elements of the rank with this index.
+    unsafe fn elements<B: Binding>(self, a: &impl Arguments, index: usize) -> i64 {
+        match self.count {
+            // SAFETY: the caller passes the arguments of the function, in which arrays have such an element.
+            Parameter::All(at) => unsafe { B::count(a.at(at)) },
+            // SAFETY: as above.
+            Parameter::Each(at) => unsafe { B::count_of(a.at(at), index) },
+        }
     }
 }

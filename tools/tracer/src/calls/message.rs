@@ -1,17 +1,16 @@
-//! Messages: sends, receives and probes.
+//! Messages: sends and receives.
 
 use downbeat_recording::{Envelope, Record};
 
 #[cfg(mpi_4)]
 use super::Data;
-use super::{Span, forward};
+use super::{Span, forward, made_request};
 use crate::arguments::Arguments;
-use crate::binding::{Binding, bytes, integer_at, received_bytes, status_at};
+use crate::binding::{Binding, bytes, received_bytes, status_at};
 use crate::call::Call;
 use crate::communicators;
-use crate::constants::{ANY_SOURCE, ANY_TAG, Handle, PROC_NULL, Status, request_null};
+use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use crate::pmpi::out;
-use crate::process;
 use crate::requests::{self, Pending, Request, Wanted};
 use crate::thread::Thread;
 
@@ -75,7 +74,7 @@ pub(super) fn incoming(wanted: Wanted, status: &mut Status) -> Envelope {
 }
 
 /// Returns what a receive asks for, by the positions of source, tag and communicator; `None` from nobody.
-unsafe fn wanted<B: Binding>(
+pub(super) unsafe fn wanted<B: Binding>(
     a: &impl Arguments,
     [source, tag, communicator]: [usize; 3],
 ) -> Option<Wanted> {
@@ -146,7 +145,7 @@ pub(crate) unsafe fn send_receive<B: Binding, A: Arguments>(
 }
 
 /// Calls a function that sends a message or none, and receives what is wanted, if anything; its status is at this position.
-unsafe fn received<B: Binding, A: Arguments>(
+pub(super) unsafe fn received<B: Binding, A: Arguments>(
     thread: &'static Thread,
     call: &'static Call,
     mut a: A,
@@ -214,7 +213,7 @@ pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
 }
 
 /// Calls a function that sends a message or none, and posts a receive; its request is at this position.
-unsafe fn posted<B: Binding, A: Arguments>(
+pub(super) unsafe fn posted<B: Binding, A: Arguments>(
     thread: &'static Thread,
     call: &'static Call,
     a: A,
@@ -230,26 +229,18 @@ unsafe fn posted<B: Binding, A: Arguments>(
     let ticks = span.end();
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
-        // SAFETY: the call has made the request.
-        let handle = unsafe { B::request(a.at(request), 0) };
-        add_receive(span, thread, handle, wanted);
+    // SAFETY: the call has made the request.
+    if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
+        let request = Request::active(Pending::Receive(wanted), thread.next_request());
+        if wanted.is_some() {
+            span.put(&Record::Post {
+                request: request.id,
+            });
+        }
+        requests::add(handle, request);
     }
     span.leave(failed, ticks);
     result
-}
-
-fn add_receive(span: Span, thread: &Thread, handle: Handle, wanted: Option<Wanted>) {
-    if handle == request_null() {
-        return;
-    }
-    let request = Request::active(Pending::Receive(wanted), thread.next_request());
-    if wanted.is_some() {
-        span.put(&Record::Post {
-            request: request.id,
-        });
-    }
-    requests::add(handle, request);
 }
 
 /// Calls a function that makes a persistent request, and keeps what it is to do.
@@ -341,139 +332,4 @@ pub(crate) unsafe fn partitioned_receive_init<B: Binding, A: Arguments>(
     };
     // SAFETY: as above.
     unsafe { persistent::<B, A>(call, a, 8, what) }
-}
-
-/// Calls a function that may find nothing, which is folded with others before; `flag` is the position of its answer.
-pub(super) unsafe fn folded<B: Binding, A: Arguments>(
-    thread: &'static Thread,
-    call: &'static Call,
-    a: A,
-    flag: usize,
-) -> (usize, Option<Span>) {
-    let is_recorded = process::records() && call.is_recorded();
-    let first = thread.ticks();
-    // SAFETY: the caller passes the arguments of the function.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let last = thread.ticks();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    // SAFETY: the call has set its answer.
-    if !failed && unsafe { integer_at(a.at(flag), 0) } == 0 {
-        if is_recorded && !thread.process().skips_tests() {
-            thread.fold(call.number(), first, last);
-        }
-        return (result, None);
-    }
-    let span = Span {
-        thread: is_recorded.then_some(thread),
-        number: call.number(),
-    };
-    if is_recorded {
-        thread.enter_at(call.number(), first);
-    }
-    (result, Some(span))
-}
-
-/// Probes without waiting; `flag` is a position.
-pub(crate) unsafe fn probe<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
-    flag: usize,
-) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let (result, span) = unsafe { folded::<B, A>(thread, call, a, flag) };
-    if let Some(span) = span {
-        // SAFETY: as above.
-        span.leave(unsafe { B::failed(result, a.last()) }, span.end());
-    }
-    result
-}
-
-/// Probes for a message that is matched; `message` and `flag` are positions. A later receive of it needs the communicator.
-pub(crate) unsafe fn matched_probe<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
-    message: usize,
-    flag: Option<usize>,
-) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    let (result, span) = match flag {
-        // SAFETY: as above.
-        Some(flag) => unsafe { folded::<B, A>(thread, call, a, flag) },
-        None => {
-            let span = Span::enter(thread, call, None);
-            // SAFETY: as above.
-            (unsafe { forward::<B, A>(thread, call, a) }, Some(span))
-        }
-    };
-    let Some(span) = span else {
-        return result;
-    };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
-        // SAFETY: the call has set the message.
-        let handle = unsafe { B::message(a.at(message)) };
-        // SAFETY: as above.
-        matched::add(handle, unsafe { wanted::<B>(&a, [0, 1, 2]) });
-    }
-    span.leave(failed, ticks);
-    result
-}
-
-/// Receives a message that was matched.
-pub(crate) unsafe fn matched_receive<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let wanted = matched::take(unsafe { B::message(a.at(3)) });
-    // SAFETY: as above.
-    unsafe { received::<B, A>(thread, call, a, (None, wanted), 4) }
-}
-
-/// Receives a message that was matched, without waiting.
-pub(crate) unsafe fn matched_post<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let wanted = matched::take(unsafe { B::message(a.at(3)) });
-    // SAFETY: as above.
-    unsafe { posted::<B, A>(thread, call, a, (None, wanted), 4) }
-}
-
-/// Messages that were matched and not received yet.
-mod matched {
-    use std::sync::{LazyLock, Mutex, PoisonError};
-
-    use rustc_hash::FxHashMap;
-
-    use crate::constants::Handle;
-    use crate::requests::Wanted;
-
-    static TABLE: LazyLock<Mutex<FxHashMap<Handle, Option<Wanted>>>> =
-        LazyLock::new(Mutex::default);
-
-    /// Adds a message, or none from nobody.
-    pub(super) fn add(message: Handle, wanted: Option<Wanted>) {
-        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-        table.insert(message, wanted);
-    }
-
-    /// Removes a message, and returns what was asked for; `None` if it is from nobody.
-    pub(super) fn take(message: Handle) -> Option<Wanted> {
-        let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-        table.remove(&message).flatten()
-    }
 }

@@ -4,12 +4,12 @@
 use downbeat_recording::{Envelope, Record};
 
 use super::message::persistent;
-use super::{Data, Span, forward};
+use super::{Data, Span, forward, made_request};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
 use crate::call::Call;
 use crate::communicators::{self, Neighbors};
-use crate::constants::{PROC_NULL, request_null};
+use crate::constants::PROC_NULL;
 use crate::exchanges::{Exchange, ExchangeKey};
 use crate::requests::{self, Pending, Request};
 use crate::thread::Thread;
@@ -175,16 +175,13 @@ pub(crate) unsafe fn neighbors_start<B: Binding, A: Arguments>(
     let ticks = span.end();
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
-        // SAFETY: the call has made the request.
-        let handle = unsafe { B::request(a.at(request), 0) };
-        if handle != request_null() {
-            let exchange = ExchangeKey::keep(exchange);
-            let what = Pending::Exchange(exchange);
-            let id = thread.next_requests(what.ids());
-            exchange.post(span, id);
-            requests::add(handle, Request::active(what, id));
-        }
+    // SAFETY: the call has made the request.
+    if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
+        let exchange = ExchangeKey::keep(exchange);
+        let what = Pending::Exchange(exchange);
+        let id = thread.next_requests(what.ids());
+        exchange.post(span, id);
+        requests::add(handle, Request::active(what, id));
     }
     span.leave(failed, ticks);
     result

@@ -3,12 +3,12 @@
 use downbeat_recording::{Access, Record};
 use downbeat_trace::formats::AccessKind;
 
-use super::{Span, forward};
+use super::{Span, forward, made_request};
 use crate::arguments::Arguments;
 use crate::binding::{Binding, bytes};
 use crate::call::Call;
 use crate::communicators;
-use crate::constants::{PROC_NULL, request_null};
+use crate::constants::PROC_NULL;
 use crate::requests::{self, Pending, Request};
 use crate::thread::Thread;
 
@@ -118,15 +118,13 @@ pub(crate) unsafe fn access<B: Binding, A: Arguments>(
     let failed = unsafe { B::failed(result, a.last()) };
     if let Some((at, id)) = reach.request.zip(id)
         && !failed
-    {
         // SAFETY: the call has made the request.
-        let handle = unsafe { B::request(a.at(at), 0) };
-        if handle != request_null() {
-            let what = access.map_or(Pending::Send(None), |access| {
-                Pending::Access(access.window, access.target)
-            });
-            requests::add(handle, Request::active(what, id));
-        }
+        && let Some(handle) = unsafe { made_request::<B>(a.at(at)) }
+    {
+        let what = access.map_or(Pending::Send(None), |access| {
+            Pending::Access(access.window, access.target)
+        });
+        requests::add(handle, Request::active(what, id));
     }
     span.leave(failed, ticks);
     result
@@ -154,12 +152,17 @@ pub(crate) unsafe fn complete_accesses<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
     if !failed {
-        span.put(&Record::AccessesComplete {
-            window,
-            target,
-            request: None,
-        });
+        completed(span, window, target);
     }
     span.leave(failed, ticks);
     result
+}
+
+/// Records that the accesses in a window to one target or all are complete.
+pub(super) fn completed(span: Span, window: u32, target: Option<i32>) {
+    span.put(&Record::AccessesComplete {
+        window,
+        target,
+        request: None,
+    });
 }

@@ -6,7 +6,8 @@
 use downbeat_recording::{Envelope, Operation, Record};
 use downbeat_trace::CollectiveKind;
 
-use super::message::folded;
+use super::one_sided::completed;
+use super::probe::awaited;
 use super::{Span, forward};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
@@ -70,7 +71,7 @@ pub(crate) unsafe fn make_window<B: Binding, A: Arguments>(
         let new = unsafe { B::new_window(a.at(window)) };
         thread.quietly(|| {
             communicators::made_window(thread, &parent, index, number, new);
-            windows::add(new, &parent.members);
+            windows::add(new);
         });
     }
     result
@@ -122,11 +123,7 @@ unsafe fn collective<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
     if !failed {
-        span.put(&Record::AccessesComplete {
-            window,
-            target: None,
-            request: None,
-        });
+        completed(span, window, None);
     }
     span.put(&Record::Collective(operation(window, waits && !failed)));
     span.leave(failed, ticks);
@@ -171,11 +168,7 @@ pub(crate) unsafe fn end_access<B: Binding, A: Arguments>(call: &'static Call, a
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
     if !failed {
-        span.put(&Record::AccessesComplete {
-            window,
-            target: None,
-            request: None,
-        });
+        completed(span, window, None);
     }
     span.leave(failed, ticks);
     result
@@ -193,15 +186,8 @@ pub(crate) unsafe fn end_exposure<B: Binding, A: Arguments>(
     };
     // SAFETY: as above.
     let handle = unsafe { B::window(a.at(0)) };
-    let (result, span) = match flag {
-        // SAFETY: as above.
-        Some(flag) => unsafe { folded::<B, A>(thread, call, a, flag) },
-        None => {
-            let span = Span::enter(thread, call, None);
-            // SAFETY: as above.
-            (unsafe { forward::<B, A>(thread, call, a) }, Some(span))
-        }
-    };
+    // SAFETY: as above.
+    let (result, span) = unsafe { awaited::<B, A>(thread, call, a, flag) };
     let Some(span) = span else {
         return result;
     };

@@ -324,17 +324,6 @@ impl NewDefinitions {
             What::Collective { communicator } if self.windows.contains(&communicator) => {
                 Event::RmaCollectiveBegin {}
             }
-            What::CollectiveEnd {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                ..
-            } if self.windows.contains(&communicator) => {
-                let root = root_of(kind, root);
-                windows::collective_end(communicator, kind, root, [size_of(sent), received.into()])
-            }
             What::Collective { .. } => Event::MpiCollectiveBegin {},
             What::CollectiveEnd {
                 communicator,
@@ -343,13 +332,21 @@ impl NewDefinitions {
                 sent,
                 received,
                 ..
-            } => Event::MpiCollectiveEnd {
-                operation: operation_of(kind),
-                communicator: CommRef(communicator),
-                root: root_of(kind, root),
-                size_sent: size_of(sent),
-                size_received: received.into(),
-            },
+            } => {
+                let root = root_of(kind, root);
+                let [size_sent, size_received] = [size_of(sent), received.into()];
+                if self.windows.contains(&communicator) {
+                    windows::collective_end(communicator, kind, root, [size_sent, size_received])
+                } else {
+                    Event::MpiCollectiveEnd {
+                        operation: operation_of(kind),
+                        communicator: CommRef(communicator),
+                        root,
+                        size_sent,
+                        size_received,
+                    }
+                }
+            }
             What::CollectiveStart { request, .. } => {
                 Event::NonBlockingCollectiveRequest { request }
             }
