@@ -39,3 +39,52 @@ fn version_1_is_read() {
             .all(|(from, to, _, bytes)| from == to && *bytes == Some(4))
     );
 }
+
+/// Two ranks that put, accumulate between fences, and get by a request.
+#[test]
+fn version_2_is_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/version-2");
+    let recording = Recording::read(&folder).unwrap();
+    let mut found = [vec![], vec![]];
+    let sink = |item: &Item<'_>| {
+        if let Item::Event { location, what, .. } = *item {
+            let shown = match what {
+                What::Access {
+                    kind,
+                    target,
+                    request,
+                    bytes: Some(4),
+                    ..
+                } => format!("{} {request} to {target}", kind.name()),
+                What::AccessComplete { request, .. } => format!("{request} complete"),
+                What::CollectiveEnd { sent, received, .. } => {
+                    format!("all wait: {sent} {received}")
+                }
+                _ => return Ok(()),
+            };
+            found[location as usize].push(shown);
+        }
+        Ok(())
+    };
+    let merged = recording.merge(sink, |_| ()).unwrap();
+    assert_eq!(merged.accesses, [2, 2, 2]);
+    for (location, found) in found.iter().enumerate() {
+        let other = 1 - location;
+        // To the lowest target first.
+        let [first, second] = if location == 0 { [1, 0] } else { [0, 1] };
+        let expected = [
+            // The window is made, and a fence ends no epoch.
+            "all wait: true true",
+            "all wait: false false",
+            &format!("put 0 to {other}"),
+            "atomic 1 to 0",
+            &format!("{first} complete"),
+            &format!("{second} complete"),
+            "all wait: true true",
+            &format!("get 2 to {other}"),
+            "2 complete",
+            "all wait: true true",
+        ];
+        assert_eq!(found[..], expected);
+    }
+}
