@@ -1,6 +1,5 @@
 //! New archives of the items of any trace.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
@@ -66,8 +65,8 @@ struct NewDefinitions {
     processes: Vec<NewProcess>,
     regions: Vec<String>,
     communicators: Vec<Vec<u32>>,
-    /// Those of windows.
-    windows: BTreeSet<u32>,
+    /// Communicator of each window.
+    windows: Vec<u32>,
     /// Names and units.
     metrics: Vec<[String; 2]>,
     samples: u64,
@@ -125,7 +124,7 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
 impl NewDefinitions {
     fn of(items: &MergedItems) -> Self {
         let mut found = Self {
-            windows: items.windows().clone(),
+            windows: items.windows().iter().copied().collect(),
             ..Self::default()
         };
         for item in items.definitions() {
@@ -190,6 +189,12 @@ impl NewDefinitions {
         let members = self.communicators.get(communicator as usize)?;
         let rank = members.iter().position(|member| *member == location);
         rank.map(|rank| rank as u32)
+    }
+
+    /// Returns the number of the window with this communicator.
+    fn window(&self, communicator: u32) -> Option<u32> {
+        let found = self.windows.binary_search(&communicator).ok()?;
+        Some(found as u32)
     }
 
     /// Writes the events of a location. Returns their number, and that of those left out.
@@ -310,18 +315,17 @@ impl NewDefinitions {
                 ..
             } => {
                 let remote = self.rank(communicator, target)?;
-                windows::access(kind, (communicator, remote), length, request)
+                windows::access(kind, (self.window(communicator)?, remote), length, request)
             }
             // It is certain at the origin only.
             What::AccessComplete {
                 communicator,
                 request: matching_id,
-            } if self.windows.contains(&communicator) => Event::RmaOpCompleteNonBlocking {
-                win: RmaWinRef(communicator),
+            } => Event::RmaOpCompleteNonBlocking {
+                win: RmaWinRef(self.window(communicator)?),
                 matching_id,
             },
-            What::AccessComplete { .. } => return None,
-            What::Collective { communicator } if self.windows.contains(&communicator) => {
+            What::Collective { communicator } if self.window(communicator).is_some() => {
                 Event::RmaCollectiveBegin {}
             }
             What::Collective { .. } => Event::MpiCollectiveBegin {},
@@ -335,16 +339,17 @@ impl NewDefinitions {
             } => {
                 let root = root_of(kind, root);
                 let [size_sent, size_received] = [size_of(sent), received.into()];
-                if self.windows.contains(&communicator) {
-                    windows::collective_end(communicator, kind, root, [size_sent, size_received])
-                } else {
-                    Event::MpiCollectiveEnd {
+                match self.window(communicator) {
+                    Some(window) => {
+                        windows::collective_end(window, kind, root, [size_sent, size_received])
+                    }
+                    None => Event::MpiCollectiveEnd {
                         operation: operation_of(kind),
                         communicator: CommRef(communicator),
                         root,
                         size_sent,
                         size_received,
-                    }
+                    },
                 }
             }
             What::CollectiveStart { request, .. } => {
@@ -516,11 +521,11 @@ impl NewDefinitions {
                 flags: CommFlag::NONE,
             })?;
         }
-        for window in &self.windows {
+        for (reference, communicator) in (0..).map(RmaWinRef).zip(&self.windows) {
             to.define(&Definition::RmaWin {
-                reference: RmaWinRef(*window),
+                reference,
                 name: empty,
-                comm: CommRef(*window),
+                comm: CommRef(*communicator),
                 flags: RmaWinFlag::NONE,
             })?;
         }
