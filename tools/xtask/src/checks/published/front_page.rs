@@ -18,7 +18,7 @@ pub(super) fn flaws(package: &Package, readme: &str) -> Vec<String> {
             flaws.push(format!("README.md {flaw}"));
         }
     };
-    if package.targets_of("lib").next().is_some() {
+    if package.is_library() {
         let dependency = format!("{} = ", package.name);
         let manifest = block(readme, "toml").unwrap_or_default();
         demand(

@@ -31,7 +31,7 @@ pub(super) fn flaws(package: &Package, files: &[String]) -> Vec<String> {
         .iter()
         .filter(|wanted| !files.iter().any(|file| file == *wanted));
     flaws.extend(left_out.map(|file| format!("its archive has no {file}")));
-    if package.targets_of("lib").next().is_some() {
+    if package.is_library() {
         flaws.extend(flaws_of_documentation(package));
     }
     flaws
