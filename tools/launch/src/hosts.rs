@@ -33,11 +33,11 @@ exec nsenter --net=/run/netns/dbn$node \
     sh -c 'hostname "$0" && mount --bind "$1" /dev/shm && shift && exec "$@"' node$node MEMORY$node sh -c "$*"
 "#;
 
-/// Options of Open MPI over hosts; the last one is for windows.
+/// Options of Open MPI over hosts; the last one is for windows: `sm` only has those that members share on one host.
 pub(crate) const OPEN_MPI_OPTIONS: [(&str, &str); 3] = [
     ("mpi_yield_when_idle", "1"),
     ("btl", "self,vader,tcp"),
-    ("osc", "pt2pt"),
+    ("osc", "pt2pt,sm"),
 ];
 
 /// First part of the names of namespaces.
