@@ -20,7 +20,14 @@ const LIMIT: Duration = Duration::from_secs(180);
 const RECORDING: &str = "run/";
 
 /// Pages whose lines are run.
-const PAGES: [&str; 1] = ["docs/tracing.md"];
+const PAGES: [&str; 6] = [
+    "docs/tracing.md",
+    "docs/node.md",
+    "docs/benchmark.md",
+    "docs/correct.md",
+    "docs/regions.md",
+    "docs/algorithms.md",
+];
 
 /// Runs all lines of each page in an empty home, where the installed tree is in the folder that the pages install to.
 pub(super) fn lines_of_documents(tree: &InstalledTree<'_>) -> Outcome {
