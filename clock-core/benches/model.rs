@@ -5,9 +5,11 @@
 use core::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use downbeat_clock_core::fit::OffsetFit;
+use downbeat_clock_core::offset::{Exchange, OffsetSample, SkampiOffset, TraceCollectorOffset};
+use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{
-    ClockModel, ConstrainedSpline, Counter, Duration, Exchange, Global, Knot, Local, OffsetFit,
-    OffsetSample, Published, SkampiOffset, TickRate, Ticks, Timestamp, TraceCollectorOffset,
+    ClockModel, Counter, Duration, Global, Local, Published, TickRate, Ticks, Timestamp,
 };
 
 fn local() -> ClockModel<Counter, Local> {

@@ -7,10 +7,9 @@
 
 use std::error::Error;
 
-use downbeat_clock_core::{
-    ClockModel, Counter, Exchange, Global, Local, OffsetFit, SkampiOffset, TickRate, Ticks,
-    Timestamp,
-};
+use downbeat_clock_core::fit::OffsetFit;
+use downbeat_clock_core::offset::{Exchange, SkampiOffset};
+use downbeat_clock_core::{ClockModel, Counter, Global, Local, TickRate, Ticks, Timestamp};
 
 /// An exchange that starts at this global time, with a client that is 3 us ahead and gains 2 ppm.
 fn exchange(global: i64, delays: [i64; 2]) -> Exchange<Local, Global> {

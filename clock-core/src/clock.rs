@@ -1,8 +1,6 @@
 //! Reading a clock.
 
-use crate::model::Counter;
-use crate::published::CounterInstruction;
-use crate::{ClockModel, Domain, Duration, ErrorBound, Published, Publisher, Ticks, Timestamp};
+use crate::Ticks;
 
 /// Order of a clock read relative to the instructions around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,10 +15,23 @@ pub enum ReadOrdering {
     Fenced,
 }
 
+/// Instruction by which a program in another language reads a counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CounterInstruction {
+    /// None: the clock is only read by its own library.
+    #[default]
+    None = 0,
+    /// `rdtscp`, of x86.
+    Rdtscp = 1,
+    /// `isb; mrs cntvct_el0`, of aarch64.
+    Cntvct = 2,
+}
+
 /// A clock that returns raw ticks.
 ///
 /// A value of a clock type exists only where its counter can be read, so reading it cannot fail. A
-/// [`TickRate`](crate::TickRate) or a [`ClockModel`] converts the ticks to time.
+/// [`TickRate`](crate::TickRate) or a [`ClockModel`](crate::ClockModel) converts the ticks to time.
 pub trait Clock {
     /// Reads the counter.
     fn ticks(&self) -> Ticks;
@@ -77,111 +88,5 @@ impl<C: Clock> Clock for &C {
     #[inline(always)]
     fn close(&self) -> Ticks {
         (**self).close()
-    }
-}
-
-/// A clock read through a model that can be replaced at any time: returns timestamps of the domain `D`.
-///
-/// ```
-/// use downbeat_clock_core::{Clock, ClockModel, Duration, Global, ModelClock, TickRate, Ticks, Timestamp};
-/// # use core::sync::atomic::{AtomicU64, Ordering};
-/// # struct Steady(AtomicU64);
-/// # impl Clock for Steady {
-/// #     fn ticks(&self) -> Ticks { Ticks(self.0.fetch_add(10, Ordering::Relaxed)) }
-/// # }
-/// # let counter = Steady(AtomicU64::new(1_000));
-/// let model = ClockModel::through(counter.ticks(), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
-/// let clock = ModelClock::<_, Global>::new(counter, model);
-///
-/// let deadline = clock.now() + Duration::from_nanos(500);
-/// let reached = clock.wait_until(deadline);
-/// assert!(reached >= deadline);
-/// # Ok::<(), downbeat_clock_core::ModelError>(())
-/// ```
-#[derive(Debug)]
-pub struct ModelClock<K, D: Domain> {
-    clock: K,
-    model: Published<Counter, D>,
-}
-
-impl<K: Clock, D: Domain> ModelClock<K, D> {
-    /// Reads `clock` through `model`.
-    pub fn new(clock: K, model: ClockModel<Counter, D>) -> Self {
-        Self::with_bound(clock, model, ErrorBound::UNKNOWN)
-    }
-
-    /// Reads `clock` through `model`, whose largest error is known.
-    pub fn with_bound(clock: K, model: ClockModel<Counter, D>, bound: ErrorBound<D>) -> Self {
-        Self {
-            model: Published::with_bound(model, bound, clock.instruction()),
-            clock,
-        }
-    }
-
-    /// The current time; ordered like the clock's [`ticks`](Clock::ticks).
-    #[inline(always)]
-    pub fn now(&self) -> Timestamp<D> {
-        // The counter first: the loads of the model then overlap with the wait for the counter.
-        let ticks = self.clock.ticks();
-        self.model.load().apply(ticks)
-    }
-
-    /// The current time and its largest error, which is [`Duration::MAX`] where none is known.
-    #[inline]
-    pub fn now_with_error(&self) -> (Timestamp<D>, Duration) {
-        let ticks = self.clock.ticks();
-        let (model, bound) = self.model.load_with_bound();
-        let now = model.apply(ticks);
-        (now, bound.at_time(now))
-    }
-
-    /// Opens an interval; see [`Clock::open`].
-    #[inline(always)]
-    pub fn open(&self) -> Timestamp<D> {
-        let ticks = self.clock.open();
-        self.model.load().apply(ticks)
-    }
-
-    /// Closes an interval; see [`Clock::close`].
-    #[inline(always)]
-    pub fn close(&self) -> Timestamp<D> {
-        let ticks = self.clock.close();
-        self.model.load().apply(ticks)
-    }
-
-    /// Spins until the clock shows `deadline` and returns the time it shows then; returns at once if that is past.
-    ///
-    /// Converts the deadline to ticks once and then compares ticks. A model published in the meantime does not move the
-    /// deadline.
-    pub fn wait_until(&self, deadline: Timestamp<D>) -> Timestamp<D> {
-        let model = self.model.load();
-        let target = model.invert(deadline);
-        loop {
-            let ticks = self.clock.ticks();
-            if ticks >= target {
-                return model.apply(ticks);
-            }
-            core::hint::spin_loop();
-        }
-    }
-
-    /// The model in use.
-    pub fn model(&self) -> ClockModel<Counter, D> {
-        self.model.load()
-    }
-
-    /// The cell that holds the model, and its bound.
-    pub fn published(&self) -> &Published<Counter, D> {
-        &self.model
-    }
-
-    /// The exclusive right to replace the model; `None` while another caller holds it.
-    pub fn writer(&self) -> Option<Publisher<'_, Counter, D>> {
-        self.model.writer()
-    }
-
-    /// The clock underneath.
-    pub fn clock(&self) -> &K {
-        &self.clock
     }
 }

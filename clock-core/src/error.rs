@@ -16,7 +16,7 @@ pub enum ModelError {
     RateOutOfRange,
     /// At the source's zero the other clock would be more than 146 years from its origin.
     TooFarApart,
-    /// The tick of a [`TickScale`](crate::TickScale) is zero or negative.
+    /// The tick of a [`TickScale`](crate::region::TickScale) is zero or negative.
     TickNotPositive,
     /// 2^64 ticks of the clock are shorter than one tick of the program.
     TickTooLong,

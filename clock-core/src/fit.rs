@@ -15,7 +15,7 @@ pub use offset_line::{OffsetFit, OffsetLine};
 /// A least-squares fit of a line to points that are added one by one.
 ///
 /// ```
-/// use downbeat_clock_core::LeastSquares;
+/// use downbeat_clock_core::fit::LeastSquares;
 ///
 /// let mut points = LeastSquares::new();
 /// for (x, y) in [(1.0, 3.0), (2.0, 5.0), (3.0, 8.0), (4.0, 8.0)] {

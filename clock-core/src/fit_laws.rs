@@ -11,10 +11,9 @@ use num_traits::{ToPrimitive, Zero};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{
-    ClockModel, Duration, FitError, FittedLine, Global, LeastSquares, Local, ModelError, OffsetFit,
-    OffsetLine, OffsetSample, TickRate, Timestamp,
-};
+use crate::fit::{FittedLine, LeastSquares, OffsetFit, OffsetLine};
+use crate::offset::OffsetSample;
+use crate::{ClockModel, Duration, FitError, Global, Local, ModelError, TickRate, Timestamp};
 
 mod golden;
 

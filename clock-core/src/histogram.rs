@@ -8,7 +8,7 @@ use core::fmt;
 /// of the largest `u64`. These are the bins of White 2007.
 ///
 /// ```
-/// use downbeat_clock_core::DecimalBin;
+/// use downbeat_clock_core::histogram::DecimalBin;
 ///
 /// let bin = DecimalBin::containing(6_262);
 /// assert_eq!((bin.low(), bin.high()), (6_000, 6_999));

@@ -27,9 +27,22 @@
 //! * The interval of [`SkampiOffset`] is a guarantee as long as the clocks do not drift while it is measured; standard
 //!   errors are estimates.
 //!
+//! # Processors without 64-bit atomics
+//! They lack what threads share: [`ModelClock`], [`Published`] and [`RegionTimer`].
+//!
 //! # Scope
 //! The crate reads no hardware (`downbeat-timers` does), sends no messages (`downbeat-sync` does) and measures nothing
 //! (`downbeat-measure` does). It has no calendar and no time zones.
+//!
+//! [`ConstrainedSpline`]: spline::ConstrainedSpline
+//! [`DecimalBin`]: histogram::DecimalBin
+//! [`Exchange`]: offset::Exchange
+//! [`LeastSquares`]: fit::LeastSquares
+//! [`MeanRttOffset`]: offset::MeanRttOffset
+//! [`OffsetFit`]: fit::OffsetFit
+//! [`RegionTimer`]: region::RegionTimer
+//! [`SkampiOffset`]: offset::SkampiOffset
+//! [`TraceCollectorOffset`]: offset::TraceCollectorOffset
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -40,49 +53,45 @@ mod clock;
 mod duration;
 mod encoding;
 mod error;
-mod fit;
+pub mod fit;
 #[cfg(test)]
 mod fit_laws;
 mod fixed;
-mod histogram;
-mod latch;
+pub mod histogram;
+#[cfg(target_has_atomic = "64")]
+#[doc(hidden)]
+pub mod latch;
 mod model;
+#[cfg(target_has_atomic = "64")]
+mod model_clock;
 #[cfg(test)]
 mod model_laws;
-mod offset;
+pub mod offset;
 #[cfg(test)]
 mod offset_laws;
+#[cfg(target_has_atomic = "64")]
 mod published;
 mod rate;
-mod region;
+#[cfg(target_has_atomic = "64")]
+pub mod region;
 #[cfg(feature = "serde")]
 mod serialize;
-mod spline;
+pub mod spline;
 #[cfg(test)]
 mod spline_laws;
 mod ticks;
 mod time;
-mod tree;
+pub mod tree;
 
 pub use bound::ErrorBound;
-pub use clock::{Clock, ModelClock, ReadOrdering};
+pub use clock::{Clock, CounterInstruction, ReadOrdering};
 pub use duration::{Duration, NegativeDuration, ParseDurationError};
 pub use error::{FitError, ModelError};
-pub use fit::{FittedLine, LeastSquares, OffsetFit, OffsetLine};
-pub use histogram::DecimalBin;
-#[doc(hidden)]
-pub use latch::{Latch, LatchWriter};
 pub use model::{ClockModel, Counter, Instant, Source};
-pub use offset::{
-    Exchange, MeanRoundTrip, MeanRttOffset, OffsetInterval, OffsetSample, SkampiOffset,
-    TraceCollectorOffset,
-};
-pub use published::{CounterInstruction, Published, Publisher};
+#[cfg(target_has_atomic = "64")]
+pub use model_clock::ModelClock;
+#[cfg(target_has_atomic = "64")]
+pub use published::{Published, Publisher};
 pub use rate::TickRate;
-pub use region::{
-    Misuse, MisuseCounts, RegionEvent, RegionGuard, RegionStatistics, RegionTimer, TickScale,
-};
-pub use spline::{ConstrainedSpline, Knot, SplinePiece};
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};
-pub use tree::{BinomialTree, PairRole};

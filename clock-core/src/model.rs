@@ -260,8 +260,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
             domains: PhantomData,
         }
     }
+}
 
-    /// The words of the model in a [`Published`](crate::Published) cell.
+/// The words of a model in a [`Published`](crate::Published) cell.
+#[cfg(target_has_atomic = "64")]
+impl<A: Source, B: Domain> ClockModel<A, B> {
     pub(crate) fn to_words(self) -> [u64; WORDS] {
         let (
             Affine {
@@ -299,6 +302,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
 }
 
 /// Number of words of a model in memory: with the tag and the sequence of a latch they fill a cache line.
+#[cfg(target_has_atomic = "64")]
 pub(crate) const WORDS: usize = 6;
 
 impl<A: Source, B: Domain> fmt::Debug for ClockModel<A, B> {

@@ -8,10 +8,10 @@ use std::vec::Vec;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{
-    Duration, Exchange, FitError, Global, Local, MeanRoundTrip, MeanRttOffset, OffsetSample,
-    SkampiOffset, Timestamp, TraceCollectorOffset,
+use crate::offset::{
+    Exchange, MeanRoundTrip, MeanRttOffset, OffsetSample, SkampiOffset, TraceCollectorOffset,
 };
+use crate::{Duration, FitError, Global, Local, Timestamp};
 
 type TestExchange = Exchange<Local, Global>;
 type Estimate = Result<OffsetSample<Local>, FitError>;

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use crate::latch::{Latch, LatchWriter};
 use crate::model::WORDS;
-use crate::{ClockModel, Domain, Duration, ErrorBound, Source, Timestamp};
+use crate::{ClockModel, CounterInstruction, Domain, Duration, ErrorBound, Source, Timestamp};
 
 /// A cell with a [`ClockModel`], and the bound of its error, that many threads read while one replaces them.
 ///
@@ -52,19 +52,6 @@ const CELL: usize = 24;
 /// Places of the words that tell where the second and the third line begin.
 const LINE_BEGINS: [usize; 2] = [10, 15];
 const BOUND: usize = 16;
-
-/// Instruction by which a program in another language reads a counter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CounterInstruction {
-    /// None: the clock is only read by its own library.
-    #[default]
-    None = 0,
-    /// `rdtscp`, of x86.
-    Rdtscp = 1,
-    /// `isb; mrs cntvct_el0`, of aarch64.
-    Cntvct = 2,
-}
 
 impl<A: Source, B: Domain> Published<A, B> {
     /// Number of the layout in memory.

@@ -104,6 +104,7 @@ impl TickRate {
     }
 
     /// The rate from its whole and fractional parts.
+    #[cfg(target_has_atomic = "64")]
     #[inline(always)]
     pub(crate) const fn from_valid_parts(whole: u64, fraction: u64) -> Self {
         Self {

@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 pub use scale::TickScale;
 pub use statistics::{Misuse, MisuseCounts, RegionEvent, RegionStatistics};
 
-use crate::{Clock, DecimalBin};
+use crate::Clock;
+use crate::histogram::DecimalBin;
 
 /// A timer of one region in one thread: keeps all statistics of White 2007 in constant memory.
 ///
@@ -21,7 +22,9 @@ use crate::{Clock, DecimalBin};
 /// threads at once is safe, but loses events.
 ///
 /// ```
-/// use downbeat_clock_core::{Clock, DecimalBin, Duration, RegionTimer, TickRate, TickScale, Ticks};
+/// use downbeat_clock_core::histogram::DecimalBin;
+/// use downbeat_clock_core::region::{RegionTimer, TickScale};
+/// use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
 /// # use core::cell::Cell;
 /// # struct ScriptedClock(Cell<u64>);
 /// # impl Clock for ScriptedClock {

@@ -23,7 +23,8 @@ pub struct Knot<A: Domain, B: Domain> {
 /// could still run backwards.
 ///
 /// ```
-/// use downbeat_clock_core::{ConstrainedSpline, Global, Knot, Local, Timestamp};
+/// use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+/// use downbeat_clock_core::{Global, Local, Timestamp};
 ///
 /// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
 /// let knots = [knot(0, 500), knot(1_000_000, 1_000_540), knot(2_000_000, 2_000_500)];
@@ -139,7 +140,8 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 /// The part of a [`ConstrainedSpline`] between two knots, extended beyond the outermost knots.
 ///
 /// ```
-/// use downbeat_clock_core::{ConstrainedSpline, Global, Knot, Local, Timestamp};
+/// use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+/// use downbeat_clock_core::{Global, Local, Timestamp};
 ///
 /// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
 /// let knots = [knot(0, 500), knot(1_000_000, 1_000_540), knot(2_000_000, 2_000_500)];

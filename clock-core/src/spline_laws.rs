@@ -11,7 +11,8 @@ use num_traits::{One, Signed, ToPrimitive};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{ConstrainedSpline, Duration, FitError, Global, Knot, Local, Timestamp};
+use crate::spline::{ConstrainedSpline, Knot};
+use crate::{Duration, FitError, Global, Local, Timestamp};
 
 type LocalKnot = Knot<Local, Global>;
 

@@ -15,7 +15,7 @@ pub enum PairRole {
 /// A binomial tree of ranks.
 ///
 /// ```
-/// use downbeat_clock_core::{BinomialTree, PairRole};
+/// use downbeat_clock_core::tree::{BinomialTree, PairRole};
 ///
 /// // Six ranks: 0 to 3 are the tree, 4 and 5 are clients of 0 and 1.
 /// let tree = BinomialTree::new(6);

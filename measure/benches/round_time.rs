@@ -13,16 +13,17 @@
 use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
-use downbeat_measure::{
-    ClockBasis, MeasureContext, Measurement, Method, MpiGroup, MpiOperation, OperationSettings,
-    Processing, RoundTime, Scheme, Stopping,
-};
+use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationSettings};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{RoundTime, Scheme};
+use downbeat_measure::stopping::Stopping;
+use downbeat_measure::{ClockBasis, Collect, MeasureContext, Measurement, Method};
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
 use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
-use downbeat_timers::{
-    SystemClock, SystemClockId, TscClock, allowed_cores, calibrate_during, pin_to,
-};
+use downbeat_timers::calibration::calibrate_during;
+use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::{SystemClock, SystemClockId, TscClock};
 use mpi::ffi;
 use mpi::traits::{AsRaw, Communicator, Equivalence};
 
@@ -115,6 +116,7 @@ fn measure(
         },
         processing: Processing::Median,
         root: 0,
+        collect: Collect::RunTimes,
     };
     let context = MeasureContext {
         comm: group.comm(),

@@ -12,6 +12,7 @@ use crate::operation::Coordinator;
 /// Algorithm by which ranks wait for each other before a call. Ranks leave a barrier at different times: this imbalance
 /// is part of what is measured after the barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Barrier {
     /// The library's own barrier.
     #[default]
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
     use crate::MessageCoordinator;
     use downbeat_clock_core::Duration;
-    use downbeat_sync::{Clocks, Network, NetworkLink, SimCluster, SimComm};
+    use downbeat_sync::sim::{Clocks, Network, NetworkLink, SimCluster, SimComm};
 
     #[test]
     fn names_can_be_parsed() {

@@ -12,6 +12,7 @@ use crate::operation::{MessageCoordinator, Operation};
 
 /// Kind of a built-in operation. Messages have 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BuiltinKind {
     /// Nothing: the cost of measuring itself.
     Empty,

@@ -1,7 +1,8 @@
 //! Check of the global clock during a measurement: the clocks of the ranks drift apart since their synchronization.
 
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_sync::{Comm, TreeOffset, collective};
+use downbeat_sync::check::TreeOffset;
+use downbeat_sync::{Comm, collective};
 
 use crate::context::{ClockBasis, MeasureContext};
 use crate::error::MeasureError;

@@ -148,6 +148,11 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         matches!(self.clock_basis, ClockBasis::Synchronized(global) if global.is_due())
     }
 
+    /// Returns the nanoseconds of a span.
+    pub(crate) fn length(&self, span: &CallSpan) -> i64 {
+        self.nanos(span.end).saturating_sub(self.nanos(span.start))
+    }
+
     pub(crate) fn global(&self) -> Result<ClockModel<Counter, Global>, MeasureError> {
         let model = match self.clock_basis {
             ClockBasis::Global(model) => Some(model),

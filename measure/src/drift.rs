@@ -5,7 +5,9 @@ mod watch;
 
 use core::fmt;
 
-use downbeat_clock_core::{Domain, Duration, OffsetFit, OffsetSample, Timestamp};
+use downbeat_clock_core::fit::OffsetFit;
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Domain, Duration, Timestamp};
 
 use crate::error::MeasureError;
 pub use watch::{DriftRound, DriftWatch};
@@ -13,8 +15,9 @@ pub use watch::{DriftRound, DriftWatch};
 /// Offsets of one clock to another, in chronological order.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, Local, OffsetSample, Timestamp};
-/// use downbeat_measure::{FitQuality, OffsetSeries};
+/// use downbeat_clock_core::offset::OffsetSample;
+/// use downbeat_clock_core::{Duration, Local, Timestamp};
+/// use downbeat_measure::drift::{FitQuality, OffsetSeries};
 ///
 /// // A clock that gains 2 us per second for a minute, and then keeps its offset.
 /// let second = |n: i64| OffsetSample {

@@ -73,6 +73,8 @@ pub enum MethodError {
     },
     /// The processing compares timestamps of different ranks, and the scheme uses local clocks.
     NeedsGlobalClock,
+    /// Caches cannot be overwritten between calls that are timed together.
+    NotInSeries,
 }
 
 impl fmt::Display for MethodError {
@@ -107,6 +109,10 @@ impl fmt::Display for MethodError {
                     "the factor for outliers is a number of at least 1, which {factor} is not"
                 )
             }
+            Self::NotInSeries => f.write_str(
+                "this scheme times several calls together, and caches cannot be overwritten between them; use cold-walk, or a scheme \
+                 that times each call",
+            ),
             Self::NeedsSingleCalls { what } => {
                 write!(
                     f,

@@ -3,7 +3,8 @@
 use core::cell::Cell;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
-use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, SyncError, TreeOffset, collective};
+use downbeat_sync::check::TreeOffset;
+use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, SyncError, collective};
 
 use crate::error::MeasureError;
 

@@ -36,7 +36,7 @@ impl<M: Comm, T: Coordinator> Operation for BarrierOperation<'_, M, T> {
 ///
 /// ```
 /// use downbeat_clock_core::{Global, Timestamp};
-/// use downbeat_measure::Imbalance;
+/// use downbeat_measure::imbalance::Imbalance;
 /// use downbeat_records::{Observation, Observations, CallTimes, ObservationState};
 ///
 /// // Two calls of three ranks: the times of entering and leaving.

@@ -29,7 +29,16 @@
 //! * Ranks busy-wait for a common start: with more ranks than cores, most starts are missed.
 //!
 //! # Limitations
-//! Besides the operations of MPI libraries, with the feature `mpi`, there are only a few built-in operations.
+//! Besides the operations of MPI libraries, with the feature `mpi`, there are only a few built-in operations. Others implement
+//! [`Operation`], or are in shared libraries, which `PlugIn` loads.
+//!
+//! [`EachCall`]: scheme::EachCall
+//! [`Processing`]: processing::Processing
+//! [`RoundTime`]: scheme::RoundTime
+//! [`Scheme`]: scheme::Scheme
+//! [`Series`]: scheme::Series
+//! [`Stopping`]: stopping::Stopping
+//! [`Windows`]: scheme::Windows
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
@@ -41,21 +50,22 @@ mod builtin;
 #[cfg(any(test, feature = "mpi"))]
 mod cache;
 mod clock_check;
+pub mod collection;
 mod context;
-mod drift;
+pub mod drift;
 mod error;
 mod global_clock;
-mod imbalance;
+pub mod imbalance;
 mod measurement;
 #[cfg(feature = "mpi")]
-mod mpi;
+pub mod mpi;
 mod names;
 mod operation;
 mod plan;
 mod preset;
-mod processing;
-mod scheme;
-mod stopping;
+pub mod processing;
+pub mod scheme;
+pub mod stopping;
 mod thinning;
 
 #[cfg(any(test, feature = "mpi"))]
@@ -64,24 +74,17 @@ pub use barrier::Barrier;
 pub use builtin::{BuiltinKind, BuiltinOperation};
 #[cfg(any(test, feature = "mpi"))]
 pub use cache::CacheState;
+pub use collection::Collect;
 pub use context::{ClockBasis, MeasureContext};
 #[doc(no_inline)]
-pub use downbeat_clock_core::{Clock, ClockModel, Duration, Global, TickRate, Ticks, Timestamp};
+pub use downbeat_clock_core::{
+    Clock, ClockModel, Duration, Global, ReadOrdering, TickRate, Ticks, Timestamp,
+};
 #[doc(no_inline)]
 pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
-pub use drift::{DriftRound, DriftWatch, FitQuality, OffsetResidual, OffsetSeries, WindowFit};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;
-pub use imbalance::{BarrierOperation, Imbalance};
 pub use measurement::{Measurement, Method};
-#[cfg(feature = "mpi")]
-pub use mpi::{
-    Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction,
-    Root,
-};
 pub use operation::{Coordinator, MessageCoordinator, Operation};
 pub use plan::ClockChecks;
 pub use preset::Preset;
-pub use processing::{Figure, PerRank, Processing};
-pub use scheme::{EachCall, RoundTime, Scheme, Series, Windows};
-pub use stopping::{Decay, StopReason, Stopping, StoppingProgress};

@@ -1,10 +1,11 @@
 //! Measurement of one operation by one method, from the warm-up to the reported figures.
 
-use downbeat_clock_core::{Clock, Duration, Global, Local, ReadOrdering, Timestamp};
+use downbeat_clock_core::{Clock, Duration, ReadOrdering};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 use crate::clock_check::{ClockCheck, ClockWatch};
-use crate::context::{CallSpan, ClockBasis, MeasureContext};
+use crate::collection::{Collect, Collection};
+use crate::context::{ClockBasis, MeasureContext};
 use crate::error::{MeasureError, MethodError};
 use crate::operation::{Coordinator, Operation};
 use crate::plan::{ClockChecks, Finished, Plan, Step};
@@ -12,7 +13,7 @@ use crate::processing::{Figure, Processing};
 use crate::scheme::{PreparedScheme, Scheme};
 use crate::stopping::{StopReason, Stopping};
 use downbeat_records::stats::{BatchMeans, StatsError};
-use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
+use downbeat_records::{Basis, Observations};
 
 /// Method by which an operation is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,12 +28,14 @@ pub struct Method {
     pub processing: Processing,
     /// Root for the processing.
     pub root: u32,
+    /// Observations that rank 0 gets.
+    pub collect: Collect,
 }
 
 /// Result of a measurement, on rank 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// All observations.
+    /// All observations: as of one rank, unless the method [collects](Method::collect) those of all ranks.
     pub observations: Observations,
     /// Figures that the processing computed; the first is the one to report.
     pub figures: Vec<Figure>,
@@ -63,6 +66,17 @@ impl Method {
         self.processing.fits(self.basis())
     }
 
+    /// Checks that an operation can be called as the scheme does, given that it [fits a series](Operation::fits_series).
+    ///
+    /// # Errors
+    /// If calls are timed together and the operation cannot be prepared between them.
+    pub fn check_series(&self, fits_series: bool) -> Result<(), MethodError> {
+        match self.scheme.repeats_calls() && !fits_series {
+            true => Err(MethodError::NotInSeries),
+            false => Ok(()),
+        }
+    }
+
     /// Returns true if the ranks need a global clock.
     pub fn needs_global_time(&self) -> bool {
         self.basis() == Basis::Global
@@ -82,7 +96,7 @@ impl Method {
     ///
     /// # Errors
     /// If the method needs a global clock and there is none, if that cannot be synchronized, if the clock is unordered, if the
-    /// operation fails, or if the observations cannot be processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
+    /// operation does not fit the method or fails, or if the observations cannot be processed. [`MeasureError::is_local`] says whether other ranks may be waiting for this one then.
     pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -90,6 +104,14 @@ impl Method {
     ) -> Result<Option<Measurement>, MeasureError> {
         if context.clock.ordering() == ReadOrdering::Unordered {
             return Err(MeasureError::UnorderedClock);
+        }
+        self.check()?;
+        self.check_series(operation.fits_series())?;
+        if self.root >= context.comm.size() {
+            return Err(MeasureError::NoSuchRoot {
+                root: self.root as usize,
+                ranks: context.comm.size() as usize,
+            });
         }
         let mut synchronized = None;
         if let ClockBasis::Synchronized(global) = context.clock_basis {
@@ -102,15 +124,23 @@ impl Method {
             context.global()?;
         }
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
-        scheme.warm_up(context, operation, self.warm_up).await?;
+        let most = self.stopping.most();
+        let most = scheme
+            .warm_up(context, operation, self.warm_up, most)
+            .await?;
+        let stopping = self.stopping.at_most(most);
         // Means of series do not depend on the global clock.
         let new_watch = || ClockWatch::new(context).filter(|_| self.basis() != Basis::Means);
         let mut watch = new_watch();
         // Only rank 0 has all observations.
         let mut plan = (context.comm.rank() == 0).then(|| {
             let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
-            Plan::new(self.stopping, watch.is_some(), renewable, synchronized)
+            let longest = scheme.longest_batch();
+            Plan::new(stopping, longest, watch.is_some(), renewable, synchronized)
         });
+        let calls_together = scheme.calls_together().unwrap_or(1);
+        let needed = self.processing.needed();
+        let mut collection = Collection::new(self.collect, self.basis(), needed, calls_together);
         let mut number = 0;
         loop {
             let step = plan
@@ -140,44 +170,45 @@ impl Method {
                     let began = context.now();
                     // It is enough that rank 0 notices that the time is over.
                     let time = plan.as_ref().and_then(Plan::time);
-                    let mut spans = scheme.run(context, operation, number, more, time).await?;
-                    // The time for gathering the observations does not count.
+                    let spans = scheme.run(context, operation, number, more, time).await?;
+                    // The time for collecting the observations does not count.
                     let took = context.now() - began;
                     let made = spans.len() as u32;
-                    let mut calls = number..;
-                    spans.retain(|_| calls.next().is_some_and(|call| thinning.keeps(call)));
+                    let kept = collection.add(context, spans, number, thinning).await?;
                     number += made;
-                    let kept = gather(context, &spans, scheme.calls_together()).await?;
-                    if let (Some(plan), Some(kept)) = (&mut plan, kept) {
+                    if let (Some(plan), Some((kept, times))) = (&mut plan, kept) {
                         scheme.adapt(&kept);
-                        plan.observed(kept, made, took);
+                        plan.observed(kept, times, made, took);
                     }
                 }
             }
         }
-        let measured = plan.map(|plan| {
-            if let (ClockBasis::Synchronized(global), true) =
-                (context.clock_basis, plan.wants_renewal())
-            {
-                global.expire();
-            }
+        if let (ClockBasis::Synchronized(global), Some(plan)) = (context.clock_basis, &plan)
+            && plan.wants_renewal()
+        {
+            global.expire();
+        }
+        let finished = plan.map(Plan::finish);
+        let kept = finished
+            .as_ref()
+            .map(|found| (&found.observations, found.thinning));
+        let times = collection.times(context.comm, self.root, kept).await?;
+        let measured = finished.map(|finished| {
             let Finished {
                 observations,
+                thinning: _,
                 made,
                 clock_checks,
                 stop_reason,
                 elapsed,
-            } = plan.finish();
-            let root = self.root as usize;
+            } = finished;
+            let times = times.ok_or_else(|| MeasureError::nothing(observations.states()))?;
             let effective = BatchMeans::from_iter(observations.run_times()).effective();
             let of_rule = || effective.err().filter(|_| self.stopping.needs_error());
             Ok(Measurement {
-                figures: self.processing.apply(&observations, root)?,
+                figures: self.processing.figures(&times)?,
                 effective,
-                no_interval: self
-                    .processing
-                    .no_interval(&observations, root)
-                    .or_else(of_rule),
+                no_interval: self.processing.no_interval(&times).or_else(of_rule),
                 observations,
                 details: scheme.details(),
                 discarded: Vec::new(),
@@ -203,76 +234,4 @@ impl Method {
     ) -> Result<Option<Measurement>, MeasureError> {
         block_on_ready(self.measure(context, operation))
     }
-}
-
-/// Number of spans that fit into a message.
-const TOGETHER: usize = 2;
-
-/// Gathers the spans of all ranks on rank 0. With `calls`, each span is that of several calls, and becomes a mean.
-async fn gather<M: Comm, T: Coordinator, K: Clock>(
-    context: &MeasureContext<'_, M, T, K>,
-    own: &[CallSpan],
-    calls: Option<u32>,
-) -> Result<Option<Observations>, MeasureError> {
-    let encode = |span: &CallSpan| {
-        [
-            context.nanos(span.start) as u64,
-            context.nanos(span.end) as u64,
-            span.state as u64,
-        ]
-    };
-    let none = [0; 3];
-    if context.comm.rank() != 0 {
-        for spans in own.chunks(TOGETHER) {
-            let [a, b] = [0, 1].map(|i| spans.get(i).map_or(none, encode));
-            context
-                .comm
-                .send(0, [a[0], a[1], a[2], b[0], b[1], b[2]])
-                .await?;
-        }
-        return Ok(None);
-    }
-    let ranks = context.comm.size() as usize;
-    let mut all = vec![none; own.len() * ranks];
-    for (call, span) in own.iter().enumerate() {
-        all[call * ranks] = encode(span);
-    }
-    for rank in 1..ranks {
-        for call in (0..own.len()).step_by(TOGETHER) {
-            let [a, b, c, d, e, f]: [u64; 6] = context.comm.recv(rank as u32).await?;
-            all[call * ranks + rank] = [a, b, c];
-            if let Some(second) = all.get_mut((call + 1) * ranks + rank) {
-                *second = [d, e, f];
-            }
-        }
-    }
-    let states = all.chunks(ranks).map(call_state).collect();
-    let stamps = match (calls, context.clock_basis) {
-        (Some(calls), _) => CallTimes::Means(
-            all.iter()
-                .map(|span| (span[1] as i64 - span[0] as i64) as f64 / f64::from(calls))
-                .collect(),
-        ),
-        (None, ClockBasis::Local(_)) => {
-            CallTimes::Local(all.iter().map(observation::<Local>).collect())
-        }
-        (None, ClockBasis::Global(_) | ClockBasis::Synchronized(_)) => {
-            CallTimes::Global(all.iter().map(observation::<Global>).collect())
-        }
-    };
-    Ok(Observations::new(ranks, states, stamps))
-}
-
-/// Combines the states of a call on all ranks: it is valid only if it is on all of them.
-fn call_state(ranks: &[[u64; 3]]) -> ObservationState {
-    let any = |state: ObservationState| ranks.iter().any(|rank| rank[2] == state as u64);
-    [ObservationState::Late, ObservationState::Long]
-        .into_iter()
-        .find(|state| any(*state))
-        .unwrap_or(ObservationState::Valid)
-}
-
-fn observation<D: downbeat_clock_core::Domain>(span: &[u64; 3]) -> Observation<D> {
-    let [start, end] = [span[0], span[1]].map(|word| Timestamp::from_nanos(word as i64));
-    Observation { start, end }
 }

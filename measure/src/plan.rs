@@ -87,6 +87,8 @@ impl ClockChecks {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) observations: Observations,
+    /// Thinning that left these.
+    pub(crate) thinning: Thinning,
     /// Number of observations that were made.
     pub(crate) made: u32,
     pub(crate) clock_checks: Option<ClockChecks>,
@@ -100,10 +102,12 @@ pub(crate) struct Finished {
 pub(crate) struct Plan {
     progress: StoppingProgress,
     stopping: Stopping,
+    /// Greatest number of observations after which the scheme must adapt to them.
+    longest_batch: u32,
     /// Observations that were kept.
     gathered: Option<Observations>,
     thinning: Thinning,
-    /// Run-times of the valid ones.
+    /// Times of the valid ones: run-times, or those that the stopping rule sees instead. Rules that thin observations see none.
     run_times: Vec<f64>,
     /// Number of observations that were made, valid or not, kept or not.
     observations: u32,
@@ -165,6 +169,7 @@ impl Plan {
     /// `synchronized` is the duration of a synchronization immediately before.
     pub(crate) fn new(
         stopping: Stopping,
+        longest_batch: u32,
         may_drift: bool,
         renewable: bool,
         synchronized: Option<Duration>,
@@ -186,6 +191,7 @@ impl Plan {
         let mut plan = Self {
             progress: StoppingProgress::new(stopping),
             stopping,
+            longest_batch,
             gathered: None,
             thinning: Thinning::default(),
             run_times: Vec::new(),
@@ -232,7 +238,10 @@ impl Plan {
         match self.pending {
             0 if self.observations > first => Step::Check,
             0 => Step::End,
-            pending => Step::Observe(pending.min(self.fitting()), self.thinning),
+            pending => {
+                let batch = pending.min(self.fitting()).min(self.longest_batch);
+                Step::Observe(batch, self.thinning)
+            }
         }
     }
 
@@ -265,12 +274,18 @@ impl Plan {
         u32::try_from(fit).unwrap_or(u32::MAX)
     }
 
-    /// Adds what was kept of a number of observations, which took this time.
-    pub(crate) fn observed(&mut self, kept: Observations, made: u32, took: Duration) {
+    /// Adds what was kept of a number of observations, which took this time, and the times of the valid ones for the stopping rule.
+    pub(crate) fn observed(
+        &mut self,
+        kept: Observations,
+        times: Vec<f64>,
+        made: u32,
+        took: Duration,
+    ) {
         self.observations = self.observations.saturating_add(made);
         self.pending = self.pending.saturating_sub(made);
         self.elapsed += took;
-        self.run_times.extend(kept.run_times());
+        self.run_times.extend(times);
         let gathered = match &mut self.gathered {
             Some(gathered) => {
                 gathered.append(kept);
@@ -379,6 +394,7 @@ impl Plan {
         }
         Finished {
             observations,
+            thinning: self.thinning,
             made: self.observations,
             clock_checks: self.clock.map(|clock| clock.checks),
             stop_reason: self.progress.stop_reason().unwrap_or(StopReason::Most),
@@ -431,7 +447,7 @@ mod tests {
     impl<D: Fn(Duration) -> ClockCheck> Simulated<D> {
         fn new(rule: &str, renewable: bool, drift: D) -> Self {
             Self {
-                plan: Plan::new(rule.parse().unwrap(), true, renewable, None),
+                plan: Plan::new(rule.parse().unwrap(), u32::MAX, true, renewable, None),
                 age: Duration::ZERO,
                 drift,
                 synchronizations: 0,
@@ -461,7 +477,8 @@ mod tests {
                         let batch = Observations::new(1, states, means).unwrap();
                         let took = Duration::from_millis(number.into());
                         self.age += took;
-                        self.plan.observed(batch, number, took);
+                        let times = batch.run_times();
+                        self.plan.observed(batch, times, number, took);
                     }
                 }
             }
@@ -508,7 +525,7 @@ mod tests {
         assert!(synchronizations > 10, "{synchronizations}");
         assert!(count(&found, ObservationState::Drifted) < 500);
         assert!(drift(&found) <= 20);
-        assert_eq!(found.observations.len(), 5_000);
+        assert_eq!(count(&found, ObservationState::Valid), 5_000);
     }
 
     #[test]
@@ -546,7 +563,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_due_is_synchronized_between_segments() {
-        let mut plan = Plan::new("count/100".parse().unwrap(), true, true, None);
+        let mut plan = Plan::new("count/100".parse().unwrap(), u32::MAX, true, true, None);
         assert_eq!(plan.next(false), Step::Check);
         plan.checked(ClockCheck::default());
         assert_eq!(plan.next(true), Step::Synchronize);

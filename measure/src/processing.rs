@@ -5,18 +5,23 @@ mod figure;
 mod global;
 mod label;
 mod median;
-mod mpi_bench;
+pub(crate) mod mpi_bench;
 mod nbc_bench;
 mod osu;
+mod percentiles;
 mod root_best;
 mod skampi;
 #[cfg(test)]
 mod test_data;
+mod times;
 
 use crate::error::{MeasureError, MethodError};
 use downbeat_records::stats::{BatchMeans, Confidence, StatsError};
 use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
+pub(crate) use figure::Extremes;
 pub use figure::{Figure, PerRank};
+pub use percentiles::Percentile;
+pub(crate) use times::{CallTime, Needed, Times};
 
 /// Processing of observations into figures. Only valid observations count.
 ///
@@ -28,6 +33,7 @@ pub use figure::{Figure, PerRank};
 /// | processing | label | MS1 | MS2, MS3 | MS4, Round-Time |
 /// |---|---|---|---|---|
 /// | Downbeat's | `median` | yes | yes: of means | yes |
+/// | | `percentiles` | yes | no: those of means are not those of calls | yes |
 /// | PS1 SKaMPI | `skampi` | yes | no: needs the slowest rank of each call | yes |
 /// | PS2 mpicroscope, MPIBlib | `extremes`, `extremes/root` | yes | no: the extremes of means are not those of calls | yes |
 /// | PS3 OSU | `osu` | yes | yes | yes |
@@ -39,7 +45,7 @@ pub use figure::{Figure, PerRank};
 /// | PS8 mpptest | `root-best` | yes | yes | yes |
 ///
 /// A call that was timed by itself is a series of one, so PS7 and PS8 accept it, though the programs that they come from
-/// do not time single calls. PS1, PS2 and PS5 need single calls, and do not accept series. All but `median` and PS4 use
+/// do not time single calls. PS1, PS2 and PS5 need single calls, and do not accept series. All but `median`, `percentiles` and PS4 use
 /// only the duration of a call on each rank, even with a global clock: that is how they were published.
 ///
 /// Intervals of means are by [`BatchMeans`], which allows for calls that depend on each
@@ -51,10 +57,14 @@ pub use figure::{Figure, PerRank};
 /// `extremes/root/0.99`, `global/0.99`; 0.95 if left out), the factor (`mpibench/2`), or the figure of every rank
 /// (`nbcbench/median`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Processing {
     /// Downbeat's own: median, quartiles, mean, minimum and maximum of the [run-times](Observations::run_time).
     #[default]
     Median,
+    /// 50th, 90th, 99th and 99.9th percentile and maximum of the run-times. A percentile that fewer than about ten run-times exceed is
+    /// left out.
+    Percentiles,
     /// PS1, SKaMPI: mean, standard deviation and standard error of the middle half of the calls, by the time of each call's
     /// slowest rank.
     Skampi,
@@ -107,6 +117,7 @@ impl Processing {
             Self::NbcBench {
                 per_rank: PerRank::Mean,
             } => Ok(()),
+            Self::Percentiles => single_calls("the percentiles of calls"),
             Self::Skampi => single_calls("the slowest rank of each call"),
             Self::Extremes { .. } => single_calls("the least and the greatest time of a call"),
             Self::NbcBench { .. } => single_calls("the times of each rank"),
@@ -143,31 +154,59 @@ impl Processing {
         if any_not_finite(observations) {
             return Err(MeasureError::NotFinite);
         }
+        self.figures(&Times::of(observations, self.needed(), root)?)
+    }
+
+    /// Computes the figures from the times that are [needed](Self::needed).
+    pub(crate) fn figures(&self, times: &Times) -> Result<Vec<Figure>, MeasureError> {
+        match (self, times) {
+            (Self::Median, Times::Calls(times)) => median::figures(times),
+            (Self::Percentiles, Times::Calls(times)) => percentiles::figures(times),
+            (Self::Skampi, Times::Calls(times)) => skampi::figures(times),
+            (Self::Extremes { confidence, .. }, Times::Calls(times)) => {
+                extremes::figures(times, *confidence)
+            }
+            (Self::Global { confidence }, Times::Calls(times)) => {
+                global::figures(times, *confidence)
+            }
+            (Self::RootBest, Times::Calls(times)) => root_best::figures(times),
+            (Self::NbcBench { .. }, Times::Ranks(ranks)) => Ok(nbc_bench::figures(ranks)),
+            (_, Times::Ranks(ranks)) => Ok(osu::figures(ranks)),
+            (_, Times::Pooled { threshold, kept }) => Ok(mpi_bench::figures(*threshold, kept)),
+            // Not the times that are needed.
+            (_, Times::Calls(_)) => Err(MeasureError::nothing(&[])),
+        }
+    }
+
+    /// Returns the kind of times that the figures are computed from.
+    pub(crate) fn needed(&self) -> Needed {
         match *self {
-            Self::Median => median::figures(observations),
-            Self::Skampi => skampi::figures(observations),
+            Self::Median | Self::Percentiles => Needed::Calls(CallTime::RunTime),
+            Self::Skampi
+            | Self::Extremes {
+                root_only: false, ..
+            } => Needed::Calls(CallTime::Slowest),
             Self::Extremes {
-                root_only,
-                confidence,
-            } => extremes::figures(observations, root_only.then_some(root), confidence),
-            Self::Osu | Self::RankAverages => osu::figures(observations),
-            Self::Global { confidence } => global::figures(observations, root, confidence),
-            Self::MpiBench { factor } => mpi_bench::figures(observations, factor),
-            Self::NbcBench { per_rank } => nbc_bench::figures(observations, per_rank),
-            Self::RootBest => root_best::figures(observations, root),
+                root_only: true, ..
+            }
+            | Self::RootBest => Needed::Calls(CallTime::Root),
+            Self::Global { .. } => Needed::Calls(CallTime::SinceRoot),
+            Self::Osu | Self::RankAverages => Needed::Ranks(PerRank::Mean),
+            Self::NbcBench { per_rank } => Needed::Ranks(per_rank),
+            Self::MpiBench { factor } => Needed::Pooled { factor },
         }
     }
 
     /// Returns the reason why there is no interval of the mean in the [figures](Self::apply), if there is one otherwise.
-    pub fn no_interval(&self, observations: &Observations, root: usize) -> Option<StatsError> {
-        let times = match *self {
-            Self::Extremes { root_only, .. } => {
-                extremes::times(observations, root_only.then_some(root))
+    pub(crate) fn no_interval(&self, times: &Times) -> Option<StatsError> {
+        match (self, times) {
+            (Self::Extremes { .. } | Self::Global { .. }, Times::Calls(times)) => {
+                BatchMeans::from_iter(times.iter().copied())
+                    .standard_error()
+                    .err()
             }
-            Self::Global { .. } => global::times(observations, root)?,
-            _ => return None,
-        };
-        BatchMeans::from_iter(times).standard_error().err()
+            _ => None,
+        }
     }
 }
 
@@ -189,9 +228,10 @@ mod tests {
     use super::test_data::{five_calls, global, local};
     use super::*;
 
-    const ALL: [(&str, [bool; 3]); 13] = [
+    const ALL: [(&str, [bool; 3]); 14] = [
         // Fits a global clock, local clocks, means.
         ("median", [true, true, true]),
+        ("percentiles", [true, true, false]),
         ("ps1", [true, true, false]),
         ("ps2", [true, true, false]),
         ("ps2/root", [true, true, false]),

@@ -3,6 +3,7 @@
 mod each_call;
 mod round_time;
 mod series;
+mod time_limit;
 mod windows;
 
 use core::fmt;
@@ -10,9 +11,10 @@ use core::fmt;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::Comm;
 
-pub use each_call::EachCall;
+pub use each_call::{BarrierPlace, EachCall};
 pub use round_time::RoundTime;
 pub use series::Series;
+pub use time_limit::{TimeLimit, Trial};
 pub use windows::Windows;
 
 use crate::barrier::Barrier;
@@ -36,11 +38,18 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// Returns true if several calls are timed together.
+    pub(crate) fn repeats_calls(&self) -> bool {
+        matches!(self, Self::Series(series) if series.calls > 1 || series.untimed > 0)
+    }
+
     /// Replaces the barrier, if the scheme has one.
     #[must_use]
     pub fn with_barrier(mut self, barrier: Barrier) -> Self {
         match &mut self {
-            Self::EachCall(EachCall { barrier: current })
+            Self::EachCall(EachCall {
+                barrier: current, ..
+            })
             | Self::Series(Series {
                 barrier: current, ..
             }) => *current = barrier,
@@ -88,18 +97,22 @@ impl PreparedScheme {
         })
     }
 
-    /// Makes a number of calls that are discarded, in a series of their own if calls are timed together.
+    /// Makes a number of calls that are discarded, in a series of their own if calls are timed together. Returns the greatest number
+    /// of observations: `most`, or fewer if more would exceed a time limit.
     pub(crate) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
         calls: u32,
-    ) -> Result<(), MeasureError> {
+        most: u32,
+    ) -> Result<u32, MeasureError> {
         match self {
-            Self::Series(series) => series.warm_up(context, operation, calls).await,
-            _ if calls == 0 => Ok(()),
-            _ => self.run(context, operation, 0, calls, None).await.map(drop),
+            Self::EachCall(each) => return each.warm_up(context, operation, calls, most).await,
+            Self::Series(series) => series.warm_up(context, operation, calls).await?,
+            _ if calls == 0 => {}
+            _ => drop(self.run(context, operation, 0, calls, None).await?),
         }
+        Ok(most)
     }
 
     /// Makes a number of observations, the first of which has the number `first`; fewer if the time is over, for schemes
@@ -132,6 +145,14 @@ impl PreparedScheme {
             Some(series.calls)
         } else {
             None
+        }
+    }
+
+    /// Returns the greatest number of observations after which the scheme must adapt to them.
+    pub(crate) fn longest_batch(&self) -> u32 {
+        match self {
+            Self::Windows(_) => windows::LONGEST_BATCH,
+            _ => u32::MAX,
         }
     }
 

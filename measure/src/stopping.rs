@@ -16,8 +16,10 @@ pub use progress::StoppingProgress;
 use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
-/// Rule that decides when there are enough observations. Every rule limits the time or the number of all observations, valid
-/// or not, so that each measurement ends.
+/// Rule that decides when there are enough observations.
+///
+/// Every measurement ends: a time slice limits the time and, with MOST, the number of all observations; the other rules count valid
+/// ones up to MOST, and four times that number if there are invalid ones among them. `decay`, as in mpicroscope, counts all.
 ///
 /// Calls depend on those shortly before them, so that many in a short time show less than they seem to. `fill` spends all of its
 /// time, and thins what would take too much memory. `rse` and `interval` estimate the error of the mean by [`BatchMeans`]; they
@@ -41,7 +43,7 @@ use downbeat_records::stats::Confidence;
 ///
 /// ```
 /// use downbeat_clock_core::Duration;
-/// use downbeat_measure::{StopReason, StoppingProgress, Stopping};
+/// use downbeat_measure::stopping::{StopReason, StoppingProgress, Stopping};
 ///
 /// let rule: Stopping = "rse/0.1/4/100/iid".parse()?;
 /// let mut progress = StoppingProgress::new(rule);
@@ -52,10 +54,11 @@ use downbeat_records::stats::Confidence;
 /// # Ok::<(), downbeat_measure::MethodError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Stopping {
-    /// A number of observations.
+    /// A number of valid observations.
     Count {
-        /// Number of observations.
+        /// Number of valid observations.
         most: u32,
     },
     /// A time slice.
@@ -79,7 +82,7 @@ pub enum Stopping {
         bound: f64,
         /// Least number of valid observations, and number of observations between two checks; at least 2.
         least: u32,
-        /// Greatest number of observations.
+        /// Greatest number of valid observations.
         most: u32,
         /// True to take run-times for independent, as SKaMPI does.
         independent: bool,
@@ -92,7 +95,7 @@ pub enum Stopping {
         bound: f64,
         /// Least number of valid observations; at least 2.
         least: u32,
-        /// Greatest number of observations.
+        /// Greatest number of valid observations.
         most: u32,
         /// True to take run-times for independent, as MPIBlib does.
         independent: bool,
@@ -115,13 +118,14 @@ pub enum Stopping {
         times: u32,
         /// Number of valid observations at the beginning that do not count.
         least: u32,
-        /// Greatest number of observations.
+        /// Greatest number of valid observations.
         most: u32,
     },
 }
 
 /// Reason why a measurement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StopReason {
     /// The requested number of observations was made.
     Count,
@@ -241,7 +245,25 @@ impl Stopping {
         }
     }
 
-    /// Returns the greatest number of observations.
+    /// Returns the number of observations that may be made yet, after a number of valid ones and one of all.
+    fn allowed(&self, valid: u32, all: u32) -> u32 {
+        /// More invalid observations show that waiting does not help.
+        const MADE_PER_VALID: u32 = 4;
+        match *self {
+            Self::TimeSlice { .. } | Self::Fill { .. } | Self::Decay { .. } => {
+                self.most().saturating_sub(all)
+            }
+            Self::Count { most }
+            | Self::RelativeError { most, .. }
+            | Self::Interval { most, .. }
+            | Self::NearLeast { most, .. } => {
+                let made = most.saturating_mul(MADE_PER_VALID);
+                most.saturating_sub(valid).min(made.saturating_sub(all))
+            }
+        }
+    }
+
+    /// Returns the greatest number of observations: of valid ones, unless the rule is a time slice or a decay.
     pub fn most(&self) -> u32 {
         match *self {
             Self::Fill { .. } => u32::MAX,
@@ -251,6 +273,18 @@ impl Stopping {
             | Self::Interval { most, .. }
             | Self::Decay { most, .. }
             | Self::NearLeast { most, .. } => most,
+        }
+    }
+}
+
+impl Stopping {
+    /// Returns the rule with at most this number of observations, if it is a count.
+    pub(crate) fn at_most(self, limit: u32) -> Self {
+        match self {
+            Self::Count { most } => Self::Count {
+                most: most.min(limit),
+            },
+            other => other,
         }
     }
 }

@@ -41,9 +41,23 @@ impl Thinning {
     /// Halves kept observations, one of each block, until there are at most this number.
     pub(crate) fn limit(&mut self, kept: &mut Observations, most: usize) {
         while kept.len() > most && self.level < Self::MOST {
-            kept.retain(|block| half(self.level, block as u64 >> 1) == block as u64 & 1);
+            kept.retain(|block| self.keeps_half(block));
             self.level += 1;
         }
+    }
+
+    /// Thins values of kept calls as far as another thinning, that of a later time.
+    pub(crate) fn raise<T>(&mut self, to: Self, kept: &mut Vec<T>) {
+        while self.level < to.level {
+            let mut blocks = 0..;
+            kept.retain(|_| blocks.next().is_some_and(|block| self.keeps_half(block)));
+            self.level += 1;
+        }
+    }
+
+    /// Returns true if the call that is kept of this block is kept at the next level, too.
+    fn keeps_half(self, block: usize) -> bool {
+        half(self.level, block as u64 >> 1) == block as u64 & 1
     }
 
     /// Returns the call that is chosen of a block.
@@ -98,7 +112,11 @@ mod tests {
         #[test]
         fn batches_are_thinned_as_the_whole(batches in prop::collection::vec(0_u32..300, 1..40), most in 1_usize..50) {
             let (mut thinning, mut kept, mut made) = (Thinning::default(), observed(0..0), 0);
+            // What another rank keeps, which learns of the level only with the next batch.
+            let (mut later, mut own) = (Thinning::default(), Vec::new());
             for batch in batches {
+                later.raise(thinning, &mut own);
+                own.extend((made..made + batch).filter(|call| thinning.keeps(*call)));
                 kept.append(observed((made..made + batch).filter(|call| thinning.keeps(*call))));
                 made += batch;
                 prop_assert_eq!(thinning.kept_of(made), kept.len());
@@ -109,6 +127,8 @@ mod tests {
                 // No more than necessary is dropped: a block more or less at each end.
                 prop_assert!(thinning.level() == 0 || 2 * kept.len() + 2 > most.min(made as usize) / 2);
             }
+            later.raise(thinning, &mut own);
+            prop_assert_eq!(observed(own.into_iter()), kept);
         }
 
         #[test]

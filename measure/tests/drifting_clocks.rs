@@ -4,15 +4,16 @@
 use core::cell::RefCell;
 
 use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Windows};
+use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    ClockBasis, EachCall, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method,
-    Operation, Processing, RoundTime, Scheme, Stopping, Windows,
+    ClockBasis, Collect, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method,
+    Operation,
 };
 use downbeat_records::ObservationState;
-use downbeat_sync::{
-    Algorithm, Clocks, Comm, CommError, Drift, DriftWalk, LocalClock, Network, SimClock,
-    SimCluster, SimComm, collective,
-};
+use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
+use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, collective};
 
 /// Time from the arrival of the last rank until all ranks leave the operation.
 const MEETING: Duration = Duration::from_micros(20);
@@ -89,6 +90,7 @@ fn method(scheme: Scheme, seconds: i64) -> Method {
         },
         processing: Processing::Median,
         root: 0,
+        collect: Collect::RunTimes,
     }
 }
 

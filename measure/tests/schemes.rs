@@ -2,16 +2,19 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
+use downbeat_measure::imbalance::{BarrierOperation, Imbalance};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::stopping::{StopReason, Stopping};
 use downbeat_measure::{
-    Barrier, BarrierOperation, ClockBasis, Coordinator, EachCall, Imbalance, MeasureContext,
-    MeasureError, Measurement, MessageCoordinator, Method, Operation, Processing, RoundTime,
-    Scheme, Series, StopReason, Stopping, Windows,
+    Barrier, ClockBasis, Collect, Coordinator, MeasureContext, MeasureError, Measurement,
+    MessageCoordinator, Method, Operation,
 };
 use downbeat_records::ObservationState;
-use downbeat_sync::{
-    Clocks, Comm, CommError, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
-    collective,
+use downbeat_sync::sim::{
+    Clocks, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
+use downbeat_sync::{Comm, CommError, collective};
 
 /// Duration of reading a clock in nanoseconds.
 const READ: i64 = 10;
@@ -127,16 +130,21 @@ fn method(scheme: Scheme, count: u32) -> Method {
         stopping: Stopping::Count { most: count },
         processing: Processing::Median,
         root: 0,
+        collect: Collect::RunTimes,
     }
 }
 
-const MS1: Scheme = Scheme::EachCall(EachCall {
-    barrier: Barrier::Library,
-});
-const ROUND_TIME: Scheme = Scheme::RoundTime(RoundTime {
-    slack: 0.5,
-    adaptive: true,
-});
+const MS1: Scheme = Scheme::EachCall(EachCall::new(Barrier::Library));
+const ROUND_TIME: Scheme = rounds(0.5, true);
+
+const fn rounds(slack: f64, adaptive: bool) -> Scheme {
+    Scheme::RoundTime(RoundTime {
+        slack,
+        adaptive,
+        barrier: None,
+        by_messages: false,
+    })
+}
 
 /// Returns the results of all ranks.
 fn all_results(
@@ -201,6 +209,80 @@ fn the_imbalance_of_a_barrier_biases_ms1_but_not_round_time() {
     }
 }
 
+/// Operation that notes which message each call uses.
+struct Walking {
+    message: u32,
+    used: Vec<u32>,
+    fits_series: bool,
+}
+
+impl Operation for Walking {
+    async fn call(&mut self, _: u32) -> Result<(), CommError> {
+        self.used.push(self.message);
+        Ok(())
+    }
+
+    fn prepare(&mut self) {
+        self.message += 1;
+    }
+
+    fn prepare_in_series(&mut self) {
+        self.message += 1;
+    }
+
+    fn fits_series(&self) -> bool {
+        self.fits_series
+    }
+}
+
+/// Returns the messages that rank 0 used, or the reason why the method does not fit the operation.
+fn messages(scheme: Scheme, fits_series: bool) -> Result<Vec<u32>, MeasureError> {
+    let method = method(scheme, 3);
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        let context = MeasureContext {
+            comm,
+            coordinator: &MessageCoordinator(comm),
+            clock: &clock,
+            clock_basis: local(),
+        };
+        let mut operation = Walking {
+            message: 0,
+            used: vec![],
+            fits_series,
+        };
+        method.measure(&context, &mut operation).await?;
+        Ok(operation.used)
+    };
+    cluster(2).run(program).unwrap().remove(0)
+}
+
+#[test]
+fn every_call_uses_the_message_after_that_of_the_last_call() {
+    let series = Series {
+        untimed: 2,
+        ..Series::new(4)
+    };
+    for (scheme, calls) in [
+        (MS1, 2 + 3),
+        // The discarded series has two calls.
+        (Scheme::Series(Series::new(4)), 2 + 3 * 4),
+        (Scheme::Series(series), 2 + 3 * (2 + 4)),
+    ] {
+        let expected: Vec<u32> = (1..=calls).collect();
+        assert_eq!(messages(scheme, true), Ok(expected), "{scheme:?}");
+    }
+}
+
+#[test]
+fn operations_that_cannot_be_prepared_within_a_series_are_refused() {
+    let refused = messages(Scheme::Series(Series::new(2)), false).unwrap_err();
+    assert!(refused.to_string().contains("cold-walk"), "{refused}");
+    for scheme in [MS1, Scheme::Series(Series::new(1))] {
+        assert!(messages(scheme, false).is_ok(), "{scheme:?}");
+    }
+}
+
 #[test]
 fn a_series_is_the_mean_of_its_calls_and_of_its_barriers() {
     let series = Series {
@@ -230,10 +312,11 @@ fn a_call_longer_than_its_window_invalidates_itself_and_the_next() {
     let windows = Scheme::Windows(Windows {
         window: Some(Duration::from_micros(20)),
     });
-    // The fourth call is slightly too long; the eleventh by almost two windows, so that the next three calls are late.
+    // The fourth call is slightly too long; the eleventh by almost two windows, so that the next three calls are late. The last one
+    // of a batch makes no other call late.
     let work = TestCall::Work(|number| match number {
         3 => 21_000,
-        10 => 55_000,
+        10 | 21 => 55_000,
         _ => 5_000,
     });
     let method = Method {
@@ -247,10 +330,11 @@ fn a_call_longer_than_its_window_invalidates_itself_and_the_next() {
         .iter()
         .map(|state| state.name())
         .collect();
-    let mut expected = ["valid"; 16];
+    let mut expected = ["valid"; 16 + 7];
     (expected[3], expected[4]) = ("long", "late");
     expected[10] = "long";
     expected[11..14].fill("late");
+    expected[21] = "long";
     assert_eq!(states, expected);
     assert_eq!(found.details, [("window", Duration::from_micros(20))]);
     // Valid calls are not affected.
@@ -280,27 +364,19 @@ fn windows_find_their_size() {
 }
 
 #[test]
-fn rounds_without_slack_are_late_and_adaptive_slack_prevents_it() {
+fn rounds_without_slack_are_late_until_slack_grows() {
     // The last of eight ranks receives the start after three messages and some clock readings, which is too late without
     // slack.
     let fixed = |slack, adaptive| {
-        let scheme = Scheme::RoundTime(RoundTime { slack, adaptive });
+        let scheme = rounds(slack, adaptive);
         all_results(8, &method(scheme, 400), global(), 0, TestCall::Meet).swap_remove(0)
     };
-    let none = fixed(0.0, false);
-    let late = match &none {
-        Ok(Some(measured)) => measured.observations.count(ObservationState::Late),
-        Err(MeasureError::NothingValid { .. }) => 400,
-        _ => 0,
-    };
-    assert!(late > 200, "{none:?}");
-    let mended = fixed(0.0, true).unwrap().unwrap();
-    assert!(
-        mended.observations.count(ObservationState::Late) < 20,
-        "{}",
-        mended.observations.count(ObservationState::Late)
-    );
-    assert_eq!(mended.observations.len(), 400);
+    for adaptive in [false, true] {
+        let found = fixed(0.0, adaptive).unwrap().unwrap();
+        let [valid, late] = [ObservationState::Valid, ObservationState::Late]
+            .map(|state| found.observations.count(state));
+        assert!(valid == 400 && late < 20, "{valid}, {late}");
+    }
 }
 
 #[test]
@@ -461,10 +537,11 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
             comm,
             coordinator: &coordinator,
         };
-        method(ROUND_TIME, 20)
-            .measure(&context, &mut operation)
-            .await
-            .unwrap()
+        let method = Method {
+            collect: Collect::AllRanks,
+            ..method(ROUND_TIME, 20)
+        };
+        method.measure(&context, &mut operation).await.unwrap()
     };
     let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
     assert_eq!(measured.observations.count(ObservationState::Valid), 20);

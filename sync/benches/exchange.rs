@@ -8,7 +8,7 @@ use std::thread;
 use criterion::Criterion;
 use downbeat_sync::internal::{Mailbox, MailboxBlocked};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
-use downbeat_timers::{allowed_cores, pin_to};
+use downbeat_timers::cores::{allowed_cores, pin_to};
 
 /// Message that ends a ping-pong.
 const STOP: u64 = u64::MAX;

@@ -15,13 +15,14 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local, Timestamp};
+use downbeat_sync::payload::Payload;
 use downbeat_sync::{
-    Algorithm, Comm, CommError, LocalClock, MpiComm, Payload, Synchronized, block_on_ready,
+    Algorithm, Comm, CommError, LocalClock, MpiComm, Synchronized, block_on_ready,
 };
-use downbeat_timers::{
-    Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, allowed_cores,
-    calibrate_during, pin_to,
-};
+use downbeat_timers::calibration::calibrate_during;
+use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::skew::{Skew, SkewedClock, Truth};
+use downbeat_timers::{SystemClock, SystemClockId, TscClock};
 use mpi::ffi::{self, MPI_Comm};
 use mpi::traits::{AsRaw, Equivalence};
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use downbeat_sync::internal::{Mailbox, Sleeper};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
-use downbeat_timers::{allowed_cores, pin_to};
+use downbeat_timers::cores::{allowed_cores, pin_to};
 
 const TURNS: usize = 2_000;
 const EXCHANGES: u32 = 5_000;

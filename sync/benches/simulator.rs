@@ -9,7 +9,8 @@
 
 use std::process::{Command, ExitCode};
 
-use downbeat_sync::{Algorithm, Card, Clocks, Network, SimCluster, SyncError};
+use downbeat_sync::sim::{Card, Clocks, Network, SimCluster};
+use downbeat_sync::{Algorithm, SyncError};
 
 /// Argument of the child processes, followed by the index of the row.
 const CHILD: &str = "--row";

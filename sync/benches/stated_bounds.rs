@@ -18,7 +18,8 @@ mod thread_steps;
 use std::process::ExitCode;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{Algorithm, Clocks, Network, SimCluster};
+use downbeat_sync::Algorithm;
+use downbeat_sync::sim::{Clocks, Network, SimCluster};
 use fastrand::Rng;
 use stepping::StatedError;
 

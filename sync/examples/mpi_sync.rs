@@ -9,10 +9,10 @@ use std::error::Error;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Global, Local, ModelClock, Timestamp,
 };
-use downbeat_sync::{
-    Algorithm, Comm, CommError, LocalClock, MpiComm, RankPlacement, block_on_ready,
-};
-use downbeat_timers::{SystemClock, SystemClockId, current_core, socket_of};
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, MpiComm, block_on_ready};
+use downbeat_timers::cores::{current_core, socket_of};
+use downbeat_timers::{SystemClock, SystemClockId};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let universe = mpi::initialize().ok_or("MPI was initialized already")?;

@@ -6,11 +6,13 @@
 use core::num::NonZeroU32;
 use std::error::Error;
 
-use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, ModelError, OffsetSample, Timestamp,
-};
-use downbeat_sync::{Comm, OffsetAlgorithm, OffsetClient, ThreadCluster, answer_blocking};
-use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, allowed_cores, pin_to};
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, ModelError, Timestamp};
+use downbeat_sync::pair::{OffsetClient, answer_blocking};
+use downbeat_sync::{Comm, OffsetAlgorithm, ThreadCluster};
+use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::skew::{Skew, SkewedClock};
+use downbeat_timers::{SystemClock, SystemClockId};
 
 /// Times of the thread that answers, and of the one that measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,8 @@
 use std::error::Error;
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Timestamp};
-use downbeat_sync::{Algorithm, Clocks, Network, SimClock, SimCluster, SyncError, VirtualTime};
+use downbeat_sync::sim::{Clocks, Network, SimClock, SimCluster, VirtualTime};
+use downbeat_sync::{Algorithm, SyncError};
 
 const LABELS: [&str; 5] = [
     "hca3-offset/skampi/100",

@@ -1,15 +1,18 @@
 //! Accuracy check (algorithm 6 of Hunold 2018): measures how far apart global clocks are.
 
-use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, FitError, Global, OffsetSample, Timestamp,
-};
+mod tree;
+
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, FitError, Global, Timestamp};
 
 use crate::collective::lowest_rank_where;
+use crate::pair::OffsetClient;
 use crate::pair::answer;
+use crate::payload::{Payload, Words};
 use crate::scramble::{SPLITMIX_STEP, scramble};
-use crate::{
-    Comm, LabelError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, block_on_ready,
-};
+use crate::{Comm, LabelError, OffsetAlgorithm, SyncError, block_on_ready};
+
+pub use tree::TreeOffset;
 
 /// Measures the offset of the global clocks of other ranks to that of rank 0, one rank after the
 /// other.
@@ -22,7 +25,8 @@ use crate::{
 ///
 /// ```
 /// use downbeat_clock_core::{ClockModel, Duration, Global, Timestamp, Clock};
-/// use downbeat_sync::{AccuracyCheck, Comm, RankSample, SyncError, ThreadCluster};
+/// use downbeat_sync::check::{AccuracyCheck, RankSample};
+/// use downbeat_sync::{Comm, SyncError, ThreadCluster};
 /// use downbeat_timers::{SystemClock, SystemClockId};
 ///
 /// let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;

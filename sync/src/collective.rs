@@ -3,10 +3,11 @@
 //! Every function is called by all ranks. They are not optimized for speed: call them before and
 //! after timed sections.
 
-use downbeat_clock_core::{BinomialTree, PairRole};
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
 
+use crate::payload::Payload;
 use crate::payload::{MAX_BYTES, bytes_of, words_of};
-use crate::{Comm, CommError, Payload};
+use crate::{Comm, CommError};
 
 /// Combines the values of all ranks, and returns the result on every rank.
 ///
@@ -105,15 +106,56 @@ pub async fn text_to_first<M: Comm>(comm: &M, from: u32, text: &str) -> Result<S
 /// If a rank is gone.
 pub async fn broadcast_text<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, CommError> {
     let text = text_to_first(comm, from, text).await?;
-    let length = broadcast(comm, text.len() as u64).await? as usize;
-    let mut bytes = Vec::new();
-    for part in (0..length).step_by(MAX_BYTES) {
-        let end = length.min(part + MAX_BYTES);
-        let mine = text.as_bytes().get(part..end).unwrap_or_default();
-        bytes.extend(bytes_of(&broadcast(comm, words_of(mine)).await?));
-    }
-    bytes.truncate(length);
+    let bytes = broadcast_bytes(comm, text.into_bytes()).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the bytes of rank 0 on all ranks.
+///
+/// # Errors
+/// If a rank is gone.
+pub async fn broadcast_bytes<M: Comm>(comm: &M, mine: Vec<u8>) -> Result<Vec<u8>, CommError> {
+    let length = broadcast(comm, mine.len() as u64).await? as usize;
+    let mut bytes = mine;
+    bytes.resize(length, 0);
+    let tree = BinomialTree::new(comm.size());
+    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+        match role {
+            PairRole::ReferenceOf(client) => comm.send_bytes(client, &bytes).await?,
+            PairRole::ClientOf(reference) => comm.recv_bytes(reference, &mut bytes).await?,
+        }
+    }
+    Ok(bytes)
+}
+
+/// Replaces each value on rank 0 by the greatest of all ranks. All ranks have the same number of values; those of other ranks are
+/// unspecified afterwards.
+///
+/// Values travel up a tree: no rank holds more than those of two ranks, and rank 0 receives those of a logarithmic number.
+///
+/// # Errors
+/// If a rank is gone.
+pub async fn greatest_to_first<M: Comm>(comm: &M, values: &mut [i64]) -> Result<(), CommError> {
+    let tree = BinomialTree::new(comm.size());
+    let mut words = vec![[0; size_of::<i64>()]; values.len()];
+    let steps = tree.beyond(comm.rank()).into_iter();
+    for role in steps.chain(tree.upwards(comm.rank())) {
+        match role {
+            PairRole::ReferenceOf(client) => {
+                comm.recv_bytes(client, words.as_flattened_mut()).await?;
+                for (value, word) in values.iter_mut().zip(&words) {
+                    *value = i64::from_le_bytes(*word).max(*value);
+                }
+            }
+            PairRole::ClientOf(reference) => {
+                for (word, value) in words.iter_mut().zip(values.iter()) {
+                    *word = value.to_le_bytes();
+                }
+                comm.send_bytes(reference, words.as_flattened()).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the lowest rank on which `mine` is true, or `None` if there is none.
@@ -151,6 +193,31 @@ mod tests {
                     block_on_ready(broadcast_text(comm, from, mine)).unwrap()
                 });
                 assert!(found.unwrap().iter().all(|found| *found == text));
+            }
+        }
+    }
+
+    #[test]
+    fn rank_0_gets_the_greatest_of_each_value() {
+        for ranks in [1_u32, 2, 3, 4, 5, 8, 11] {
+            for length in [0, 1, 7, 300] {
+                // Each value is greatest on another rank.
+                let value = |rank: u32, place: u32| {
+                    i64::from((place + rank) % ranks) * 1_000 - i64::from(place)
+                };
+                let found = ThreadCluster::new(ranks).run(|comm| {
+                    let mut values: Vec<i64> =
+                        (0..length).map(|at| value(comm.rank(), at)).collect();
+                    block_on_ready(greatest_to_first(comm, &mut values)).unwrap();
+                    values
+                });
+                let expected = (0..length).map(|at| (0..ranks).map(|rank| value(rank, at)).max());
+                let expected: Option<Vec<i64>> = expected.collect();
+                assert_eq!(
+                    found.unwrap().first(),
+                    expected.as_ref(),
+                    "{ranks}, {length}"
+                );
             }
         }
     }

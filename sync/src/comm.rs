@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::Payload;
+use crate::payload::Payload;
 use crate::payload::{MAX_BYTES, bytes_of, words_of};
 
 /// Communicator of one rank among `size` ranks that send each other small messages.

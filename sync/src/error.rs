@@ -167,7 +167,7 @@ impl fmt::Display for LabelError {
 impl core::error::Error for LabelError {}
 
 /// Error of running the ranks of a [`ThreadCluster`](crate::ThreadCluster) or a
-/// [`SimCluster`](crate::SimCluster).
+/// [`SimCluster`](crate::sim::SimCluster).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClusterError {

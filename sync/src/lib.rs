@@ -77,64 +77,61 @@
 //! # What this crate does not do
 //! It does not synchronize again by itself. It reads no files and no clocks and pins no
 //! threads: `downbeat-timers` does.
+//!
+//! [`AccuracyCheck`]: check::AccuracyCheck
+//! [`Clocks`]: sim::Clocks
+//! [`Network`]: sim::Network
+//! [`OffsetClient`]: pair::OffsetClient
+//! [`Payload`]: payload::Payload
+//! [`SessionLimits`]: timesync::SessionLimits
+//! [`SimCluster`]: sim::SimCluster
+//! [`SimComm`]: sim::SimComm
+//! [`TreeOffset`]: check::TreeOffset
+//! [`answer`]: pair::answer
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 
-mod algorithm;
-mod check;
+pub mod algorithm;
+pub mod check;
 pub mod collective;
 mod comm;
 mod error;
-mod line;
+pub mod line;
 #[cfg(feature = "mpi")]
 #[expect(unsafe_code, reason = "MPI is a C library")]
 mod mpi;
 mod offset;
-mod pair;
-mod payload;
+pub mod pair;
+pub mod payload;
 mod quality;
 mod ready;
 mod scramble;
 #[cfg(feature = "serde")]
 mod serialize;
 mod session;
-mod sim;
+pub mod sim;
 mod split;
 mod stable_hash;
 mod thread;
 mod thread_cluster;
-mod timesync;
-mod tree_check;
+pub mod timesync;
 
-pub use algorithm::{
-    Algorithm, ClockPropSync, ClosingCost, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy,
-    Jk, LocalClock, NbcBench, RankPlacement, Skampi, Synchronized,
-};
-pub use check::{AccuracyCheck, RankOffset, RankSample};
+pub use algorithm::{Algorithm, LocalClock, Synchronized};
 pub use comm::{Comm, CommError};
 #[doc(no_inline)]
 pub use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, TickRate, Ticks, Timestamp,
 };
 pub use error::{ClusterError, LabelError, SyncError};
-pub use line::{LearnedModel, LineFit};
 #[cfg(feature = "mpi")]
 pub use mpi::{MpiComm, MpiError};
 pub use offset::OffsetAlgorithm;
-pub use pair::{OffsetClient, answer, answer_blocking};
-pub use payload::{MAX_WORDS, Payload, Words};
 pub use quality::Quality;
 pub use ready::block_on_ready;
-pub use sim::{
-    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
-    SimComm, Simulated, VirtualTime,
-};
 pub use stable_hash::StableHasher;
 pub use thread::ThreadComm;
 pub use thread_cluster::ThreadCluster;
-pub use timesync::{ExchangeSession, SessionLimits};
-pub use tree_check::TreeOffset;
 
 /// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.
 #[doc(hidden)]

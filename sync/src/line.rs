@@ -2,13 +2,13 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, FitError, OffsetFit, OffsetLine, OffsetSample,
-    Timestamp,
-};
+use downbeat_clock_core::fit::{OffsetFit, OffsetLine};
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, FitError, Timestamp};
 
+use crate::pair::{OffsetClient, answer};
 use crate::quality::{ExplainedError, MAX_DRIFT, Quality};
-use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError, answer};
+use crate::{Comm, CommError, OffsetAlgorithm, SyncError};
 
 /// Parameters by which a client learns the clock of a reference: the offsets and their measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

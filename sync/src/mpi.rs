@@ -3,6 +3,7 @@
 mod context;
 mod end;
 mod error;
+mod launcher;
 mod thread_claim;
 
 use core::cell::RefCell;
@@ -18,7 +19,8 @@ use mpi::traits::Communicator;
 use crate::collective::broadcast;
 use crate::comm::check_other;
 use crate::payload::to_words;
-use crate::{Comm, CommError, Payload, Words, block_on_ready};
+use crate::payload::{Payload, Words};
+use crate::{Comm, CommError, block_on_ready};
 
 /// Communicator of a rank that is a process of an MPI program.
 ///
@@ -34,6 +36,10 @@ use crate::{Comm, CommError, Payload, Words, block_on_ready};
 /// println!("rank {} of {}, on the node of rank {}", comm.rank(), comm.size(), comm.node()?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// If another library's launcher started the program, or `srun` without the interface of this library, each rank has a
+/// `MPI_COMM_WORLD` of its own. That is refused, as the ranks would take themselves for the whole job; programs that are alone on
+/// purpose use `MPI_COMM_SELF`.
 ///
 /// A rank that is gone or panicked is not detected: others wait for it until MPI ends the program.
 /// Messages of a rank to itself are kept here until they are received.
@@ -66,7 +72,8 @@ impl MpiComm {
     /// Joins the ranks of `comm`, which all call this, in a new communicator.
     ///
     /// # Errors
-    /// If MPI is not running, if this thread may not use it, or if it fails. Failures of the
+    /// If MPI is not running, if this thread may not use it, if it fails, or if the communicator is a
+    /// world of one rank whose launcher started several. Failures of the
     /// communication over `comm` itself are handled by the error handler of `comm`, which by
     /// default ends the program.
     pub fn duplicate(comm: &impl Communicator) -> Result<Self, MpiError> {
@@ -114,7 +121,7 @@ impl MpiComm {
     }
 
     /// Returns the lowest of the ranks that share memory with this one: equal on ranks of one node
-    /// and different on others, as [`RankPlacement::node`](crate::RankPlacement::node) requires.
+    /// and different on others, as [`RankPlacement::node`](crate::algorithm::RankPlacement::node) requires.
     /// All ranks must call it.
     ///
     /// # Errors

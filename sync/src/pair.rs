@@ -11,10 +11,11 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, Exchange, FitError, MeanRoundTrip, MeanRttOffset,
-    OffsetInterval, OffsetSample, SkampiOffset, Timestamp, TraceCollectorOffset,
+use downbeat_clock_core::offset::{
+    Exchange, MeanRoundTrip, MeanRttOffset, OffsetInterval, OffsetSample, SkampiOffset,
+    TraceCollectorOffset,
 };
+use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, FitError, Timestamp};
 
 use crate::quality::MAX_DRIFT;
 use crate::session::{OffsetRequest, OffsetSession, ROUNDING, SendMode, resolution};

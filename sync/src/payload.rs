@@ -12,7 +12,7 @@ pub type Words = [u64; MAX_WORDS];
 /// Small value that ranks send to each other.
 ///
 /// ```
-/// use downbeat_sync::{Payload, Words};
+/// use downbeat_sync::payload::{Payload, Words};
 ///
 /// #[derive(Clone, Copy, Debug, PartialEq)]
 /// enum Verdict { Go, Stop }

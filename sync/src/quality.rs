@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::Duration;
 
-use crate::{Payload, Words};
+use crate::payload::{Payload, Words};
 
 /// Largest drift of two clocks from each other unless another is declared: twice the rate error of the
 /// worst quartz.

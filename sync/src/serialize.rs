@@ -3,7 +3,9 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Algorithm, FlatAlgorithm, LineFit, OffsetAlgorithm};
+use crate::algorithm::FlatAlgorithm;
+use crate::line::LineFit;
+use crate::{Algorithm, OffsetAlgorithm};
 
 macro_rules! stored_as_label {
     ($($type:ty),*) => { $(

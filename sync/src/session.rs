@@ -2,11 +2,13 @@
 
 use core::ops::Range;
 
+use downbeat_clock_core::offset::Exchange;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Duration, Exchange, FitError, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Domain, Duration, FitError, Ticks, Timestamp,
 };
 
-use crate::{Comm, CommError, Payload, SyncError, Words};
+use crate::payload::{Payload, Words};
+use crate::{Comm, CommError, SyncError};
 
 /// Error of the difference of two timestamps that were rounded to nanoseconds, before and after it is taken.
 pub(crate) const ROUNDING: Duration = Duration::from_nanos(2);

@@ -17,9 +17,10 @@ use meeting::SplitMeeting;
 pub use sleeper::Sleeper;
 
 use crate::comm::check_other;
+use crate::payload::Payload;
 use crate::payload::{MAX_BYTES, MAX_WORDS, bytes_of, to_words, words_of};
 use crate::split::SplitRequest;
-use crate::{Comm, CommError, Payload};
+use crate::{Comm, CommError};
 
 /// Communicator of a rank that is a thread; the ranks communicate through shared cache lines.
 ///

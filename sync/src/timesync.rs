@@ -2,9 +2,10 @@
 
 use core::num::NonZeroU32;
 
+use downbeat_clock_core::offset::{Exchange, OffsetInterval, OffsetSample, TraceCollectorOffset};
+use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, Exchange, FitError, Global, Knot, Local, OffsetInterval,
-    OffsetSample, Timestamp, TraceCollectorOffset,
+    Clock, ClockModel, Counter, Duration, FitError, Global, Local, Timestamp,
 };
 
 use crate::quality::MAX_DRIFT;
@@ -18,7 +19,8 @@ use crate::{Comm, CommError, LocalClock};
 ///
 /// ```
 /// use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Local, Timestamp};
-/// use downbeat_sync::{Comm, LocalClock, SessionLimits, ThreadCluster, block_on_ready};
+/// use downbeat_sync::timesync::SessionLimits;
+/// use downbeat_sync::{Comm, LocalClock, ThreadCluster, block_on_ready};
 /// use downbeat_timers::{SystemClock, SystemClockId};
 ///
 /// let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;

@@ -11,10 +11,10 @@ mod common;
 
 use common::run;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
-use downbeat_sync::{
-    Algorithm, Comm, CommError, LocalClock, RankPlacement, SyncError, Synchronized,
-};
-use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, SyncError, Synchronized};
+use downbeat_timers::skew::{Skew, SkewedClock, Truth};
+use downbeat_timers::{SystemClock, SystemClockId};
 
 type WrongClock = SkewedClock<SystemClock>;
 

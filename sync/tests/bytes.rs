@@ -9,7 +9,8 @@ mod plain;
 
 use bytes::bytes_arrive;
 use common::run;
-use downbeat_sync::{Clocks, Comm, CommError, SimCluster, SimComm, block_on_ready};
+use downbeat_sync::sim::{Clocks, SimCluster, SimComm};
+use downbeat_sync::{Comm, CommError, block_on_ready};
 
 #[test]
 fn between_threads() {
@@ -41,13 +42,22 @@ fn between_simulated_ranks() {
 }
 
 #[test]
-fn from_a_rank_that_left_during_a_transfer() {
+fn from_a_rank_that_left_or_sent_something_else() {
     let program = async |comm: &SimComm| match comm.rank() {
         0 => comm.send(1, [0_u64; 6]).await,
         _ => comm.recv_bytes(0, &mut [0; 49]).await,
     };
+    let other_length = CommError::WrongLength {
+        from: 0,
+        expected: 49,
+        found: 48,
+    };
     assert_eq!(
-        cluster(2).run(program),
-        Ok(vec![Ok(()), Err(CommError::Left { rank: 0 })])
+        cluster(3).run(program),
+        Ok(vec![
+            Ok(()),
+            Err(other_length),
+            Err(CommError::Left { rank: 0 })
+        ])
     );
 }

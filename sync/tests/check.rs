@@ -8,7 +8,8 @@ use core::cell::Cell;
 
 use common::run;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
-use downbeat_sync::{AccuracyCheck, Comm, RankOffset, RankSample, SyncError};
+use downbeat_sync::check::{AccuracyCheck, RankOffset, RankSample};
+use downbeat_sync::{Comm, SyncError};
 use downbeat_timers::{SystemClock, SystemClockId};
 
 /// Constant offset of each rank's clock.

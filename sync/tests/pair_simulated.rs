@@ -13,14 +13,13 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
 
+use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, FitError, Global, Local, OffsetSample, TickRate, Ticks,
-    Timestamp,
+    Clock, ClockModel, Counter, Duration, FitError, Global, Local, TickRate, Ticks, Timestamp,
 };
-use downbeat_sync::{
-    Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, SyncError, Words, answer,
-    answer_blocking,
-};
+use downbeat_sync::pair::{OffsetClient, answer, answer_blocking};
+use downbeat_sync::payload::{Payload, Words};
+use downbeat_sync::{Comm, CommError, OffsetAlgorithm, SyncError};
 use proptest::prelude::*;
 
 /// State that the two ranks share; rank 0 is the client.

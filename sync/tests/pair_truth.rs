@@ -8,11 +8,14 @@ mod common;
 use core::num::NonZeroU32;
 
 use common::run;
+use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, FitError, Global, Local, OffsetSample, Timestamp,
+    Clock, ClockModel, Counter, Duration, FitError, Global, Local, Timestamp,
 };
-use downbeat_sync::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError, answer_blocking};
-use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
+use downbeat_sync::pair::{OffsetClient, answer_blocking};
+use downbeat_sync::{Comm, CommError, OffsetAlgorithm, SyncError};
+use downbeat_timers::skew::{Skew, SkewedClock, Truth};
+use downbeat_timers::{SystemClock, SystemClockId};
 
 const EXCHANGES: NonZeroU32 = NonZeroU32::new(50).unwrap();
 

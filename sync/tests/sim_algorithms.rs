@@ -5,7 +5,7 @@
 #[path = "common/simulated.rs"]
 mod simulated;
 
-use downbeat_sync::{Clocks, Network, SimCluster};
+use downbeat_sync::sim::{Clocks, Network, SimCluster};
 use simulated::{cluster, synchronize};
 
 const LABELS: [&str; 15] = [

@@ -6,9 +6,8 @@ mod plain;
 mod simulated;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{
-    Card, Clocks, Comm, CommError, DelayTail, Network, NetworkLink, SimCluster, SimComm,
-};
+use downbeat_sync::sim::{Card, Clocks, DelayTail, Network, NetworkLink, SimCluster, SimComm};
+use downbeat_sync::{Comm, CommError};
 use plain::plain;
 use proptest::prelude::*;
 use simulated::{cluster, synchronize};

@@ -8,10 +8,12 @@ mod simulated;
 use core::future::pending;
 
 use downbeat_clock_core::{Clock, Duration, Timestamp};
-use downbeat_sync::{
-    Bursts, Card, Clocks, ClusterError, Comm, CommError, DelayTail, Drift, DriftWalk, Network,
-    NetworkLink, RankPlacement, SimClock, SimCluster, SimComm, VirtualTime,
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::sim::{
+    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
+    SimComm, VirtualTime,
 };
+use downbeat_sync::{ClusterError, Comm, CommError};
 use plain::plain;
 use simulated::{SimOutcome, cluster, synchronize};
 

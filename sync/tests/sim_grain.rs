@@ -6,11 +6,11 @@
 #[path = "common/simulated.rs"]
 mod simulated;
 
-use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, OffsetSample, Timestamp};
-use downbeat_sync::{
-    Algorithm, Clocks, Comm, DelayTail, Network, NetworkLink, OffsetAlgorithm, OffsetClient,
-    SimClock, SimComm, SyncError, VirtualTime, answer,
-};
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, Timestamp};
+use downbeat_sync::pair::{OffsetClient, answer};
+use downbeat_sync::sim::{Clocks, DelayTail, Network, NetworkLink, SimClock, SimComm, VirtualTime};
+use downbeat_sync::{Algorithm, Comm, OffsetAlgorithm, SyncError};
 use simulated::{cluster, synchronize};
 
 const SESSIONS: u64 = 650;

@@ -4,13 +4,14 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{
-    BinomialTree, ClockModel, Counter, Duration, Global, Local, OffsetFit, OffsetLine, PairRole,
+use downbeat_clock_core::fit::{OffsetFit, OffsetLine};
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
+use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local};
+use downbeat_sync::pair::{OffsetClient, answer};
+use downbeat_sync::sim::{
+    Clocks, DelayTail, Drift, Network, NetworkLink, SimClock, SimCluster, SimComm,
 };
-use downbeat_sync::{
-    Clocks, Comm, DelayTail, Drift, Network, NetworkLink, OffsetAlgorithm, OffsetClient, SimClock,
-    SimCluster, SimComm, SyncError, answer,
-};
+use downbeat_sync::{Comm, OffsetAlgorithm, SyncError};
 
 const POINTS: u32 = 20;
 

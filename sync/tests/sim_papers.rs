@@ -7,10 +7,11 @@
 use core::cell::RefCell;
 
 use downbeat_clock_core::{Clock, Duration, Ticks, Timestamp};
-use downbeat_sync::{
-    Algorithm, Clocks, Comm, CommError, DelayTail, Drift, Network, NetworkLink, Payload, SimClock,
-    SimCluster, SimComm, Synchronized, VirtualTime,
+use downbeat_sync::payload::Payload;
+use downbeat_sync::sim::{
+    Clocks, DelayTail, Drift, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
+use downbeat_sync::{Algorithm, Comm, CommError, Synchronized};
 
 /// Fit points and exchanges of all labels.
 const POINTS: usize = 6;

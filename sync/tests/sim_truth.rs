@@ -7,7 +7,7 @@
 mod simulated;
 
 use downbeat_clock_core::{Duration, Timestamp};
-use downbeat_sync::{Clocks, Drift, Network, NetworkLink, VirtualTime};
+use downbeat_sync::sim::{Clocks, Drift, Network, NetworkLink, VirtualTime};
 use simulated::{SimOutcome, cluster, synchronize};
 
 const RANKS: [u32; 7] = [1, 2, 3, 5, 8, 13, 64];

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{Bursts, Clocks, Drift, Network, NetworkLink};
+use downbeat_sync::sim::{Bursts, Clocks, Drift, Network, NetworkLink};
 
 #[path = "common/simulated.rs"]
 mod simulated;

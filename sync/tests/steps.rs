@@ -7,7 +7,8 @@ mod stepping;
 mod thread_steps;
 
 use downbeat_clock_core::{Duration, FitError};
-use downbeat_sync::{Algorithm, Clocks, Network, SimCluster, SyncError};
+use downbeat_sync::sim::{Clocks, Network, SimCluster};
+use downbeat_sync::{Algorithm, SyncError};
 use fastrand::Rng;
 use stepping::{StatedError, errors_with_step, errors_without_step};
 use thread_steps::{beyond, random_step, readings_before_closing};

@@ -6,9 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::run;
-use downbeat_sync::{
-    ClusterError, Comm, CommError, Payload, ThreadCluster, ThreadComm, block_on_ready,
-};
+use downbeat_sync::payload::Payload;
+use downbeat_sync::{ClusterError, Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
 
 /// From one rank to more ranks than cores.
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];

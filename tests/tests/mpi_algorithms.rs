@@ -11,11 +11,13 @@ use std::cell::Cell;
 use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::payload::Payload;
 use downbeat_sync::{
-    Algorithm, Comm, CommError, LocalClock, MpiComm, MpiError, Payload, RankPlacement, SyncError,
-    Synchronized,
+    Algorithm, Comm, CommError, LocalClock, MpiComm, MpiError, SyncError, Synchronized,
 };
-use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId, Truth};
+use downbeat_timers::skew::{Skew, SkewedClock, Truth};
+use downbeat_timers::{SystemClock, SystemClockId};
 use job::job;
 use messages::{recv, send};
 use mpi::Threading;

@@ -6,10 +6,11 @@
 
 mod job;
 
-use downbeat_measure::{
-    Alignment, BufferError, CacheState, Coordinator, Datatype, MpiGroup, MpiOperation, Operation,
-    OperationError, OperationKind, OperationSettings, Reduction, Root,
+use downbeat_measure::mpi::{
+    Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction,
+    Root,
 };
+use downbeat_measure::{Alignment, BufferError, CacheState, Coordinator, Operation};
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
 use mpi::Threading;
@@ -159,9 +160,12 @@ fn every_reduction_of_every_datatype_is_right(group: &MpiGroup) {
     for kind in kinds(group.size()).filter(|kind| kind.has_message()) {
         for _ in 0..if has_many_ranks(group) { 1 } else { 3 } {
             let datatype = datatypes.next().unwrap();
-            let reduction = reductions
-                .find(|reduction| datatype.allows(*reduction))
-                .unwrap();
+            let allowed =
+                |reduction: &Reduction| !kind.has_reduction() || datatype.allows(*reduction);
+            let Some(reduction) = reductions.by_ref().take(Reduction::ALL.len()).find(allowed)
+            else {
+                continue;
+            };
             let settings = OperationSettings {
                 datatype,
                 reduction,

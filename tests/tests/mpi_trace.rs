@@ -15,11 +15,11 @@ use std::path::Path;
 use std::{env, fs, process};
 
 use downbeat_sync::{MpiComm, block_on_ready, collective};
+use downbeat_trace::check::Verdict;
+use downbeat_trace::deviation::TruthComparison;
 use downbeat_trace::formats::{TraceFile, TraceFormat, What};
-use downbeat_trace::{
-    CollectiveKind, ControlledLogicalClock, Latencies, Matching, PreSynchronization,
-    TruthComparison, Verdict,
-};
+use downbeat_trace::presync::PreSynchronization;
+use downbeat_trace::{CollectiveKind, ControlledLogicalClock, Latencies, Matching};
 use job::job;
 use mpi::Threading;
 use mpi::collective::SystemOperation;

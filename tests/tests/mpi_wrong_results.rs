@@ -10,10 +10,10 @@ mod job;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
-use downbeat_measure::{
-    Coordinator, MpiGroup, MpiOperation, Operation, OperationError, OperationKind,
-    OperationSettings,
+use downbeat_measure::mpi::{
+    MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings,
 };
+use downbeat_measure::{Coordinator, Operation};
 use downbeat_sync::{CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
 use mpi::Threading;

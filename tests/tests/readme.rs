@@ -26,7 +26,7 @@ fn the_program_of_the_readme_is_an_example() {
         assert_shown(
             document,
             "tools/downbeat/examples/global_time.rs",
-            "fn main",
+            "use downbeat",
         );
     }
 }

@@ -17,9 +17,8 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant};
 
-use downbeat_timers::{
-    Calibration, Duration, SystemClock, SystemClockId, TscClock, calibrate, calibrate_during,
-};
+use downbeat_timers::calibration::{Calibration, calibrate, calibrate_during};
+use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock};
 
 const STARTS: usize = 500;
 const TRUTH: StdDuration = StdDuration::from_secs(10);
@@ -87,7 +86,7 @@ fn fresh_start() -> [f64; 4] {
 fn under_load<T>(work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in downbeat_timers::allowed_cores() {
+        for _ in downbeat_timers::cores::allowed_cores() {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     black_box((0..1_000_u64).sum::<u64>());

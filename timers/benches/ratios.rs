@@ -21,7 +21,8 @@ use std::time::Instant;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Domain, Global, Local, ModelClock, Timestamp,
 };
-use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock, calibrate_during};
+use downbeat_timers::calibration::calibrate_during;
+use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock};
 
 const ROUNDS: usize = 400;
 const READS: u32 = 10_000;

@@ -7,10 +7,10 @@ use core::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use downbeat_clock_core::{ClockModel, Global, ModelClock, TickRate, Timestamp};
-use downbeat_timers::{
-    Bracket, Clock, CntvctClock, Skew, SkewedClock, SystemClock, SystemClockId, Truth, TscClock,
-    current_core,
-};
+use downbeat_timers::calibration::Bracket;
+use downbeat_timers::cores::current_core;
+use downbeat_timers::skew::{Skew, SkewedClock, Truth};
+use downbeat_timers::{Clock, CntvctClock, SystemClock, SystemClockId, TscClock};
 
 fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("read");

@@ -8,9 +8,9 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use downbeat_timers::{
-    Clock, Duration, SystemClock, SystemClockId, TscClock, TscFacts, calibrate_during,
-};
+use downbeat_timers::calibration::calibrate_during;
+use downbeat_timers::tsc::TscFacts;
+use downbeat_timers::{Clock, Duration, SystemClock, SystemClockId, TscClock};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let tsc = match TscClock::detect() {

@@ -1,6 +1,6 @@
 //! Readings of a reference clock between readings of a counter.
 
-use downbeat_clock_core::{Clock, TickRate, Ticks};
+use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
 
 /// A reading of a reference clock between two readings of a counter: the reference showed `reference` at some instant
 /// between `before` and `after`.
@@ -36,19 +36,30 @@ impl Bracket {
     pub fn middle(&self) -> Ticks {
         self.before.saturating_add(self.width() / 2)
     }
+
+    /// The bracket with an earlier begin and a later end.
+    pub(crate) fn widened(self, ticks: u64) -> Self {
+        Self {
+            before: Ticks(self.before.0.saturating_sub(ticks)),
+            after: self.after.saturating_add(ticks),
+            ..self
+        }
+    }
 }
 
 /// Number of brackets at either end of a calibration: enough for half of them to be undisturbed on a busy machine. They
 /// take some tens of microseconds.
 pub const BRACKETS: usize = 200;
 
-/// [`BRACKETS`] brackets in quick succession: one end of a [`Calibration`](crate::Calibration).
+/// [`BRACKETS`] brackets in quick succession: one end of a [`Calibration`](crate::calibrate::Calibration).
 #[derive(Clone, Debug)]
 pub struct BracketSeries {
     /// The narrowest first; those in which the counter ran backwards last.
     brackets: [Bracket; BRACKETS],
     /// Number of brackets in which the counter did not run backwards.
     sound: usize,
+    /// Steps of the clocks: that of the counter in ticks, that of the reference in nanoseconds.
+    grains: [u64; 2],
 }
 
 impl BracketSeries {
@@ -62,7 +73,11 @@ impl BracketSeries {
         let backwards = |bracket: &Bracket| bracket.after < bracket.before;
         brackets.sort_unstable_by_key(|bracket| (backwards(bracket), bracket.width()));
         let sound = brackets.partition_point(|bracket| !backwards(bracket));
-        Self { brackets, sound }
+        Self {
+            brackets,
+            sound,
+            grains: [counter.grain(), reference.grain()],
+        }
     }
 
     /// Returns the mean of the narrower half; `None` without brackets.
@@ -93,18 +108,19 @@ impl BracketSeries {
     /// have none in common.
     pub(crate) fn common(&self, rate: TickRate, near: u64) -> Option<Bracket> {
         let narrowest = *self.brackets[..self.sound].first()?;
+        let [counter_lag, reference_lag] = self.lags(rate).map(|lag| lag as f64);
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         for bracket in &self.brackets[..self.sound] {
             let nanos = bracket.reference.signed_since(narrowest.reference);
             if nanos.unsigned_abs() > near {
                 continue;
             }
-            let at_reference = |ticks: Ticks, nanos: i64| {
-                ticks.signed_since(narrowest.before) as f64 - nanos as f64 / rate.nanos_per_tick()
+            let at_reference = |ticks: Ticks, nanos: f64| {
+                ticks.signed_since(narrowest.before) as f64 - nanos / rate.nanos_per_tick()
             };
-            // The reference truncates to nanoseconds, and the counter to ticks.
-            low = low.max(at_reference(bracket.before, nanos + 1));
-            high = high.min(at_reference(bracket.after, nanos) + 1.0);
+            let nanos = nanos as f64;
+            low = low.max(at_reference(bracket.before, nanos + reference_lag));
+            high = high.min(at_reference(bracket.after, nanos) + counter_lag);
         }
         let tick = |offset: i64| Ticks(narrowest.before.0.wrapping_add_signed(offset));
         (low <= high).then(|| Bracket {
@@ -112,6 +128,31 @@ impl BracketSeries {
             reference: narrowest.reference,
             after: tick(-floor(-high)),
         })
+    }
+
+    /// The most by which readings can be behind their clocks and not behind each other: of the counter in ticks, and of the
+    /// reference in nanoseconds.
+    ///
+    /// A reference that the system computes from the counter has the same steps, which cancel. Then readings are behind by
+    /// their truncation to ticks and to nanoseconds.
+    fn lags(&self, rate: TickRate) -> [u64; 2] {
+        let [counter, reference] = self.grains;
+        let tick = rate.nanos_per_tick();
+        let apart = counter as f64 * tick - reference as f64;
+        // Steps are known to a tick and to a nanosecond.
+        if apart.abs() <= tick + 1.0 {
+            [1, 1]
+        } else {
+            self.grains
+        }
+    }
+
+    /// The lags that the bound of a calibration does not assume, in ticks.
+    pub(crate) fn excess_lag(&self, rate: TickRate) -> u64 {
+        let [counter, reference] = self.lags(rate).map(|lag| lag.saturating_sub(1));
+        counter.saturating_add(rate.ticks(Duration::from_nanos(
+            i64::try_from(reference).unwrap_or(i64::MAX),
+        )))
     }
 }
 

@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use std::fs;
 use std::path::Path;
 
-use crate::{CoreError, CoreId};
+use crate::cores::{CoreError, CoreId};
 
 /// A cache that a core reads data through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_last_private_cache_of_this_machine_is_one_of_its_caches() {
-        for core in crate::allowed_cores() {
+        for core in crate::cores::allowed_cores() {
             match last_private_cache(core) {
                 Ok(cache) => assert!(data_caches(core).unwrap().contains(&cache) && cache.private),
                 Err(why) => println!("{why}"),

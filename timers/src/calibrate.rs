@@ -6,7 +6,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Local, ModelError, TickRate, Timestamp,
 };
 
-use crate::Bracket;
+use crate::bracket::Bracket;
 use crate::bracket::BracketSeries;
 
 /// The rate of a counter with its uncertainty.
@@ -128,7 +128,8 @@ pub fn calibrate(
 /// The same as [`calibrate`], sleeping for `duration`.
 ///
 /// ```
-/// use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
+/// use downbeat_timers::calibration::calibrate_during;
+/// use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock};
 ///
 /// if let Ok(tsc) = TscClock::detect() {
 ///     let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
@@ -168,7 +169,14 @@ impl Calibration {
             };
             found = Self::between_brackets(common(start)?, common(end)?)?;
         }
-        Ok(found)
+        // The uncertainty follows from the difference of the widths: the wider one grows by what steps add to both delays.
+        let lag = start.excess_lag(found.rate).max(end.excess_lag(found.rate));
+        let (start, end) = if found.start.width() > found.end.width() {
+            (found.start.widened(lag), found.end)
+        } else {
+            (found.start, found.end.widened(lag))
+        };
+        Self::between_brackets(start, end)
     }
 
     pub(crate) fn between_brackets(start: Bracket, end: Bracket) -> Result<Self, CalibrationError> {
@@ -259,7 +267,7 @@ impl TryFrom<[Bracket; 2]> for Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BRACKETS;
+    use crate::bracket::BRACKETS;
     use core::cell::Cell;
     use downbeat_clock_core::Ticks;
     use proptest::prelude::*;
@@ -289,6 +297,15 @@ mod tests {
             self.nanos.set(self.nanos.get() + cost);
             self.nanos.get()
         }
+
+        /// Returns a counter of a number of ticks in a number of nanoseconds.
+        fn counter(&self, ticks: u64, nanos: u64) -> SimulatedCounter<'_> {
+            SimulatedCounter {
+                time: self,
+                ticks,
+                nanos,
+            }
+        }
     }
 
     /// A counter with a rate of `ticks` per `nanos`.
@@ -304,6 +321,18 @@ mod tests {
                 (u128::from(self.time.pass()) * u128::from(self.ticks) / u128::from(self.nanos))
                     as u64,
             )
+        }
+    }
+
+    /// A clock of coarse steps.
+    struct Coarse<K>(K, u64);
+
+    impl<K: Clock> Clock for Coarse<K> {
+        fn ticks(&self) -> Ticks {
+            Ticks(self.0.ticks().0 / self.1 * self.1)
+        }
+        fn grain(&self) -> u64 {
+            self.1
         }
     }
 
@@ -328,8 +357,8 @@ mod tests {
             slowness in 0_u64..3,
         ) {
             let time = SimulatedTime { costs, interrupted_at, ..SimulatedTime::default() };
-            let counter = SimulatedCounter { time: &time, ticks: hz, nanos: 1_000_000_000 };
-            let reference = SimulatedCounter { time: &time, ticks: 1, nanos: 1 };
+            let counter = time.counter(hz, 1_000_000_000);
+            let reference = time.counter(1, 1);
             let found = calibrate(&counter, &reference, || {
                 time.nanos.set(time.nanos.get() + wait);
                 time.reads.set(0);
@@ -341,19 +370,45 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// As emulators and coarse references have them.
+        #[test]
+        fn the_bound_covers_steps_of_either_clock(
+            costs in prop::collection::vec(5_u64..300, 1..400),
+            counter_step in 1_u64..200,
+            reference_step in 1_u64..200,
+            wait in 1_000_000_u64..100_000_000,
+        ) {
+            let time = SimulatedTime { costs, ..SimulatedTime::default() };
+            let clock = |ticks, nanos, step| Coarse(time.counter(ticks, nanos), step);
+            let (counter, reference) = (clock(1, 16, counter_step), clock(1, 1, reference_step));
+            let found = calibrate(&counter, &reference, || {
+                time.nanos.set(time.nanos.get() + wait);
+            });
+            let Ok(found) = found else { return Ok(()) };
+            let error = found.rate().drift_from(TickRate::from_ratio(16, 1).unwrap()).abs();
+            prop_assert!(error <= found.uncertainty(), "{error} > {}", found.uncertainty());
+        }
+    }
+
+    #[test]
+    fn a_counter_with_coarser_steps_than_its_reference_is_calibrated() {
+        let time = SimulatedTime::default();
+        let counter = time.counter(1, 16);
+        let reference = time.counter(1, 1);
+        let found = calibrate(&Coarse(counter, 63), &reference, || {
+            time.nanos.set(time.nanos.get() + 100_000_000);
+        })
+        .unwrap();
+        assert!((found.rate().hz() - 62.5e6).abs() / 62.5e6 < found.uncertainty());
+        assert!(found.uncertainty() < 50e-6, "{}", found.uncertainty());
+    }
+
     #[test]
     fn ten_undisturbed_milliseconds_give_a_third_of_a_part_per_million() {
         let time = SimulatedTime::default();
-        let counter = SimulatedCounter {
-            time: &time,
-            ticks: 13,
-            nanos: 5,
-        };
-        let reference = SimulatedCounter {
-            time: &time,
-            ticks: 1,
-            nanos: 1,
-        };
+        let counter = time.counter(13, 5);
+        let reference = time.counter(1, 1);
         let found = calibrate(&counter, &reference, || {
             time.nanos.set(time.nanos.get() + 10_000_000);
         })
@@ -396,11 +451,7 @@ mod tests {
     #[test]
     fn clocks_that_do_not_advance_are_rejected() {
         let time = SimulatedTime::default();
-        let sound = SimulatedCounter {
-            time: &time,
-            ticks: 1,
-            nanos: 1,
-        };
+        let sound = time.counter(1, 1);
         let still = BrokenClock(&time, |_| 7);
         let back = BrokenClock(&time, |now| u64::MAX - now);
         let wait = || time.nanos.set(time.nanos.get() + 1_000_000);

@@ -1,4 +1,7 @@
-//! Cores: listing, pinning threads, and the current core.
+//! Cores: listing, pinning threads, the current core, and the comparison of their counters.
+
+#[cfg(feature = "std")]
+mod compare;
 
 use core::fmt;
 
@@ -12,6 +15,8 @@ impl fmt::Display for CoreId {
     }
 }
 
+#[cfg(feature = "std")]
+pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
 #[cfg(feature = "std")]
 pub use with_std::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 
@@ -200,5 +205,40 @@ mod with_std {
             }
             assert_eq!(socket_of(CoreId(u32::MAX)), None);
         }
+    }
+}
+
+/// Tests of clocks on several cores.
+#[cfg(test)]
+#[cfg(feature = "std")]
+pub(crate) mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use downbeat_clock_core::Clock;
+
+    use super::{allowed_cores, pin_to};
+
+    /// Checks that a reading that is sent to another core is not ahead of the next reading there.
+    pub(crate) fn check_order_between_cores<K>(clock: K, readings: usize)
+    where
+        K: Clock + Copy + Send + 'static,
+    {
+        let [first, second, ..] = allowed_cores()[..] else {
+            return;
+        };
+        let (send, receive) = mpsc::channel();
+        let sender = thread::spawn(move || {
+            pin_to(first).unwrap();
+            for _ in 0..readings {
+                send.send(clock.ticks()).unwrap();
+            }
+        });
+        pin_to(second).unwrap();
+        for sent in receive {
+            let here = clock.ticks();
+            assert!(here >= sent, "{here:?} is behind {sent:?}");
+        }
+        sender.join().unwrap();
     }
 }

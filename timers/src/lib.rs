@@ -17,8 +17,12 @@
 //!
 //! # Design
 //! Nothing runs before `main`, and nothing is global or lazy: a program decides when it calibrates, for how long, and how
-//! it uses the [uncertainty](Calibration::uncertainty), which is a guaranteed limit. There is no silent fallback: a program
+//! it uses the [uncertainty](calibration::Calibration::uncertainty), which is a guaranteed limit. There is no silent fallback: a program
 //! that requests the counter does not get a clock that can be set.
+//!
+//! # The kernel's time
+//! `Discipline` tells if a daemon keeps the time of the system synchronized and by how much it adjusts the rate, `Clocksources` what the
+//! kernel counts, `kernel_counter_hz` the rate that it assumes, and `PtpDevice` the hardware clocks of PTP.
 //!
 //! # Features
 //! * `std` (default): system clocks, the kernel's facts about the counter, calibration files, pinning, comparison of
@@ -30,60 +34,62 @@
 //! * In a virtual machine the counter's rate changes when the machine moves to another host; the guest cannot detect this.
 //! * `CLOCK_MONOTONIC_RAW` uses the kernel's estimate of the counter's rate. It can differ from true time by some tens of
 //!   ppm, and so does every calibration against it; a global clock only needs a steady rate.
-//! * [`CntvctClock`] has not been run on hardware yet.
+//! * [`CntvctClock`] is tested in an emulator, and has not been run on hardware yet.
+//!
+//! [`UnorderedTsc`]: tsc::UnorderedTsc
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
 mod bracket;
 #[cfg(feature = "std")]
-mod caches;
+pub mod caches;
 mod calibrate;
-mod cntvct;
+#[cfg(all(feature = "std", unix))]
+mod child_usage;
 #[cfg(feature = "std")]
-mod compare;
-mod cores;
+mod clocksource;
+mod cntvct;
+pub mod cores;
 #[cfg(feature = "std")]
 mod cost;
+#[cfg(feature = "std")]
+mod discipline;
 mod error;
 #[cfg(feature = "std")]
 mod fork;
+#[cfg(feature = "std")]
+mod kernel_rate;
 #[cfg(feature = "std")]
 mod machine_clock;
 #[cfg(feature = "std")]
 mod mock;
 #[cfg(feature = "mpi")]
 mod mpi;
+#[cfg(feature = "std")]
+mod ptp;
 mod resolution;
 #[cfg(feature = "std")]
 mod saved;
 #[cfg(test)]
 mod scripted;
 #[cfg(feature = "std")]
-mod skew;
-#[cfg(feature = "std")]
-mod skew_spec;
+pub mod skew;
 #[cfg(feature = "std")]
 mod system;
-mod tsc;
+pub mod tsc;
 #[cfg(feature = "std")]
 mod wall;
 
-pub use bracket::{BRACKETS, Bracket, BracketSeries};
-#[cfg(feature = "std")]
-pub use caches::{DataCache, data_caches, last_private_cache};
-#[cfg(feature = "std")]
-pub use calibrate::calibrate_during;
-pub use calibrate::{Calibration, CalibrationError, calibrate};
+#[cfg(all(feature = "std", unix))]
+pub use child_usage::ChildUsage;
 pub use cntvct::CntvctClock;
-#[cfg(feature = "std")]
-pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
-pub use cores::CoreId;
-#[cfg(feature = "std")]
-pub use cores::{CoreError, allowed_cores, current_core, pin_to, socket_of};
 #[cfg(feature = "std")]
 pub use cost::ReadCost;
 #[doc(no_inline)]
-pub use downbeat_clock_core::{Clock, Duration, Local, ModelClock, TickRate, Ticks, Timestamp};
+#[cfg(target_has_atomic = "64")]
+pub use downbeat_clock_core::ModelClock;
+#[doc(no_inline)]
+pub use downbeat_clock_core::{Clock, Duration, Local, TickRate, Ticks, Timestamp};
 pub use error::ClockUnavailable;
 #[cfg(feature = "std")]
 #[doc(hidden)]
@@ -96,13 +102,26 @@ pub use mock::MockClock;
 pub use mpi::WtimeClock;
 pub use resolution::Resolution;
 #[cfg(feature = "std")]
-pub use saved::{Machine, SavedCalibration};
-#[cfg(feature = "std")]
-pub use skew::{Skew, SkewError, SkewStep, SkewSwing, SkewWander, SkewedClock, Truth};
-#[cfg(feature = "std")]
-pub use skew_spec::SkewSpec;
-#[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId};
-pub use tsc::{Clocksource, Hypervisor, KernelFacts, TscClock, TscDoubt, TscFacts, UnorderedTsc};
+pub use tsc::TscClock;
 #[cfg(feature = "std")]
 pub use wall::WallAnchor;
+
+/// Calibration of counters, and its file.
+pub mod calibration {
+    pub use crate::bracket::{BRACKETS, Bracket, BracketSeries};
+    #[cfg(feature = "std")]
+    pub use crate::calibrate::calibrate_during;
+    pub use crate::calibrate::{Calibration, CalibrationError, calibrate};
+    #[cfg(feature = "std")]
+    pub use crate::saved::{Machine, SavedCalibration};
+}
+
+/// The kernel's time: its synchronization, its clock sources and those of PTP, its rate of the counter.
+#[cfg(feature = "std")]
+pub mod kernel {
+    pub use crate::clocksource::Clocksources;
+    pub use crate::discipline::Discipline;
+    pub use crate::kernel_rate::kernel_counter_hz;
+    pub use crate::ptp::PtpDevice;
+}

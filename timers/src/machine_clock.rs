@@ -8,10 +8,9 @@ use downbeat_clock_core::{
     TickRate, Ticks, Timestamp,
 };
 
-use crate::{
-    CalibrationError, ClockUnavailable, CntvctClock, SystemClock, SystemClockId, TscClock,
-    TscFacts, calibrate_during,
-};
+use crate::calibrate::{CalibrationError, calibrate_during};
+use crate::tsc::TscFacts;
+use crate::{ClockUnavailable, CntvctClock, SystemClock, SystemClockId, TscClock};
 
 /// Name of a clock in options and environment variables; [`Display`](fmt::Display) and [`FromStr`] have the same form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -135,6 +134,17 @@ impl MachineClock {
         }
     }
 
+    /// Creates the clock that is the counter of the processor: the time stamp counter, or the generic timer.
+    ///
+    /// # Errors
+    /// If it cannot be used, with the reason.
+    pub fn counter() -> Result<Self, ClockUnavailable> {
+        match CntvctClock::detect() {
+            Err(ClockUnavailable::NotAarch64) => Self::detect(ClockName::Tsc),
+            found => found.map(Self::Cntvct),
+        }
+    }
+
     fn recommended() -> Result<Self, ClockUnavailable> {
         let trusted = TscFacts::gather().is_ok_and(|facts| facts.grave_doubt().is_none());
         if let Some(Ok(tsc)) = trusted.then(TscClock::detect) {
@@ -165,7 +175,7 @@ impl MachineClock {
     pub fn calibrate(&self, during: Duration) -> Result<CalibratedRate, CalibrationError> {
         let measured = |counter: &dyn Fn(&SystemClock) -> _| {
             let reference = steady().map_err(CalibrationError::Reference)?;
-            let calibration: crate::Calibration = counter(&reference)?;
+            let calibration: crate::calibrate::Calibration = counter(&reference)?;
             Ok(CalibratedRate {
                 rate: calibration.rate(),
                 uncertainty: calibration.uncertainty(),
@@ -189,6 +199,16 @@ impl MachineClock {
     /// If the counter was started more than 146 years ago.
     pub fn since_now(&self, rate: TickRate) -> Result<ClockModel<Counter, Local>, ModelError> {
         ClockModel::through(self.ticks(), Timestamp::ORIGIN, rate)
+    }
+
+    /// A reading with fences, if the clock has any.
+    #[cold]
+    #[inline(never)]
+    fn other_fenced(&self) -> Ticks {
+        match self {
+            Self::Cntvct(clock) => clock.open(),
+            other => other.other_ticks(),
+        }
     }
 
     #[cold]
@@ -252,7 +272,7 @@ impl Clock for MachineClock {
     fn open(&self) -> Ticks {
         match self {
             Self::Tsc(clock) => clock.open(),
-            other => other.other_ticks(),
+            other => other.other_fenced(),
         }
     }
 
@@ -260,7 +280,7 @@ impl Clock for MachineClock {
     fn close(&self) -> Ticks {
         match self {
             Self::Tsc(clock) => clock.close(),
-            other => other.other_ticks(),
+            other => other.other_fenced(),
         }
     }
 }

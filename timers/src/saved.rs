@@ -27,19 +27,24 @@ use downbeat_clock_core::Ticks;
 use downbeat_files::checksum::WRONG_CHECKSUM;
 use downbeat_files::{ChecksumLine, Checksums, Crc32, FileError, NewFile};
 
-use crate::{Bracket, Calibration, CalibrationError, SystemClockId};
+use crate::bracket::Bracket;
+use crate::calibrate::{Calibration, CalibrationError};
+use crate::{ClockName, SystemClockId};
 
 const CHECKSUM: ChecksumLine = ChecksumLine {
     before: "crc32 = \"",
     after: "\"",
 };
 
+/// Counters of processors.
+const COUNTERS: [ClockName; 2] = [ClockName::Tsc, ClockName::Cntvct];
+
 /// The machine that a calibration is valid for: one processor until the next reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The kernel's identifier of the current boot.
     pub boot_id: String,
-    /// Model name of the processor.
+    /// Model name of the processor; `unknown` where the kernel gives none, as on aarch64.
     pub cpu_model: String,
 }
 
@@ -56,15 +61,17 @@ impl Machine {
         let model = cpuinfo
             .lines()
             .find_map(|line| line.strip_prefix("model name"))
-            .unwrap_or_default();
+            .unwrap_or("unknown");
         let cpu_model = model.trim_start_matches([' ', '\t', ':']).trim().to_owned();
         Ok(Self { boot_id, cpu_model })
     }
 }
 
-/// A calibration of the time stamp counter and the machine it is valid for.
+/// A calibration of a counter and the machine it is valid for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedCalibration {
+    /// The counter, which is that of the processor.
+    pub counter: ClockName,
     /// The calibration.
     pub calibration: Calibration,
     /// Reference clock of the calibration.
@@ -114,6 +121,7 @@ impl SavedCalibration {
 impl fmt::Display for SavedCalibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
+            counter,
             calibration,
             reference,
             machine,
@@ -123,7 +131,7 @@ impl fmt::Display for SavedCalibration {
         let mut text = format!(
             "# {ghz:.9} GHz, certain to {ppm:.3} ppm\n\
              version = 3\n\
-             counter = \"tsc\"\n\
+             counter = \"{counter}\"\n\
              reference = \"{reference}\"\n\
              boot_id = \"{}\"\n\
              cpu_model = \"{}\"\n",
@@ -158,10 +166,14 @@ impl SavedCalibration {
         if checksums == Checksums::Verify {
             check_checksum(text, &lines, version == "3")?;
         }
-        lines.get(
+        let counter = lines.get(
             "counter",
-            |value| (quoted(value)? == "tsc").then_some(()),
-            "the counter is not \"tsc\"",
+            |value| {
+                COUNTERS
+                    .into_iter()
+                    .find(|name| quoted(value) == Some(name.as_str()))
+            },
+            "the counter is neither \"tsc\" nor \"cntvct\"",
         )?;
         let reference = lines.get(
             "reference",
@@ -185,6 +197,7 @@ impl SavedCalibration {
         }
         let calibration = Calibration::between_brackets(start, end)?;
         Ok(Self {
+            counter,
             calibration,
             reference,
             machine,
@@ -325,6 +338,7 @@ mod tests {
             after: Ticks(after),
         };
         SavedCalibration {
+            counter: ClockName::Tsc,
             calibration: Calibration::between_brackets(
                 bracket(1_000, 500, 1_100),
                 bracket(26_001_000, 10_000_500, 26_001_080),
@@ -355,6 +369,17 @@ mod tests {
             sample().to_string().parse::<SavedCalibration>().unwrap(),
             sample()
         );
+    }
+
+    #[test]
+    fn a_calibration_of_the_generic_timer_is_loaded() {
+        let saved = SavedCalibration {
+            counter: ClockName::Cntvct,
+            ..sample()
+        };
+        let text = saved.to_string();
+        assert!(text.contains("counter = \"cntvct\"\n"));
+        assert_eq!(text.parse::<SavedCalibration>().unwrap(), saved);
     }
 
     #[test]
@@ -435,7 +460,7 @@ mod tests {
         );
         assert_eq!(
             error(&text.replace("\"tsc\"", "tsc")),
-            "line 3: the counter is not \"tsc\""
+            "line 3: the counter is neither \"tsc\" nor \"cntvct\""
         );
         assert_eq!(
             error(&text.replace("_RAW", "_ROW")),

@@ -1,5 +1,7 @@
 //! A clock with a known error, for tests.
 
+mod spec;
+
 use core::f64::consts::TAU;
 use core::fmt;
 
@@ -7,6 +9,8 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Domain, Duration, Local, ModelError, ReadOrdering, TickRate, Ticks,
     Timestamp,
 };
+
+pub use spec::SkewSpec;
 
 /// True time: the domain of the clock that a [`SkewedClock`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,7 +99,8 @@ impl core::error::Error for SkewError {}
 ///
 /// ```
 /// use downbeat_clock_core::{Clock, ClockModel, Duration, TickRate, Timestamp};
-/// use downbeat_timers::{Skew, SkewedClock, SystemClock, SystemClockId};
+/// use downbeat_timers::skew::{Skew, SkewedClock};
+/// use downbeat_timers::{SystemClock, SystemClockId};
 ///
 /// let raw = SystemClock::detect(SystemClockId::MonotonicRaw)?;
 /// let truth = ClockModel::through(raw.ticks(), Timestamp::ORIGIN, TickRate::NANOSECOND)?;

@@ -1,9 +1,8 @@
 //! A client's offset as a linear function of its own time: the result of most synchronization algorithms.
 
 use super::{FittedLine, LeastSquares};
-use crate::{
-    ClockModel, Domain, Duration, FitError, ModelError, OffsetSample, TickRate, Timestamp,
-};
+use crate::offset::OffsetSample;
+use crate::{ClockModel, Domain, Duration, FitError, ModelError, TickRate, Timestamp};
 
 /// Fits a line to offsets.
 ///
@@ -11,7 +10,9 @@ use crate::{
 /// of the clocks from their origins or from each other.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, Global, Local, OffsetFit, OffsetSample, Timestamp};
+/// use downbeat_clock_core::fit::OffsetFit;
+/// use downbeat_clock_core::offset::OffsetSample;
+/// use downbeat_clock_core::{Duration, Global, Local, Timestamp};
 ///
 /// // 1 ms ahead and gaining 2 us per second.
 /// let mut fit = OffsetFit::<Local>::new();

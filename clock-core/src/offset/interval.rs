@@ -13,7 +13,8 @@ use crate::{Domain, Duration, FitError, Timestamp};
 /// any time from the first exchange on.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, Exchange, FitError, Global, Local, OffsetInterval, Timestamp};
+/// use downbeat_clock_core::offset::{Exchange, OffsetInterval};
+/// use downbeat_clock_core::{Duration, FitError, Global, Local, Timestamp};
 ///
 /// let exchange = |sent, answered, received| Exchange::<Local, Global> {
 ///     sent: Timestamp::from_nanos(sent),

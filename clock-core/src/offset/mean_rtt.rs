@@ -46,7 +46,8 @@ impl MeanRoundTrip {
 /// samples with its own time, never a mean of two: for an even number it is the lower of the two middle ones.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, Exchange, Global, Local, MeanRoundTrip, MeanRttOffset, Timestamp};
+/// use downbeat_clock_core::offset::{Exchange, MeanRoundTrip, MeanRttOffset};
+/// use downbeat_clock_core::{Duration, Global, Local, Timestamp};
 ///
 /// // The client is 1 us ahead, and the second answer was slow.
 /// let exchanges = [(5_000, 4_200, 5_400), (7_000, 6_200, 9_800), (9_000, 8_200, 9_410)].map(

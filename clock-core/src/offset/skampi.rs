@@ -13,7 +13,8 @@ use crate::{Domain, Duration, FitError, Timestamp};
 /// session.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, Exchange, Global, Local, SkampiOffset, Timestamp};
+/// use downbeat_clock_core::offset::{Exchange, SkampiOffset};
+/// use downbeat_clock_core::{Duration, Global, Local, Timestamp};
 ///
 /// let mut skampi = SkampiOffset::<Local, Global>::new();
 /// // The client is 1 us ahead. First the answer is slow, then the message.

@@ -13,7 +13,8 @@ const DROP_ONE_OF: usize = 10;
 /// exactly and then rounded to the nearest nanosecond. Of equal round trips the later is dropped first.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, Exchange, Global, Local, Timestamp, TraceCollectorOffset};
+/// use downbeat_clock_core::offset::{Exchange, TraceCollectorOffset};
+/// use downbeat_clock_core::{Duration, Global, Local, Timestamp};
 ///
 /// let mut buffer = [Exchange::BLANK; 10];
 /// let mut offset = TraceCollectorOffset::<Local, Global>::new(&mut buffer);

@@ -8,7 +8,8 @@ use crate::{Duration, ModelError, TickRate};
 /// because their lengths differ between nodes.
 ///
 /// ```
-/// use downbeat_clock_core::{Duration, TickRate, TickScale};
+/// use downbeat_clock_core::region::TickScale;
+/// use downbeat_clock_core::{Duration, TickRate};
 ///
 /// let scale = TickScale::new(TickRate::from_hz(2_000_000_000)?, Duration::from_micros(1))?;
 /// assert_eq!(scale.apply(2_000_000), 1_000);

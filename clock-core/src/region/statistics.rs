@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::scale::TickScale;
-use crate::DecimalBin;
+use crate::histogram::DecimalBin;
 
 /// One timed event: a run through a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use downbeat_measure::{RoundTime, Scheme};
+use downbeat_measure::scheme::{RoundTime, Scheme};
 use downbeat_records::stats::{Confidence, MannWhitney, Sample};
 use fastrand::Rng;
 

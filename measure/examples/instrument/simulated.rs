@@ -4,17 +4,17 @@ use core::cell::RefCell;
 use std::error::Error;
 
 use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    ClockBasis, ClockChecks, EachCall, GlobalClock, MeasureContext, Measurement,
-    MessageCoordinator, Method, Operation, Preset, Processing, RoundTime, Scheme, Series, Stopping,
-    Windows,
+    ClockBasis, ClockChecks, Collect, GlobalClock, MeasureContext, Measurement, MessageCoordinator,
+    Method, Operation, Preset,
 };
 use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
-use downbeat_sync::{
-    Clocks, Comm, CommError, Drift, DriftWalk, LocalClock, Network, SimClock, SimCluster, SimComm,
-    collective,
-};
+use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
+use downbeat_sync::{Comm, CommError, LocalClock, collective};
 use fastrand::Rng;
 
 use crate::Checks;
@@ -262,6 +262,7 @@ pub(crate) fn method(scheme: Scheme, most: u32) -> Method {
         stopping: Stopping::Count { most },
         processing: Processing::Median,
         root: 0,
+        collect: Collect::RunTimes,
     }
 }
 
@@ -297,7 +298,9 @@ fn methods(is_full: bool) -> Vec<Compared> {
     let presets = [
         (Preset::Osu, "mean", Truth::Mean),
         (Preset::Imb, "mean", Truth::Mean),
+        (Preset::Imb4, "mean", Truth::Mean),
         (Preset::Phloem, "mean", Truth::Mean),
+        (Preset::Phloem16, "mean", Truth::Mean),
         (Preset::Skampi, "mean", Truth::MiddleMean),
         (Preset::NbcBench, "max", Truth::Median),
         (Preset::MpiBench, "mean", Truth::Mean),
@@ -305,10 +308,11 @@ fn methods(is_full: bool) -> Vec<Compared> {
         (Preset::Mpicroscope, "mean", Truth::Mean),
         (Preset::Mpptest, "min", Truth::Least),
         (Preset::ReproMpi, "median", Truth::Median),
+        (Preset::ReproMpi2018, "median", Truth::Median),
     ];
     all.extend(presets.map(|(preset, figure, truth)| {
         let label = format!("--as {preset}");
-        (label, preset.method(8), vec![(figure, truth)])
+        (label, preset.method("bcast", 8), vec![(figure, truth)])
     }));
     all
 }

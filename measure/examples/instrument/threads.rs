@@ -5,15 +5,15 @@ use core::cell::RefCell;
 use std::error::Error;
 
 use downbeat_clock_core::{Clock, ClockModel, Duration, Ticks, Timestamp};
+use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Windows};
 use downbeat_measure::{
-    ClockBasis, EachCall, GlobalClock, MeasureContext, MeasureError, MessageCoordinator, Operation,
-    RoundTime, Scheme, Windows,
+    ClockBasis, GlobalClock, MeasureContext, MeasureError, MessageCoordinator, Operation,
 };
 use downbeat_records::stats::Sample;
 use downbeat_sync::{Comm, CommError, LocalClock, ThreadCluster, ThreadComm};
-use downbeat_timers::{
-    CoreError, Skew, SkewedClock, SystemClock, SystemClockId, allowed_cores, pin_to,
-};
+use downbeat_timers::cores::{CoreError, allowed_cores, pin_to};
+use downbeat_timers::skew::{Skew, SkewedClock};
+use downbeat_timers::{SystemClock, SystemClockId};
 use fastrand::Rng;
 
 use crate::noise::{MODELS, Noise};

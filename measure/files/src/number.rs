@@ -1,4 +1,4 @@
-//! Exact and fast parsing of numbers.
+//! Exact and fast parsing of numbers, and the grouping of their digits.
 
 /// Parses a finite number, rounded to the nearest `f64`.
 ///
@@ -67,6 +67,20 @@ pub fn whole(text: &[u8]) -> Option<(u64, &[u8])> {
         length += 1;
     }
     (length > 0).then(|| (number, &text[length..]))
+}
+
+/// Groups the digits before the point by three: `1,234.5`.
+pub fn grouped(number: &str) -> String {
+    let end = number.find('.').unwrap_or(number.len());
+    let start = usize::from(number.starts_with('-'));
+    let mut text = number[..start].to_owned();
+    for (i, digit) in number[start..end].chars().enumerate() {
+        if i > 0 && (end - start - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + &number[end..]
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub enum Overflow {
 
 /// Group of calls that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Group {
     /// `p2p`: sends, receives, probes, waits and tests.
     Messages,

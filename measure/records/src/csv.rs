@@ -35,6 +35,12 @@ pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> Strin
     header + columns + "\n"
 }
 
+/// Returns the lines of facts behind the header.
+pub(super) fn facts_lines(facts: &Factors) -> String {
+    let lines = facts.iter().map(|(name, value)| named("fact", name, value));
+    lines.collect()
+}
+
 /// Line of a factor or fact.
 pub(super) fn named(kind: &str, name: &str, value: &str) -> String {
     format!("# {kind} {name} = {value}\n")

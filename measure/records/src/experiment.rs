@@ -20,30 +20,38 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Factors of the experiment, common to all launches; empty without launches.
+    /// Factors of the experiment, common to all launches that have a group; empty without launches.
     pub fn factors(&self) -> &Factors {
         static NONE: Factors = Factors::none();
-        self.launches
-            .first()
-            .map_or(&NONE, |(_, launch)| &launch.factors)
+        first_binding(&self.launches).map_or(&NONE, |(_, launch)| &launch.factors)
     }
+}
+
+/// Returns the launch whose factors are those of the experiment: the first that [binds](Launch::binds), or the first of all.
+pub(crate) fn first_binding(launches: &[(String, Launch)]) -> Option<&(String, Launch)> {
+    let binding = launches.iter().find(|(_, launch)| launch.binds());
+    binding.or_else(|| launches.first())
 }
 
 /// Reads all launches of a folder, also incomplete ones. A single file is an experiment of one
 /// launch.
 ///
 /// # Errors
-/// If the folder does not exist or contains no launch, launches differ in a factor, a launch exists
+/// If the folder does not exist or contains no launch, launches with a group differ in a factor, a launch exists
 /// in two formats, or a file cannot be read or is damaged.
 pub fn read_experiment(path: &Path, checksums: Checksums) -> Result<Experiment, RecordError> {
     let mut launches: Vec<(String, Launch)> = vec![];
-    let files = launch_files(path)?;
-    for (name, file) in &files {
-        let launch = read_launch(file, checksums)?;
-        if let (Some((_, first)), Some((_, first_file))) = (launches.first(), files.first()) {
-            check_factors(first_file, &first.factors, Some(file), &launch.factors)?;
+    let mut standard: Option<(PathBuf, Factors)> = None;
+    for (name, file) in launch_files(path)? {
+        let launch = read_launch(&file, checksums)?;
+        match &standard {
+            _ if !launch.binds() => (),
+            None => standard = Some((file, launch.factors.clone())),
+            Some((first, factors)) => {
+                check_factors(first, factors, Some(&file), &launch.factors)?;
+            }
         }
-        launches.push((name.clone(), launch));
+        launches.push((name, launch));
     }
     Ok(Experiment { launches })
 }
@@ -147,6 +155,24 @@ pub fn read_header(path: &Path, checksums: Checksums) -> Result<(Factors, Factor
     let format = RecordFormat::from_path(path)?;
     read(path, format, Keep::Header, checksums)
         .map(|LaunchContent { launch, .. }| (launch.factors, launch.facts))
+}
+
+/// Reads the factors and facts of a launch if it [binds](Launch::binds); of a complete one, reads only the header.
+///
+/// # Errors
+/// If the file cannot be read or is damaged.
+pub fn read_binding(path: &Path, checksums: Checksums) -> Result<Option<Launch>, RecordError> {
+    if is_complete(path)? {
+        let (factors, facts) = read_header(path, checksums)?;
+        return Ok(Some(Launch {
+            factors,
+            facts,
+            complete: true,
+            ..Launch::default()
+        }));
+    }
+    let launch = read_launch(path, checksums)?;
+    Ok(launch.binds().then_some(launch))
 }
 
 /// Returns true if a launch is complete; reads only the end of the file.

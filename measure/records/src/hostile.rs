@@ -350,7 +350,8 @@ fn invalid_folders() {
         )
     );
     let (one, two) = (folder.file("1.csv"), folder.file("2.csv"));
-    fs::write(&two, HEAD.replace("ranks = 4", "ranks = 8")).unwrap();
+    let complete = format!("{HEAD}# complete\n");
+    fs::write(&two, complete.replace("ranks = 4", "ranks = 8")).unwrap();
     assert_eq!(
         read_experiment(&folder.0, Checksums::Verify)
             .unwrap()
@@ -358,7 +359,7 @@ fn invalid_folders() {
             .get("ranks"),
         Some("8")
     );
-    fs::write(&one, HEAD).unwrap();
+    fs::write(&one, complete).unwrap();
     assert_eq!(
         message(&folder.0),
         format!(

@@ -8,7 +8,7 @@ use downbeat_files::{ChecksumLine, Checksums};
 use super::append_file::AppendFile;
 use super::content::{Keep, check_names, to_write};
 use super::error::RecordFlaw;
-use super::experiment::{check_factors, launch_files, read, read_header, read_open};
+use super::experiment::{check_factors, launch_files, read, read_binding, read_open};
 use super::format::ENDS;
 use super::{RecordError, RecordFormat, csv, raw};
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations};
@@ -27,13 +27,15 @@ pub struct Journal {
     /// Facts of a continuation. They are written with its first group, as they say nothing without
     /// one.
     later_facts: Factors,
+    /// Facts that are written with the end.
+    final_facts: Factors,
     /// True if the last line is written.
     ended: bool,
 }
 
 impl Journal {
     /// Begins the record `NAME` in a folder, which is created if necessary, or continues an
-    /// incomplete one. With `raw`, invalid observations are kept, too, and the timestamps of all
+    /// incomplete one, unless it has no group yet: then it is begun again. With `raw`, invalid observations are kept, too, and the timestamps of all
     /// ranks are written to `NAME.raw.csv`.
     ///
     /// # Errors
@@ -73,6 +75,8 @@ impl Journal {
         match found {
             Err(RecordFlaw::NoHeader(_)) => Self::begin(&files, main, raw, factors, facts),
             Err(flaw) => Err(flaw.in_file(&main.path)),
+            // Nothing is lost, and it may have been begun elsewhere or with other settings.
+            Ok(found) if !found.launch.binds() => Self::begin(&files, main, raw, factors, facts),
             Ok(found) => {
                 check_factors(&main.path, &found.launch.factors, None, factors)?;
                 files.check_settings(&found.launch.facts, raw)?;
@@ -102,6 +106,7 @@ impl Journal {
                     raw,
                     groups,
                     later_facts,
+                    final_facts: Factors::default(),
                     ended: false,
                 })
             }
@@ -139,6 +144,7 @@ impl Journal {
             raw,
             groups: vec![],
             later_facts: Factors::default(),
+            final_facts: Factors::default(),
             ended: false,
         })
     }
@@ -183,11 +189,7 @@ impl Journal {
                 self.raw.is_some(),
             ),
             _ => {
-                let facts = self
-                    .later_facts
-                    .iter()
-                    .map(|(name, value)| csv::named("fact", name, value));
-                piece.extend(facts.collect::<String>().bytes());
+                piece.extend(csv::facts_lines(&self.later_facts).bytes());
                 csv::write_group(&mut piece, &summary, &rows)
             }
         };
@@ -208,6 +210,12 @@ impl Journal {
         self.later_facts = core::mem::take(&mut self.later_facts).with(name, &value);
     }
 
+    /// Adds a fact of this launch, which is written with the end of the record: of an interrupted launch, another process may find out
+    /// something else.
+    pub fn add_final_fact(&mut self, name: &str, value: &str) {
+        self.final_facts = core::mem::take(&mut self.final_facts).with(name, &value);
+    }
+
     /// Marks the record as complete. Does nothing if it is complete already.
     ///
     /// # Errors
@@ -218,12 +226,14 @@ impl Journal {
         }
         if !self.ended {
             let line = |text: &str| format!("{text}\n").into_bytes();
-            let complete = match self.format {
+            let facts = &self.final_facts;
+            let (facts, complete) = match self.format {
                 #[cfg(feature = "json")]
-                RecordFormat::JsonLines => super::json::COMPLETE,
-                _ => csv::COMPLETE,
+                RecordFormat::JsonLines => (super::json::facts_line(facts), super::json::COMPLETE),
+                _ => (csv::facts_lines(facts), csv::COMPLETE),
             };
-            self.write(line(complete), line(csv::COMPLETE))?;
+            let end = [facts.into_bytes(), line(complete)].concat();
+            self.write(end, line(csv::COMPLETE))?;
             self.ended = true;
         }
         #[cfg(feature = "parquet")]
@@ -260,6 +270,7 @@ impl Journal {
             raw: None,
             groups,
             later_facts: Factors::default(),
+            final_facts: Factors::default(),
             ended: true,
         }
     }
@@ -387,11 +398,11 @@ impl LaunchFiles<'_> {
 fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), RecordError> {
     let launches = launch_files(files.dir).unwrap_or_default();
     let mut others = launches.iter().filter(|(name, _)| name != files.name);
-    // An unreadable launch does not prevent a new one.
-    let header =
-        others.find_map(|(_, file)| Some((file, read_header(file, Checksums::Verify).ok()?.0)));
-    header.map_or(Ok(()), |(file, file_factors)| {
-        check_factors(file, &file_factors, None, factors)
+    // A launch that is unreadable or without a group does not prevent a new one.
+    let found =
+        others.find_map(|(_, file)| Some((file, read_binding(file, Checksums::Verify).ok()??)));
+    found.map_or(Ok(()), |(file, launch)| {
+        check_factors(file, &launch.factors, None, factors)
     })
 }
 

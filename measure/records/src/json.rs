@@ -130,6 +130,18 @@ pub(super) fn header(factors: &Factors, facts: &Factors) -> String {
     serde_json::to_string(&header).unwrap_or_default() + "\n"
 }
 
+/// Returns a line of new facts; nothing if there are none.
+pub(super) fn facts_line(facts: &Factors) -> String {
+    if facts.iter().next().is_none() {
+        return String::new();
+    }
+    let line = FactsLine {
+        facts: facts.into(),
+    };
+    // Strings can always be serialized.
+    serde_json::to_string(&line).unwrap_or_default() + "\n"
+}
+
 /// Writes the line of a group, after a line of new facts.
 pub(super) fn write_group(
     to: &mut impl Write,
@@ -138,15 +150,7 @@ pub(super) fn write_group(
     rows: &GroupRows,
     states: bool,
 ) -> io::Result<()> {
-    if facts.iter().next().is_some() {
-        serde_json::to_writer(
-            &mut *to,
-            &FactsLine {
-                facts: facts.into(),
-            },
-        )?;
-        writeln!(to)?;
-    }
+    to.write_all(facts_line(facts).as_bytes())?;
     let GroupKey {
         operation,
         bytes,

@@ -7,6 +7,18 @@ use crate::ObservationState;
 /// Name of the fact that states the step of the clock, in nanoseconds.
 pub const CLOCK_STEP: &str = "clock_step_ns";
 
+/// Name of the fact that states the hosts of the ranks.
+pub const HOSTS: &str = "hosts";
+
+/// Name of the fact that describes the nodes: processor, kernel and what else makes one differ from another.
+pub const NODES: &str = "kinds of nodes";
+
+/// First word of that description if the nodes of a launch differ from each other.
+pub const UNEQUAL: &str = "unequal: ";
+
+/// Operation of the wall times of a command, whose groups have 0 bytes.
+pub const WALL: &str = "wall";
+
 /// Names and values, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors(Vec<(String, String)>);
@@ -112,6 +124,27 @@ impl Launch {
         Some([self.facts.get("started")?, self.facts.get("seed")?])
     }
 
+    /// Returns true if other launches of the experiment must have the same factors: a launch without a group says nothing yet.
+    pub fn binds(&self) -> bool {
+        self.complete || !self.groups.is_empty()
+    }
+
+    /// Distinct values of a fact, in their order: a launch that was continued states its facts once for each part. Former records
+    /// state hosts as a factor.
+    pub fn distinct(&self, fact: &str) -> Vec<&str> {
+        let is_numbered = |name: &str| {
+            let number = name.strip_prefix(fact)?.strip_prefix(" (")?;
+            number.strip_suffix(')')?.parse::<u32>().ok()
+        };
+        let mut found: Vec<&str> = self.factors.get(fact).into_iter().collect();
+        for (name, value) in self.facts.iter() {
+            if (name == fact || is_numbered(name).is_some()) && !found.contains(&value) {
+                found.push(value);
+            }
+        }
+        found
+    }
+
     /// Step of the clock that measured, in nanoseconds; 0 if the record does not state it.
     pub fn clock_step(&self) -> f64 {
         let stated = self
@@ -127,6 +160,26 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn facts_of_all_parts_of_a_launch_are_found() {
+        let launch = Launch {
+            facts: Factors::default()
+                .with(HOSTS, &"a b")
+                .with("hosts of others", &"x")
+                .with("hosts (2)", &"c")
+                .with("hosts (3)", &"a b")
+                .with("hosts (of y)", &"y"),
+            ..Launch::default()
+        };
+        assert_eq!(launch.distinct(HOSTS), ["a b", "c"]);
+        assert!(launch.distinct(NODES).is_empty());
+        let former = Launch {
+            factors: Factors::default().with(HOSTS, &"a"),
+            ..Launch::default()
+        };
+        assert_eq!(former.distinct(HOSTS), ["a"]);
+    }
 
     #[test]
     fn the_first_difference_between_factors_is_named() {

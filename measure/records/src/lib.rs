@@ -87,11 +87,11 @@
 //! `shapiro.test`, `p.adjust` and `quantile`; only tied values are counted exactly here, and approximated there.
 //!
 //! [`analysis`] applies these to whole experiments: averages of launches, comparison of two experiments in every group,
-//! and the reproducibility of an experiment.
+//! and the reproducibility of an experiment. [`import`] makes launches of what other benchmark suites printed.
 //!
 //! # Features
 //! None is enabled by default; CSV is always available.
-//! - `json`: the format JSON Lines.
+//! - `json`: the format JSON Lines, and the import of hyperfine's exports.
 //! - `parquet`: the format Parquet.
 //!
 //! # Caveats
@@ -115,6 +115,7 @@ mod experiment;
 mod format;
 #[cfg(test)]
 mod hostile;
+pub mod import;
 mod journal;
 #[cfg(feature = "json")]
 mod json;
@@ -135,10 +136,12 @@ mod tests;
 pub use downbeat_files::Checksums;
 pub use error::RecordError;
 pub use experiment::{
-    Experiment, is_complete, launch_files, read_experiment, read_header, read_launch,
+    Experiment, is_complete, launch_files, read_binding, read_experiment, read_header, read_launch,
 };
 pub use format::RecordFormat;
 pub use journal::Journal;
-pub use launch::{CLOCK_STEP, Factors, GroupKey, Launch, MeasuredGroup};
+pub use launch::{
+    CLOCK_STEP, Factors, GroupKey, HOSTS, Launch, MeasuredGroup, NODES, UNEQUAL, WALL,
+};
 pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Basis, CallTimes, ObservationState, Observations};

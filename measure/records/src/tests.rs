@@ -1,5 +1,6 @@
 //! Tests of all formats.
 
+use crate::analysis::{Analysis, AnalysisSettings};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -196,6 +197,31 @@ fn three_groups() -> MeasuredGroups {
 }
 
 #[test]
+fn facts_are_added_with_groups_and_with_the_end() {
+    for format in RecordFormat::ALL {
+        let folder = Folder::new();
+        let mut journal = open(&folder.0, *format, false).unwrap();
+        journal.add_fact("calls", "12");
+        continue_journal(&mut journal, &three_groups());
+        journal.add_fact("of the next group", "which does not come");
+        journal.add_final_fact("failure of a", "no card, \"here\"");
+        journal.add_final_fact("failure of b", "1");
+        journal.complete().unwrap();
+        let path = file_of(&folder, *format);
+        let found = read_launch(&path, Checksums::Verify).unwrap();
+        let names = ["calls", "of the next group", "failure of a", "failure of b"];
+        let expected = [Some("12"), None, Some("no card, \"here\""), Some("1")];
+        assert_eq!(
+            names.map(|name| found.facts.get(name)),
+            expected,
+            "{format}"
+        );
+        assert!(found.complete && found.groups.len() == 3);
+        assert!(open(&folder.0, *format, false).unwrap().is_complete());
+    }
+}
+
+#[test]
 fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
     for format in text_formats() {
         for raw in [false, true] {
@@ -305,7 +331,7 @@ fn facts_of_continuations_are_numbered() {
         for (group, observations) in &measured {
             let mut journal = open(&folder.0, format, false).unwrap();
             assert!(!journal.is_complete());
-            // A run that measured nothing leaves nothing but the header of the first run.
+            // A run that measured nothing leaves nothing, or only a header that the next one replaces.
             drop(journal);
             journal = open(&folder.0, format, false).unwrap();
             journal.append(group, observations).unwrap();
@@ -319,8 +345,43 @@ fn facts_of_continuations_are_numbered() {
         let names: Vec<&str> = facts.iter().map(|(name, _)| name).collect();
         assert_eq!(
             (names, groups.len(), complete),
-            (vec!["seed", "seed (2)", "seed (3)", "seed (4)"], 3, false)
+            (vec!["seed", "seed (2)", "seed (3)"], 3, false)
         );
+    }
+}
+
+#[test]
+fn a_record_without_a_group_binds_nothing() {
+    for format in text_formats() {
+        let folder = Folder::new();
+        let begin = |name: &str, ranks: u32, raw: bool| {
+            let factors = Factors::default().with("ranks", &ranks);
+            Journal::open(&folder.0, name, format, raw, &factors, &facts())
+        };
+        drop(begin("one", 4, true).unwrap());
+        drop(begin("two", 5, false).unwrap());
+        let read = || read_experiment(&folder.0, Checksums::Verify).unwrap();
+        assert_eq!(read().launches.len(), 2);
+
+        // It is begun again, with other factors and without raw observations.
+        let (group, observations) = &three_groups()[0];
+        let mut journal = begin("one", 8, false).unwrap();
+        journal.append(group, observations).unwrap();
+        assert!(!folder.file("one.raw.csv").exists());
+        let mut journal = begin("two", 8, false).unwrap();
+        let before = read();
+        assert_eq!(before.factors().get("ranks"), Some("8"));
+        journal.append(group, observations).unwrap();
+        drop(journal);
+        let launches = read().launches;
+        assert!(launches.iter().all(
+            |(_, launch)| launch.factors.get("ranks") == Some("8") && launch.groups.len() == 1
+        ));
+        let analysis = Analysis::new(&before.launches, &AnalysisSettings::default());
+        assert_eq!(analysis.unwrap().factors.get("ranks"), Some("8"));
+
+        // From now on the others must agree.
+        assert!(begin("three", 4, false).is_err());
     }
 }
 

@@ -23,14 +23,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use downbeat_clock_core::{DecimalBin, RegionEvent, RegionTimer, TickScale};
+use downbeat_clock_core::histogram::DecimalBin;
+
+use downbeat_clock_core::region::{RegionEvent, RegionTimer, TickScale};
 use downbeat_regions::region;
 use downbeat_regions::{
     ClockChoice, Overhead, Profile, Region, RegionProfile, RegionSettings, TextOptions,
     ThreadEvent, gather,
 };
-use downbeat_sync::{Clocks, Comm, Network, SimCluster};
-use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock, calibrate_during};
+use downbeat_sync::Comm;
+use downbeat_sync::sim::{Clocks, Network, SimCluster};
+use downbeat_timers::calibration::calibrate_during;
+use downbeat_timers::{Duration, SystemClock, SystemClockId, TscClock};
 
 /// Arguments that make this program its own child.
 const ORDERED: &str = "--ordered";

@@ -18,10 +18,14 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use downbeat_clock_core::{Clock, DecimalBin, Duration, RegionEvent};
+use downbeat_clock_core::histogram::DecimalBin;
+
+use downbeat_clock_core::region::RegionEvent;
+use downbeat_clock_core::{Clock, Duration};
 use downbeat_records::stats::Sample;
 use downbeat_regions::{Overhead, Profile, RegionProfile, ThreadEvent, gather};
-use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready, collective};
+use downbeat_sync::payload::Payload;
+use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 use downbeat_timers::{SystemClock, SystemClockId};
 use mpi::ffi::{self, MPI_Comm};
 use mpi::traits::{AsRaw, Equivalence};

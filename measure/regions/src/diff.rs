@@ -4,7 +4,8 @@
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use downbeat_clock_core::{DecimalBin, Duration};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use super::error::RegionError;
 use super::places::RankPlace;

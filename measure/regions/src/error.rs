@@ -5,7 +5,8 @@ use core::fmt;
 use downbeat_clock_core::{Duration, ModelError};
 #[cfg(feature = "ranks")]
 use downbeat_sync::CommError;
-use downbeat_timers::{CalibrationError, ClockUnavailable};
+use downbeat_timers::ClockUnavailable;
+use downbeat_timers::calibration::CalibrationError;
 
 /// An error of region timers or of their reports.
 #[derive(Debug)]

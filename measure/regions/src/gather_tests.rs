@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
-use downbeat_sync::{Clocks, Comm, Network, SimCluster, ThreadCluster, block_on_ready};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_clock_core::region::RegionEvent;
+use downbeat_sync::sim::{Clocks, Network, SimCluster};
+use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 
 use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
 use super::report::ProfileReport;

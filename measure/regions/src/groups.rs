@@ -2,7 +2,7 @@
 
 use core::cmp::Reverse;
 
-use downbeat_clock_core::DecimalBin;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use super::ranks::RankSet;
 

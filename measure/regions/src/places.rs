@@ -1,6 +1,6 @@
 //! Groups of ranks, by rank.
 
-use downbeat_clock_core::DecimalBin;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use super::ranks::RankSet;
 use super::report::EventReport;

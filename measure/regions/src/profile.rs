@@ -1,8 +1,8 @@
 //! Profiles: the regions of one rank.
 
-use downbeat_clock_core::{
-    DecimalBin, Duration, MisuseCounts, RegionEvent, RegionStatistics, TickScale,
-};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_clock_core::region::{MisuseCounts, RegionEvent, RegionStatistics, TickScale};
 
 use super::setup::Overhead;
 

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use downbeat_clock_core::Misuse;
+use downbeat_clock_core::region::Misuse;
 
 use super::call_path::Innermost;
 use super::registry::{self, ThreadTimer, TimerTable};

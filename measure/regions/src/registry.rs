@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use downbeat_clock_core::RegionTimer;
+use downbeat_clock_core::region::RegionTimer;
 use downbeat_timers::at_fork;
 
 use super::call_path::{self, CallPath};

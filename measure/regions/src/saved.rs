@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use downbeat_clock_core::{DecimalBin, Duration};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -318,7 +319,7 @@ impl<'de> Deserialize<'de> for RankSet {
 mod tests {
     use super::*;
     use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
-    use downbeat_clock_core::RegionEvent;
+    use downbeat_clock_core::region::RegionEvent;
     use downbeat_files::testing::{Folder, is_noticed};
     use std::fs;
 

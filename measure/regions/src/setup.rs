@@ -4,13 +4,17 @@ use core::str::FromStr;
 use std::env::{self, VarError};
 use std::sync::OnceLock;
 
-use downbeat_clock_core::{Clock, Duration, RegionTimer, TickRate, TickScale, Ticks};
-use downbeat_timers::{SystemClock, SystemClockId, TscClock, UnorderedTsc, calibrate_during};
+use downbeat_clock_core::region::{RegionTimer, TickScale};
+use downbeat_clock_core::{Clock, Duration, TickRate, Ticks};
+use downbeat_timers::calibration::calibrate_during;
+use downbeat_timers::tsc::UnorderedTsc;
+use downbeat_timers::{SystemClock, SystemClockId, TscClock};
 
 use super::error::RegionError;
 
 /// Clock that times the regions of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ClockChoice {
     /// The time stamp counter with ordering, if it is usable, or else the system clock.
     #[default]

@@ -1,6 +1,8 @@
 //! Reports of known events, for tests.
 
-use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_clock_core::region::RegionEvent;
 
 use super::profile::{Profile, RegionProfile, ThreadEvent};
 use super::report::ProfileReport;

@@ -2,7 +2,7 @@
 //!
 //! This takes most of the time of merging, so that decoding reuses the memory of older values.
 
-use downbeat_clock_core::DecimalBin;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use super::groups::{BinCounts, HistogramGroup, RankCount};
 use super::paths::PathReport;

@@ -8,14 +8,12 @@
 mod heat;
 
 use downbeat_regions::{Overhead, Profile, ProfileReport, RegionProfile};
-use downbeat_sync::{
-    Clocks, Comm, Network, NetworkLink, SimCluster, SimComm, ThreadCluster, ThreadComm,
-    block_on_ready,
-};
+use downbeat_sync::sim::{Clocks, Network, NetworkLink, SimCluster, SimComm};
+use downbeat_sync::{Comm, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::Duration;
 use heat::{COLUMNS, Deal, ROWS, STEPS, Tile, alone, spread};
 
-use downbeat_clock_core::{RegionTimer, TickScale};
+use downbeat_clock_core::region::{RegionTimer, TickScale};
 
 /// Any distribution over threads gives exactly the result of one rank, and the report counts the
 /// events of all ranks.

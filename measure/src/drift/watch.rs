@@ -3,9 +3,8 @@
 use core::ops::ControlFlow;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
-use downbeat_sync::{
-    AccuracyCheck, Comm, OffsetAlgorithm, RankOffset, RankSample, SyncError, collective,
-};
+use downbeat_sync::check::{AccuracyCheck, RankOffset, RankSample};
+use downbeat_sync::{Comm, OffsetAlgorithm, SyncError, collective};
 
 /// Measures the offsets of all ranks' clocks to that of rank 0 at regular intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,9 +95,9 @@ impl DriftWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FitQuality, OffsetSeries};
+    use crate::drift::{FitQuality, OffsetSeries};
     use downbeat_clock_core::{Global, Timestamp};
-    use downbeat_sync::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
+    use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
 
     fn cluster(clocks: Clocks) -> SimCluster {
         let network = Network::typical();

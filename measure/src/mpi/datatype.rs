@@ -8,20 +8,27 @@ use mpi::ffi::{MPI_Datatype, MPI_Op};
 use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
-use super::constants::byte;
+use super::constants::{byte, char, int, signed_char};
 use crate::error::MethodError;
 use crate::names::look_up;
 
 /// Datatype of the elements of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Datatype {
     /// `MPI_BYTE`: bits without a numeric value.
     Byte,
+    /// `MPI_CHAR`: characters, which have no reduction.
+    Char,
+    /// `MPI_SIGNED_CHAR`.
+    SignedChar,
+    /// `MPI_INT`.
+    Int,
     /// `MPI_INT8_T`.
     Int8,
     /// `MPI_INT16_T`.
     Int16,
-    /// `MPI_INT32_T`, also named `int`.
+    /// `MPI_INT32_T`.
     Int32,
     /// `MPI_INT64_T`, also named `long`.
     Int64,
@@ -43,6 +50,8 @@ pub enum Datatype {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberKind {
     None,
+    /// Bits that can be combined.
+    Bits,
     Signed,
     Unsigned,
     Float,
@@ -50,8 +59,11 @@ pub(super) enum NumberKind {
 
 impl Datatype {
     /// All datatypes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Byte,
+        Self::Char,
+        Self::SignedChar,
+        Self::Int,
         Self::Int8,
         Self::Int16,
         Self::Int32,
@@ -68,6 +80,9 @@ impl Datatype {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Byte => "byte",
+            Self::Char => "char",
+            Self::SignedChar => "signed-char",
+            Self::Int => "int",
             Self::Int8 => "int8",
             Self::Int16 => "int16",
             Self::Int32 => "int32",
@@ -84,9 +99,9 @@ impl Datatype {
     /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
-            Self::Byte | Self::Int8 | Self::Uint8 => 1,
+            Self::Byte | Self::Char | Self::SignedChar | Self::Int8 | Self::Uint8 => 1,
             Self::Int16 | Self::Uint16 => 2,
-            Self::Int32 | Self::Uint32 | Self::Float => 4,
+            Self::Int | Self::Int32 | Self::Uint32 | Self::Float => 4,
             Self::Int64 | Self::Uint64 | Self::Double => 8,
         }
     }
@@ -95,9 +110,9 @@ impl Datatype {
     pub const fn allows(self, reduction: Reduction) -> bool {
         use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
         match (self.meaning(), reduction) {
-            (NumberKind::None, Band | Bor | Bxor)
+            (NumberKind::Bits, Band | Bor | Bxor)
             | (NumberKind::Signed | NumberKind::Unsigned, _) => true,
-            (NumberKind::None, _) => false,
+            (NumberKind::None | NumberKind::Bits, _) => false,
             (NumberKind::Float, Sum | Prod | Min | Max) => true,
             (NumberKind::Float, Land | Lor | Lxor | Band | Bor | Bxor) => false,
         }
@@ -114,7 +129,9 @@ impl Datatype {
 
     pub(super) const fn meaning(self) -> NumberKind {
         match self {
-            Self::Byte => NumberKind::None,
+            Self::Byte => NumberKind::Bits,
+            Self::Char => NumberKind::None,
+            Self::SignedChar | Self::Int => NumberKind::Signed,
             Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => NumberKind::Signed,
             Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64 => NumberKind::Unsigned,
             Self::Float | Self::Double => NumberKind::Float,
@@ -124,6 +141,9 @@ impl Datatype {
     pub(super) fn raw(self) -> MPI_Datatype {
         match self {
             Self::Byte => byte(),
+            Self::Char => char(),
+            Self::SignedChar => signed_char(),
+            Self::Int => int(),
             Self::Int8 => i8::equivalent_datatype().as_raw(),
             Self::Int16 => i16::equivalent_datatype().as_raw(),
             Self::Int32 => i32::equivalent_datatype().as_raw(),
@@ -140,6 +160,7 @@ impl Datatype {
 
 /// Reduction that combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reduction {
     /// `MPI_SUM`.
     Sum,
@@ -233,7 +254,6 @@ impl FromStr for Datatype {
 
     fn from_str(text: &str) -> Result<Self, MethodError> {
         match text {
-            "int" => Ok(Self::Int32),
             "long" => Ok(Self::Int64),
             _ => look_up("datatype", text, Self::ALL, Self::name),
         }
@@ -260,10 +280,7 @@ mod tests {
         for reduction in Reduction::ALL {
             assert_eq!(reduction.to_string().parse(), Ok(reduction));
         }
-        assert_eq!(
-            ("int".parse(), "long".parse()),
-            (Ok(Datatype::Int32), Ok(Datatype::Int64))
-        );
+        assert_eq!("long".parse(), Ok(Datatype::Int64));
         let why = "Sum".parse::<Reduction>().unwrap_err();
         assert_eq!(
             why.to_string(),
@@ -282,6 +299,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(allowed(Datatype::Byte), ["band", "bor", "bxor"]);
+        assert_eq!(allowed(Datatype::Char), [""; 0]);
         assert_eq!(allowed(Datatype::Float), ["sum", "prod", "min", "max"]);
         assert_eq!(allowed(Datatype::Double), allowed(Datatype::Float));
         assert_eq!(allowed(Datatype::Uint16).len(), Reduction::ALL.len());
@@ -289,6 +307,7 @@ mod tests {
         assert!(
             Datatype::ALL
                 .into_iter()
+                .filter(|datatype| *datatype != Datatype::Char)
                 .all(|datatype| datatype.allows(datatype.usual_reduction()))
         );
     }

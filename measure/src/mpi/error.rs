@@ -6,6 +6,7 @@ use downbeat_sync::CommError;
 
 use super::datatype::{Datatype, Reduction};
 use super::kind::OperationKind;
+use super::plug_in::PlugInError;
 use crate::aligned::BufferError;
 
 /// An operation that cannot be prepared, or whose result is not known to be right. All ranks learn of the failure.
@@ -63,6 +64,8 @@ pub enum OperationError {
     },
     /// The buffers or the cache state cannot be set up.
     Buffer(BufferError),
+    /// Memory of a plug-in cannot be allocated or copied.
+    Hook(PlugInError),
     /// Another rank cannot prepare the operation.
     Elsewhere {
         /// The last such rank.
@@ -152,6 +155,7 @@ impl fmt::Display for OperationError {
                 "the messages of a rank would take 2^64 bytes or more, which exceeds the limit of {memory}"
             ),
             Self::Buffer(why) => why.fmt(f),
+            Self::Hook(why) => why.fmt(f),
             Self::Elsewhere { rank } => write!(f, "rank {rank} cannot prepare the operation"),
             Self::RanksDiffer => f.write_str("the ranks ask for different operations"),
             Self::WrongElement {
@@ -201,5 +205,11 @@ impl From<CommError> for OperationError {
 impl From<BufferError> for OperationError {
     fn from(why: BufferError) -> Self {
         Self::Buffer(why)
+    }
+}
+
+impl From<PlugInError> for OperationError {
+    fn from(why: PlugInError) -> Self {
+        Self::Hook(why)
     }
 }

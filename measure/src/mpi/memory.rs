@@ -1,11 +1,12 @@
 //! Memory that the arguments of an operation point to.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use super::error::OperationError;
 use super::layout::BufferLayout;
+use super::plug_in::{BufferHook, HookedMemory};
 use super::settings::OperationSettings;
-use crate::aligned::{AlignedBytes, BufferError};
+use crate::aligned::AlignedBytes;
 use crate::cache::{BufferWalk, Cache};
 
 /// Memory that the arguments of a call point to. Only MPI uses it during a call.
@@ -22,10 +23,11 @@ impl OperationBuffers {
     pub(super) fn new(
         layout: &BufferLayout,
         settings: &OperationSettings,
+        hook: Option<&BufferHook>,
     ) -> Result<Self, OperationError> {
         let cache = Cache::new(settings.cache, settings.cache_bytes)?;
         let message =
-            |elements: usize| MessageBuffer::new(elements * layout.width, settings, &cache);
+            |elements: usize| MessageBuffer::new(elements * layout.width, settings, &cache, hook);
         Ok(Self {
             send: message(layout.send)?,
             recv: message(layout.recv)?,
@@ -40,6 +42,8 @@ impl OperationBuffers {
 #[derive(Debug)]
 pub(super) struct MessageBuffer {
     memory: AlignedBytes,
+    /// Memory that MPI gets instead, of which `memory` is a copy.
+    hooked: Option<HookedMemory>,
     walk: BufferWalk,
     begin: usize,
     length: usize,
@@ -50,11 +54,15 @@ impl MessageBuffer {
         length: usize,
         settings: &OperationSettings,
         cache: &Cache,
-    ) -> Result<Self, BufferError> {
+        hook: Option<&BufferHook>,
+    ) -> Result<Self, OperationError> {
         let mut walk = cache.walk(length, settings.alignment);
-        let memory = AlignedBytes::new(walk.buffer_bytes(), settings.alignment)?;
+        let bytes = walk.buffer_bytes();
+        let memory = AlignedBytes::new(bytes, settings.alignment)?;
+        let hooked = hook.map(|hook| hook.allocate(bytes, settings.alignment));
         Ok(Self {
             memory,
+            hooked: hooked.transpose()?,
             begin: walk.next_offset(),
             length,
             walk,
@@ -64,6 +72,32 @@ impl MessageBuffer {
     /// Moves the message to the next offset.
     pub(super) fn step(&mut self) {
         self.begin = self.walk.next_offset();
+    }
+
+    /// Returns the address that MPI gets.
+    pub(super) fn address(&mut self) -> *mut c_void {
+        match &self.hooked {
+            Some(hooked) => hooked.address(self.begin),
+            None => self.bytes_mut().as_mut_ptr().cast(),
+        }
+    }
+
+    /// Passes the bytes on to the memory that MPI gets.
+    pub(super) fn publish(&mut self) -> Result<(), OperationError> {
+        let written = self
+            .hooked
+            .as_mut()
+            .map(|hooked| hooked.write(&self.memory));
+        Ok(written.transpose().map(drop)?)
+    }
+
+    /// Fetches the bytes from the memory that MPI has got.
+    pub(super) fn fetch(&mut self) -> Result<(), OperationError> {
+        let read = self
+            .hooked
+            .as_ref()
+            .map(|hooked| hooked.read(&mut self.memory));
+        Ok(read.transpose().map(drop)?)
     }
 
     pub(super) fn bytes(&self) -> &[u8] {

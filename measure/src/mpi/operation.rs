@@ -15,6 +15,7 @@ use super::group::{GroupAgreement, MpiGroup};
 use super::kind::OperationKind;
 use super::layout::BufferLayout;
 use super::memory::OperationBuffers;
+use super::plug_in::BufferHook;
 use super::reference::encode;
 use super::settings::{OperationSettings, Root};
 use crate::cache::CacheState;
@@ -23,7 +24,8 @@ use crate::operation::Operation;
 /// Operation of MPI with allocated buffers.
 ///
 /// ```no_run
-/// use downbeat_measure::{MpiGroup, MpiOperation, Operation, OperationSettings};
+/// use downbeat_measure::Operation;
+/// use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationSettings};
 /// use downbeat_sync::{MpiComm, block_on_ready};
 ///
 /// let universe = mpi::initialize().expect("MPI was not initialized before");
@@ -74,6 +76,20 @@ impl MpiOperation {
         bytes: u64,
         settings: &OperationSettings,
     ) -> Result<Self, OperationError> {
+        Self::prepare_in(kind, group, bytes, settings, None)
+    }
+
+    /// Does the same with messages in the memory of a plug-in, if there is one.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare); also if the plug-in has no memory, or cannot copy.
+    pub fn prepare_in(
+        kind: OperationKind,
+        group: &MpiGroup,
+        bytes: u64,
+        settings: &OperationSettings,
+        hook: Option<&BufferHook>,
+    ) -> Result<Self, OperationError> {
         // Cache sizes of machines may differ.
         let arguments = StableHasher::hash_of(&(
             kind.name(),
@@ -83,7 +99,7 @@ impl MpiOperation {
                 ..*settings
             },
         ));
-        let prepared = Self::prepare_alone(kind, group, bytes, settings);
+        let prepared = Self::prepare_alone(kind, group, bytes, settings, hook);
         match group.agree(arguments, prepared.is_err())? {
             GroupAgreement { same: false, .. } => Err(OperationError::RanksDiffer),
             GroupAgreement {
@@ -114,10 +130,11 @@ impl MpiOperation {
         group: &MpiGroup,
         bytes: u64,
         settings: &OperationSettings,
+        hook: Option<&BufferHook>,
     ) -> Result<Self, OperationError> {
         let comm = group.raw().map_err(CommError::from)?;
         let layout = BufferLayout::new(kind, group.rank(), group.size(), bytes, settings)?;
-        let memory = OperationBuffers::new(&layout, settings)?;
+        let memory = OperationBuffers::new(&layout, settings, hook)?;
         let (root, turns) = match settings.root {
             _ if !kind.has_root() => (0, 1),
             Root::Rank(rank) => (rank, 1),
@@ -155,7 +172,7 @@ impl MpiOperation {
             settings: *settings,
             group: group.clone(),
         };
-        operation.reset_buffers();
+        operation.reset_buffers()?;
         Ok(operation)
     }
 
@@ -171,18 +188,26 @@ impl MpiOperation {
     }
 
     /// Fills the buffers with values that stay finite in repeated reductions, and updates the pointers.
-    pub(super) fn reset_buffers(&mut self) {
+    pub(super) fn reset_buffers(&mut self) -> Result<(), OperationError> {
         let sums_in_place = self.settings.in_place && self.settings.reduction == Reduction::Sum;
         let (bytes, width) = encode(self.settings.datatype, if sums_in_place { 0 } else { 1 });
         self.memory.send.fill(&bytes[..width]);
         self.memory.recv.fill(&bytes[..width]);
+        self.publish_buffers()
+    }
+
+    /// Passes buffers that were filled on to MPI.
+    pub(super) fn publish_buffers(&mut self) -> Result<(), OperationError> {
+        self.memory.send.publish()?;
+        self.memory.recv.publish()?;
         self.update_pointers();
+        Ok(())
     }
 
     /// Updates the pointers to the buffers. Call this again after using the buffers or moving a message.
     pub(super) fn update_pointers(&mut self) {
-        let send: *mut c_void = self.memory.send.bytes_mut().as_mut_ptr().cast();
-        let recv: *mut c_void = self.memory.recv.bytes_mut().as_mut_ptr().cast();
+        let send = self.memory.send.address();
+        let recv = self.memory.recv.address();
         let both = BufferPointers {
             send,
             recv,
@@ -266,11 +291,20 @@ impl Operation for MpiOperation {
     }
 
     fn prepare(&mut self) {
+        self.prepare_in_series();
+        self.memory.cache.prepare();
+    }
+
+    #[inline]
+    fn prepare_in_series(&mut self) {
         if self.memory.cache.state() == CacheState::ColdByWalking {
             self.memory.send.step();
             self.memory.recv.step();
             self.update_pointers();
         }
-        self.memory.cache.prepare();
+    }
+
+    fn fits_series(&self) -> bool {
+        self.memory.cache.state().fits_series()
     }
 }

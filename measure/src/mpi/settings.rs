@@ -4,6 +4,8 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::datatype::{Datatype, Reduction};
+use super::kind::OperationKind;
+use crate::Preset;
 use crate::aligned::Alignment;
 use crate::cache::CacheState;
 use crate::error::MethodError;
@@ -47,6 +49,39 @@ impl Default for OperationSettings {
     }
 }
 
+impl OperationSettings {
+    /// Returns the settings with which a suite calls the operation: its datatype, reduction and root. Those of suites whose sources
+    /// are not public are the default ones.
+    pub fn of_suite(suite: Preset, kind: OperationKind) -> Self {
+        let (message, number, reduction) = match suite {
+            Preset::Osu => (Datatype::Char, Datatype::SignedChar, Reduction::Sum),
+            Preset::Imb | Preset::Imb4 => (Datatype::Byte, Datatype::Float, Reduction::Sum),
+            Preset::Phloem | Preset::Phloem16 | Preset::Mpptest => {
+                (Datatype::Byte, Datatype::Double, Reduction::Sum)
+            }
+            Preset::Skampi => (Datatype::Int, Datatype::Int, Reduction::Sum),
+            // It reduces MPI_CHAR, for which MPI defines no reduction.
+            Preset::MpiBlib => (Datatype::Char, Datatype::SignedChar, Reduction::Max),
+            _ => (Datatype::Byte, Datatype::Byte, Reduction::Bor),
+        };
+        let default = Self::default();
+        Self {
+            datatype: if kind.has_reduction() {
+                number
+            } else {
+                message
+            },
+            reduction,
+            root: if kind.has_root() {
+                Root::of_suite(suite)
+            } else {
+                default.root
+            },
+            ..default
+        }
+    }
+}
+
 /// Root of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Root {
@@ -54,6 +89,16 @@ pub enum Root {
     Rank(u32),
     /// All ranks in turn: rank `i` modulo the number of ranks in call `i`.
     Rotating,
+}
+
+impl Root {
+    /// Returns the root with which a suite calls operations.
+    pub fn of_suite(suite: Preset) -> Self {
+        match suite.rotates_root() {
+            true => Self::Rotating,
+            false => OperationSettings::default().root,
+        }
+    }
 }
 
 const ROTATING: &str = "rotating";

@@ -19,11 +19,12 @@ impl MpiOperation {
         let mut found = Ok(());
         for (call, root) in self.roots() {
             let case = self.case(root);
-            self.fill_buffers(&case);
+            let filled = self.fill_buffers(&case);
             self.call_now(call)?;
-            found = found.and(self.compare(&case));
+            let compared = self.compare(&case);
+            found = found.and(filled).and(compared);
         }
-        self.reset_buffers();
+        found = found.and(self.reset_buffers());
         match self.group.agree(0, found.is_err())?.failed {
             Some(rank) => found.and(Err(OperationError::WrongElsewhere { rank })),
             None => Ok(()),
@@ -76,7 +77,7 @@ impl MpiOperation {
     }
 
     /// Writes this rank's contribution, and wrong values everywhere else.
-    fn fill_buffers(&mut self, case: &VerifyCase) {
+    fn fill_buffers(&mut self, case: &VerifyCase) -> Result<(), OperationError> {
         let width = self.layout.width;
         for (place, element) in self
             .memory
@@ -98,12 +99,14 @@ impl MpiOperation {
             self.memory.recv.bytes_mut()[place * width..][..width]
                 .copy_from_slice(&content[..width]);
         }
-        self.update_pointers();
+        self.publish_buffers()
     }
 
     fn compare(&mut self, case: &VerifyCase) -> Result<(), OperationError> {
         let (width, datatype) = (self.layout.width, case.datatype);
         let (rank, root) = (case.rank as u32, case.root as u32);
+        self.memory.send.fetch()?;
+        self.memory.recv.fetch()?;
         for (element, found) in self
             .memory
             .recv

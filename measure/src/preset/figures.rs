@@ -9,7 +9,7 @@ const BARRIER: i64 = 7;
 /// Compares the first figures.
 #[track_caller]
 fn expect(preset: Preset, bytes: u64, times: &[&[i64]], expected: &[(&str, f64)]) {
-    let (measured, _) = measure(preset, bytes, BARRIER, times);
+    let (measured, _) = measure(preset, "bcast", bytes, BARRIER, times);
     assert!(
         measured.figures.len() >= expected.len(),
         "{preset}: {:?}",
@@ -42,18 +42,25 @@ fn osu_averages_the_means_of_ranks() {
 }
 
 #[test]
-fn imb_averages_the_means_of_the_ranks_series() {
-    // 40 MiB are four calls of this size, after two for warm-up and five for the 10 s: means of 25 and 30.
+fn imb_averages_the_means_of_ranks() {
+    // 40 MiB are four calls of this size, after one and four for the 10 s, and a single one for warm-up: means of 25 and 30.
+    let (one, other) = (
+        after(6, 1_000, &[10, 20, 30, 40]),
+        after(6, 1_000, &[20, 20, 20, 60]),
+    );
+    let expected = [("mean", 27.5), ("min", 25.0), ("max", 30.0)];
+    expect(Preset::Imb, 10 << 20, &[&one, &other], &expected);
+}
+
+#[test]
+fn imb_4_averages_the_means_of_the_ranks_series() {
+    // Four calls of this size, after two for warm-up and five for the 10 s: means of 25 and 30.
     let (one, other) = (
         after(7, 1_000, &[10, 20, 30, 40]),
         after(7, 1_000, &[20, 20, 20, 60]),
     );
-    expect(
-        Preset::Imb,
-        10 << 20,
-        &[&one, &other],
-        &[("mean", 27.5), ("min", 25.0), ("max", 30.0)],
-    );
+    let expected = [("mean", 27.5), ("min", 25.0), ("max", 30.0)];
+    expect(Preset::Imb4, 10 << 20, &[&one, &other], &expected);
 }
 
 #[test]
@@ -69,6 +76,17 @@ fn phloem_averages_calls_together_with_their_barriers() {
         &[&one, &other],
         &[("mean", 37.0), ("min", 27.0), ("max", 47.0)],
     );
+}
+
+#[test]
+fn phloem_16_averages_calls_without_barriers() {
+    // As above: means of 20 and 40.
+    let (one, other) = (
+        after(6, 24_000_000, &[10, 30]),
+        after(6, 24_000_000, &[60, 20]),
+    );
+    let expected = [("mean", 30.0), ("min", 20.0), ("max", 40.0)];
+    expect(Preset::Phloem16, 8, &[&one, &other], &expected);
 }
 
 #[test]
@@ -141,10 +159,7 @@ fn mpptest_reports_the_least_mean_of_rank_0() {
 fn reprompi_reports_the_median_run_time() {
     // 100 ns more, as above.
     let seconds = [1_000_000_000, 500_000_000, 2_000_000_000];
-    expect(
-        Preset::ReproMpi,
-        8,
-        &[&seconds],
-        &[("median", 1_000_000_100.0)],
-    );
+    for preset in [Preset::ReproMpi, Preset::ReproMpi2018] {
+        expect(preset, 8, &[&seconds], &[("median", 1_000_000_100.0)]);
+    }
 }

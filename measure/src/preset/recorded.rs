@@ -87,11 +87,12 @@ impl Operation for RecordingOperation<'_> {
 /// rank. Returns the result and the events on rank 0.
 pub(super) fn measure(
     preset: Preset,
+    operation: &str,
     bytes: u64,
     barrier: i64,
     times: &[&[i64]],
 ) -> (Measurement, Vec<String>) {
-    let method = preset.method(bytes);
+    let method = preset.method(operation, bytes);
     let program = |comm: &ThreadComm| {
         let (zero, origin, rate) = (Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND);
         // The clock must advance while a rank waits for a start.

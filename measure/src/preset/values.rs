@@ -3,27 +3,54 @@
 use downbeat_clock_core::Duration;
 
 use super::Preset;
-use crate::{
-    Barrier, Decay, EachCall, Method, PerRank, Processing, RoundTime, Scheme, Series, Stopping,
-    Windows,
-};
+use crate::processing::{PerRank, Processing};
+use crate::scheme::{BarrierPlace, EachCall, RoundTime, Scheme, Series, TimeLimit, Trial, Windows};
+use crate::stopping::{Decay, Stopping};
+use crate::{Barrier, Collect, Method};
 use downbeat_records::stats::Confidence;
 
+/// Name of the operation that needs no other barriers.
+const BARRIER: &str = "barrier";
+
 impl Preset {
-    /// Returns the method for messages of this size.
-    pub fn method(self, bytes: u64) -> Method {
+    /// Returns the method for an operation and messages of this size. The name of the operation is that of MPI without `MPI_`, in
+    /// lower case; suites treat some of them in another way.
+    pub fn method(self, operation: &str, bytes: u64) -> Method {
+        let is_barrier = operation == BARRIER;
         let (warm_up, scheme, stopping, processing) = match self {
-            Self::Osu => osu(bytes),
-            Self::Imb => (
+            Self::Osu => osu(operation, bytes),
+            Self::Imb if is_barrier => (
+                100,
+                imb_series(1_000, Trial::Second),
+                ONE_SERIES,
+                Processing::RankAverages,
+            ),
+            Self::Imb => imb(imb_calls(bytes)),
+            Self::Imb4 => (
                 2,
-                imb_series(bytes),
-                Stopping::Count { most: 1 },
+                imb_series(imb_calls(bytes), Trial::Five),
+                ONE_SERIES,
                 Processing::RankAverages,
             ),
             Self::Phloem => (
                 1,
-                PHLOEM_SERIES,
-                Stopping::Count { most: 1 },
+                Scheme::Series(Series {
+                    barrier_after_each: !is_barrier,
+                    ..PHLOEM_SERIES
+                }),
+                ONE_SERIES,
+                Processing::RankAverages,
+            ),
+            Self::Phloem16 if is_barrier => (
+                1,
+                Scheme::Series(PHLOEM_SERIES),
+                ONE_SERIES,
+                Processing::RankAverages,
+            ),
+            Self::Phloem16 => (
+                1,
+                PHLOEM_CALLS,
+                Stopping::Count { most: 1_000 },
                 Processing::RankAverages,
             ),
             Self::Skampi => (
@@ -40,7 +67,7 @@ impl Preset {
             Self::NbcBench => (
                 0,
                 WINDOWS,
-                Stopping::Count { most: 100 },
+                Stopping::Count { most: 50 },
                 Processing::NbcBench {
                     per_rank: PerRank::Median,
                 },
@@ -57,8 +84,18 @@ impl Preset {
                 },
                 EXTREMES,
             ),
-            Self::Mpptest => (0, MPPTEST_SERIES, MPPTEST_STOPPING, Processing::RootBest),
-            Self::ReproMpi => (0, ROUNDS, REPRO_MPI_SLICE, Processing::Median),
+            Self::Mpptest => (
+                0,
+                Scheme::Series(Series {
+                    untimed: u32::from(!is_barrier),
+                    barriers_after: 1,
+                    ..Series::new(50)
+                }),
+                MPPTEST_STOPPING,
+                Processing::RootBest,
+            ),
+            Self::ReproMpi => (0, REPRO_MPI_ROUNDS, REPRO_MPI_STOPPING, Processing::Median),
+            Self::ReproMpi2018 => (0, ROUNDS_2018, SLICE_2018, Processing::Median),
         };
         Method {
             warm_up,
@@ -66,20 +103,40 @@ impl Preset {
             stopping,
             processing,
             root: 0,
+            collect: Collect::RunTimes,
         }
     }
 }
 
-const EACH_CALL: Scheme = Scheme::EachCall(EachCall {
-    barrier: Barrier::Library,
-});
+const ONE_SERIES: Stopping = Stopping::Count { most: 1 };
+
+const EACH_CALL: Scheme = Scheme::EachCall(EachCall::new(Barrier::Library));
 
 const WINDOWS: Scheme = Scheme::Windows(Windows { window: None });
 
-const ROUNDS: Scheme = Scheme::RoundTime(RoundTime {
+const REPRO_MPI_ROUNDS: Scheme = Scheme::RoundTime(RoundTime {
+    slack: 2.0,
+    adaptive: false,
+    barrier: Some(Barrier::Library),
+    by_messages: true,
+});
+
+const REPRO_MPI_STOPPING: Stopping = Stopping::TimeSlice {
+    slice: Duration::from_secs(2),
+    most: 500,
+};
+
+const ROUNDS_2018: Scheme = Scheme::RoundTime(RoundTime {
     slack: 0.2,
     adaptive: false,
+    barrier: None,
+    by_messages: false,
 });
+
+const SLICE_2018: Stopping = Stopping::TimeSlice {
+    slice: Duration::from_secs(5),
+    most: 1_000_000,
+};
 
 const MPI_BENCH: Processing = Processing::MpiBench {
     factor: Processing::MPI_BENCH_FACTOR,
@@ -98,20 +155,22 @@ const MPI_BLIB_INTERVAL: Stopping = Stopping::Interval {
     independent: true,
 };
 
-const REPRO_MPI_SLICE: Stopping = Stopping::TimeSlice {
-    slice: Duration::from_secs(5),
-    most: 1_000_000,
+const PHLOEM_LIMIT: TimeLimit = TimeLimit {
+    within: Duration::from_millis(50),
+    trial: Trial::Five,
 };
 
-const PHLOEM_SERIES: Scheme = Scheme::Series(Series {
-    barrier_after_each: true,
-    within: Some(Duration::from_millis(50)),
+const PHLOEM_SERIES: Series = Series {
+    limit: Some(PHLOEM_LIMIT),
     ..Series::new(1_000)
-});
+};
 
-const MPPTEST_SERIES: Scheme = Scheme::Series(Series {
-    untimed: 1,
-    ..Series::new(50)
+/// The barriers in the loop are messages of the program.
+const PHLOEM_CALLS: Scheme = Scheme::EachCall(EachCall {
+    place: BarrierPlace::After,
+    barriers_before: 1,
+    limit: Some(PHLOEM_LIMIT),
+    ..EachCall::new(Barrier::Dissemination)
 });
 
 const MPPTEST_STOPPING: Stopping = Stopping::NearLeast {
@@ -121,28 +180,57 @@ const MPPTEST_STOPPING: Stopping = Stopping::NearLeast {
     most: 30,
 };
 
-fn osu(bytes: u64) -> (u32, Scheme, Stopping, Processing) {
+fn osu(operation: &str, bytes: u64) -> (u32, Scheme, Stopping, Processing) {
     const LARGE: u64 = 8_192;
     let (warm_up, most) = if bytes > LARGE {
         (10, 100)
     } else {
         (100, 1_000)
     };
-    (
-        warm_up,
-        EACH_CALL,
-        Stopping::Count { most },
-        Processing::Osu,
-    )
+    let place = match operation {
+        BARRIER => BarrierPlace::Absent,
+        "reduce" => BarrierPlace::Before,
+        _ => BarrierPlace::After,
+    };
+    let scheme = Scheme::EachCall(EachCall {
+        place,
+        ..EachCall::new(Barrier::Library)
+    });
+    (warm_up, scheme, Stopping::Count { most }, Processing::Osu)
 }
 
-fn imb_series(bytes: u64) -> Scheme {
+const IMB_LIMIT: Duration = Duration::from_secs(10);
+
+/// Returns the number of calls of IMB.
+fn imb_calls(bytes: u64) -> u32 {
     const MOST: u64 = 1_000;
     const VOLUME: u64 = 40 << 20;
-    let calls = VOLUME.checked_div(bytes).unwrap_or(MOST).clamp(1, MOST) as u32;
+    VOLUME.checked_div(bytes).unwrap_or(MOST).clamp(1, MOST) as u32
+}
+
+fn imb(calls: u32) -> (u32, Scheme, Stopping, Processing) {
+    let scheme = Scheme::EachCall(EachCall {
+        place: BarrierPlace::After,
+        barriers_before: 2,
+        limit: Some(TimeLimit {
+            within: IMB_LIMIT,
+            trial: Trial::Second,
+        }),
+        ..EachCall::new(Barrier::Library)
+    });
+    // A single call has no warm-up.
+    let warm_up = (calls / 10).max(1).min(calls - 1);
+    let stopping = Stopping::Count { most: calls };
+    (warm_up, scheme, stopping, Processing::RankAverages)
+}
+
+fn imb_series(calls: u32, trial: Trial) -> Scheme {
     Scheme::Series(Series {
         barriers_before: 2,
-        within: Some(Duration::from_secs(10)),
+        limit: Some(TimeLimit {
+            within: IMB_LIMIT,
+            trial,
+        }),
         ..Series::new(calls)
     })
 }

@@ -1,32 +1,17 @@
 //! PS2, mpicroscope and MPIBlib: mean, minimum and maximum of the times of each call's slowest rank.
 
-use super::figure::{Figure, interval_of_mean, mean_and_extremes, rank_times, slowest_times};
+use super::figure::{Extremes, Figure, interval_of_mean};
 use crate::error::MeasureError;
-use downbeat_records::Observations;
 use downbeat_records::stats::{Confidence, Sample};
 
-/// Computes the figures of the slowest ranks, or of the root if it is given.
-pub(super) fn figures(
-    observations: &Observations,
-    root: Option<usize>,
-    confidence: Confidence,
-) -> Result<Vec<Figure>, MeasureError> {
-    let mut times = times(observations, root);
-    // Before they are sorted.
-    let interval = interval_of_mean(&times, confidence);
-    let sample = Sample::new(&mut times)?;
-    Ok(mean_and_extremes(&sample)
+/// Computes the figures of the times of the slowest ranks or of the root, which are in the order of the calls.
+pub(super) fn figures(times: &[f64], confidence: Confidence) -> Result<Vec<Figure>, MeasureError> {
+    let extremes = Extremes::of(&Sample::new(&mut times.to_vec())?);
+    Ok(extremes
+        .figures()
         .into_iter()
-        .chain(interval)
+        .chain(interval_of_mean(times, confidence))
         .collect())
-}
-
-/// Returns the times of the slowest ranks, or of the root if it is given, in the order of the calls.
-pub(super) fn times(observations: &Observations, root: Option<usize>) -> Vec<f64> {
-    root.map_or_else(
-        || slowest_times(observations),
-        |root| rank_times(observations, root),
-    )
 }
 
 #[cfg(test)]

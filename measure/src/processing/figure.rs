@@ -1,9 +1,6 @@
 //! Figures, and what several processings compute.
 
-use downbeat_records::Observations;
-use downbeat_records::stats::{BatchMeans, Confidence, Sample};
-
-use crate::error::MeasureError;
+use downbeat_records::stats::{BatchMeans, Confidence, Sample, StatsError};
 
 /// Figure that is computed from all times of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,47 +27,43 @@ impl Figure {
     }
 }
 
-/// Returns the times of one rank in all valid calls.
-pub(super) fn rank_times(observations: &Observations, rank: usize) -> Vec<f64> {
-    observations
-        .valid()
-        .map(|call| observations.time(call, rank))
-        .collect()
+impl PerRank {
+    /// Computes the figure.
+    pub(crate) fn of(self, times: &mut [f64]) -> Result<f64, StatsError> {
+        let sample = Sample::new(times)?;
+        Ok(match self {
+            Self::Mean => sample.mean(),
+            Self::Median => sample.median(),
+            Self::Min => sample.quantile(0.0),
+            Self::Max => sample.quantile(1.0),
+        })
+    }
 }
 
-/// Returns the time of the slowest rank in each valid call. The run-time is longer, as it begins with the first rank.
-pub(super) fn slowest_times(observations: &Observations) -> Vec<f64> {
-    let slowest = |call| {
-        (0..observations.ranks())
-            .map(|rank| observations.time(call, rank))
-            .fold(f64::MIN, f64::max)
-    };
-    observations.valid().map(slowest).collect()
+/// Mean, minimum and maximum, which most benchmarks report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extremes {
+    pub(crate) mean: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
 }
 
-/// Returns the mean of every rank's times.
-pub(super) fn rank_means(observations: &Observations) -> Result<Vec<f64>, MeasureError> {
-    (0..observations.ranks())
-        .map(|rank| Ok(Sample::new(&mut rank_times(observations, rank))?.mean()))
-        .collect()
-}
+impl Extremes {
+    pub(super) fn of(sample: &Sample<'_>) -> Self {
+        Self {
+            mean: sample.mean(),
+            min: sample.quantile(0.0),
+            max: sample.quantile(1.0),
+        }
+    }
 
-pub(super) fn least(sample: &Sample<'_>) -> f64 {
-    sample.quantile(0.0)
-}
-
-pub(super) fn greatest(sample: &Sample<'_>) -> f64 {
-    sample.quantile(1.0)
-}
-
-/// Returns mean, minimum and maximum, which most benchmarks report.
-pub(super) fn mean_and_extremes(sample: &Sample<'_>) -> Vec<Figure> {
-    let (mean, min, max) = (sample.mean(), least(sample), greatest(sample));
-    vec![
-        Figure::new("mean", mean),
-        Figure::new("min", min),
-        Figure::new("max", max),
-    ]
+    pub(super) fn figures(&self) -> [Figure; 3] {
+        [
+            Figure::new("mean", self.mean),
+            Figure::new("min", self.min),
+            Figure::new("max", self.max),
+        ]
+    }
 }
 
 /// Returns the limits of the mean's confidence interval, by batch means; nothing if these give no reliable one. The times are in

@@ -1,33 +1,14 @@
 //! PS4, MPIBlib: from the root's start to the last rank's end.
 
 use super::figure::{Figure, interval_of_mean};
-use crate::error::{MeasureError, MethodError};
+use crate::error::MeasureError;
 use downbeat_records::stats::{Confidence, Sample};
-use downbeat_records::{CallTimes, Observations};
 
-pub(super) fn figures(
-    observations: &Observations,
-    root: usize,
-    confidence: Confidence,
-) -> Result<Vec<Figure>, MeasureError> {
-    let mut times = times(observations, root).ok_or(MethodError::NeedsGlobalClock)?;
-    // Before they are sorted.
-    let interval = interval_of_mean(&times, confidence);
-    let mean = Figure::new("mean", Sample::new(&mut times)?.mean());
+/// Computes the figures of the times of all calls, in their order.
+pub(super) fn figures(times: &[f64], confidence: Confidence) -> Result<Vec<Figure>, MeasureError> {
+    let mean = Figure::new("mean", Sample::new(&mut times.to_vec())?.mean());
+    let interval = interval_of_mean(times, confidence);
     Ok([mean].into_iter().chain(interval).collect())
-}
-
-/// Returns the times of all calls, in their order; `None` unless they are by a global clock.
-pub(super) fn times(observations: &Observations, root: usize) -> Option<Vec<f64>> {
-    let CallTimes::Global(stamps) = observations.call_times() else {
-        return None;
-    };
-    let call_time = |call: usize| {
-        let ranks = &stamps[call * observations.ranks()..(call + 1) * observations.ranks()];
-        let last = ranks.iter().map(|rank| rank.end).max()?;
-        Some((last - ranks[root].start).as_nanos() as f64)
-    };
-    Some(observations.valid().filter_map(call_time).collect())
 }
 
 #[cfg(test)]

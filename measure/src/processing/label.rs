@@ -23,6 +23,7 @@ impl fmt::Display for Processing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Median => f.write_str("median"),
+            Self::Percentiles => f.write_str("percentiles"),
             Self::Skampi => f.write_str("skampi"),
             Self::Extremes {
                 root_only,
@@ -55,6 +56,7 @@ impl FromStr for Processing {
         let alone = |processing| option.map_or(Ok(processing), |option| Err(wrong(option)));
         match name {
             "median" => alone(Self::Median),
+            "percentiles" => alone(Self::Percentiles),
             "skampi" | "ps1" => alone(Self::Skampi),
             "extremes" | "ps2" => {
                 let (root_only, share) = match option.and_then(|option| option.strip_prefix("root"))
@@ -93,7 +95,7 @@ impl FromStr for Processing {
 }
 
 /// Names of all processings, with their numbers in Hunold 2016.
-const KNOWN: &str = "median, skampi (or ps1), extremes (ps2), osu (ps3), global (ps4), mpibench (ps5), nbcbench (ps6), \
+const KNOWN: &str = "median, percentiles, skampi (or ps1), extremes (ps2), osu (ps3), global (ps4), mpibench (ps5), nbcbench (ps6), \
                      rank-averages (ps7) and root-best (ps8)";
 
 fn confidence(option: Option<&str>) -> Result<Confidence, MethodError> {
@@ -145,7 +147,7 @@ mod tests {
             PerRank::Min,
             PerRank::Max,
         ]);
-        (0..9, any::<bool>(), confidence, 1.0..1e9, per_rank).prop_map(
+        (0..10, any::<bool>(), confidence, 1.0..1e9, per_rank).prop_map(
             |(which, root_only, confidence, factor, per_rank)| match which {
                 0 => Processing::Median,
                 1 => Processing::Skampi,
@@ -158,6 +160,7 @@ mod tests {
                 5 => Processing::MpiBench { factor },
                 6 => Processing::NbcBench { per_rank },
                 7 => Processing::RankAverages,
+                8 => Processing::Percentiles,
                 _ => Processing::RootBest,
             },
         )

@@ -1,20 +1,19 @@
 //! Downbeat's own processing, whose median is robust against disturbed calls.
 
-use super::figure::{Figure, greatest, least};
+use super::figure::Figure;
 use crate::error::MeasureError;
-use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
-    let mut times = observations.run_times();
+pub(super) fn figures(run_times: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+    let mut times = run_times.to_vec();
     let sample = Sample::new(&mut times)?;
     Ok(vec![
         Figure::new("median", sample.median()),
         Figure::new("q1", sample.quantile(0.25)),
         Figure::new("q3", sample.quantile(0.75)),
         Figure::new("mean", sample.mean()),
-        Figure::new("min", least(&sample)),
-        Figure::new("max", greatest(&sample)),
+        Figure::new("min", sample.quantile(0.0)),
+        Figure::new("max", sample.quantile(1.0)),
     ])
 }
 

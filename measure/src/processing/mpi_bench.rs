@@ -1,32 +1,23 @@
 //! PS5, MPIBench: the times of all calls on all ranks without outliers.
 
-use super::figure::{Figure, mean_and_extremes};
-use crate::error::MeasureError;
-use downbeat_records::Observations;
-use downbeat_records::stats::Sample;
+use super::figure::{Extremes, Figure};
 
+/// Returns the threshold above which a time is an outlier, by the 99th percentile and a factor.
+///
 /// Section 2 of Hunold 2016: "they determine the 99th percentile of the sample, denoted as t99, and then define tthresh =
-/// t99 * a for some constant a >= 1"; greater times are outliers. The sample consists of all calls on all ranks. The paper
-/// does not define the percentile: it is R's type 7, as everywhere in this crate.
-pub(super) fn figures(
-    observations: &Observations,
-    factor: f64,
-) -> Result<Vec<Figure>, MeasureError> {
-    let ranks = 0..observations.ranks();
-    let mut times: Vec<f64> = observations
-        .valid()
-        .flat_map(|call| ranks.clone().map(move |rank| observations.time(call, rank)))
-        .collect();
-    let sample = Sample::new(&mut times)?;
-    let t99 = sample.quantile(0.99);
+/// t99 * a for some constant a >= 1". The sample consists of all calls on all ranks. The paper does not define the
+/// percentile: it is R's type 7, as everywhere in this crate.
+pub(crate) fn threshold(t99: f64, factor: f64) -> f64 {
     // A clock that ran backwards can make t99 negative: then all times may be above a multiple of it.
-    let threshold = t99.max(factor * t99);
-    let kept = sample.values().partition_point(|time| *time <= threshold);
-    let kept = Sample::new(&mut times[..kept])?;
-    Ok(mean_and_extremes(&kept)
-        .into_iter()
-        .chain([Figure::new("threshold", threshold)])
-        .collect())
+    t99.max(factor * t99)
+}
+
+/// Share of the times below the percentile.
+pub(crate) const PERCENTILE: f64 = 0.99;
+
+pub(super) fn figures(threshold: f64, kept: &Extremes) -> Vec<Figure> {
+    let threshold = Figure::new("threshold", threshold);
+    kept.figures().into_iter().chain([threshold]).collect()
 }
 
 #[cfg(test)]

@@ -1,29 +1,9 @@
 //! PS6, NBCBench: maximum of a figure over all ranks.
 
-use super::figure::{Figure, PerRank, greatest, least, rank_times};
-use crate::error::MeasureError;
-use downbeat_records::Observations;
-use downbeat_records::stats::Sample;
+use super::figure::{Extremes, Figure};
 
-pub(super) fn figures(
-    observations: &Observations,
-    per_rank: PerRank,
-) -> Result<Vec<Figure>, MeasureError> {
-    let figure = |rank| {
-        let mut times = rank_times(observations, rank);
-        let sample = Sample::new(&mut times)?;
-        Ok(match per_rank {
-            PerRank::Mean => sample.mean(),
-            PerRank::Median => sample.median(),
-            PerRank::Min => least(&sample),
-            PerRank::Max => greatest(&sample),
-        })
-    };
-    let ranks: Result<Vec<f64>, MeasureError> = (0..observations.ranks()).map(figure).collect();
-    Ok(vec![Figure::new(
-        "max",
-        greatest(&Sample::new(&mut ranks?)?),
-    )])
+pub(super) fn figures(of_ranks: &Extremes) -> Vec<Figure> {
+    vec![Figure::new("max", of_ranks.max)]
 }
 
 #[cfg(test)]

@@ -1,16 +1,11 @@
 //! PS3, OSU, and PS7, Intel's benchmarks and Phloem: mean, minimum and maximum of the ranks' means. For PS7 the ranks time
 //! a whole series instead of each call; the processing is the same.
 
-use super::figure::{Figure, mean_and_extremes, rank_means};
-use crate::error::MeasureError;
-use downbeat_records::Observations;
-use downbeat_records::stats::Sample;
+use super::figure::{Extremes, Figure};
 
 /// The paper divides the sum of the means by the number of calls, but means the number of ranks, as in OSU.
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
-    Ok(mean_and_extremes(&Sample::new(&mut rank_means(
-        observations,
-    )?)?))
+pub(super) fn figures(of_ranks: &Extremes) -> Vec<Figure> {
+    of_ranks.figures().to_vec()
 }
 
 #[cfg(test)]

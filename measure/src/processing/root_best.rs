@@ -1,18 +1,12 @@
 //! PS8, mpptest: minimum of the root's means over series of calls.
 
-use super::figure::{Figure, least, rank_times};
+use super::figure::Figure;
 use crate::error::MeasureError;
-use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(
-    observations: &Observations,
-    root: usize,
-) -> Result<Vec<Figure>, MeasureError> {
-    Ok(vec![Figure::new(
-        "min",
-        least(&Sample::new(&mut rank_times(observations, root))?),
-    )])
+pub(super) fn figures(of_root: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+    let least = Sample::new(&mut of_root.to_vec())?.quantile(0.0);
+    Ok(vec![Figure::new("min", least)])
 }
 
 #[cfg(test)]

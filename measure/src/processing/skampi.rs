@@ -1,12 +1,11 @@
 //! PS1, SKaMPI: the middle half of the calls, by the time of each call's slowest rank.
 
-use super::figure::{Figure, slowest_times};
+use super::figure::Figure;
 use crate::error::MeasureError;
-use downbeat_records::Observations;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(observations: &Observations) -> Result<Vec<Figure>, MeasureError> {
-    let mut times = slowest_times(observations);
+pub(super) fn figures(slowest: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+    let mut times = slowest.to_vec();
     // A quarter of the sorted times, rounded down, is cut off at either end, so that a single call remains.
     let quarter = times.len() / 4;
     let kept = quarter..times.len() - quarter;

@@ -1,11 +1,12 @@
 //! Round-Time (algorithm 5 of Hunold 2018): each round has a common start, which is announced shortly before.
 
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_sync::{Comm, collective};
+use downbeat_sync::{Comm, CommError, collective};
 
+use crate::barrier::Barrier;
 use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
-use crate::operation::{Coordinator, Operation};
+use crate::operation::{Coordinator, MessageCoordinator, Operation};
 use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
@@ -15,8 +16,12 @@ pub struct RoundTime {
     /// Time from the arrival of the broadcast that announces a round to the start of the round, as a multiple of the
     /// duration of a broadcast; limited to 0.1 s.
     pub slack: f64,
-    /// True if the slack adapts to the rate of late starts.
+    /// True if the slack adapts to the rate of late starts; otherwise it grows only as long as no round began in time.
     pub adaptive: bool,
+    /// Barrier before the announcement of each round.
+    pub barrier: Option<Barrier>,
+    /// True to announce and to agree by messages instead of the library's collectives.
+    pub by_messages: bool,
 }
 
 impl RoundTime {
@@ -29,6 +34,8 @@ impl Default for RoundTime {
         Self {
             slack: Self::USUAL_SLACK,
             adaptive: true,
+            barrier: None,
+            by_messages: false,
         }
     }
 }
@@ -38,7 +45,9 @@ pub(crate) struct PreparedRounds {
     /// Duration of a broadcast until the last rank has received it.
     pub(super) broadcast: Duration,
     slack: f64,
-    adaptive: bool,
+    scheme: RoundTime,
+    /// True if no rank was late in some round.
+    any_valid: bool,
     late_in_a_row: u32,
 }
 
@@ -62,12 +71,8 @@ impl RoundTime {
         let mut latencies = Vec::with_capacity(TRIES);
         for _ in 0..TRIES {
             context.coordinator.barrier().await?;
-            let sent = decode_time(
-                context
-                    .coordinator
-                    .broadcast(encode_time(model.apply(context.clock.ticks())))
-                    .await?,
-            );
+            let sent = encode_time(model.apply(context.clock.ticks()));
+            let sent = decode_time(self.broadcast(context, sent).await?);
             latencies.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
         }
         let median = Sample::new(&mut latencies).map_or(0.0, |sample| sample.median());
@@ -77,9 +82,38 @@ impl RoundTime {
         Ok(PreparedRounds {
             broadcast,
             slack: self.slack,
-            adaptive: self.adaptive,
+            scheme: *self,
+            any_valid: false,
             late_in_a_row: 0,
         })
+    }
+}
+
+impl RoundTime {
+    /// Returns the value of rank 0.
+    #[inline]
+    async fn broadcast<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+        value: u64,
+    ) -> Result<u64, CommError> {
+        match self.by_messages {
+            true => MessageCoordinator(context.comm).broadcast(value).await,
+            false => context.coordinator.broadcast(value).await,
+        }
+    }
+
+    /// Returns the flags of all ranks.
+    #[inline]
+    async fn union<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+        flags: u64,
+    ) -> Result<u64, CommError> {
+        match self.by_messages {
+            true => MessageCoordinator(context.comm).bitwise_or(flags).await,
+            false => context.coordinator.bitwise_or(flags).await,
+        }
     }
 }
 
@@ -106,15 +140,19 @@ impl PreparedRounds {
         let mut spans = reserve_spans(rounds);
         for number in first..first + rounds {
             operation.prepare();
+            if let Some(barrier) = self.scheme.barrier {
+                context.wait_for_all(barrier).await?;
+            }
             let start = model.apply(context.clock.ticks()) + self.notice();
-            let start = decode_time(context.coordinator.broadcast(encode_time(start)).await?);
+            let start = self.scheme.broadcast(context, encode_time(start)).await?;
+            let start = decode_time(start);
             let late = context.wait_until(&model, start)?;
             let span = context.timed(operation, number).await?;
             let mut flags = late.map_or(0, |delay| self.lateness(delay));
             if until.is_some_and(|until| span.end >= until) {
                 flags |= OUT_OF_TIME;
             }
-            let flags = context.coordinator.bitwise_or(flags).await?;
+            let flags = self.scheme.union(context, flags).await?;
             let state = if flags & LATE == 0 {
                 ObservationState::Valid
             } else {
@@ -152,22 +190,26 @@ impl PreparedRounds {
 
     /// Increases the slack after each round that was barely late, and decreases it slightly after each other round: it
     /// converges to one late round per [`ROUNDS_PER_LOSS`](Self::ROUNDS_PER_LOSS). Several late rounds in a row increase it,
-    /// too, as the delays may exceed a broadcast.
+    /// too, as the delays may exceed a broadcast. As long as there is no valid round, also a slack that does not adapt doubles then: after
+    /// large messages, a broadcast can take many times as long as those that were tried.
     fn adapt(&mut self, flags: u64) {
         const LEAST: f64 = 0.25;
         const MOST: f64 = 64.0;
-        self.late_in_a_row = if flags & LATE == 0 {
-            0
+        if flags & LATE == 0 {
+            (self.any_valid, self.late_in_a_row) = (true, 0);
         } else {
-            self.late_in_a_row + 1
-        };
-        let change = if flags & BARELY != 0 || self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW {
+            self.late_in_a_row += 1;
+        }
+        let too_many = self.late_in_a_row >= Self::TOO_MANY_IN_A_ROW;
+        let change = if too_many && !self.any_valid {
+            2.0
+        } else if !self.scheme.adaptive {
+            return;
+        } else if flags & BARELY != 0 || too_many {
             1.0 + Self::MORE
         } else {
             1.0 - Self::MORE / Self::ROUNDS_PER_LOSS
         };
-        if self.adaptive {
-            self.slack = (self.slack * change).clamp(LEAST, MOST);
-        }
+        self.slack = (self.slack * change).clamp(LEAST, MOST);
     }
 }

@@ -1,4 +1,6 @@
 //! MS4: calls begin at agreed times by a global clock, one per time window.
+//!
+//! Calls that exceed their window are not valid, so that mean and upper quantiles of the others are too low.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
@@ -29,8 +31,11 @@ const NOTICE: Duration = Duration::from_millis(1);
 /// Number of calls that are tried to determine the length of a window.
 const TRIES: u32 = 32;
 
-/// Share of invalid windows above which windows become longer.
-const MAX_INVALID_SHARE: f64 = 0.02;
+/// Number of windows after which the next ones begin at a new time and may be longer, so that a rank that is late loses few.
+pub(super) const LONGEST_BATCH: u32 = 8;
+
+/// Share of invalid windows above which windows become longer, as in SKaMPI.
+const MAX_INVALID_SHARE: f64 = 0.25;
 
 impl Windows {
     /// Determines the length of the windows: twice the 90th percentile of tried calls, including the imbalance of a barrier.
@@ -50,11 +55,7 @@ impl Windows {
             .await?;
         let mut lengths: Vec<f64> = tried
             .iter()
-            .map(|span| {
-                context
-                    .nanos(span.end)
-                    .saturating_sub(context.nanos(span.start)) as f64
-            })
+            .map(|span| context.length(span) as f64)
             .collect();
         let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
         let most = collective::all_reduce(context.comm, most as u64, u64::max).await?;
@@ -97,7 +98,7 @@ impl PreparedWindows {
         Ok(spans)
     }
 
-    /// Doubles the length of the windows if too many were invalid. Called on rank 0, which announces it with the next batch.
+    /// Doubles the length of the windows if too many of a batch were invalid. Called on rank 0, which announces it with the next batch.
     pub(super) fn adapt(&mut self, batch: &Observations) {
         let spoiled = (batch.len() - batch.count(ObservationState::Valid)) as f64;
         if !self.fixed && spoiled > MAX_INVALID_SHARE * batch.len() as f64 {

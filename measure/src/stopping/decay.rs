@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Reduction of the number of remaining observations after a batch without a new minimum run-time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Decay {
     /// By the size of a batch.
     Linear,

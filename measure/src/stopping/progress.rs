@@ -37,7 +37,7 @@ impl StoppingProgress {
 
     /// Returns the size of the next batch of observations: 0 when there are enough, and in all later calls.
     ///
-    /// Takes the run-times of all valid observations so far, of which it reads only the new ones; the number of all
+    /// Takes the run-times of all valid observations so far, of which it reads the new ones and counts all; the number of all
     /// observations so far, valid or not; and the time since the first of them began, which is 0 before the first one.
     pub fn next(&mut self, run_times: &[f64], observations: u32, elapsed: Duration) -> u32 {
         if self.ended.is_some() {
@@ -45,13 +45,13 @@ impl StoppingProgress {
         }
         let new = run_times.get(self.processed..).unwrap_or_default();
         self.processed = run_times.len();
-        let allowed = self.rule.most().saturating_sub(observations);
+        let valid = u32::try_from(run_times.len()).unwrap_or(u32::MAX);
+        let allowed = self.rule.allowed(valid, observations);
         match self.batch_by_rule(new, observations, elapsed) {
             Ok(batch) if allowed > 0 => batch.clamp(1, allowed),
-            Ok(_) => self.end(if matches!(self.rule, Stopping::Count { .. }) {
-                StopReason::Count
-            } else {
-                StopReason::Most
+            Ok(_) => self.end(match self.rule {
+                Stopping::Count { most } if valid >= most => StopReason::Count,
+                _ => StopReason::Most,
             }),
             Err(ended) => self.end(ended),
         }
@@ -195,7 +195,7 @@ mod tests {
             run("count/1000", 0, |_| 1.0),
             (vec![1_000], StopReason::Count)
         );
-        assert_eq!(run("count/1", 1, |_| 1.0), (vec![1], StopReason::Count));
+        assert_eq!(run("count/1", 0, |_| 1.0), (vec![1], StopReason::Count));
         assert_eq!(
             StoppingProgress::new(Stopping::Count { most: u32::MAX }).next(&[], 0, Duration::ZERO),
             u32::MAX
@@ -324,21 +324,28 @@ mod tests {
     }
 
     #[test]
-    fn invalid_observations_count_only_for_the_limit() {
+    fn valid_observations_count_and_all_are_limited() {
         let alternating = |call: u32| if call % 4 < 2 { 9.0 } else { 11.0 };
         // Every other observation is invalid: 8 valid ones take 15.
         let (batches, ended) = run("rse/0.1/8/1000/iid", 2, |call| alternating(call / 2 * 2));
         assert_eq!((batches[0], ended), (8, StopReason::Precise));
-        for rule in [
+        let all = |rule, invalid_every, time: fn(u32) -> f64| {
+            let (batches, ended) = run(rule, invalid_every, time);
+            (batches.iter().sum::<u32>(), ended)
+        };
+        let counts = [
             "near/0.1/3/4/50",
             "rse/0.1/8/50/iid",
             "interval/0.9/0.1/8/50/iid",
             "count/50",
-            "time/1h/50",
-        ] {
-            let (batches, _) = run(rule, 1, |_| 1.0);
-            assert_eq!(batches.iter().sum::<u32>(), 50, "{rule}");
+        ];
+        for rule in counts {
+            assert_eq!(all(rule, 1, |_| 1.0), (200, StopReason::Most), "{rule}");
         }
+        assert_eq!(all("count/50", 2, |_| 1.0), (99, StopReason::Count));
+        let growing = |call: u32| f64::from(1 << (call % 20));
+        assert_eq!(all("rse/0.01/8/50/iid", 2, growing).1, StopReason::Most);
+        assert_eq!(all("time/1h/50", 1, |_| 1.0), (50, StopReason::Most));
         assert_eq!(
             run("decay/linear/10/100", 1, |_| 1.0),
             (vec![10; 5], StopReason::Decayed)
@@ -380,7 +387,7 @@ mod tests {
         ) {
             let time = |call: u32| times[call as usize % times.len()];
             let (batches, _) = run(&format!("{rule}{most}"), invalid_every, time);
-            let limit = if rule == "fill/3us/" { 600 } else { most };
+            let limit = if rule == "fill/3us/" { 600 } else { 4 * most };
             prop_assert!(batches.iter().sum::<u32>() <= limit);
         }
     }

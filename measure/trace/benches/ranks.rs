@@ -11,13 +11,12 @@
 use std::time::Instant;
 
 use downbeat_clock_core::Timestamp;
-use downbeat_sync::{
-    Card, Clocks, ClusterError, Comm, Network, SimCluster, SimComm, VirtualTime, collective,
-};
-use downbeat_trace::{
-    ClockOwner, ControlledLogicalClock, CorrectionError, Load, Matching, PartBuilder, Place,
-    Shares, SyntheticEvent, SyntheticProgram, SyntheticTraffic, Verdict,
-};
+use downbeat_sync::sim::{Card, Clocks, Network, SimCluster, SimComm, VirtualTime};
+use downbeat_sync::{ClusterError, Comm, collective};
+use downbeat_trace::check::Verdict;
+use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares};
+use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+use downbeat_trace::{ClockOwner, ControlledLogicalClock, Matching, Place};
 
 /// Ranks of a node.
 const PER_NODE: u32 = 16;

@@ -16,10 +16,10 @@ use std::time::Instant;
 
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;
-use downbeat_trace::{
-    Action, ControlledLogicalClock, Matching, PreSynchronization, SyntheticEvent, SyntheticProgram,
-    Trace, TraceBuilder, Verdict,
-};
+use downbeat_trace::check::Verdict;
+use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram};
+use downbeat_trace::presync::PreSynchronization;
+use downbeat_trace::{Action, ControlledLogicalClock, Matching, Trace, TraceBuilder};
 
 /// Argument that makes this program measure one row: locations, millions of events, threads and the
 /// share of violated messages follow.

@@ -13,11 +13,12 @@
 use std::error::Error;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{Clocks, DriftWalk};
-use downbeat_trace::{
-    ControlledLogicalClock, Deviation, Intervals, Matching, PreSynchronization, SyntheticProgram,
-    SyntheticTraffic, Verdict,
-};
+use downbeat_sync::sim::{Clocks, DriftWalk};
+use downbeat_trace::check::Verdict;
+use downbeat_trace::deviation::{Deviation, Intervals};
+use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
+use downbeat_trace::presync::PreSynchronization;
+use downbeat_trace::{ControlledLogicalClock, Matching};
 
 /// Rounds of messages, one in 100 us.
 const ROUNDS: u32 = 400;

@@ -25,7 +25,8 @@ use super::{EventId, Latencies, Location, LocationId, Trace};
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
-/// use downbeat_trace::{Action, Latencies, Matching, Place, TraceBuilder, Verdict};
+/// use downbeat_trace::check::Verdict;
+/// use downbeat_trace::{Action, Latencies, Matching, Place, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let [sender, receiver] = [0, 1].map(|i| builder.add_location(Place { node: i, process: i }).expect("two are few"));

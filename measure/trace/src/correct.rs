@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use crate::{ClockRule, ControlVariable};
+use crate::logical::{ClockRule, ControlVariable};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::backward::{self, Gradient};

@@ -5,13 +5,12 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
+use super::check::Verdict;
+use super::deviation::{Deviation, TruthComparison};
 use super::distributed::{CorrectionError, TracePart, common_span};
 use super::movement::{Movement, MovementWalk, TimeSlices};
 use super::presync::{Interpolation, MessageHulls, PreSynchronization, Sessions};
-use super::{
-    ControlledLogicalClock, Deviation, Latencies, Pass, Resolution, Totals, Trace, TruthComparison,
-    Verdict,
-};
+use super::{ControlledLogicalClock, Latencies, Pass, Resolution, Totals, Trace};
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ pub struct Correction {
     /// Number of sessions left out because they contradict earlier ones.
     pub sessions_left_out: usize,
     /// Upper limit of the errors of the pre-synchronized clocks, if the method states one: see
-    /// [`ClockMaps::bound`](crate::ClockMaps::bound).
+    /// [`ClockMaps::bound`](crate::presync::ClockMaps::bound).
     pub clock_error: Option<Duration>,
     /// Minimum latencies, as given or measured.
     pub latencies: Latencies,

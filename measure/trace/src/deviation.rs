@@ -3,12 +3,14 @@
 
 use core::fmt;
 
-use downbeat_clock_core::{DecimalBin, Duration, Global, Timestamp};
+use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_clock_core::{Duration, Global, Timestamp};
 
+use super::check::Misfit;
 use super::check::check_fit;
 use super::merge::{Number, Numbers};
 use super::workers::{groups, share};
-use super::{LocationId, Misfit, Trace};
+use super::{LocationId, Trace};
 
 /// Distances by which a correction moves events, and changes of intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -305,7 +307,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_trace::TruthComparison;
+/// use downbeat_trace::deviation::TruthComparison;
 ///
 /// let mut error = TruthComparison::default();
 /// for (shown, truth) in [(1_110, 1_000), (2_090, 2_000)] {

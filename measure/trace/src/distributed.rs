@@ -33,8 +33,10 @@ pub use part::TracePart;
 pub use shares::{Load, Shares};
 pub use totals::common_span;
 
+use super::TraceError;
+use super::check::Misfit;
 use super::cycle::Cycle;
-use super::{ClockOffsetError, Misfit, TraceError};
+use super::presync::ClockOffsetError;
 use downbeat_sync::CommError;
 
 /// Error of a correction. All ranks get the same one, unless a rank is gone.

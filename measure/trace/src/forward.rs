@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::PoisonError;
 use std::thread;
 
-use crate::{ClockRule, ControlVariable, LogicalClock};
+use crate::logical::{ClockRule, ControlVariable, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::extremes::NEVER;

@@ -4,21 +4,22 @@ mod collectives;
 mod program;
 mod replay;
 
-use downbeat_clock_core::{Global, Knot, Timestamp};
+use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::{Global, Timestamp};
 use fastrand::Rng;
 use program::SAMPLE_SPACING;
 pub use program::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use replay::{ProgramRun, WrongClocks};
 
-use super::{
-    ClockSample, LocationId, Matching, Place, Trace, TraceBuilder, TraceError, TruthComparison,
-};
+use super::deviation::TruthComparison;
+use super::presync::ClockSample;
+use super::{LocationId, Matching, Place, Trace, TraceBuilder, TraceError};
 use downbeat_sync::ClusterError;
 use downbeat_sync::internal::exponential;
 
 impl SyntheticProgram {
     /// Returns the sessions of all locations, as
-    /// [`PreSynchronization::maps`](super::PreSynchronization::maps) takes them. The master has
+    /// [`PreSynchronization::maps`](super::presync::PreSynchronization::maps) takes them. The master has
     /// none.
     ///
     /// # Errors

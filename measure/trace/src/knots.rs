@@ -3,7 +3,7 @@
 
 use core::cmp::Ordering;
 
-use crate::ClockOffsetError;
+use crate::presync::ClockOffsetError;
 
 /// Offset that a reader adds to one time of a location; it interpolates between neighbouring knots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub struct TimeWindow {
 /// Clock offsets of a location, as an OTF2 archive stores them: linear from one knot to the next.
 ///
 /// ```
-/// use downbeat_trace::{Knots, TimeWindow};
+/// use downbeat_trace::knots::{Knots, TimeWindow};
 ///
 /// // 10 ns are missing at first; later the clock gains 1 ns in 100.
 /// let to = |at: i64| at + 10 + (at - 2_000).max(0) / 100;
@@ -37,7 +37,7 @@ pub struct TimeWindow {
 /// let found: Vec<_> = knots.knots().iter().map(|knot| (knot.at, knot.offset)).collect();
 /// assert_eq!(found, [(0, 10), (2_000, 10), (9_000, 80)]);
 /// assert_eq!(knots.apply(2_500), 2_515);
-/// # Ok::<(), downbeat_trace::ClockOffsetError>(())
+/// # Ok::<(), downbeat_trace::presync::ClockOffsetError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Knots(Vec<OffsetKnot>);

@@ -63,7 +63,7 @@ impl Trace {
     /// others only later, and events keep their order, even if they are a nanosecond apart. So no
     /// message becomes faster than with the given times.
     ///
-    /// Used to write few [`Knots`](super::Knots).
+    /// Used to write few [`Knots`](super::knots::Knots).
     pub fn leeway<'a, T: AsRef<[Timestamp<Global>]>>(
         &'a self,
         clock: LocationId,

@@ -53,14 +53,23 @@
 //!   trace in the text format, every rank reads the whole file and keeps its own events.
 //! - Threads help little where every message is waited for: replaying such a trace is as serial as
 //!   the program was.
+//!
+//! [`CallWalk`]: calls::CallWalk
+//! [`Deviation`]: deviation::Deviation
+//! [`PartBuilder`]: distributed::PartBuilder
+//! [`PreSynchronization`]: presync::PreSynchronization
+//! [`TracePart`]: distributed::TracePart
+//! [`TraceView`]: view::TraceView
+//! [`Verdict`]: check::Verdict
+//! [`WaitStates`]: waits::WaitStates
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backward;
 mod builder;
 mod call_kind;
-mod calls;
+pub mod calls;
 mod channels;
-mod check;
+pub mod check;
 mod clock_order;
 mod clocks;
 mod correct;
@@ -68,89 +77,59 @@ mod correction;
 mod cycle;
 mod cycle_search;
 mod definitions;
-mod deviation;
-mod distributed;
+pub mod deviation;
+pub mod distributed;
 mod error;
 mod events;
 mod extremes;
 pub mod formats;
 mod forward;
 mod gates;
-mod generate;
+pub mod generate;
 mod ids;
 mod kind;
-mod knots;
+pub mod knots;
 mod latencies;
 mod leeway;
 mod limits;
-mod logical;
+pub mod logical;
 mod matching;
 mod merge;
-mod movement;
+pub mod movement;
 mod posts;
-mod presync;
+pub mod presync;
 mod primitives;
 #[cfg(downbeat_loom)]
 mod replaying;
 mod resolution;
 mod signals;
 mod stamps;
-mod streaming;
+pub mod streaming;
 mod teams;
 mod timeline;
 mod totals;
 mod trace;
-mod view;
-mod waits;
+pub mod view;
+pub mod waits;
 mod workers;
 
 pub use backward::Gradient;
 pub use builder::TraceBuilder;
 pub use call_kind::CallKind;
-pub use calls::{
-    Call, CallObserver, CallSegment, CallTime, CallTimes, CallWalk, LeftOpen, MessageEnd,
-    Operation, OperationMember, ProgramNames,
-};
-pub use check::{
-    Difference, Fault, Misfit, Relations, Reversal, StreamedVerdict, Verdict, WithinClocks,
-};
 pub use clocks::{ClockOwner, Clocks};
 pub use correct::{ControlledLogicalClock, Corrected};
 pub use correction::{Correction, CorrectionSettings, MeasuredTrace, correct};
 pub use cycle::Cycle;
-pub use deviation::{
-    Above, Bins, Deviation, Displacement, Intervals, StreamedDeviation, TruthComparison,
-};
-pub use distributed::{
-    CorrectedPart, CorrectionError, Load, PartBuilder, Shares, TracePart, common_span,
-};
 #[doc(no_inline)]
 pub use downbeat_clock_core::{Duration, Global, Timestamp};
 pub use error::TraceError;
 pub use forward::Pass;
-pub use generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 pub use ids::{CommunicatorId, EventId, LocationId, Place};
 pub use kind::{Action, CollectiveKind, Pattern};
-pub use knots::{Knots, OffsetKnot, TimeWindow};
 pub use latencies::Latencies;
-pub use logical::{ClockRule, ControlVariable, LogicalClock};
 pub use matching::Matching;
-pub use movement::{LocationMovement, Movement, MovementWalk, TimeSlices};
-pub use presync::{
-    ClockMap, ClockMaps, ClockOffsetError, ClockSample, Interpolation, MessageHulls,
-    PreSynchronization, Sessions, StreamedMaps,
-};
 #[cfg(downbeat_loom)]
 pub use replaying::Replaying;
 pub use resolution::Resolution;
-pub use streaming::{
-    CausalOrder, Census, EventCodec, Linked, Record, StreamError, StreamedBackward,
-    StreamedForward, StreamedHulls, StreamedLatencies, Survey, SurveyedEvent,
-};
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};
-pub use view::{
-    TraceView, ViewBar, ViewError, ViewLimits, ViewMessage, ViewRow, ViewSelection, ViewTime,
-    Viewed,
-};
-pub use waits::{WaitPattern, WaitStates, WaitSum, WaitSums};

@@ -65,7 +65,7 @@ pub struct ClockRule {
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Global, Timestamp};
-/// use downbeat_trace::{ClockRule, ControlVariable, LogicalClock};
+/// use downbeat_trace::logical::{ClockRule, ControlVariable, LogicalClock};
 ///
 /// let at = Timestamp::<Global>::from_nanos;
 /// let control = ControlVariable::new(0.5).expect("from 0 to 1");

@@ -10,9 +10,10 @@ mod hulls;
 mod map;
 mod tree;
 
+use downbeat_clock_core::fit::OffsetFit;
+use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{
-    ClockModel, Domain, Duration, FitError, Global, Local, OffsetFit, OffsetSample, TickRate,
-    Timestamp,
+    ClockModel, Domain, Duration, FitError, Global, Local, TickRate, Timestamp,
 };
 pub use error::ClockOffsetError;
 pub use hulls::MessageHulls;
@@ -24,6 +25,7 @@ use super::LocationId;
 /// Curve that is fitted to the sessions of a clock. A single session is too short to show a drift:
 /// in that case only the mean of its samples is used, whatever the method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Interpolation {
     /// No correction: clocks are taken as correct.
     Unchanged,
@@ -43,8 +45,10 @@ pub enum Interpolation {
 /// Method and parameters of pre-synchronization.
 ///
 /// ```
-/// use downbeat_clock_core::{Knot, Timestamp};
-/// use downbeat_trace::{ClockOwner, Clocks, Matching, Place, PreSynchronization, TraceBuilder};
+/// use downbeat_clock_core::Timestamp;
+/// use downbeat_clock_core::spline::Knot;
+/// use downbeat_trace::presync::PreSynchronization;
+/// use downbeat_trace::{ClockOwner, Clocks, Matching, Place, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let places = [0, 1].map(|number| Place { node: number, process: number });

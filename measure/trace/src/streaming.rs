@@ -9,7 +9,7 @@
 //! 3. A [`StreamedForward`] makes a [`Record`] of each event. The caller keeps its times on a stack.
 //! 4. A [`StreamedBackward`] takes the records from the last to the first, and hands out times as
 //!    soon as they are final: those of each location from its last event to its first.
-//! 5. The final times are used, for example by a [`StreamedVerdict`](super::StreamedVerdict).
+//! 5. The final times are used, for example by a [`StreamedVerdict`](super::check::StreamedVerdict).
 //!
 //! Only messages under way, unfinished collective operations, and events that backward amortization
 //! may still move are in memory. The result is that of

@@ -1,8 +1,9 @@
 //! Numbers of events, messages and collective operations.
 
 use super::merge::{Number, Numbers};
+use super::streaming::Census;
 use super::trace::{NONE, Role};
-use super::{Census, LeftOut, Trace};
+use super::{LeftOut, Trace};
 
 /// Numbers of events, messages and collective operations of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod streaming;
 use std::collections::BTreeMap;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::ControlVariable;
+use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::{ControlledLogicalClock, Gradient, Latencies};
 use fastrand::Rng;
 use program::{Event, Program, number};

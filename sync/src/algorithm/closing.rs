@@ -4,15 +4,17 @@
 //! It changes no model. It finds what an algorithm cannot see, a clock that stepped after its last
 //! offset, and gives the error bound of any algorithm, since it depends on no fit.
 
+use downbeat_clock_core::offset::OffsetInterval;
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
 use downbeat_clock_core::{
-    BinomialTree, Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local,
-    OffsetInterval, PairRole, Timestamp,
+    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, Timestamp,
 };
 
 use super::local_clock::{Attempt, LocalClock};
 use crate::pair::answer;
+use crate::payload::{Payload, Words};
 use crate::session::{OffsetSession, ROUNDING, SendMode, resolution};
-use crate::{Comm, CommError, Payload, SyncError, Words};
+use crate::{Comm, CommError, SyncError};
 
 /// Exchanges of every rank with its parent: enough that one of them is quick.
 const EXCHANGES: u64 = 10;

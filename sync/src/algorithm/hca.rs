@@ -1,13 +1,15 @@
 //! HCA: HCA2, followed by another offset of every rank to rank 0.
 
-use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, OffsetSample, Timestamp};
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, Timestamp};
 
 use super::hca2::Hca2;
 use super::local_clock::{LocalClock, RankResult};
 use crate::line::{LearnedModel, LineFit};
+use crate::pair::OffsetClient;
 use crate::pair::answer;
 use crate::quality::{ExplainedError, Quality};
-use crate::{Comm, CommError, OffsetClient, SyncError};
+use crate::{Comm, CommError, SyncError};
 
 /// HCA2, whose composed lines are then shifted to an offset that each rank measures directly to
 /// rank 0, one rank after the other.

@@ -1,7 +1,8 @@
 //! HCA2: up a tree, each rank learns from its parent; the root composes the lines and sends every
 //! rank its own.
 
-use downbeat_clock_core::{BinomialTree, Clock, ClockModel, Local, PairRole};
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
+use downbeat_clock_core::{Clock, ClockModel, Local};
 
 use super::local_clock::{LocalClock, RankResult};
 use crate::line::{LearnedModel, LineFit};

@@ -1,7 +1,8 @@
 //! HCA3 (algorithm 1 of Hunold 2018): down a tree, each rank learns from one that knows global
 //! time already.
 
-use downbeat_clock_core::{BinomialTree, Clock, PairRole};
+use downbeat_clock_core::Clock;
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
 
 use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::line::LineFit;

@@ -7,9 +7,10 @@ use downbeat_clock_core::{Clock, Duration, Global};
 
 use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::collective::broadcast;
+use crate::pair::OffsetClient;
 use crate::pair::answer;
 use crate::quality::{ExplainedError, Quality};
-use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, SyncError};
+use crate::{Comm, CommError, OffsetAlgorithm, SyncError};
 
 /// Rank 0 sends its model of the counter to all others, which adopt it if they read the same
 /// counter.

@@ -10,9 +10,10 @@ use mpi::traits::{Communicator, Equivalence};
 
 use super::end::{check_running, notice_finalize};
 use super::error::MpiError;
+use super::launcher::check_world;
 use super::thread_claim::ThreadClaim;
-use crate::Words;
 use crate::payload::MAX_WORDS;
+use crate::payload::Words;
 
 /// Communicator of our own, whose calls return errors. Freed when dropped.
 #[derive(Debug)]
@@ -63,6 +64,11 @@ impl Context {
         if is_inter != 0 {
             return Err(MpiError::InterCommunicator);
         }
+        let mut size = 0;
+        // SAFETY: as above, with `size`.
+        let code = unsafe { ffi::MPI_Comm_size(comm, &raw mut size) };
+        MpiError::check("MPI_Comm_size", code)?;
+        check_world(comm, size)?;
         let mut raw = null_comm();
         // SAFETY: as above, with `raw`.
         let code = unsafe { ffi::MPI_Comm_dup(comm, &raw mut raw) };

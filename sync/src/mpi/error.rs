@@ -21,6 +21,16 @@ pub enum MpiError {
     SecondThread,
     /// The communicator is an inter-communicator, which has no single order of ranks.
     InterCommunicator,
+    /// `MPI_COMM_WORLD` has one rank, but the launcher started several: it is not a launcher of the MPI
+    /// library that the program is linked with.
+    Singleton {
+        /// Environment variable with the number of ranks that the launcher started.
+        variable: &'static str,
+        /// That number.
+        ranks: u32,
+        /// Launchers that the library understands.
+        remedy: &'static str,
+    },
     /// The color exceeds the maximum of MPI, 2^31 - 1.
     ColorTooLarge(u32),
     /// A call failed.
@@ -141,6 +151,13 @@ impl fmt::Display for MpiError {
                 "another thread has a communicator: MPI must be initialized with MPI_THREAD_MULTIPLE",
             ),
             Self::InterCommunicator => f.write_str("the communicator is an inter-communicator"),
+            Self::Singleton {
+                variable,
+                ranks,
+                remedy,
+            } => {
+                write!(f, "{variable} is {ranks}, but MPI_COMM_WORLD has 1 rank: {remedy}")
+            }
             Self::ColorTooLarge(color) => {
                 write!(f, "MPI has no color {color}: they end at {}", c_int::MAX)
             }

@@ -14,7 +14,8 @@ use crate::ClusterError;
 /// the middle of a synchronization takes one to two kilobytes.
 ///
 /// ```
-/// use downbeat_sync::{Algorithm, Clocks, Comm, Network, SimCluster};
+/// use downbeat_sync::sim::{Clocks, Network, SimCluster};
+/// use downbeat_sync::{Algorithm, Comm};
 ///
 /// let cluster = SimCluster {
 ///     ranks: 1_000,

@@ -12,8 +12,10 @@ use super::clock::SimClock;
 use super::engine::{MessageRoute, SimWorld};
 use super::group::SimGroup;
 use super::node_clock::VirtualTime;
-use crate::payload::to_words;
-use crate::{Comm, CommError, LocalClock, Payload, RankPlacement};
+use crate::algorithm::RankPlacement;
+use crate::comm::check_other;
+use crate::payload::{Payload, Words, to_words};
+use crate::{Comm, CommError, LocalClock};
 
 /// Communicator of a rank of a [`SimCluster`](super::SimCluster), or of a group of its ranks.
 ///
@@ -107,6 +109,23 @@ impl SimComm {
         self.group.has_left(rank) || self.world.engine.borrow().is_gone(member)
     }
 
+    /// Returns the route of a message to another rank, or with `own` also to this one.
+    #[inline]
+    fn route_to(&self, to: u32, own: bool) -> Result<MessageRoute, CommError> {
+        let member = self.member(to)?;
+        if to == self.rank && !own {
+            return Err(CommError::WaitsForItself);
+        }
+        if self.has_left(to, member) {
+            return Err(CommError::Left { rank: to });
+        }
+        Ok(MessageRoute {
+            group: self.group.id,
+            from: self.me(),
+            to: member,
+        })
+    }
+
     #[inline]
     fn send_now<P: Payload>(
         &self,
@@ -114,26 +133,23 @@ impl SimComm {
         payload: P,
         synchronous: bool,
     ) -> Result<(), CommError> {
-        let member = self.member(to)?;
-        if synchronous && to == self.rank {
-            return Err(CommError::WaitsForItself);
-        }
-        if self.has_left(to, member) {
-            return Err(CommError::Left { rank: to });
-        }
-        let route = MessageRoute {
-            group: self.group.id,
-            from: self.me(),
-            to: member,
-        };
-        self.world
-            .engine
-            .borrow_mut()
-            .send(route, &to_words(payload), P::WORDS, synchronous);
+        let route = self.route_to(to, !synchronous)?;
+        let words = to_words(payload);
+        let mut engine = self.world.engine.borrow_mut();
+        engine.send(route, &words, P::WORDS, synchronous);
         Ok(())
     }
 
-    fn poll_receive<P: Payload>(&self, from: u32) -> Poll<Result<P, CommError>> {
+    fn send_bytes_now(&self, to: u32, bytes: &[u8]) -> Result<(), CommError> {
+        let route = self.route_to(to, false)?;
+        if !bytes.is_empty() {
+            self.world.engine.borrow_mut().send_parcel(route, bytes);
+        }
+        Ok(())
+    }
+
+    /// Returns the words of the next message of a rank, and their number.
+    fn poll_receive(&self, from: u32) -> Poll<Result<(Words, usize), CommError>> {
         let member = self.member(from)?;
         let route = MessageRoute {
             group: self.group.id,
@@ -141,21 +157,9 @@ impl SimComm {
             to: self.me(),
         };
         let received = self.world.engine.borrow_mut().receive(route);
-        let Some(received) = received else {
-            return self.await_message(route, from);
-        };
         match received {
-            Poll::Ready((_, found)) if found != P::WORDS => {
-                Poll::Ready(Err(CommError::WrongLength {
-                    from,
-                    expected: P::WORDS,
-                    found,
-                }))
-            }
-            Poll::Ready((words, _)) => {
-                Poll::Ready(P::get(&words).ok_or(CommError::WrongType { from }))
-            }
-            Poll::Pending => Poll::Pending,
+            Some(received) => received.map(Ok),
+            None => self.await_message(route, from),
         }
     }
 
@@ -194,7 +198,17 @@ impl<P: Payload> Future for Receive<'_, P> {
     type Output = Result<P, CommError>;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        self.comm.poll_receive(self.from)
+        let from = self.from;
+        let payload = |(words, found): (Words, usize)| match P::WORDS {
+            expected if expected != found => Err(CommError::WrongLength {
+                from,
+                expected,
+                found,
+            }),
+            _ => P::get(&words).ok_or(CommError::WrongType { from }),
+        };
+        let received = self.comm.poll_receive(from);
+        received.map(|received| received.and_then(payload))
     }
 }
 
@@ -226,6 +240,30 @@ impl Comm for SimComm {
             comm: self,
             from,
             payload: core::marker::PhantomData,
+        }
+    }
+
+    fn send_bytes(&self, to: u32, bytes: &[u8]) -> impl Future<Output = Result<(), CommError>> {
+        ready(self.send_bytes_now(to, bytes))
+    }
+
+    async fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
+        check_other(self, from)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (words, found) = poll_fn(|_| self.poll_receive(from)).await?;
+        let parcel = self.world.engine.borrow_mut().take_parcel(&words);
+        match parcel.filter(|parcel| parcel.len() == bytes.len()) {
+            Some(parcel) => {
+                bytes.copy_from_slice(&parcel);
+                Ok(())
+            }
+            None => Err(CommError::WrongLength {
+                from,
+                expected: bytes.len(),
+                found: found * size_of::<u64>(),
+            }),
         }
     }
 

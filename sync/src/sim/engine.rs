@@ -5,6 +5,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::task::Poll;
+use std::collections::HashMap;
 
 use downbeat_clock_core::Ticks;
 
@@ -15,7 +16,9 @@ use super::node_clock::{Clocks, NodeClock};
 use super::random::{Purpose, stream};
 use super::rank_state::{RankState, RankWait};
 use super::traffic::CardTraffic;
-use crate::{ClusterError, RankPlacement, Words};
+use crate::ClusterError;
+use crate::algorithm::RankPlacement;
+use crate::payload::Words;
 
 /// State that all ranks share.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(super) struct Engine {
     node_clocks: Vec<NodeClock>,
     ranks: Vec<RankState>,
     messages: MessagePool,
+    /// Bytes of long messages, by the number that is their only word.
+    parcels: HashMap<u64, Vec<u8>>,
     traffic: Option<CardTraffic>,
     /// Ranks that are ready to run, last in, first out: two that play ping-pong stay in the cache.
     ready: Vec<u32>,
@@ -75,6 +80,7 @@ impl Engine {
                 .collect(),
             ranks: (0..ranks).map(rank).collect(),
             messages: MessagePool::new(),
+            parcels: HashMap::new(),
             traffic: network.card.map(|card| CardTraffic::new(card, nodes)),
             ready: (0..ranks).rev().collect(),
             sent: 0,
@@ -96,7 +102,7 @@ impl Engine {
         let Some(traffic) = &mut self.traffic else {
             return;
         };
-        let bytes = |length: u8| self.network.bytes(length.into());
+        let bytes = |length: u32| self.network.bytes(length as usize);
         let mut limit = u64::MAX;
         while let Some(id) = traffic.next_arrival(limit, &mut self.messages, bytes) {
             let SimMessage { to, time, .. } = self.messages[id];
@@ -150,7 +156,7 @@ impl Engine {
             Some(_) => (delay, MessageStage::Leaving),
             None => (leaves.saturating_add(delay), MessageStage::Arrived),
         };
-        let (words, length, next) = (*words, length as u8, NONE);
+        let (words, length, next) = (*words, length as u32, NONE);
         let message = SimMessage {
             words,
             time,
@@ -180,6 +186,20 @@ impl Engine {
                 _ => receiver.wait = RankWait::Arrival { message: id },
             }
         }
+    }
+
+    /// Sends bytes as one message.
+    pub(super) fn send_parcel(&mut self, route: MessageRoute, bytes: &[u8]) {
+        let number = self.sent;
+        self.parcels.insert(number, bytes.to_vec());
+        let mut words = Words::default();
+        words[0] = number;
+        self.send(route, &words, bytes.len().div_ceil(size_of::<u64>()), false);
+    }
+
+    /// Returns the bytes of a received message.
+    pub(super) fn take_parcel(&mut self, words: &Words) -> Option<Vec<u8>> {
+        self.parcels.remove(&words[0])
     }
 
     /// Returns the latency of a message without contention.
@@ -264,7 +284,7 @@ impl Engine {
             let back = self.delay(rank, from, 0, taken);
             self.release(from, taken.saturating_add(back), RankWait::Delivered);
         }
-        (words, length.into())
+        (words, length as usize)
     }
 
     /// Ends the wait of a rank, and stores the result of the wait.

@@ -2,7 +2,7 @@
 
 use core::ops::{Index, IndexMut};
 
-use crate::Words;
+use crate::payload::Words;
 
 /// Index of no message and of no rank.
 pub(super) const NONE: u32 = u32::MAX;
@@ -25,7 +25,8 @@ pub(super) struct SimMessage {
     pub(super) group: u32,
     /// Index of the next message to the same receiver, or of the next free slot.
     pub(super) next: u32,
-    pub(super) length: u8,
+    /// Number of words; of a parcel, only the first is in `words`.
+    pub(super) length: u32,
     pub(super) stage: MessageStage,
     /// True if the sender waits until the message is received.
     pub(super) synchronous: bool,

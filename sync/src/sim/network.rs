@@ -6,7 +6,7 @@ use fastrand::Rng;
 use super::parameter::{positive, require_non_negative};
 use super::random::{Purpose, exponential, hash, normal, positive_unit, unit};
 use crate::ClusterError;
-use crate::RankPlacement;
+use crate::algorithm::RankPlacement;
 
 /// Latencies between any two ranks of a simulated cluster.
 ///
@@ -51,6 +51,7 @@ pub struct NetworkLink {
 
 /// Distribution of a delay that differs from message to message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum DelayTail {
     /// No delay.
     #[default]
@@ -74,6 +75,7 @@ pub enum DelayTail {
 
 /// Further delays of some messages; exponentially distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Bursts {
     /// No delay.
     #[default]
@@ -324,7 +326,7 @@ impl Network {
     /// Returns the number of bytes of a message of this many words.
     pub(super) fn bytes(&self, words: usize) -> u32 {
         self.header
-            .saturating_add((words * size_of::<u64>()) as u32)
+            .saturating_add(u32::try_from(words * size_of::<u64>()).unwrap_or(u32::MAX))
     }
 }
 

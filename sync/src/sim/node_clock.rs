@@ -32,6 +32,7 @@ pub struct Clocks {
 
 /// Distribution of the drifts of the nodes: `1e-6` is one part per million.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Drift {
     /// Uniform, up to this magnitude.
     Within(f64),

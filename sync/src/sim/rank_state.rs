@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::messages::NONE;
-use crate::RankPlacement;
+use crate::algorithm::RankPlacement;
 
 /// Simulated rank, in one cache line.
 #[derive(Debug)]

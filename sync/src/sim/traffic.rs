@@ -58,7 +58,7 @@ impl CardTraffic {
         &mut self,
         limit: u64,
         messages: &mut MessagePool,
-        bytes: impl Fn(u8) -> u32,
+        bytes: impl Fn(u32) -> u32,
     ) -> Option<u32> {
         loop {
             let event = self.queue.first()?;

@@ -1,7 +1,7 @@
 //! Simulated network on which all times are simple sums.
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{Network, NetworkLink};
+use downbeat_sync::sim::{Network, NetworkLink};
 
 /// Only the link between two nodes takes time: a microsecond.
 pub(crate) fn plain() -> Network {

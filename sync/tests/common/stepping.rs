@@ -3,11 +3,11 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{BinomialTree, Clock, Duration, Local, PairRole, Ticks, Timestamp};
-use downbeat_sync::{
-    Algorithm, Comm, LocalClock, OffsetAlgorithm, OffsetClient, SimClock, SimCluster, SimComm,
-    SyncError, Synchronized, VirtualTime, answer,
-};
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
+use downbeat_clock_core::{Clock, Duration, Local, Ticks, Timestamp};
+use downbeat_sync::pair::{OffsetClient, answer};
+use downbeat_sync::sim::{SimClock, SimCluster, SimComm, VirtualTime};
+use downbeat_sync::{Algorithm, Comm, LocalClock, OffsetAlgorithm, SyncError, Synchronized};
 use fastrand::Rng;
 
 /// Step of the clock of one rank.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use downbeat_files::Checksums;
 use downbeat_fuzz::MemoryFile;
-use downbeat_timers::SavedCalibration;
+use downbeat_timers::calibration::SavedCalibration;
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {

@@ -9,12 +9,17 @@ use downbeat_clock_core::{ClockModel, Duration, Global, Local};
 use downbeat_common::cli::{self, Labels};
 use downbeat_common::sizes::Sizes;
 use downbeat_common::trace::LatencyOption;
+use downbeat_measure::processing::Processing;
+use downbeat_measure::stopping::Stopping;
 #[cfg(feature = "mpi")]
-use downbeat_measure::{Alignment, CacheState, Datatype, OperationKind, Reduction, Root};
-use downbeat_measure::{Barrier, BuiltinKind, Preset, Processing, Stopping};
+use downbeat_measure::{
+    Alignment, CacheState,
+    mpi::{Datatype, OperationKind, Reduction, Root},
+};
+use downbeat_measure::{Barrier, BuiltinKind, Preset};
 use downbeat_records::RecordFormat;
 use downbeat_sync::{Algorithm, OffsetAlgorithm};
-use downbeat_timers::SkewSpec;
+use downbeat_timers::skew::SkewSpec;
 use libfuzzer_sys::fuzz_target;
 
 /// Parses a label that can be written again.

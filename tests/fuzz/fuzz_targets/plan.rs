@@ -6,10 +6,19 @@
 mod alike;
 #[path = "../../../tools/cli/src/run/command.rs"]
 mod command;
+#[path = "../../../tools/cli/src/run/parameters.rs"]
+mod parameters;
 #[path = "../../../tools/cli/src/run/plan.rs"]
 mod plan;
 #[path = "../../../tools/cli/src/run/programs.rs"]
 mod programs;
+#[path = "../../../tools/cli/src/run/timing.rs"]
+mod timing;
+
+/// Says nothing, as millions of runs would say too much.
+mod log {
+    pub(crate) fn say(_: &str) {}
+}
 
 use std::fs;
 use std::path::PathBuf;

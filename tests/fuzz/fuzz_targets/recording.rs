@@ -15,7 +15,8 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(again.as_ref(), Some(&definition));
     }
     let folder = Folder::new();
-    if fs::create_dir_all(&folder.0).is_ok() && fs::write(folder.file("rank-0.dbrank"), data).is_ok()
+    if fs::create_dir_all(&folder.0).is_ok()
+        && fs::write(folder.file("rank-0.dbrank"), data).is_ok()
         && let Ok(recording) = Recording::read(&folder.0)
     {
         let _ = recording.merge(|_| Ok(()), |_| ());

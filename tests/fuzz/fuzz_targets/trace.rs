@@ -7,8 +7,9 @@ use std::path::Path;
 
 use downbeat_files::Checksums;
 use downbeat_fuzz::MemoryFile;
+use downbeat_trace::check::Verdict;
 use downbeat_trace::formats::{StreamedTrace, TraceFile, TraceReader};
-use downbeat_trace::{ControlledLogicalClock, CorrectionSettings, Latencies, Matching, Verdict};
+use downbeat_trace::{ControlledLogicalClock, CorrectionSettings, Latencies, Matching};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {

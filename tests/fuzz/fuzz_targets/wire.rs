@@ -5,7 +5,8 @@ use std::cell::Cell;
 
 use downbeat_clock_core::Duration;
 use downbeat_regions::{Overhead, Profile, RegionProfile, TextOptions, gather};
-use downbeat_sync::{Comm, CommError, MAX_WORDS, Payload, Words, block_on_ready};
+use downbeat_sync::payload::{MAX_WORDS, Payload, Words};
+use downbeat_sync::{Comm, CommError, block_on_ready};
 use libfuzzer_sys::fuzz_target;
 
 /// Rank 0 of two; the other one sends these bytes.

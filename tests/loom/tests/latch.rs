@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use downbeat_clock_core::Latch;
+use downbeat_clock_core::latch::Latch;
 use downbeat_loom::explore;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_loom::explore;
-use downbeat_trace::ControlVariable;
+use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::{
     Action, CollectiveKind, ControlledLogicalClock, Latencies, Matching, Place, Replaying, Trace,
     TraceBuilder,

@@ -5,9 +5,8 @@
 
 use core::panic::PanicInfo;
 
-use downbeat_clock_core::{
-    ClockModel, Global, ModelClock, RegionTimer, TickRate, TickScale, Ticks, Timestamp,
-};
+use downbeat_clock_core::region::{RegionTimer, TickScale};
+use downbeat_clock_core::{ClockModel, Global, ModelClock, TickRate, Ticks, Timestamp};
 use downbeat_timers::TscClock;
 #[cfg(feature = "with_std")]
 use needs_std as _;

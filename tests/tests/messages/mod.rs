@@ -1,6 +1,7 @@
 //! Blocking messages over MPI.
 
-use downbeat_sync::{Comm, CommError, MpiComm, Payload, block_on_ready};
+use downbeat_sync::payload::Payload;
+use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready};
 
 pub(crate) fn send<P: Payload>(comm: &MpiComm, to: u32, payload: P) -> Result<(), CommError> {
     block_on_ready(comm.send(to, payload))

@@ -7,10 +7,12 @@ use crate::job::{Failure, Jobs, expect, test};
 
 /// Presets with options that shorten them: on oversubscribed cores a barrier can take milliseconds, and no window is
 /// certainly long enough.
-const PRESETS: [(&str, &str); 10] = [
+const PRESETS: [(&str, &str); 13] = [
     ("osu", "--warm-up 5 --reps 10"),
-    ("imb", "--calls 10"),
+    ("imb", "--reps 10"),
+    ("imb-4.0", "--calls 10"),
     ("phloem", "--calls 10"),
+    ("phloem-1.6", "--reps 10"),
     ("skampi", "--window 50ms --reps 8"),
     ("nbcbench", "--window 50ms --reps 8"),
     ("mpibench", "--reps 10"),
@@ -18,13 +20,14 @@ const PRESETS: [(&str, &str); 10] = [
     ("mpicroscope", "--reps 10"),
     ("mpptest", "--calls 3 --stop near/0.5/3/4/8"),
     ("reprompi", "--slack 20 --time-slice 100ms"),
+    ("reprompi-2018", "--slack 20 --time-slice 100ms"),
 ];
 
 /// Names, sizes of messages, and numbers of ranks.
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 12] = [
+const VARIANTS: [(&str, Expected); 13] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -55,6 +58,10 @@ const VARIANTS: [(&str, Expected); 12] = [
     ),
     (
         "--operation bcast --cache cold-walk --cache-size 65536 --reps 5",
+        (&["bcast"], &[8], &[3]),
+    ),
+    (
+        "--operation bcast --cache cold-walk --cache-size 65536 --scheme ms2 --reps 5",
         (&["bcast"], &[8], &[3]),
     ),
     (
@@ -235,7 +242,9 @@ fn plausible(group: &Value, reps: Option<u64>) -> Outcome {
         count("valid")?,
         count("valid")? + count("late")? + count("long")? + count("drifted")?,
     );
-    if valid == 0 || reps.is_some_and(|reps| all != reps) {
+    // Invalid ones are replaced, up to a limit.
+    let is_enough = |reps| valid == reps || valid < reps && all == 4 * reps;
+    if valid == 0 || !reps.is_none_or(is_enough) {
         return Err(format!("{valid} valid of {all} observations"));
     }
     let figures = group["figures_ns"]

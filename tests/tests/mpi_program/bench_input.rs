@@ -54,7 +54,7 @@ const NONSENSE: [(&str, &str); 37] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 17] = [
+const CONTRADICTIONS: [(&str, &str); 19] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -88,6 +88,14 @@ const CONTRADICTIONS: [(&str, &str); 17] = [
         "--window: does not apply to the scheme round-time",
     ),
     ("--cache-size 1", "--cache-size"),
+    (
+        "--cache cold-overwrite --cache-size 9 --scheme ms2",
+        "--cache: this scheme times several calls together",
+    ),
+    (
+        "--cache cold-overwrite --cache-size 9 --as mpptest",
+        "--cache: this scheme times several calls together",
+    ),
     ("--out /proc/nonexistent", "--out: /proc/nonexistent"),
     ("--out DIR/file", "--out: DIR/file"),
     (
@@ -169,7 +177,7 @@ fn options_that_differ_between_ranks() -> Result<(), Failure> {
 #[test]
 fn no_valid_observation() -> Result<(), Failure> {
     test("bench-nothing-valid", |jobs| {
-        let none = "none of 40 observations is valid: ";
+        let none = "none of 160 observations is valid: ";
         jobs.fails(
             &[(
                 2,

@@ -134,6 +134,27 @@ impl Jobs {
         mpirun
     }
 
+    /// Returns `mpirun` of another program that preloads a library.
+    pub(crate) fn mpirun_program(
+        &self,
+        ranks: u32,
+        program: &Path,
+        arguments: &str,
+        library: &Path,
+    ) -> Command {
+        let mut mpirun = self.library.oversubscribed_mpirun();
+        let libraries: Vec<PathBuf> = self
+            .yielding
+            .iter()
+            .cloned()
+            .chain([library.to_owned()])
+            .collect();
+        self.library.preload(&mut mpirun, &libraries);
+        mpirun.args(["-np", &ranks.to_string()]).arg(program);
+        mpirun.args(arguments.split_whitespace());
+        mpirun
+    }
+
     fn let_yield(&self, mpirun: &mut Command) {
         self.library.preload(mpirun, self.yielding.as_slice());
     }

@@ -5,13 +5,19 @@
 
 #![expect(clippy::print_stdout, reason = "shown when a test fails")]
 
+mod batch_jobs;
 mod bench;
 mod bench_input;
 mod bench_records;
+mod clocks;
 mod eztrace;
 mod imbalance_and_drift;
 mod job;
+mod launchers;
 mod packaging;
+mod plug_ins;
+mod presets;
 mod several_hosts;
 mod sync;
 mod trace_correct;
+mod widths;

@@ -7,8 +7,9 @@ use downbeat_launch::command::finish;
 
 use crate::job::{Failure, LIMIT, expect, test};
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "downbeat-mpi-bench.1",
+    "downbeat-mpi-clocks.1",
     "downbeat-mpi-drift.1",
     "downbeat-mpi-imbalance.1",
     "downbeat-mpi-sync.1",

@@ -22,6 +22,7 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
     test("several-hosts", |jobs| {
         let hosts = Hosts::set_up(NODES, &jobs.folder)?;
         let hosts = HostJobs { jobs, hosts };
+        system_times_are_compared(&hosts.report(&["clocks", "--json"])?)?;
         clocks_are_apart(&hosts.sync("none")?)?;
         clocks_are_synchronized(&hosts.sync("h2hca(hca3-offset/skampi/100,prop)")?)?;
         clocks_are_synchronized(
@@ -37,6 +38,20 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
             refused.code, refused.stderr
         ))
     })
+}
+
+/// Checks that both hosts report, whose CLOCK_REALTIME is that of the machine.
+fn system_times_are_compared(report: &Value) -> Outcome {
+    let nodes = report["nodes"].as_array().ok_or("no nodes")?;
+    let within = |node: &Value| {
+        let offset = &node["realtime_offset"];
+        let width = offset["half_width_ns"].as_i64();
+        width.is_some_and(|width| offset["ns"].as_i64().is_some_and(|ns| ns.abs() <= width))
+    };
+    match nodes.len() == NODES as usize && nodes.iter().all(within) {
+        true => Ok(()),
+        false => Err(format!("expected {NODES} hosts with one time: {report}")),
+    }
 }
 
 /// Checks that, without synchronization, the error is the offset of the namespaces.
@@ -83,15 +98,7 @@ struct HostJobs<'a> {
 impl HostJobs<'_> {
     /// Synchronizes once; returns the run, with its largest error right after.
     fn sync(&self, algorithm: &str) -> Result<Value, String> {
-        let job = self.mpirun(algorithm)?;
-        if job.code != Some(0) {
-            return Err(format!(
-                "{algorithm}: exit code {:?}: {}",
-                job.code, job.stderr
-            ));
-        }
-        let report: Value =
-            serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))?;
+        let report = self.report(&sync_arguments(algorithm))?;
         let factors = &report["factors"];
         let is = |factor: &str, number: u32| {
             factors[factor].as_str() == Some(number.to_string().as_str())
@@ -105,19 +112,40 @@ impl HostJobs<'_> {
     }
 
     fn mpirun(&self, algorithm: &str) -> Result<FinishedCommand, String> {
+        self.finish(&sync_arguments(algorithm))
+    }
+
+    /// Returns the document that a command prints.
+    fn report(&self, arguments: &[&str]) -> Result<Value, String> {
+        let job = self.finish(arguments)?;
+        if job.code != Some(0) {
+            return Err(format!(
+                "{arguments:?}: exit code {:?}: {}",
+                job.code, job.stderr
+            ));
+        }
+        serde_json::from_str(&job.stdout).map_err(|why| format!("{why} in {}", job.stdout))
+    }
+
+    fn finish(&self, arguments: &[&str]) -> Result<FinishedCommand, String> {
         let mut job = self.hosts.mpirun(RANKS_PER_NODE);
         job.arg(self.jobs.program());
-        job.args([
-            "sync",
-            "--clock",
-            "monotonic",
-            "--truth",
-            "--check",
-            "0",
-            "--json",
-        ]);
         // The agent passes the words to a shell.
-        job.args(["--algorithm", &format!("'{algorithm}'")]);
+        job.args(arguments.iter().map(|word| format!("'{word}'")));
         finish(LIMIT, &mut job)
     }
+}
+
+fn sync_arguments(algorithm: &str) -> [&str; 9] {
+    [
+        "sync",
+        "--clock",
+        "monotonic",
+        "--truth",
+        "--check",
+        "0",
+        "--json",
+        "--algorithm",
+        algorithm,
+    ]
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use downbeat_launch::Outcome;
 
-use crate::job::{Failure, Jobs, Victim, expect, test};
+use crate::job::{Failure, Jobs, Victim, expect, one_line, test};
 
 #[test]
 fn repetitions_and_checks_are_reported() -> Result<(), Failure> {
@@ -54,6 +54,24 @@ fn table_is_printed() -> Result<(), Failure> {
             by_hand.code == Some(0) && by_hand.stdout.starts_with("3 ranks on 2 nodes"),
             &by_hand,
             "levels from options",
+        )
+    })
+}
+
+/// Clocks that differ by a thousandth drift by more than a round trip during a long session.
+#[test]
+fn an_algorithm_that_fails_costs_the_others_nothing() -> Result<(), Failure> {
+    test("sync-fails", |jobs| {
+        let arguments = "sync --algorithm hca3/10/skampi/10000,none --check 0 --check-by skampi/1 --skew drift=1000ppm";
+        let job = jobs.run(&[(2, arguments)])?;
+        expect(
+            job.code == Some(1) && job.stdout.lines().any(|line| line.starts_with("none ")),
+            &job,
+            "exit code 1 and the other algorithm's results",
+        )?;
+        one_line(
+            &job,
+            "rank 1: hca3/10/skampi/10000: its clock and that of rank 0: ",
         )
     })
 }

@@ -251,21 +251,22 @@ impl From<raw_cpuid::Hypervisor> for Hypervisor {
     }
 }
 
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(
+    feature = "std",
+    target_os = "linux",
+    any(target_arch = "x86", target_arch = "x86_64")
+))]
 mod linux {
     use super::{Clocksource, KernelFacts};
+    use crate::clocksource::Clocksources;
     use std::fs;
-
-    const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
     pub(super) fn facts() -> Option<KernelFacts> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").ok()?;
-        let current = fs::read_to_string(format!("{CLOCKSOURCE}/current_clocksource")).ok()?;
-        let available = fs::read_to_string(format!("{CLOCKSOURCE}/available_clocksource")).ok()?;
-        Some(parse(&cpuinfo, &current, &available))
+        Some(parse(&cpuinfo, &Clocksources::read()?))
     }
 
-    pub(super) fn parse(cpuinfo: &str, current: &str, available: &str) -> KernelFacts {
+    pub(super) fn parse(cpuinfo: &str, sources: &Clocksources) -> KernelFacts {
         let flags = cpuinfo
             .lines()
             .find_map(|line| line.strip_prefix("flags"))
@@ -275,7 +276,7 @@ mod linux {
             constant: has("constant_tsc"),
             nonstop: has("nonstop_tsc"),
             known_frequency: has("tsc_known_freq"),
-            clocksource: match current.trim() {
+            clocksource: match sources.current.as_str() {
                 "tsc" => Clocksource::Tsc,
                 "kvm-clock" => Clocksource::KvmClock,
                 "hyperv_clocksource_tsc_page" | "hyperv_clocksource_msr" => Clocksource::HyperV,
@@ -284,7 +285,7 @@ mod linux {
                 "acpi_pm" => Clocksource::AcpiPm,
                 _ => Clocksource::Other,
             },
-            listed: available.split_whitespace().any(|source| source == "tsc"),
+            listed: sources.available.iter().any(|source| source == "tsc"),
         }
     }
 
@@ -414,11 +415,18 @@ mod tests {
         );
     }
 
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(
+        feature = "std",
+        target_os = "linux",
+        any(target_arch = "x86", target_arch = "x86_64")
+    ))]
     #[test]
     fn the_files_of_the_kernel_are_parsed() {
         let cpuinfo = "processor\t: 0\nflags\t\t: fpu tsc constant_tsc nonstop_tsc\nbugs\t\t: \n";
-        let facts = linux::parse(cpuinfo, "kvm-clock\n", "kvm-clock tsc acpi_pm \n");
+        let facts = linux::parse(
+            cpuinfo,
+            &crate::clocksource::Clocksources::of("kvm-clock\n", "kvm-clock tsc acpi_pm \n"),
+        );
         assert_eq!(
             facts,
             KernelFacts {
@@ -429,7 +437,7 @@ mod tests {
                 listed: true,
             }
         );
-        let nothing = linux::parse("", "", "");
+        let nothing = linux::parse("", &crate::clocksource::Clocksources::of("", ""));
         assert!(!nothing.constant && !nothing.listed && nothing.clocksource == Clocksource::Other);
     }
 }

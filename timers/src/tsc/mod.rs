@@ -8,8 +8,10 @@ use downbeat_clock_core::{Clock, CounterInstruction, ReadOrdering, Ticks};
 pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts};
 use read::TscAccess;
 
+use crate::ClockUnavailable;
+use crate::cores::CoreId;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use crate::resolution::grain_of;
-use crate::{ClockUnavailable, CoreId};
 
 /// The time stamp counter: the clock of an x86 processor with the lowest cost and the highest resolution.
 ///
@@ -126,11 +128,11 @@ impl Clock for UnorderedTsc {
 }
 
 #[cfg(test)]
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", any(target_arch = "x86", target_arch = "x86_64")))]
 mod tests {
     use super::*;
-    use crate::{allowed_cores, pin_to};
-    use std::sync::mpsc;
+    use crate::cores::tests::check_order_between_cores;
+    use crate::cores::{allowed_cores, pin_to};
 
     /// The counter, if there is one; otherwise only detection is tested.
     fn detected() -> Option<TscClock> {
@@ -164,22 +166,7 @@ mod tests {
     #[test]
     fn an_ordered_reading_sent_to_another_core_is_not_ahead_of_its_next_reading() {
         let Some(tsc) = detected() else { return };
-        let [first, second, ..] = allowed_cores()[..] else {
-            return;
-        };
-        let (send, receive) = mpsc::channel();
-        let sender = std::thread::spawn(move || {
-            pin_to(first).unwrap();
-            for _ in 0..100_000 {
-                send.send(tsc.ticks()).unwrap();
-            }
-        });
-        pin_to(second).unwrap();
-        for sent in receive {
-            let here = tsc.ticks();
-            assert!(here >= sent, "{here:?} is behind {sent:?}");
-        }
-        sender.join().unwrap();
+        check_order_between_cores(tsc, 100_000);
     }
 
     #[test]

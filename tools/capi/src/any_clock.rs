@@ -4,7 +4,7 @@ use std::env;
 
 use downbeat::{Clock, ClockModel, ClockName, Duration, LocalTime, MachineClock, Ticks, Timestamp};
 use downbeat_clock_core::{CounterInstruction, ReadOrdering};
-use downbeat_timers::{SkewSpec, SkewedClock};
+use downbeat_timers::skew::{SkewSpec, SkewedClock};
 
 use crate::failure::Failure;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_UNAVAILABLE};

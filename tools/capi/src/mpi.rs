@@ -8,7 +8,7 @@ use downbeat::{
     SessionLimits, agree, block_on_ready,
 };
 use downbeat_clock_core::Clock as _;
-use downbeat_timers::SkewSpec;
+use downbeat_timers::skew::SkewSpec;
 use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 

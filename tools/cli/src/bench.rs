@@ -5,22 +5,22 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    BenchPlan, BenchResults, GlobalClockOptions, MethodOptions, NearnessOptions, OutputOptions,
-    agree_on_measured, check_ranks, headline, measure_all, rank_counts,
+    BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions, NearnessOptions,
+    OutputOptions, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, Measurement,
-    MessageCoordinator,
+    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, MessageCoordinator,
+    Method,
 };
-use downbeat_records::{CLOCK_STEP, GroupKey};
-use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
-use downbeat_timers::{
-    ClockUnavailable, Duration, SkewSpec, SkewedClock, SystemClock, SystemClockId, TickRate,
-    TscClock, allowed_cores,
-};
+use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::{Comm, LocalClock, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_timers::cores::allowed_cores;
+use downbeat_timers::skew::{SkewSpec, SkewedClock};
+use downbeat_timers::{ClockUnavailable, Duration, SystemClock, SystemClockId, TickRate, TscClock};
 
 use crate::threads;
 
@@ -82,7 +82,7 @@ pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Fail
         sizes,
     };
     // Refuse invalid options before anything takes time.
-    options.method.method(0)?;
+    options.method.usual_method()?;
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
     let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
@@ -134,7 +134,7 @@ impl ThreadBenchOptions {
             .iter()
             .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
         let group = |(kind, ranks): (&BuiltinKind, u32)| {
-            check_ranks(kind, kind.min_ranks(), ranks)?;
+            check_ranks(kind, kind.min_ranks()..=u32::MAX, ranks)?;
             Ok(GroupKey {
                 operation: kind.to_string(),
                 bytes: kind.bytes(),
@@ -190,7 +190,7 @@ impl ThreadBench<'_> {
     ) -> Result<BenchResults, Failure> {
         let step = clocks.iter().map(Clock::grain).max().unwrap_or(1) as f64;
         let plan = self.plan(read, step * base.rate().nanos_per_tick())?;
-        let method = self.options.method.method(0)?;
+        let method = self.options.method.usual_method()?;
         let first_failure = OnceLock::new();
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
@@ -261,7 +261,7 @@ impl ThreadBench<'_> {
         let Self {
             options, groups, ..
         } = self;
-        let method = options.method.method(0)?;
+        let method = options.method.usual_method()?;
         let cores = allowed_cores().len();
         let clock = if read.tsc_unavailable.is_none() {
             "tsc"
@@ -272,7 +272,6 @@ impl ThreadBench<'_> {
             .with("program", &concat!("downbeat ", env!("CARGO_PKG_VERSION")))
             .with("ranks", &self.ranks())
             .with("cores", &cores)
-            .with("host", &machine::host_name())
             .with("clock", &clock);
         let mut factors = options
             .near
@@ -287,7 +286,10 @@ impl ThreadBench<'_> {
                 .with("tsc_uncertainty_ppm", &(read.uncertainty * 1e6)),
             Some(why) => Factors::default().with("no tsc", why),
         };
-        let facts = facts.with(CLOCK_STEP, &step_nanos);
+        let facts = facts
+            .with(CLOCK_STEP, &step_nanos)
+            .with(HOSTS, &machine::host_name())
+            .with(NODES, &machine::kind_of_node());
         let note = read
             .tsc_unavailable
             .as_ref()
@@ -330,8 +332,12 @@ struct BenchRank<'a, K> {
 
 impl<K: Clock> BenchRank<'_, K> {
     /// Measures one group. Ranks that do not take part only receive the outcome.
-    fn measure(&self, key: &GroupKey) -> Result<Option<Measurement>, Failure> {
-        let method = self.session.options.method.method(key.bytes)?;
+    fn measure(&self, key: &GroupKey) -> Result<Option<GroupOutcome>, Failure> {
+        let options = self.session.options;
+        let method = Method {
+            collect: options.output.collect(),
+            ..options.method.method(&key.operation, key.bytes)?
+        };
         let mut measured = Ok(None);
         if let Some(part) = self.parts.iter().find(|part| part.size == key.ranks) {
             let kind = key.operation.parse().map_err(Failure::run)?;

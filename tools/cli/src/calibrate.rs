@@ -1,4 +1,4 @@
-//! `downbeat calibrate`: frequency of the time stamp counter and its uncertainty.
+//! `downbeat calibrate`: frequency of the processor's counter and its uncertainty.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -7,17 +7,23 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use downbeat_common::cli::positive;
-use downbeat_common::output::{self, Table};
-use downbeat_common::{Failure, Outputs, ProgressBar, write_text};
-use downbeat_timers::{
-    BracketSeries, Calibration, CalibrationError, CoreId, Duration, Machine, SavedCalibration,
-    SystemClock, SystemClockId, TscClock, TscFacts, pin_to,
+use downbeat_common::health::{ClockHealth, RequirementOptions};
+use downbeat_common::output;
+use downbeat_common::{
+    Failure, Outputs, PrintOptions, ProgressBar, Table, Text, UsedCalibration, write_text,
 };
+use downbeat_timers::calibration::{
+    BracketSeries, Calibration, CalibrationError, Machine, SavedCalibration,
+};
+use downbeat_timers::cores::{CoreId, pin_to};
+use downbeat_timers::tsc::TscFacts;
+use downbeat_timers::{Clock, Duration, MachineClock, SystemClock, SystemClockId};
 use serde::Serialize;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml"
+    after_help = "Examples:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml\n  \
+                  downbeat calibrate --against monotonic --require synchronized --max-ppm 1"
 )]
 pub(crate) struct CalibrateOptions {
     /// Duration of each calibration; longer is more precise
@@ -32,9 +38,10 @@ pub(crate) struct CalibrateOptions {
     /// Core to run on
     #[arg(long, allow_hyphen_values = true)]
     core: Option<u32>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    requirements: RequirementOptions,
+    #[command(flatten)]
+    print: PrintOptions,
     /// File to save the result to, for other programs; valid until the next reboot
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -89,6 +96,7 @@ struct CalibrateReport {
     spread_ppm: f64,
     repeats: Vec<CalibrationRepeat>,
     doubts: Vec<String>,
+    health: ClockHealth,
 }
 
 pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
@@ -100,27 +108,33 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
         Outputs::default().text("--save", path)?;
         refuse_other_file(path)?;
     }
-    let tsc = TscClock::detect()
-        .map_err(|why| Failure::run(format!("the time stamp counter is not usable: {why}")))?;
+    let counter = MachineClock::counter().map_err(|why| {
+        Failure::run(format!("the counter of the processor is not usable: {why}"))
+    })?;
     let reference = SystemClock::detect(options.against.into()).map_err(Failure::run)?;
     let machine = Machine::this()
         .map_err(|why| Failure::run(format!("cannot identify this machine: {why}")))?;
 
-    let (calibration, repeats) = calibrate(&tsc, &reference, options).map_err(Failure::run)?;
-    let report = summarize(&calibration, repeats, &reference, &machine);
+    let (calibration, repeats) = calibrate(&counter, &reference, options).map_err(Failure::run)?;
+    let known = UsedCalibration {
+        calibration,
+        reference: reference.id(),
+        file: None,
+    };
+    let health = ClockHealth::gather(&Ok(counter), Some(&known));
+    let report = summarize(&counter, &known, repeats, &machine, health);
     if let Some(path) = &options.save {
         let saved = SavedCalibration {
+            counter: counter.name(),
             calibration,
             reference: reference.id(),
             machine,
         };
         write_text("--save", path, &saved.to_string())?;
     }
-    if options.json {
-        output::print_json(&report)
-    } else {
-        output::print(&render(&report, options))
-    }
+    let text = || render(&counter, &report, options);
+    options.print.print(|| &report, text)?;
+    options.requirements.verify(&[report.health])
 }
 
 /// Refuses to replace a file with other content, such as a record.
@@ -134,7 +148,10 @@ fn refuse_other_file(path: &Path) -> Result<(), Failure> {
     let file = File::open(path).map_err(failed)?;
     file.take(4096).read_to_end(&mut start).map_err(failed)?;
     let start = String::from_utf8_lossy(&start);
-    if start.lines().any(|line| line.trim() == "counter = \"tsc\"") {
+    if start
+        .lines()
+        .any(|line| line.trim().starts_with("counter = \""))
+    {
         return Ok(());
     }
     let why = format!("{} exists and is not a calibration", path.display());
@@ -143,13 +160,13 @@ fn refuse_other_file(path: &Path) -> Result<(), Failure> {
 
 /// Measures all repeats, and the rate from the start of the first to the end of the last.
 fn calibrate(
-    tsc: &TscClock,
+    counter: &impl Clock,
     reference: &SystemClock,
     options: &CalibrateOptions,
 ) -> Result<(Calibration, Vec<CalibrationRepeat>), CalibrationError> {
-    let progress = ProgressBar::new(options.duration.as_secs_f64() * f64::from(options.repeat));
+    let progress = ProgressBar::lasting(options.duration.as_secs_f64() * f64::from(options.repeat));
     let nanos = options.duration.as_nanos();
-    let series = || BracketSeries::take(tsc, reference);
+    let series = || BracketSeries::take(counter, reference);
     let (mut repeats, mut ends) = (Vec::new(), None);
     for _ in 0..options.repeat {
         let mut run = vec![series()];
@@ -169,11 +186,13 @@ fn calibrate(
 }
 
 fn summarize(
-    whole: &Calibration,
+    counter: &MachineClock,
+    known: &UsedCalibration,
     repeats: Vec<CalibrationRepeat>,
-    reference: &SystemClock,
     machine: &Machine,
+    health: ClockHealth,
 ) -> CalibrateReport {
+    let whole = &known.calibration;
     let frequencies = repeats.iter().map(|repeat| repeat.frequency_hz);
     let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| {
         (least.min(hz), most.max(hz))
@@ -181,8 +200,8 @@ fn summarize(
     CalibrateReport {
         schema: "downbeat.calibration",
         version: 1,
-        counter: "tsc",
-        reference: reference.id().name(),
+        counter: counter.name().as_str(),
+        reference: known.reference.name(),
         cpu_model: machine.cpu_model.clone(),
         boot_id: machine.boot_id.clone(),
         frequency_hz: whole.rate().hz(),
@@ -191,10 +210,29 @@ fn summarize(
         duration_s: whole.duration().as_secs_f64(),
         spread_ppm: (most - least) / least * 1e6,
         repeats,
-        doubts: TscFacts::gather()
-            .map(|facts| facts.doubts().map(|d| d.to_string()).collect())
-            .unwrap_or_default(),
+        doubts: doubts(known.reference, &health),
+        health,
     }
+}
+
+/// Lists the reasons to distrust the counter or the reference clock.
+fn doubts(reference: SystemClockId, health: &ClockHealth) -> Vec<String> {
+    let facts = TscFacts::gather().into_iter();
+    let of_counter = facts.flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string()));
+    let adjusted = reference == SystemClockId::Monotonic;
+    let of_reference = match &health.system_time {
+        Ok(time) if !adjusted || time.synchronized => None,
+        Err(_) if !adjusted => None,
+        Ok(_) => Some(format!(
+            "{} is not synchronized: the rate is certain relative to the kernel's estimate, and not to true time",
+            reference.name()
+        )),
+        Err(why) => Some(format!(
+            "{} may not be synchronized: {why}",
+            reference.name()
+        )),
+    };
+    of_counter.chain(of_reference).collect()
 }
 
 /// Evaluates the series of brackets of one calibration.
@@ -225,12 +263,13 @@ fn assess(run: &[BracketSeries]) -> Result<CalibrationRepeat, CalibrationError> 
 /// Number of repeats in the table.
 const SHOWN: usize = 20;
 
-fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
-    let mut text = String::new();
+fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateOptions) -> Text {
+    let mut text = Text::default();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(
         text,
-        "Time stamp counter of {} against {}: {} of {} each\n",
+        "{} of {} against {}: {} of {} each\n",
+        output::capitalized(counter),
         report.cpu_model,
         report.reference,
         report.repeats.len(),
@@ -255,7 +294,7 @@ fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
             ),
         ]);
     }
-    text += &table.render();
+    text += table;
     if report.repeats.len() > SHOWN {
         let _ = writeln!(
             text,
@@ -265,7 +304,7 @@ fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
     }
     let _ = writeln!(
         text,
-        "\nRate         {:.3} Hz, {:.12} ns per tick\nCertain to   {:.3} ppm, over {:.3} s in all\nSpread       {:.3} ppm \
+        "\nRate         {:.3} Hz, {:.12} ns per tick\nCertain to   {:.4} ppm, over {:.3} s in all\nSpread       {:.4} ppm \
          between the repeats",
         report.frequency_hz,
         report.nanos_per_tick,
@@ -283,6 +322,8 @@ fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
             path.display()
         );
     }
+    text += "\n";
+    text += report.health.kernel_text();
     text += "\nDeparture: largest deviation of the reference clock from a constant rate.\n\
              Change: rate of the second half relative to the first; positive if the counter was faster.\n";
     text
@@ -291,7 +332,7 @@ fn render(report: &CalibrateReport, options: &CalibrateOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_timers::{Clock, Ticks};
+    use downbeat_timers::Ticks;
 
     /// Clock that stands still, and whose reading takes 20 ticks.
     struct Still(u64);

@@ -5,8 +5,10 @@ use downbeat_common::{Failure, PackagingCommand};
 
 use crate::experiments::{analyze, compare, reproducibility, samplesize};
 use crate::{
-    bench, calibrate, clocks, demonstration, record, regions, report, run, simulate, sync, trace,
+    bench, calibrate, clocks, demonstration, import, regions, report, simulate, sync, trace,
 };
+#[cfg(unix)]
+use crate::{record, run, time};
 
 /// Measure with one global clock for all ranks of a parallel program, and test the clocks of a machine.
 #[derive(Debug, Parser)]
@@ -22,11 +24,12 @@ pub(crate) struct DownbeatArguments {
     command: Option<DownbeatCommand>,
 }
 
+// Commands that launch programs need process groups and signals. Not a doc comment, which would be printed as help.
 #[derive(Debug, Subcommand)]
 enum DownbeatCommand {
     /// List all time sources with their availability, read cost, resolution and reliability
     Clocks(clocks::ClocksOptions),
-    /// Measure the frequency of the time stamp counter and its uncertainty
+    /// Measure the frequency of the processor's counter and its uncertainty
     Calibrate(calibrate::CalibrateOptions),
     /// Synchronize threads that have skewed clocks, and print the true error of the global clock
     Sync(sync::ThreadSyncOptions),
@@ -34,8 +37,18 @@ enum DownbeatCommand {
     Simulate(simulate::SimulateOptions),
     /// Measure the run-time of communication operations between threads
     Bench(Box<bench::ThreadBenchOptions>),
+    #[cfg(unix)]
     /// Launch a program many times; after an interruption, continue where it stopped
     Run(run::RunOptions),
+    #[cfg(unix)]
+    /// Time any command: many launches, several variants in turns, with statistics
+    Time(Box<time::TimeOptions>),
+    #[cfg(unix)]
+    /// Time one launch; for `downbeat time`
+    #[command(hide = true)]
+    TimeLaunch(time::TimeLaunchOptions),
+    /// Make records of the results of other suites: OSU, IMB, ReproMPI, hyperfine
+    Import(import::ImportOptions),
     /// Summarize the launches of an experiment, and estimate the number of launches needed
     Analyze(analyze::AnalyzeOptions),
     /// Test whether two experiments differ, and by how much
@@ -48,8 +61,10 @@ enum DownbeatCommand {
     Report(report::ReportOptions),
     /// Show the time that the regions of a program took on its ranks
     Regions(regions::RegionsOptions),
+    #[cfg(unix)]
     /// Run an MPI program under the tracer, and make one corrected trace of it
     Record(record::RecordOptions),
+    #[cfg(unix)]
     /// Run one rank of an MPI program under the tracer; for launchers
     RecordRank(record::RankOptions),
     /// Merge, correct, check and convert traces
@@ -66,14 +81,22 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         Some(DownbeatCommand::Sync(options)) => sync::run(&options),
         Some(DownbeatCommand::Simulate(options)) => simulate::run(&options),
         Some(DownbeatCommand::Bench(options)) => bench::run(&options),
+        #[cfg(unix)]
         Some(DownbeatCommand::Run(options)) => run::run(&options),
+        #[cfg(unix)]
+        Some(DownbeatCommand::Time(options)) => time::run(&options),
+        #[cfg(unix)]
+        Some(DownbeatCommand::TimeLaunch(options)) => time::run_launch(&options),
+        Some(DownbeatCommand::Import(options)) => import::run(&options),
         Some(DownbeatCommand::Analyze(options)) => analyze::run(&options),
         Some(DownbeatCommand::Compare(options)) => compare::run(&options),
         Some(DownbeatCommand::Reproducibility(options)) => reproducibility::run(&options),
         Some(DownbeatCommand::Samplesize(options)) => samplesize::run(&options),
         Some(DownbeatCommand::Report(options)) => report::run(&options),
         Some(DownbeatCommand::Regions(options)) => regions::run(&options),
+        #[cfg(unix)]
         Some(DownbeatCommand::Record(options)) => record::run(&options),
+        #[cfg(unix)]
         Some(DownbeatCommand::RecordRank(options)) => record::run_rank(&options),
         Some(DownbeatCommand::Trace(options)) => trace::run(&options),
         Some(DownbeatCommand::Packaging(command)) => command.run(DownbeatArguments::command()),

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::Failure;
-use downbeat_sync::{Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink};
+use downbeat_common::nearest::nearest;
+use downbeat_common::{Failure, did_you_mean};
+use downbeat_sync::sim::{Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink};
 use serde::{Deserialize, Deserializer};
 
 /// Content of a cluster file. Effects that are left out do not occur: no delay, no drift.
@@ -40,9 +41,11 @@ impl ClusterFile {
             Some((_, text)) => text.to_owned(),
             None => downbeat_files::read_text(Path::new(name)).map_err(|why| {
                 let names: Vec<&str> = KNOWN.into_iter().map(|(known, _)| known).collect();
+                let meant = did_you_mean(nearest(name, names.iter().copied(), 1).first().copied());
+                let names = names.join(", ");
                 Failure::option(
                     "--cluster",
-                    format!("{why}; expected a file or one of {}", names.join(", ")),
+                    format!("{why}; expected a file or one of {names}{meant}"),
                 )
             })?,
         };

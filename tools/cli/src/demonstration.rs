@@ -3,9 +3,9 @@
 mod measuring;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::output::{self, Table, count};
-use downbeat_common::{CalibrationOptions, Failure};
-use downbeat_timers::allowed_cores;
+use downbeat_common::output::count;
+use downbeat_common::{CalibrationOptions, Failure, PrintOptions, Table, Text};
+use downbeat_timers::cores::allowed_cores;
 
 use crate::sync::{self, SyncCheck, ThreadSyncOptions, ThreadSyncReport};
 
@@ -35,7 +35,10 @@ pub(crate) fn run() -> Result<(), Failure> {
         .map(|(what, label)| Ok((what, label, measure(ranks, label)?)));
     let found = found.collect::<Result<Vec<_>, Failure>>()?;
     let measured = measuring::run(ranks, SKEW)?;
-    output::print(&format!("{}{measured}{MORE}", render(&found)))
+    let mut text = render(&found);
+    text += measured;
+    text += MORE;
+    text.print()
 }
 
 const MORE: &str = "
@@ -53,18 +56,18 @@ fn measure(ranks: u32, label: &str) -> Result<ThreadSyncReport, Failure> {
         skew: SKEW.parse().map_err(Failure::Run)?,
         check: CHECKS.to_vec(),
         calibration: CalibrationOptions::default(),
-        json: false,
+        print: PrintOptions::default(),
     };
     measuring::retry(|| sync::measure(&options))
 }
 
-fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
+fn render(found: &[(&str, &str, ThreadSyncReport)]) -> Text {
     let clocks = found.first().map_or(&[][..], |(.., report)| &report.clocks);
-    let mut text = format!(
+    let mut text = Text::from(format!(
         "Downbeat gives all ranks of a parallel program one global clock. Here the ranks are {}.\n\
          Each has a skewed clock of its own; only this demonstration knows the skew:\n\n",
         count(clocks.len(), "thread")
-    );
+    ));
     let mut wrong = Table::new(["rank", "its clock is ahead by", "and gains in a second"]);
     for clock in clocks {
         wrong.row([
@@ -73,7 +76,7 @@ fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
             nanos(clock.drift_ppm * 1e3),
         ]);
     }
-    text += &wrong.render();
+    text += wrong;
     text += "\nThe ranks learn the time of rank 0 from messages alone. The true error of the worst global clock is then:\n\n";
     let mut table = Table::new([
         "measured",
@@ -95,7 +98,7 @@ fn render(found: &[(&str, &str, ThreadSyncReport)]) -> String {
             ten,
         ]);
     }
-    text += &table.render();
+    text += table;
     text += "\nOffsets ignore the drift of clocks. Lines model it, and the longer they are measured, the longer they stay accurate.\n";
     text
 }

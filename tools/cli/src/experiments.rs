@@ -4,6 +4,7 @@ pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod reproducibility;
 pub(crate) mod samplesize;
+pub(crate) mod verdict;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use downbeat_common::records::serialize_factors;
 use downbeat_files::FileError;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
 use downbeat_records::stats::Confidence;
-use downbeat_records::{Experiment, RecordError, launch_files, read_experiment};
+use downbeat_records::{Experiment, RecordError, UNEQUAL, launch_files, read_experiment};
 use downbeat_records::{Factors, GroupKey};
 use serde::Serialize;
 
@@ -171,7 +172,8 @@ pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failur
     Ok(found)
 }
 
-/// Returns the subfolders with launches, sorted by name.
+/// Returns the subfolders with launches, sorted by name; numbers in names by their values, as those of parameters: `size=8` is before
+/// `size=16`.
 fn subfolders_with_launches(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |why: std::io::Error| Failure::Input(format!("{}: {why}", folder.display()));
     let mut found = Vec::new();
@@ -181,12 +183,30 @@ fn subfolders_with_launches(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
             found.push(path);
         }
     }
-    found.sort_unstable();
+    found.sort_by_cached_key(|path| name_key(&path.to_string_lossy()));
     Ok(found)
 }
 
+/// Splits a name where digits begin or end; with the values of numbers, unless they are too long.
+fn name_key(name: &str) -> Vec<(u64, String)> {
+    let mut parts: Vec<(u64, String)> = Vec::new();
+    let mut was_digit = None;
+    for c in name.chars() {
+        let is_digit = c.is_ascii_digit();
+        match parts.last_mut() {
+            Some((_, part)) if was_digit == Some(is_digit) => part.push(c),
+            _ => parts.push((0, c.to_string())),
+        }
+        was_digit = Some(is_digit);
+    }
+    for (value, part) in &mut parts {
+        *value = part.parse().unwrap_or(0);
+    }
+    parts
+}
+
 /// Returns true if this is a folder that contains no launch.
-fn is_without_launches(folder: &Path) -> bool {
+pub(crate) fn is_without_launches(folder: &Path) -> bool {
     matches!(launch_files(folder), Err(RecordError::File(FileError::Content { path, .. })) if path == folder)
 }
 
@@ -264,6 +284,21 @@ fn key_cells(key: &GroupKey) -> [String; 3] {
     ]
 }
 
+/// Notes on launches that ran on different hosts or on unequal nodes.
+pub(crate) fn places(analysis: &Analysis) -> impl Iterator<Item = String> {
+    let Analysis { hosts, nodes, .. } = analysis;
+    let hosts = (hosts.len() > 1).then(|| {
+        format!(
+            "launches ran on different hosts: {}",
+            hosts.join(", others on ")
+        )
+    });
+    let is_one_kind = nodes.len() < 2 && nodes.iter().all(|kind| !kind.starts_with(UNEQUAL));
+    let nodes = (!is_one_kind)
+        .then(|| format!("the nodes are not of one kind: {}", nodes.join(", others ")));
+    hosts.into_iter().chain(nodes)
+}
+
 /// Notes on groups of which the filter sets aside many observations: these may be no outliers.
 pub(crate) fn many_outliers(analysis: &Analysis) -> impl Iterator<Item = String> {
     const MANY: f64 = 0.05;
@@ -296,7 +331,7 @@ fn outliers_line(settings: &AnalysisSettings) -> String {
 }
 
 /// Formats a number of launches.
-fn launches(number: usize) -> String {
+pub(crate) fn launches(number: usize) -> String {
     if number == 1 {
         "1 launch".to_owned()
     } else {
@@ -312,4 +347,33 @@ fn or_dash(cell: Option<String>) -> String {
 /// Formats a share with up to two decimals: `95 %`, `97.85 %`.
 pub(crate) fn percentage(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_by_their_numbers() {
+        let mut names = [
+            "a,n=16",
+            "a,n=8",
+            "b,n=1",
+            "a,n=8,m=2",
+            "a",
+            "99999999999999999999",
+        ];
+        names.sort_by_cached_key(|name| name_key(name));
+        assert_eq!(
+            names,
+            [
+                "99999999999999999999",
+                "a",
+                "a,n=8",
+                "a,n=8,m=2",
+                "a,n=16",
+                "b,n=1"
+            ]
+        );
+    }
 }

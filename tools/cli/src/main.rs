@@ -6,15 +6,22 @@ mod cli;
 mod clocks;
 mod cluster;
 mod demonstration;
+#[cfg(unix)]
+mod ending;
 mod experiments;
+mod import;
 mod memory;
+#[cfg(unix)]
 mod record;
 mod regions;
 mod report;
+#[cfg(unix)]
 mod run;
 mod simulate;
 mod sync;
 mod threads;
+#[cfg(unix)]
+mod time;
 mod trace;
 
 use std::process::ExitCode;

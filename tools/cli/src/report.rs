@@ -9,7 +9,7 @@ mod shifts;
 mod smooth;
 mod violin;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::{Failure, Outputs};
@@ -80,10 +80,24 @@ fn read(
         }
         Ok(MeasuredExperiment {
             name,
+            command: command(folder),
             folder: folder.clone(),
             launches,
             analysis,
         })
     };
     folders.iter().zip(names).map(read).collect()
+}
+
+/// Returns the command that `downbeat run` launched for the records of a folder.
+#[cfg(unix)]
+fn command(folder: &Path) -> Option<String> {
+    // The folder may be `.`, and its plan in the one above.
+    crate::run::launched_command(&folder.canonicalize().ok()?)
+}
+
+/// There is no `downbeat run` here.
+#[cfg(not(unix))]
+fn command(_: &Path) -> Option<String> {
+    None
 }

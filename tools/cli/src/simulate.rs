@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::Args;
 use downbeat_clock_core::Timestamp;
 use downbeat_common::cli::Labels;
-use downbeat_common::output::{self, count};
+use downbeat_common::output::count;
 use downbeat_common::records::{
-    self, CsvFile, Factors, LargestDeviation, RunRecord, SyncRunsReport, TrueErrors,
+    self, CsvFile, Factors, LargestDeviation, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
     all_or_first_failure,
 };
-use downbeat_common::{Failure, Outputs, ProgressBar, Trial, TrialOptions};
-use downbeat_sync::{Comm as _, SimCluster, SimComm, SyncError, VirtualTime};
+use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, Trial, TrialOptions};
+use downbeat_sync::sim::{SimCluster, SimComm, VirtualTime};
+use downbeat_sync::{Comm as _, SyncError};
 
 use crate::cluster::ClusterFile;
 use crate::memory;
@@ -20,7 +21,8 @@ use crate::memory;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Besides the offsets that messages can measure, the true error is printed.\n\
-                  Equal seeds give equal results. Built-in clusters: typical; jupiter, hydra and titan, after the \
+                  Equal seeds give equal results. Runs of one number have the same clocks: with --repeat 6 or more, algorithms \
+                  are compared run by run with the first. Built-in clusters: typical; jupiter, hydra and titan, after the \
                   machines of a paper.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 \\\n    \
                   --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
@@ -40,9 +42,8 @@ pub(crate) struct SimulateOptions {
     algorithm: Labels,
     #[command(flatten)]
     trial: TrialOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
     /// File for one line per run and check, written as each run ends
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -75,17 +76,16 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
             CsvFile::create(path, &factors)
         })
         .transpose()?;
-    let progress = ProgressBar::new(0.0);
+    let trials = u64::from(options.trial.repeat) * options.algorithm.0.len() as u64;
+    let progress = ProgressBar::new(trials);
     let began = Instant::now();
     let (mut runs, mut messages) = (Vec::new(), 0);
     for run in 1..=options.trial.repeat {
         // Each run is a new job: with other random delays and other clocks.
         sim.seed = options.trial.seed.wrapping_add(run.into());
         for algorithm in &options.algorithm.0 {
-            progress.say(&format!(
-                "run {run} of {}: {algorithm}",
-                options.trial.repeat
-            ));
+            progress.reach(runs.len() as u64);
+            progress.say(&format!("{algorithm}"));
             let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
             let (record, sent) = simulate_once(&sim, &trial, run)?;
             csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
@@ -94,30 +94,30 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         }
     }
     drop(progress);
-    if options.json {
-        return output::print_json(&SyncRunsReport {
-            schema: "downbeat.sync_runs",
-            version: 1,
-            factors,
-            runs,
-        });
-    }
     let nodes = count(sim.ranks.div_ceil(sim.ranks_per_node) as usize, "node");
     let (ranks, repeat) = (
         count(sim.ranks as usize, "rank"),
         count(options.trial.repeat as usize, "run"),
     );
-    let (name, table, check_by) = (&cluster.name, records::table(&runs), options.trial.check_by);
+    let (name, check_by) = (&cluster.name, options.trial.check_by);
     let checks = runs.iter().flat_map(|run| &run.checks);
     let beyond: usize = checks.filter_map(|check| check.beyond_bound).sum();
-    output::print(&format!(
-        "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n{table}\n\
-         Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
+    let mut text = Text::from(format!(
+        "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n",
+        options.trial.seed
+    ));
+    text += records::table(&runs);
+    text += format!(
+        "\nTook: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
          True errors beyond the stated bound of their clock: {beyond}.\n\
          {messages} messages simulated in {:.1} s.\n",
-        options.trial.seed,
         began.elapsed().as_secs_f64()
-    ))
+    );
+    let comparisons = PairedRuns::new(&runs);
+    text += comparisons.text();
+    options
+        .print
+        .print(|| SyncRunsReport::new(factors, runs, comparisons), || text)
 }
 
 fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -> Factors {

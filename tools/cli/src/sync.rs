@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Timestamp};
 use downbeat_common::cli::not_negative;
-use downbeat_common::output::{self, Table};
 use downbeat_common::records::all_or_first_failure;
-use downbeat_common::{CalibrationOptions, Failure};
+use downbeat_common::{CalibrationOptions, Failure, PrintOptions, Table, Text};
 use downbeat_sync::{Algorithm, Comm as _, LocalClock, Synchronized, ThreadCluster};
-use downbeat_timers::{
-    Duration, SkewSpec, SkewedClock, SystemClock, SystemClockId, TickRate, Truth, TscClock,
-};
+use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
+use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock};
 use serde::Serialize;
 
 use crate::threads;
@@ -37,9 +35,8 @@ pub(crate) struct ThreadSyncOptions {
     pub(crate) check: Vec<Duration>,
     #[command(flatten)]
     pub(crate) calibration: CalibrationOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintOptions,
 }
 
 /// Result of one synchronization, printed as JSON.
@@ -81,11 +78,7 @@ pub(crate) struct RankReport {
 
 pub(crate) fn run(options: &ThreadSyncOptions) -> Result<(), Failure> {
     let report = measure(options)?;
-    if options.json {
-        output::print_json(&report)
-    } else {
-        output::print(&render(&report))
-    }
+    options.print.print(|| &report, || render(&report))
 }
 
 /// Synchronizes once and computes the errors.
@@ -186,13 +179,13 @@ fn report<K: Clock>(
 /// Number of ranks in the table.
 const SHOWN: usize = 16;
 
-fn render(report: &ThreadSyncReport) -> String {
+fn render(report: &ThreadSyncReport) -> Text {
     let times: Vec<String> = report
         .checks
         .iter()
         .map(|check| format!("{} s", check.after_s))
         .collect();
-    let mut text = String::new();
+    let mut text = Text::default();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(
         text,
@@ -219,7 +212,7 @@ fn render(report: &ThreadSyncReport) -> String {
             errors.join(" / "),
         ]);
     }
-    text += &table.render();
+    text += table;
     if report.clocks.len() > SHOWN {
         let _ = writeln!(
             text,
@@ -227,7 +220,7 @@ fn render(report: &ThreadSyncReport) -> String {
             report.clocks.len() - SHOWN
         );
     }
-    text.push('\n');
+    text += "\n";
     for check in &report.checks {
         let _ = writeln!(
             text,

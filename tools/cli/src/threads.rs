@@ -3,7 +3,8 @@
 use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
 use downbeat_sync::ThreadCluster;
-use downbeat_timers::{SkewSpec, SkewedClock, Truth, allowed_cores, pin_to};
+use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 
 /// Makes a cluster of threads, one on each core that this process may use; cores are shared if there are too few.
 pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {

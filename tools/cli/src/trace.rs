@@ -17,6 +17,7 @@ use clap::{Args, Parser, Subcommand};
 use downbeat_common::Failure;
 
 use merge::Conversion;
+#[cfg(unix)]
 pub(crate) use merge::{MergedClocks, merge_into};
 
 #[derive(Args, Debug)]

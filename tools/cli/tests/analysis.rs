@@ -275,6 +275,45 @@ fn missing_and_incomplete_launches_are_named() {
     assert_eq!(row(&shown, "bcast")[3], "1 of 2", "{shown}");
 }
 
+/// Former records state hosts as a factor, and later ones as a fact of each part of a launch.
+#[test]
+fn hosts_and_unequal_nodes_are_pointed_out() {
+    let scratch = AnalysisFolder::new("hosts");
+    let record = launch("A", &[("bcast", 8, &[1.0, 2.0])]);
+    let begun = "# fact seed = 1\n";
+    scratch.write(
+        "former/1.csv",
+        &record.replace(begun, "# factor hosts = n0 n1\n"),
+    );
+    for (i, facts) in [
+        "# fact hosts = n0 n1\n# fact kinds of nodes = x\n",
+        "# fact hosts = n2 n1\n# fact kinds of nodes = unequal: n2: y | n1: x\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        scratch.write(&format!("new/{i}.csv"), &record.replace(begun, facts));
+    }
+    let [former, new] = ["former", "new"].map(|folder| scratch.path(folder));
+    let shown = stdout_of(&["analyze", &new]);
+    for note in [
+        "Note: launches ran on different hosts: n0 n1, others on n2 n1\n",
+        "Note: the nodes are not of one kind: x, others unequal: n2: y | n1: x\n",
+    ] {
+        assert!(shown.contains(note), "{shown}");
+    }
+    assert!(!stdout_of(&["analyze", &former]).contains("different hosts"));
+    let shown = stdout_of(&["compare", &former, &new]);
+    for note in [
+        "Note: B: launches ran on different hosts: ",
+        "Note: A and B ran on different hosts: n0 n1 and n0 n1, n2 n1\n",
+    ] {
+        assert!(shown.contains(note), "{shown}");
+    }
+    let page = stdout_of(&["report", &former, &new, "-o", "-"]);
+    assert!(page.contains("launches ran on different hosts: n0 n1, others on n2 n1."));
+}
+
 #[test]
 fn folders_of_experiments_stand_for_all_of_them() {
     let scratch = AnalysisFolder::new("variants");
@@ -291,7 +330,7 @@ fn folders_of_experiments_stand_for_all_of_them() {
     assert_eq!(folders, [scratch.path("all/a"), scratch.path("all/b")]);
 }
 
-/// All of A's medians are below all of B's: one order in 20.
+/// All of B's medians are above all of A's: one order in 20.
 #[test]
 fn experiments_are_compared_by_their_medians() {
     let scratch = AnalysisFolder::new("compare");
@@ -302,18 +341,18 @@ fn experiments_are_compared_by_their_medians() {
     );
     scratch.experiment("b", "B", &[&[4.0], &[5.5], &[6.0]]);
     let (a, b) = (scratch.path("a"), scratch.path("b"));
-    let report = json_of(&["compare", &a, &b, "--alternative", "less"]);
+    let report = json_of(&["compare", &a, &b, "--alternative", "greater"]);
     assert_eq!(
         (&report["schema"], &report["alternative"]),
-        (&"downbeat.comparison".into(), &"less".into())
+        (&"downbeat.comparison".into(), &"greater".into())
     );
     assert_eq!(report["differing_factors"], serde_json::json!(["mpi"]));
     assert_eq!(report["experiments"][1]["factors"]["mpi"], "B");
     let group = &report["groups"][0];
     assert_eq!(
         (
-            &group["p"]["less"],
-            &group["p_holm"]["less"],
+            &group["p"]["greater"],
+            &group["p_holm"]["greater"],
             &group["stars"]
         ),
         (&0.05.into(), &0.05.into(), &"*".into())
@@ -322,34 +361,43 @@ fn experiments_are_compared_by_their_medians() {
         (&group["p"]["two_sided"], &group["p_method"]),
         (&0.1.into(), &"exact".into())
     );
-    // The differences are -5 to -1, with -3 in the middle.
+    // The differences are 1 to 5, with 3 in the middle.
     assert_eq!(
         (&group["shift_ns"], &group["medians_ns"]),
-        (&(-3.0).into(), &serde_json::json!([2.0, 5.5]))
+        (&3.0.into(), &serde_json::json!([2.0, 5.5]))
     );
+    let ratio = ["ratio", "ratio_low", "ratio_high"].map(|name| group[name].as_f64().unwrap());
+    assert_eq!(ratio, [2.5, 1.5, 3.5]);
 
     let shown = stdout_of(&[
         "compare",
         &a,
         &b,
         "--alternative",
-        "less",
+        "greater",
         "--factor-differences",
     ]);
     assert_eq!(row(&shown, "mpi"), ["mpi", "A", "B"], "{shown}");
     let cells = row(&shown, "allreduce");
     assert_eq!(
         cells[3..7],
-        ["3 + 3", "2.0 ns", "5.5 ns", "-3.0 [-5.0, -1.0] ns"],
+        ["3 + 3", "2.0 ns", "5.5 ns", "3.0 [1.0, 5.0] ns"],
         "{shown}"
     );
     assert_eq!(
         cells[7..12],
-        ["-54.5 %", "0.0500", "exact", "0.0500", "*"],
+        ["150 %", "0.0500", "exact", "0.0500", "*"],
         "{shown}"
     );
-    let greater = stdout_of(&["compare", &a, &b, "--alternative", "greater"]);
-    assert_eq!(row(&greater, "allreduce")[8], "1.0000", "{greater}");
+    assert_eq!(
+        shown.lines().next().unwrap(),
+        format!("{b} is 2.50 times [1.50, 3.50] slower than {a}: allreduce, 8 bytes, 2 ranks")
+    );
+    let less = stdout_of(&["compare", &a, &b, "--alternative", "less"]);
+    assert_eq!(row(&less, "allreduce")[8], "1.0000", "{less}");
+    let same = format!("{a} and {b} do not differ significantly (2.20 times [1.22, 11.00] faster)");
+    let other_way = stdout_of(&["compare", &b, &a]);
+    assert!(other_way.starts_with(&same), "{other_way}");
     // The maxima are 4, 5, 6 and 4, 5.5, 6: two ties are counted, too.
     let reported = stdout_of(&["compare", &a, &b, "--of", "reported"]);
     assert_eq!(row(&reported, "allreduce")[9], "exact", "{reported}");
@@ -504,7 +552,8 @@ fn sample_sizes_depend_on_the_seed() {
         "--means",
         "200",
     ];
-    let shown = stdout_of(&arguments);
+    let filtered = [&arguments[..], &["--outliers", "tukey"]].concat();
+    let shown = stdout_of(&filtered);
     assert_eq!(
         row(&shown, "allreduce"),
         ["allreduce", "8", "2", "2", "20", "1", "10", "10", "10"],
@@ -518,13 +567,23 @@ fn sample_sizes_depend_on_the_seed() {
         shown.contains("Tested: 10, 30, 100; 200 means of each, drawn with seed 1"),
         "{shown}"
     );
-    let kept = json_of(&[&arguments[..], &["--outliers", "keep"]].concat());
+    let kept = json_of(&arguments);
     assert_eq!(
         (&kept["schema"], &kept["seed"]),
         (&"downbeat.sample_sizes".into(), &1.into())
     );
     assert_eq!(kept["groups"][0]["launches"][0]["smallest"], Value::Null);
-    assert_eq!(json_of(&arguments), json_of(&arguments));
+    assert_eq!(json_of(&filtered), json_of(&filtered));
+}
+
+#[test]
+fn launches_draw_their_own_samples() {
+    let scratch = AnalysisFolder::new("seeds");
+    let nanos: Vec<f64> = (0..500_u32).map(|i| f64::from(i % 7)).collect();
+    scratch.experiment(".", "A", &[&nanos, &nanos]);
+    let report = json_of(&["samplesize", &scratch.path(""), "--sizes", "30"]);
+    let [one, other] = [0, 1].map(|launch| &report["groups"][0]["launches"][launch]["normality_p"]);
+    assert!(one.is_f64() && other.is_f64() && one != other, "{report}");
 }
 
 #[test]

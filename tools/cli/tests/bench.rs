@@ -138,6 +138,7 @@ fn every_scheme_takes_the_processing_that_fits_it() {
             "median",
         ),
         (&["--scheme", "ms4", "--window", "100ms"], "global", "mean"),
+        (&["--scheme", "ms1"], "percentiles", "p50"),
     ] {
         let options = [scheme, &["--processing", processing, "--reps", "10"]].concat();
         let report = json_of(&options);
@@ -152,11 +153,10 @@ fn every_scheme_takes_the_processing_that_fits_it() {
         assert_eq!(groups.len(), 2, "{report}");
         for group in groups {
             let count = |state: &str| group[state].as_u64().expect("a number");
-            assert_eq!(
-                count("valid") + count("late") + count("long") + count("drifted"),
-                10,
-                "{group}"
-            );
+            let invalid = count("late") + count("long") + count("drifted");
+            // Invalid ones are replaced, up to a limit.
+            let is_enough = count("valid") == 10 || count("valid") + invalid == 40;
+            assert!(is_enough, "{group}");
             assert!(group["figures_ns"][first].is_f64(), "{group}");
         }
     }
@@ -251,7 +251,7 @@ fn a_launch_is_recorded_and_can_be_continued() {
 fn every_format_can_be_read_and_raw_keeps_the_times_of_all_ranks() {
     let folder = BenchFolder::new("formats");
     let launch = |more: &[&str]| stdout_of(&[&MS1[..], &["--out", folder.name()], more].concat());
-    launch(&["--launch", "a", "--format", "jsonl"]);
+    launch(&["--launch", "a", "--record-format", "jsonl"]);
     launch(&["--launch", "b", "--raw"]);
     launch(&[]);
     assert_eq!(

@@ -13,7 +13,8 @@ mod shown;
 use std::fs;
 
 use experiments::MadeExperiment;
-use shown::{Browser, downbeat, looks_well, refuses, scratch, shows, succeeds};
+use serde_json::Value;
+use shown::{Browser, downbeat, looks_well, needs_no_script, refuses, scratch, shows, succeeds};
 
 const OPEN_MPI: MadeExperiment = MadeExperiment {
     launches: 10,
@@ -63,7 +64,7 @@ fn two_experiments_are_a_page_on_every_device() {
     };
     for width in [390, 768, 1_200] {
         let said = [
-            "mpich is significantly slower than openmpi in 13",
+            "mpich is slower than openmpi in 13",
             "\u{2260} mpi",
             "Open MPI 4.1.4",
             "launch-010",
@@ -93,6 +94,137 @@ fn two_experiments_are_a_page_on_every_device() {
         "{}",
         alone.inked()
     );
+}
+
+/// Counts the sheets of a PDF.
+fn sheets(pdf: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(pdf);
+    text.matches("/Type /Page\n").count() + text.matches("/Type /Page ").count()
+}
+
+#[test]
+fn tables_are_sorted_and_filtered_and_marks_have_values() {
+    let folder = scratch("report-used");
+    OPEN_MPI.write(&folder.join("openmpi"));
+    MPICH.write(&folder.join("mpich"));
+    succeeds(&folder, &["report", "openmpi", "mpich", "-o", "page.html"]);
+    let page = folder.join("page.html");
+    let Some(browser) = Browser::find(&folder) else {
+        return;
+    };
+    let found = browser.try_out(&page);
+    assert_eq!(found["errors"], serde_json::json!([]));
+    // The longest table has 10 launches at 6 sizes.
+    assert_eq!(found["rows"], 60);
+    let texts = |value: &Value| -> Vec<String> {
+        let all = value.as_array().expect("a list").iter();
+        all.map(|one| one.as_str().expect("a text").to_owned())
+            .collect()
+    };
+    let headings = texts(&found["headings"]);
+    for (heading, orders) in headings
+        .iter()
+        .zip(found["columns"].as_array().expect("a list"))
+    {
+        let orders = orders.as_array().expect("a list");
+        let names: Vec<&Value> = orders.iter().map(|order| &order["order"]).collect();
+        assert_eq!(names, ["ascending", "descending", "none"], "{heading}");
+        assert!(orders.iter().all(|order| order["isFocused"] == true));
+        let [up, down, own] = [0, 1, 2].map(|order| texts(&orders[order]["cells"]));
+        // What is missing comes last in either order.
+        let (missing, mut sorted): (Vec<_>, Vec<_>) = own.into_iter().partition(|text| text == "–");
+        match heading.as_str() {
+            "launch" => sorted.sort(),
+            _ => sorted.sort_by(|one, two| {
+                let number = |text: &str| {
+                    text.replace(',', "")
+                        .parse::<f64>()
+                        .unwrap_or_else(|_| panic!("{heading}: {text} is no number"))
+                };
+                number(one).total_cmp(&number(two))
+            }),
+        }
+        assert_eq!(up, [&sorted[..], &missing[..]].concat(), "{heading}");
+        sorted.reverse();
+        assert_eq!(down, [sorted, missing].concat(), "{heading}");
+    }
+    // Each launch measured each size once.
+    assert_eq!(
+        found["filtered"],
+        serde_json::json!([[6, "6 of 60"], [0, "0 of 60"], [60, ""]])
+    );
+    // Everything is unfolded while it is printed.
+    let folded: Vec<u64> = serde_json::from_value(found["folded"].clone()).expect("numbers");
+    assert!(
+        folded[0] > 3 && folded[1] == 0 && folded[2] == folded[0],
+        "{folded:?}"
+    );
+
+    let titles = texts(&found["titles"]);
+    for begin in [
+        "openmpi, 8 B: ",
+        "mpich, 64 B: +",
+        "openmpi, launch 3: median ",
+        "mpich, 4",
+        "launch 10, observations 1 to ",
+    ] {
+        let title = titles.iter().find(|title| title.starts_with(begin));
+        let has_unit = title.is_some_and(|title| title.contains(" ns") || title.contains(" %"));
+        assert!(has_unit, "{begin}: {title:?}");
+    }
+    let plain = needs_no_script(&browser, &page);
+    // What is folded on the screen is printed, also by the style alone.
+    let html = fs::read_to_string(&plain).expect("it was written");
+    let open = folder.join("open.html");
+    fs::write(&open, html.replace("<details>", "<details open>")).expect("a test may write here");
+    let [open, plain, page] = [&open, &plain, &page].map(|page| sheets(&browser.print(page)));
+    assert!(
+        open > 5 && open == plain && open == page,
+        "{open} {plain} {page}"
+    );
+}
+
+#[test]
+fn the_page_shows_what_was_launched() {
+    let folder = scratch("report-launched");
+    for name in ["two/a", "two/b", "one", "none"] {
+        MadeExperiment {
+            launches: 1,
+            observations: 20,
+            ..OPEN_MPI
+        }
+        .write(&folder.join(name));
+    }
+    let plan = |variants: &str, order: &str| {
+        format!(
+            "{{\"schema\": \"downbeat.run\", \"version\": 3, \"n\": 1, \"seed\": 5, \
+             \"variants\": [{variants}], \"order\": [{order}]}}"
+        )
+    };
+    let two = plan(
+        "{\"name\": \"a\", \"command\": [\"mpirun\", \"-np\", \"2\", \"x y\"]}, \
+         {\"name\": \"b\", \"command\": [\"srun\", \"<b>\"]}",
+        "\"a/launch-001\", \"b/launch-001\"",
+    );
+    let one = plan("{\"command\": [\"bench\", \"--quick\"]}", "\"launch-001\"");
+    for (name, text) in [
+        ("two", &*two),
+        ("one", &*one),
+        // This is not a plan of launches.
+        ("none", "{\"plan\": 1}"),
+    ] {
+        fs::write(folder.join(name).join("plan.json"), text).expect("a test may write here");
+    }
+    let html = succeeds(&folder, &["report", "two", "one", "none", "-o", "-"]);
+    for row in [
+        "<tr><td>a<td>mpirun -np 2 &#39;x y&#39;\n",
+        "<tr><td>b<td>srun &#39;&lt;b&gt;&#39;\n",
+        "<tr><td>one<td>bench --quick\n",
+    ] {
+        assert!(html.contains(row), "no {row} in {html}");
+    }
+    let html = succeeds(&folder, &["report", "none", "-o", "-"]);
+    assert!(!html.contains("Launched commands"), "{html}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod experiment;
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -265,7 +266,7 @@ fn a_rebuilt_program_is_another_experiment() {
     run("2", &[]).ends(0, "");
     experiment.is_complete(2);
     let plan: serde_json::Value = serde_json::from_str(&experiment.read("plan.json")).unwrap();
-    assert_eq!(plan["version"], 2);
+    assert_eq!(plan["version"], 4);
     assert!(plan["variants"][0]["programs"].is_object());
 }
 
@@ -277,10 +278,10 @@ fn a_mistyped_command_can_be_corrected() {
         .output()
         .expect("the program starts");
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(experiment.read("plan.json").contains("false"));
+    assert!(experiment.read("plan.json").contains("\"false\""));
     experiment.run(&["-n", "2"], &[]).ends(0, "");
     experiment.is_complete(2);
-    assert!(!experiment.read("plan.json").contains("false"));
+    assert!(!experiment.read("plan.json").contains("\"false\""));
 }
 
 #[test]
@@ -307,6 +308,47 @@ fn a_launch_with_other_factors_is_moved_aside() {
 }
 
 #[test]
+fn launches_may_run_on_other_hosts_unless_that_is_refused() {
+    let experiment = RunExperiment::new("hosts");
+    experiment.run(&["-n", "1"], &[]).succeeds();
+    let said = experiment
+        .run(&["-n", "2"], &[("HOSTS", "c")])
+        .ends(0, "launch-002.csv: ran on c, but ");
+    assert!(said.err.contains("launch-001.csv on a b; "), "{said:?}");
+    experiment
+        .run(&["-n", "3", "--same-hosts"], &[])
+        .ends(2, "--same-hosts is missing in the plan and given here");
+    experiment.is_complete(2);
+
+    let experiment = RunExperiment::new("same-hosts");
+    let options = ["-n", "2", "--same-hosts"];
+    experiment.run(&["-n", "1", "--same-hosts"], &[]).succeeds();
+    let said = experiment.run(&options, &[("HOSTS", "c")]).ends(
+        1,
+        "launch-002.csv: ran on the hosts c, but --same-hosts demands a b: moved to ",
+    );
+    assert!(said.err.contains("launch-002.csv.differs; "), "{said:?}");
+    experiment.run(&options, &[]).succeeds();
+    experiment.is_complete(2);
+}
+
+#[test]
+fn a_record_without_a_group_binds_no_other_command() {
+    let experiment = RunExperiment::new("head");
+    let said = experiment.run(
+        &["-n", "1", "--retries", "0"],
+        &[("RANKS", "8"), ("FAIL", &experiment.file("fail"))],
+    );
+    said.ends(1, "exit status: 3");
+    assert!(experiment.read("launch-001.csv").contains("ranks = 8"));
+    // Another plan takes its place, and the launches of that one may have other factors.
+    let launched = ["--", "env", "RANKS=4", BENCH];
+    let mut command = experiment.command(&["-n", "2", "--dry-run"], &launched);
+    let said = RunOutput::of(&command.output().expect("the program starts")).succeeds();
+    assert_eq!(said.out.lines().count(), 2);
+}
+
+#[test]
 fn a_failed_launch_is_repeated_and_loses_nothing() {
     let experiment = RunExperiment::new("fails");
     // One launch fails, and one is killed in the middle of a group.
@@ -322,7 +364,7 @@ fn a_failed_launch_is_repeated_and_loses_nothing() {
         "launch-001: exit status: 3; see ",
         "  | cannot go on\n",
         "launch-001: signal: 9 (SIGKILL)",
-        "(2 of 2)",
+        "repeating after 0 s (2 of 3), complete groups are kept\n",
     ] {
         assert!(said.err.contains(part), "{part}: {said:?}");
     }
@@ -357,6 +399,46 @@ fn a_failed_launch_is_repeated_and_loses_nothing() {
 }
 
 #[test]
+fn a_launch_that_refuses_its_input_ends_the_run() {
+    let experiment = RunExperiment::new("refuses");
+    let said = experiment
+        .run(&["-n", "2"], &[("REFUSE", "1")])
+        .ends(2, "downbeat: launch-001: exit status: 2; see ");
+    assert!(
+        said.err.contains("  | downbeat-mpi: --sizes: bad\n") && !said.err.contains("repeating"),
+        "{said:?}"
+    );
+    // Of another program, this exit code is a failure like any other.
+    let mut command = experiment.command(
+        &["-n", "1", "--retries", "1"],
+        &["--", "sh", "-c", "exit 2"],
+    );
+    let said = RunOutput::of(&command.output().expect("the program starts"));
+    let said = said.ends(1, "launch-001: exit status: 2; see ");
+    assert!(said.err.contains("(1 of 1)"), "{said:?}");
+}
+
+#[test]
+fn a_signal_ends_a_pause() {
+    let experiment = RunExperiment::new("pause");
+    let mut command = experiment.command(&["-n", "1", "--pauses", "1000s"], &["--", "false"]);
+    let mut child = command.spawn().expect("the program starts");
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    assert!(line.contains("repeating after 1000 s (1 of 3)"), "{line}");
+    send(&child, Signal::TERM);
+    line.clear();
+    said.read_to_string(&mut line).expect("a line");
+    assert!(
+        line.contains("stopped by SIGTERM")
+            && line.contains("only the group that it was measuring"),
+        "{line}"
+    );
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+}
+
+#[test]
 fn a_launch_that_takes_too_long_is_ended() {
     let experiment = RunExperiment::new("late");
     let said = experiment.run(
@@ -364,7 +446,10 @@ fn a_launch_that_takes_too_long_is_ended() {
         &[("PAUSE", "100")],
     );
     let said = said.ends(1, "launch-001: took longer than 0.3 s");
-    assert!(said.err.contains("repeating (1 of 1)"), "{said:?}");
+    assert!(
+        said.err.contains("repeating after 0 s (1 of 1)"),
+        "{said:?}"
+    );
     // On a slow machine the script may not have written its process id.
     let launched = experiment
         .read("pid")
@@ -561,6 +646,9 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     }
     for seed in ["-1", "x", "99999999999999999999"] {
         refuses(&["--seed", seed], &["--", BENCH], "--seed");
+    }
+    for pauses in ["-1s", "1s,x", "1s,,2s", ""] {
+        refuses(&["--pauses", pauses], &["--", BENCH], "--pauses");
     }
     for retries in ["-1", "x", "99999999999"] {
         refuses(&["--retries", retries], &["--", BENCH], "--retries");

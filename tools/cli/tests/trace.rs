@@ -562,6 +562,26 @@ fn bad_input_is_refused_in_one_line() {
 }
 
 /// Traces of two locations with a defect: the events, the error, and the count of a lenient reader, if it accepts them.
+/// Recordings that are missing, of a later version, or cut.
+#[test]
+fn recordings_that_cannot_be_read_are_refused() {
+    let folder = TraceFolder::new("recordings");
+    folder.refuses(
+        "merge no-recording -o new.dbt",
+        "no-recording: No such file",
+    );
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../measure/recording/tests/golden/version-2");
+    let whole = fs::read(golden.join("rank-0.dbrank")).expect("it is there");
+    let later = [&whole[..7], &[99], &whole[8..]].concat();
+    for (name, bytes) in [("later", &later[..]), ("cut", &whole[..20]), ("empty", &[])] {
+        fs::create_dir(folder.path(name)).expect("there can be a folder");
+        fs::write(folder.path(name).join("rank-0.dbrank"), bytes).expect("it can be written");
+        let culprit = format!("{name}/rank-0.dbrank: ");
+        folder.refuses(&format!("merge {name} -o new.dbt"), &culprit);
+    }
+}
+
 #[test]
 fn every_defect_is_one_error_and_a_count_where_that_can_be() {
     let folder = TraceFolder::new("defects");

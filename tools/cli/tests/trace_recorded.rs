@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use downbeat_sync::ThreadCluster;
+use downbeat_trace::check::Verdict;
 use downbeat_trace::formats::TraceFile;
-use downbeat_trace::{Latencies, Matching, Verdict};
+use downbeat_trace::{Latencies, Matching};
 use recorder::{Recorder, patterns};
 
 /// Returns the output of `downbeat trace` with these arguments.

@@ -6,8 +6,10 @@ mod nearness;
 mod notes;
 mod output;
 mod summary;
+mod transfer;
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
 use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
@@ -19,6 +21,7 @@ pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
 
 use crate::machine::random_seed;
+use crate::output::count;
 use crate::shuffle::shuffle;
 use crate::{Failure, ProgressBar, agree_blocking};
 
@@ -57,22 +60,33 @@ pub fn rank_counts(given: &[u32], default: u32) -> Vec<u32> {
     counts
 }
 
-/// Checks that there are enough ranks for an operation.
+/// Checks that the number of ranks is one that an operation allows.
 ///
 /// # Errors
-/// When there are fewer than the minimum.
-pub fn check_ranks(operation: &impl Display, min: u32, ranks: u32) -> Result<(), Failure> {
-    if ranks >= min {
+/// If there are fewer, or more.
+pub fn check_ranks(
+    operation: &impl Display,
+    allowed: RangeInclusive<u32>,
+    ranks: u32,
+) -> Result<(), Failure> {
+    let why = if ranks < *allowed.start() {
+        format!("needs at least {} ranks", allowed.start())
+    } else if ranks > *allowed.end() {
+        format!("takes at most {}", count(*allowed.end() as usize, "rank"))
+    } else {
         return Ok(());
-    }
-    let why = format!("{operation} needs at least {min} ranks, not {ranks}");
-    Err(Failure::option("--operation", why))
+    };
+    Err(Failure::option(
+        "--operation",
+        format!("{operation} {why}, not {ranks}"),
+    ))
 }
 
 /// Measures one group after the other, and records each as soon as it is known. All ranks call this with equal groups; only
 /// rank 0 uses the rest of the plan and returns results.
 ///
-/// `measure` returns a measurement on rank 0 alone. Groups that the record of this launch already contains are left out.
+/// `measure` returns an outcome on rank 0 alone. Groups that the record of this launch already contains are left out. One of which no
+/// observation is valid, or whose operation failed, is shown and stated in the record, and costs no other its results.
 ///
 /// # Errors
 /// When a group cannot be measured or recorded.
@@ -80,7 +94,7 @@ pub fn measure_all<M: Comm>(
     comm: &M,
     output: &OutputOptions,
     mut plan: BenchPlan,
-    mut measure: impl FnMut(&GroupKey) -> Result<Option<Measurement>, Failure>,
+    mut measure: impl FnMut(&GroupKey) -> Result<Option<GroupOutcome>, Failure>,
 ) -> Result<BenchResults, Failure> {
     let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
@@ -93,7 +107,7 @@ pub fn measure_all<M: Comm>(
     };
     let mut results = agree_blocking(comm, results)?;
     agree_blocking(comm, results.check_missing(&groups))?;
-    let progress = ProgressBar::new(0.0);
+    let progress = ProgressBar::new(groups.len() as u64);
     for (number, key) in groups.iter().enumerate() {
         let recorded = comm.rank() == 0 && results.has(key);
         if block_on_ready(collective::broadcast(comm, u64::from(recorded))).map_err(Failure::run)?
@@ -102,10 +116,26 @@ pub fn measure_all<M: Comm>(
             continue;
         }
         if comm.rank() == 0 {
-            progress.say(&format!("{} of {}: {key}", number + 1, groups.len()));
+            progress.reach(number as u64);
+            progress.say(&key.to_string());
         }
-        let added = measure(key).and_then(|measured| {
-            let added = measured.map_or(Ok(()), |measured| results.add(key, &measured));
+        let added = measure(key).and_then(|outcome| {
+            let added = match outcome {
+                Some(GroupOutcome::Measured(measured)) => results.add(key, &measured),
+                Some(GroupOutcome::NothingValid {
+                    late,
+                    long,
+                    drifted,
+                }) => {
+                    results.add_invalid(key, [late, long, drifted]);
+                    Ok(())
+                }
+                Some(GroupOutcome::Failed(why)) => {
+                    results.add_failed(key, why);
+                    Ok(())
+                }
+                None => Ok(()),
+            };
             agree_blocking(comm, added)
         });
         if added.is_err() {
@@ -114,12 +144,54 @@ pub fn measure_all<M: Comm>(
         }
         added?;
     }
-    let completed = results.complete();
+    let completed = results.check_valid().and_then(|()| results.complete());
     agree_blocking(comm, completed)?;
     Ok(results)
 }
 
-/// Returns the measurement on all ranks, or the same failure. A rank must not call this if it failed alone.
+/// Outcome of measuring a group, on rank 0.
+#[derive(Debug)]
+pub enum GroupOutcome {
+    /// It was measured.
+    Measured(Box<Measurement>),
+    /// None of its observations is valid.
+    NothingValid {
+        /// Number of those in which a rank began late.
+        late: usize,
+        /// Number of those that took longer than their window.
+        long: usize,
+        /// Number of those in which the clocks had drifted.
+        drifted: usize,
+    },
+    /// The operation cannot be called, or has wrong results, for this reason.
+    Failed(String),
+}
+
+impl GroupOutcome {
+    /// Returns the measurement, if there is one.
+    pub fn measured(self) -> Option<Measurement> {
+        match self {
+            Self::Measured(measured) => Some(*measured),
+            Self::NothingValid { .. } | Self::Failed(_) => None,
+        }
+    }
+
+    /// Applies a function to the measurement, if there is one.
+    ///
+    /// # Errors
+    /// The failure of the function.
+    pub fn map(
+        self,
+        change: impl FnOnce(Measurement) -> Result<Measurement, Failure>,
+    ) -> Result<Self, Failure> {
+        match self {
+            Self::Measured(measured) => change(*measured).map(Box::new).map(Self::Measured),
+            Self::NothingValid { .. } | Self::Failed(_) => Ok(self),
+        }
+    }
+}
+
+/// Returns the outcome of a measurement on all ranks, or the same failure. A rank must not call this if it failed alone.
 ///
 /// # Errors
 /// The failure of the lowest rank that failed by itself.
@@ -127,8 +199,18 @@ pub fn agree_on_measured<M: Comm>(
     comm: &M,
     key: &GroupKey,
     measured: Result<Option<Measurement>, MeasureError>,
-) -> Result<Option<Measurement>, Failure> {
+) -> Result<Option<GroupOutcome>, Failure> {
     let measured = match measured {
+        // A result, too, which only rank 0 knows.
+        Err(MeasureError::NothingValid {
+            late,
+            long,
+            drifted,
+        }) => Ok(Some(GroupOutcome::NothingValid {
+            late,
+            long,
+            drifted,
+        })),
         // The rank that failed by itself reports the failure.
         Err(MeasureError::OtherRank(_)) => Ok(None),
         // This has nothing to do with the group.
@@ -136,7 +218,7 @@ pub fn agree_on_measured<M: Comm>(
             Err(Failure::Run(format!("rank {}: {why}", comm.rank())))
         }
         Err(why) => Err(Failure::Run(format!("rank {}: {key}: {why}", comm.rank()))),
-        Ok(measured) => Ok(measured),
+        Ok(measured) => Ok(measured.map(Box::new).map(GroupOutcome::Measured)),
     };
     agree_blocking(comm, measured)
 }

@@ -1,12 +1,10 @@
-//! Calibration of the time stamp counter: made now, or loaded from a file that `downbeat calibrate` saved.
+//! Calibration of the processor's counter: made now, or loaded from a file that `downbeat calibrate` saved.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_timers::{
-    Calibration, ClockUnavailable, Duration, SavedCalibration, SystemClock, SystemClockId,
-    TscClock, calibrate_during,
-};
+use downbeat_timers::calibration::{Calibration, SavedCalibration, calibrate_during};
+use downbeat_timers::{Clock, ClockUnavailable, Duration, SystemClock, SystemClockId};
 
 use crate::{Failure, cli};
 
@@ -40,18 +38,18 @@ impl CalibrationOptions {
     /// cannot be calibrated.
     pub fn calibrate(
         &self,
-        tsc: &Result<TscClock, ClockUnavailable>,
+        counter: &Result<impl Clock, ClockUnavailable>,
         raw: &SystemClock,
         during: Duration,
     ) -> Result<Option<UsedCalibration>, Failure> {
-        match (tsc, &self.file) {
+        match (counter, &self.file) {
             (Err(_), None) => Ok(None),
             (Err(why), Some(_)) => Err(Failure::option(
                 "--calibration",
-                format!("there is no time stamp counter to which it applies: {why}"),
+                format!("there is no counter to which it applies: {why}"),
             )),
-            (Ok(tsc), None) => {
-                let calibration = calibrate_during(tsc, raw, during).map_err(Failure::run)?;
+            (Ok(counter), None) => {
+                let calibration = calibrate_during(counter, raw, during).map_err(Failure::run)?;
                 Ok(Some(UsedCalibration {
                     calibration,
                     reference: raw.id(),

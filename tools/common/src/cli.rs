@@ -11,7 +11,9 @@ use downbeat_files::Checksums;
 use downbeat_files::checksum::DAMAGED;
 use downbeat_sync::Algorithm;
 
-use crate::Failure;
+use crate::suggestion::{did_you_mean, suggestion};
+use crate::text::width;
+use crate::{Failure, help};
 
 /// Parses the command line of the program.
 ///
@@ -19,9 +21,20 @@ use crate::Failure;
 /// When it is invalid, in one line; or with the help that was asked for.
 pub fn parse<A: Parser>() -> Result<A, Failure> {
     A::try_parse().map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
+        ErrorKind::DisplayHelp => Failure::Help(
+            help::of(A::command(), width())
+                .unwrap_or(error)
+                .render()
+                .ansi()
+                .to_string(),
+        ),
+        ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
         ErrorKind::InvalidUtf8 => Failure::Input(name_invalid::<A>(env::args_os().collect())),
-        _ => Failure::Input(first_paragraph(&error.to_string())),
+        _ => {
+            let line = first_paragraph(&error.to_string());
+            let meant = suggestion(&error, &line);
+            Failure::Input(line + &did_you_mean(meant.as_deref()))
+        }
     })
 }
 

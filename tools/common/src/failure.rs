@@ -10,7 +10,8 @@ pub enum Failure {
     Input(String),
     /// Error at run time: exit code 1.
     Run(String),
-    /// A signal with this number ended the program, which could still report the consequences: exit code 128 plus the number.
+    /// A signal with this number ended the program, which could still report the consequences, if there are any: exit code 128
+    /// plus the number.
     Signal(u8, String),
     /// Text of the help that the user asked for; this is not an error.
     Help(String),

@@ -50,12 +50,9 @@ pub fn factors(factors: Factors) -> Factors {
     factors
         .with("build", &build)
         .with("program digest", &digest::of_this_program())
-        .with("kernel", &line_of("/proc/sys/kernel/osrelease"))
-        .with("processor", &processor())
-        .with(
-            "governor",
-            &line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        )
+        .with("kernel", &line_of(KERNEL))
+        .with("processor", &of_first_cpu("model name"))
+        .with("governor", &line_of(GOVERNOR))
         .with("turbo", &turbo())
 }
 
@@ -69,12 +66,31 @@ fn line_of(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-fn processor() -> String {
+/// Describes what makes a node differ from another, in one line; what the system does not tell is unknown.
+pub fn kind_of_node() -> String {
+    format!(
+        "{}; kernel {}; governor {}; microcode {}; clock source {}",
+        of_first_cpu("model name"),
+        line_of(KERNEL),
+        line_of(GOVERNOR),
+        of_first_cpu("microcode"),
+        line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    )
+}
+
+const KERNEL: &str = "/proc/sys/kernel/osrelease";
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+
+/// Returns the first value of this name in the list of processors.
+fn of_first_cpu(name: &str) -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text
+    let value = text
         .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned())
+        .find_map(|line| line.strip_prefix(name)?.split_once(':'));
+    value.map_or_else(
+        || "unknown".to_owned(),
+        |(_, value)| value.trim().to_owned(),
+    )
 }
 
 /// Returns the state of turbo frequencies, which two kernel drivers report in different files.

@@ -11,17 +11,17 @@ pub fn nearest<'a>(
     const LONGEST: usize = 200;
     let letters = |text: &str| -> Vec<char> { text.to_lowercase().chars().take(LONGEST).collect() };
     let wanted = letters(wanted);
-    let mut found: Vec<(usize, &str)> = vec![];
+    let mut found: Vec<(usize, usize, &str)> = vec![];
     for name in names {
         let other = letters(name);
         let distance = distance(&wanted, &other);
         if 2 * distance <= wanted.len().max(other.len()) {
-            found.push((distance, name));
+            found.push((distance, wanted.len().abs_diff(other.len()), name));
         }
     }
     found.sort_unstable();
     found.dedup();
-    let found = found.into_iter().map(|(_, name)| name);
+    let found = found.into_iter().map(|(.., name)| name);
     found.take(most).collect()
 }
 

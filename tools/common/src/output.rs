@@ -1,32 +1,64 @@
-//! Output to standard output, and tables as text.
+//! Output to standard output, and numbers as text.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
 use crate::Failure;
+use crate::units::{self, TimeUnit};
+
+/// Colour of the name before a failure, for a terminal, unless NO_COLOR is set.
+const FAILURE: Style = AnsiColor::Red.on_default().bold();
+/// The signal that ends programs of C in this case.
+const SIGPIPE: u8 = 13;
 
 /// Writes a text to standard output.
 ///
 /// # Errors
-/// When it cannot be written: the disk is full or the pipe is closed.
+/// If it cannot be written, as the disk is full; or silently, if its reader has gone, as `head` does.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|why| Failure::Run(format!("cannot write to standard output: {why}")))
+    write(io::stdout().lock(), text)
+}
+
+/// Writes a text with styles to standard output, without them where they are not wanted.
+pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
+    write(anstream::stdout().lock(), text)
+}
+
+fn write(mut out: impl io::Write, text: &str) -> Result<(), Failure> {
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|why| match why.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Signal(SIGPIPE, String::new()),
+        _ => Failure::Run(format!("cannot write to standard output: {why}")),
+    })
+}
+
+/// Leaves out styles, unless CLICOLOR_FORCE wants them: some launchers give ranks a terminal, and write what it shows to a file.
+pub fn without_styles() {
+    if std::env::var_os("CLICOLOR_FORCE").is_none_or(|value| value == "0") {
+        ColorChoice::Never.write_global();
+    }
 }
 
 /// Reports the failure with which the program ends, in one line that begins with its name; returns the exit code.
 pub fn report_failure(failure: Failure, program: &str) -> ExitCode {
     match failure {
-        Failure::Help(text) => match print(&text) {
+        Failure::Help(text) => match write(anstream::stdout().lock(), &text) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => report_failure(failure, program),
         },
         Failure::Input(ref line) | Failure::Run(ref line) | Failure::Signal(_, ref line) => {
-            // There may be no place to write to: the exit code remains.
-            let _ = writeln!(io::stderr(), "{program}: {}", in_one_line(line));
+            if !line.is_empty() {
+                let style = match AutoStream::choice(&io::stderr()) {
+                    ColorChoice::Never => Style::new(),
+                    _ => FAILURE,
+                };
+                let line = format!("{style}{program}:{style:#} {}\n", in_one_line(line));
+                // At once, as other ranks may fail, too. There may be no place to write to: the exit code remains.
+                let _ = io::stderr().write_all(line.as_bytes());
+            }
             failure.exit_code()
         }
     }
@@ -50,15 +82,23 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
-/// Writes a number of things: `1 rank`, `2 ranks`.
+/// Formats a name as the beginning of a line.
+pub fn capitalized(name: &impl std::fmt::Display) -> String {
+    let name = name.to_string();
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// Writes a number of things: `1 rank`, `2 ranks`, `1,024 ranks`.
 pub fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+    units::counted(number, noun, &format!("{noun}s"))
 }
 
 /// Writes a time in the best readable unit; nanoseconds with a fraction, which averages have: `381.2 ns`, `4.200 us`.
 pub fn time(nanos: f64) -> String {
     let unit = PrintUnit::for_nanos(nanos);
-    format!("{} {}", unit.number(nanos), unit.name)
+    format!("{} {}", unit.number(nanos), unit.unit.name)
 }
 
 /// Writes a time and the ends of its interval in one unit: `381.2 [379.9, 383.0] ns`.
@@ -69,38 +109,37 @@ pub fn time_within(nanos: f64, [low, high]: [f64; 2]) -> String {
         unit.number(nanos),
         unit.number(low),
         unit.number(high),
-        unit.name
+        unit.unit.name
     )
 }
 
-/// Unit of a printed time.
+/// Unit of a printed time, with the same number of digits after the point for all times, so that columns align.
 struct PrintUnit {
-    nanos: f64,
-    name: &'static str,
+    unit: TimeUnit,
     digits: usize,
 }
 
 impl PrintUnit {
     fn for_nanos(nanos: f64) -> Self {
-        let (unit, name, digits) = match nanos.abs() {
-            // A value that would be rounded up to 1000.0 is a microsecond.
-            small if small < 999.95 => (1.0, "ns", 1),
-            small if small < 1e6 - 0.5 => (1e3, "us", 3),
-            small if small < 1e9 - 500.0 => (1e6, "ms", 3),
-            _ => (1e9, "s", 3),
-        };
+        // A value that would be rounded up to 1000.0 is a microsecond.
+        let rounded = nanos.abs()
+            + if nanos.abs() < 1e3 {
+                0.05
+            } else {
+                nanos.abs() * 5e-7
+            };
+        let unit = TimeUnit::for_nanos(rounded);
         Self {
-            nanos: unit,
-            name,
-            digits,
+            unit,
+            digits: if unit.nanos > 1.0 { 3 } else { 1 },
         }
     }
 
     fn number(&self, nanos: f64) -> String {
         // A value that is rounded to zero has no sign.
-        let half = 0.5 * 10_f64.powi(-(self.digits as i32)) * self.nanos;
+        let half = 0.5 * 10_f64.powi(-(self.digits as i32)) * self.unit.nanos;
         let nanos = if nanos.abs() < half { 0.0 } else { nanos };
-        format!("{:.*}", self.digits, nanos / self.nanos)
+        units::grouped(&format!("{:.*}", self.digits, nanos / self.unit.nanos))
     }
 }
 
@@ -125,61 +164,6 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// Table of text, laid out in columns.
-#[derive(Debug, Default)]
-pub struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// Creates a table with these headings.
-    pub fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Self {
-        Self {
-            rows: vec![headings.into_iter().map(str::to_owned).collect()],
-        }
-    }
-
-    /// Adds a row.
-    pub fn row(&mut self, cells: impl Into<Vec<String>>) {
-        self.rows.push(cells.into());
-    }
-
-    /// Returns the table as text. Columns that hold a number in their first row of data are aligned to the right.
-    pub fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
-        let width = |column| {
-            self.rows
-                .iter()
-                .map(|row| cell(row, column).chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let is_number = |column| {
-            self.rows.get(1).is_some_and(|row| {
-                cell(row, column)
-                    .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'))
-            })
-        };
-        let mut text = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (column, width) in widths.iter().enumerate() {
-                // Writing to a string cannot fail.
-                let _ = if is_number(column) {
-                    write!(line, "{:>width$}  ", cell(row, column))
-                } else {
-                    write!(line, "{:<width$}  ", cell(row, column))
-                };
-            }
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +179,7 @@ mod tests {
             "1.000 ms",
         ];
         assert_eq!(shown[..8], expected);
-        assert_eq!(shown[8..], ["-1.500 ms", "2.500 s", "1000000.000 s"]);
+        assert_eq!(shown[8..], ["-1.500 ms", "2.500 s", "1,000,000.000 s"]);
         assert_eq!(
             time_within(1_250.0, [990.0, 12_000.0]),
             "1.250 [0.990, 12.000] us"
@@ -212,17 +196,6 @@ mod tests {
         assert_eq!(
             [1.0, 0.05, 0.001, 2.13e-9, 0.0].map(probability),
             ["1.0000", "0.0500", "0.0010", "2.1e-9", "0.0000"]
-        );
-    }
-
-    #[test]
-    fn numbers_are_aligned_to_the_right_and_lines_are_trimmed() {
-        let mut table = Table::new(["name", "ns", "note"]);
-        table.row(["a".into(), "9.5".into(), String::new()]);
-        table.row(["long one".into(), "120.0".into(), "x".into()]);
-        assert_eq!(
-            table.render(),
-            "name         ns  note\na           9.5\nlong one  120.0  x\n"
         );
     }
 }

@@ -7,14 +7,17 @@ pub mod frame;
 pub mod rectangles;
 pub mod style;
 pub mod svg;
-pub mod units;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::units::quantity;
 use crate::{Failure, write_text};
-use svg::{Picture, escape};
+use svg::{Canvas, Picture, escape};
+
+/// Script of every page, which makes tables and grids interactive; others run after it and may use its functions.
+const SCRIPT: &str = include_str!("page/script.js");
 
 /// An HTML page that is being built.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ pub struct Page {
     /// Name and content of the file of every picture.
     files: BTreeMap<String, String>,
     pictures: usize,
-    /// Script that the page may run.
+    /// Further script that the page may run.
     script: Option<&'static str>,
 }
 
@@ -89,18 +92,27 @@ impl HtmlTable {
         first: &str,
         others: impl IntoIterator<Item = S>,
     ) {
+        let mut drawn = Canvas::default();
+        rectangles::sample(&mut drawn, class, (0.0, 0.0), 12.0);
         let sample = format!(
-            "<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\""
+            "<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">{}</svg>",
+            drawn.shapes()
         );
-        let sample = sample + " width=\"12\" height=\"12\"/></svg>";
         self.add(&format!("<tr><td>{sample}{}", escape(first)), others);
     }
 
     fn add<S: AsRef<str>>(&mut self, start: &str, cells: impl IntoIterator<Item = S>) {
         self.html += start;
         for cell in cells {
-            // HTML does not need the end tags of cells and rows; there may be many thousands.
-            let _ = write!(self.html, "<td>{}", escape(cell.as_ref()));
+            let text = cell.as_ref();
+            // HTML does not need the end tags of cells and rows; there may be many thousands. A plain number is its own
+            // value.
+            let _ = match quantity(text).filter(|_| text.parse::<f64>().is_err()) {
+                Some(value) => {
+                    write!(self.html, "<td data-value=\"{value}\">{}", escape(text))
+                }
+                None => write!(self.html, "<td>{}", escape(text)),
+            };
         }
         self.html.push('\n');
         self.rows += 1;
@@ -242,18 +254,18 @@ impl Page {
     fn finish(self, title: &str) -> (String, BTreeMap<String, String>) {
         let title = escape(title);
         // The page cannot load or run anything else, even if text were not escaped.
-        let mut policy = "default-src 'none'; style-src 'unsafe-inline'".to_owned();
-        let mut script = String::new();
-        if let Some(text) = self.script {
-            policy += &format!("; script-src 'sha256-{}'", digest::sha256(text));
-            script = format!("<script>{text}</script>");
+        let mut policy = "default-src 'none'; style-src 'unsafe-inline'; script-src".to_owned();
+        let mut scripts = String::new();
+        for script in [SCRIPT].into_iter().chain(self.script) {
+            policy += &format!(" 'sha256-{}'", digest::sha256(script));
+            scripts += &format!("<script>{script}</script>");
         }
         let html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n<style>{}{}</style></head>\n\
-             <body><header><h1>{title}</h1></header><main>\n{}</main>{script}</body></html>\n",
+             <body><header><h1>{title}</h1></header><main>\n{}</main>{scripts}</body></html>\n",
             style::PICTURE,
             style::PAGE,
             self.html
@@ -264,7 +276,6 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::svg::Canvas;
     use super::*;
 
     const HOSTILE: &str = "<script>alert(1)</script>\"'&";
@@ -289,7 +300,7 @@ mod tests {
         page.folded(HOSTILE, |page| page.table(&table));
         let (html, files) = page.finish(HOSTILE);
         assert!(
-            !html.contains("<script") && !html.contains("alert(1)<"),
+            html.matches("<script").count() == 1 && !html.contains("alert(1)<"),
             "{html}"
         );
         assert_eq!(html.matches("&lt;script&gt;").count(), 19);
@@ -305,16 +316,30 @@ mod tests {
         page.note(HOSTILE);
         page.script("abc", "data", "[\"</script>\"]");
         let (html, _) = page.finish("t");
-        let policy = "script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='";
+        let own = digest::sha256(SCRIPT);
+        let policy = format!(
+            "script-src 'sha256-{own}' 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='\""
+        );
         assert!(
-            html.contains(policy) && html.contains("<script>abc</script>"),
+            html.contains(&policy) && html.contains("<script>abc</script>"),
             "{html}"
         );
         assert!(
             html.contains("id=\"data\">[\"\\u003c/script>\"]</script>"),
             "{html}"
         );
-        assert_eq!(html.matches("<script").count(), 2);
+        assert_eq!(html.matches("<script").count(), 3);
+    }
+
+    #[test]
+    fn cells_are_sorted_by_their_values() {
+        let mut table = HtmlTable::of_numbers("t", ["a", "b", "c", "d"]);
+        table.row(["1.5 us", "1,234", "7", "\u{2013}"]);
+        let mut page = Page::default();
+        page.table(&table);
+        let row = "<td data-value=\"1500\">1.5 us<td data-value=\"1234\">1,234<td>7<td>\u{2013}\n";
+        let html = page.finish("t").0;
+        assert!(html.contains(row), "{html}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Results of trials of synchronizations: as a table, as CSV and as JSON.
 
+mod paired;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -8,24 +10,37 @@ use std::path::{Path, PathBuf};
 use downbeat_clock_core::Duration;
 pub use downbeat_records::Factors;
 use downbeat_records::stats::Sample;
-use downbeat_sync::{RankOffset, SyncError};
+use downbeat_sync::SyncError;
+use downbeat_sync::check::RankOffset;
 use serde::Serialize;
 
-use crate::output::Table;
+use crate::table::Table;
 use crate::{Failure, Trial, TrialResult};
+pub use paired::PairedRuns;
 
 /// Results of all runs as one JSON document.
 #[derive(Debug, Serialize)]
 pub struct SyncRunsReport {
-    /// Name of the kind of document.
-    pub schema: &'static str,
-    /// Version of the schema.
-    pub version: u32,
-    /// Factors on which the results depend.
+    schema: &'static str,
+    version: u32,
     #[serde(serialize_with = "serialize_factors")]
-    pub factors: Factors,
-    /// Runs of all algorithms, in their order.
-    pub runs: Vec<RunRecord>,
+    factors: Factors,
+    runs: Vec<RunRecord>,
+    /// Comparisons of each algorithm with the first.
+    comparisons: PairedRuns,
+}
+
+impl SyncRunsReport {
+    /// Creates the document of these runs, in their order, with their comparisons and the factors on which they depend.
+    pub fn new(factors: Factors, runs: Vec<RunRecord>, comparisons: PairedRuns) -> Self {
+        Self {
+            schema: "downbeat.sync_runs",
+            version: 1,
+            factors,
+            runs,
+            comparisons,
+        }
+    }
 }
 
 /// Serializes factors as an object of names and values.
@@ -269,14 +284,20 @@ fn largest_columns(largest: Option<LargestDeviation>) -> String {
     format!("{ns},{},{rank}", or_empty(half_width_ns))
 }
 
-/// Returns the table of all runs: a row for each algorithm and wait.
-pub fn table(records: &[RunRecord]) -> String {
+/// Returns the labels of all algorithms, in the order of their first runs.
+fn labels(records: &[RunRecord]) -> Vec<&str> {
     let mut labels: Vec<&str> = records
         .iter()
         .map(|record| record.algorithm.as_str())
         .collect();
     labels.sort_by_key(|label| records.iter().position(|record| record.algorithm == *label));
     labels.dedup();
+    labels
+}
+
+/// Returns the table of all runs: a row for each algorithm and wait.
+pub fn table(records: &[RunRecord]) -> Table {
+    let labels = labels(records);
     let runs = records.iter().map(|record| record.run).max().unwrap_or(0);
     let heading = |value: &str| {
         if runs > 1 {
@@ -348,7 +369,7 @@ pub fn table(records: &[RunRecord]) -> String {
             ]);
         }
     }
-    table.render()
+    table
 }
 
 /// Writes the median and the worst of values in nanoseconds.
@@ -382,7 +403,7 @@ mod tests {
         }
     }
 
-    fn record(algorithm: &str, run: u32, offset: i64, error: Option<i64>) -> RunRecord {
+    pub(super) fn record(algorithm: &str, run: u32, offset: i64, error: Option<i64>) -> RunRecord {
         let check = |after_s, factor| CheckRecord {
             after_s,
             looked_at: 3,
@@ -426,7 +447,7 @@ mod tests {
             record("a", 2, 7, Some(1)),
             record("b", 3, 6, Some(1)),
         ];
-        let shown = table(&runs);
+        let shown = table(&runs).to_string();
         let lines: Vec<Vec<&str>> = shown
             .lines()
             .map(|line| line.split("  ").filter(|s| !s.is_empty()).collect())
@@ -448,12 +469,12 @@ mod tests {
             lines[4].iter().map(|cell| cell.trim()).collect::<Vec<_>>(),
             ["10 s", "7.000 us / 7.000 us", "1.000 us / 1.000 us"]
         );
-        let one = table(&[record("a", 1, 7, None)]);
+        let one = table(&[record("a", 1, 7, None)]).to_string();
         assert!(
             one.contains("7.000 us") && !one.contains("error") && !one.contains("median"),
             "{one}"
         );
-        assert_eq!(table(&[]).lines().count(), 1);
+        assert_eq!(table(&[]).to_string().lines().count(), 1);
     }
 
     #[test]

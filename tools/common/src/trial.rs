@@ -2,9 +2,9 @@
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
+use downbeat_sync::check::{AccuracyCheck, RankOffset, RankSample};
 use downbeat_sync::{
-    AccuracyCheck, Algorithm, Comm, LocalClock, OffsetAlgorithm, Quality, RankOffset, RankSample,
-    SyncError, Synchronized, collective,
+    Algorithm, Comm, LocalClock, OffsetAlgorithm, Quality, SyncError, Synchronized, collective,
 };
 
 use crate::cli::not_negative;

@@ -28,5 +28,7 @@ pub(crate) fn abort_all_ranks(failure: Failure) -> ! {
         thread::sleep(Duration::from_millis(500));
     }
     report_failure(failure, NAME);
+    // A launcher that ends with the job would drop what it has not read yet.
+    thread::sleep(Duration::from_millis(100));
     SimpleCommunicator::world().abort(1)
 }

@@ -1,29 +1,33 @@
 //! `downbeat-mpi bench`: run-times of operations of the MPI library.
 
-use std::fmt::Display;
-
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
-    BenchPlan, MethodOptions, NearnessOptions, check_ranks, headline, measure_all, rank_counts,
+    BenchPlan, GroupOutcome, MethodOptions, NearnessOptions, check_ranks, headline, measure_all,
+    rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
+use downbeat_measure::mpi::{
+    BufferHook, MpiGroup, MpiOperation, OperationSettings, PlugInError, PlugInName,
+    PlugInOperation, Root,
+};
 use downbeat_measure::{
-    ClockBasis, GlobalClock, MeasureContext, Measurement, Method, MpiGroup, MpiOperation,
-    OperationKind, OperationSettings, Root,
+    ClockBasis, GlobalClock, MeasureContext, MeasureError, Measurement, Method,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, LocalClock, MpiComm};
 use mpi::environment::Universe;
 
+use crate::abort::abort_all_ranks;
 use crate::clock::{ClockUser, Timebase};
 use crate::factors;
+use crate::operations::{BenchOperation, LibraryFile, Loaded, OperationNames, load_buffers};
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
-use crate::settings::{self, SettingsOptions};
+use crate::settings::SettingsOptions;
 use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 
@@ -34,13 +38,15 @@ use crate::tsc::CalibratedTsc;
                   mpirun -np 4 downbeat-mpi bench --as osu --operation blocking \\\n    \
                   --out results\n  \
                   mpirun -np 8 downbeat-mpi bench --operation alltoall --ranks 2,4,8 \\\n    \
-                  --verify --time-slice 1s"
+                  --verify --time-slice 1s\n  \
+                  mpirun -np 4 downbeat-mpi bench --operation allreduce,./mine.so:ring"
 )]
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
-    /// ping-pong, sendrecv, empty; or all, blocking, nonblocking
-    #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = operation_kinds)]
-    operation: MpiOperationKinds,
+    /// ping-pong, sendrecv, empty; or all, blocking, nonblocking; FILE:NAME for your own in a shared library, by the interface of
+    /// downbeat_operation.h
+    #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = OperationNames::parse)]
+    operation: OperationNames,
     /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for all powers of two in a range
     #[arg(
         long,
@@ -58,21 +64,14 @@ pub(crate) struct MpiBenchOptions {
     near: NearnessOptions,
     #[command(flatten)]
     settings: SettingsOptions,
+    /// Memory of the messages, as that of a device: functions of a shared library, by the interface of downbeat_operation.h
+    #[arg(long, value_name = "FILE:NAME")]
+    buffers: Option<PlugInName>,
     /// Verify the results of each operation before it is measured
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
     session: SessionOptions,
-}
-
-/// Distinct operations.
-#[derive(Clone, Debug)]
-struct MpiOperationKinds(Vec<OperationKind>);
-
-fn operation_kinds(text: &str) -> Result<MpiOperationKinds, String> {
-    OperationKind::list(text)
-        .map(MpiOperationKinds)
-        .map_err(|why| why.to_string())
 }
 
 pub(crate) fn run(
@@ -82,13 +81,17 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let ranks = JobRanks::find(universe, comm, &options.session.place)?;
     let sizes = options.rank_counts(comm.size())?;
-    let groups = options.groups(&sizes)?;
-    let settings = options.settings.settings(options.method.rotates_root())?;
+    let distinct = options.operation.check_distinct(options.buffers.as_ref());
+    distinct.map_err(|why| Failure::option("--buffers", why))?;
+    let operations = options.operation.load(comm)?;
+    let buffers = load_buffers(options.buffers.as_ref(), comm)?;
+    let groups = options.groups(&operations, &sizes)?;
     for key in &groups {
+        let operation = operation_of(&operations, key)?;
+        let settings = options.settings_of(operation)?;
         check_root(key.ranks, settings.root)?;
-        options.method(key.bytes, &settings)?;
-        let checked = MpiOperation::check(kind_of(key)?, key.ranks, key.bytes, &settings);
-        checked.map_err(|why| Failure::Input(format!("{key}: {why}")))?;
+        options.method(key, &settings)?;
+        operation.check(key, &settings, options.verify)?;
     }
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
@@ -102,8 +105,9 @@ pub(crate) fn run(
         &MpiBenchSession {
             options,
             ranks: &ranks,
-            settings,
             tsc,
+            operations,
+            buffers,
             groups,
             ranks_by_size: parts,
         },
@@ -125,8 +129,14 @@ fn check_root(ranks: u32, root: Root) -> Result<(), Failure> {
 }
 
 /// Returns the operation of a group by its name.
-fn kind_of(key: &GroupKey) -> Result<OperationKind, Failure> {
-    key.operation.parse().map_err(Failure::run)
+fn operation_of<'a>(
+    operations: &'a [BenchOperation],
+    key: &GroupKey,
+) -> Result<&'a BenchOperation, Failure> {
+    let named = operations
+        .iter()
+        .find(|one| one.to_string() == key.operation);
+    named.ok_or_else(|| Failure::run(format!("there is no operation {}", key.operation)))
 }
 
 impl MpiBenchOptions {
@@ -143,18 +153,22 @@ impl MpiBenchOptions {
     }
 
     /// Returns all groups to measure.
-    fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
+    fn groups(
+        &self,
+        operations: &[BenchOperation],
+        rank_counts: &[u32],
+    ) -> Result<Vec<GroupKey>, Failure> {
         let mut groups = Vec::new();
-        for kind in &self.operation.0 {
-            let sizes = if kind.has_message() {
+        for operation in operations {
+            let sizes = if operation.has_message() {
                 self.sizes.as_slice()
             } else {
                 &[0]
             };
             for ranks in rank_counts {
-                check_ranks(kind, kind.min_ranks(), *ranks)?;
+                check_ranks(operation, operation.allowed_ranks(), *ranks)?;
                 let key = |bytes: &u64| GroupKey {
-                    operation: kind.to_string(),
+                    operation: operation.to_string(),
                     bytes: *bytes,
                     ranks: *ranks,
                 };
@@ -164,25 +178,37 @@ impl MpiBenchOptions {
         Ok(groups)
     }
 
-    fn method(&self, bytes: u64, settings: &OperationSettings) -> Result<Method, Failure> {
+    /// Returns the settings of an operation.
+    fn settings_of(&self, operation: &BenchOperation) -> Result<OperationSettings, Failure> {
+        self.settings
+            .settings(self.method.suite(), operation.kind())
+    }
+
+    fn method(&self, key: &GroupKey, settings: &OperationSettings) -> Result<Method, Failure> {
         // With a rotating root, the processing uses rank 0.
         let root = if let Root::Rank(rank) = settings.root {
             rank
         } else {
             0
         };
-        Ok(Method {
+        let method = Method {
             root,
-            ..self.method.method(bytes)?
-        })
+            collect: self.session.output.collect(),
+            ..self.method.method(&key.operation, key.bytes)?
+        };
+        let checked = method.check_series(settings.cache.fits_series());
+        checked.map_err(|why| Failure::option("--cache", why))?;
+        Ok(method)
     }
 }
 
 struct MpiBenchSession<'a> {
     options: &'a MpiBenchOptions,
     ranks: &'a JobRanks<'a>,
-    settings: OperationSettings,
     tsc: Option<CalibratedTsc>,
+    operations: Vec<BenchOperation>,
+    /// Memory of the messages, if it is of a kind of its own.
+    buffers: Option<Loaded<BufferHook>>,
     groups: Vec<GroupKey>,
     /// A communicator for every number of ranks, `None` if this rank does not take part.
     ranks_by_size: Vec<(u32, Option<MpiGroup>)>,
@@ -198,13 +224,20 @@ struct BenchPart<'a, K> {
 impl ClockUser for MpiBenchSession<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let method = options.method.method(0)?;
+        let method = options.method.usual_method()?;
+        let libraries = self.libraries();
         let plan = BenchPlan {
             groups: self.groups.clone(),
             seed: options.session.seed,
             factors: self.factors(&method)?,
-            facts: factors::add_tsc(self.tsc.as_ref(), Factors::default())
-                .with(CLOCK_STEP, &base.step_nanos()),
+            facts: LibraryFile::add_paths(
+                &libraries,
+                factors::add_place(
+                    ranks,
+                    factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+                ),
+            )
+            .with(CLOCK_STEP, &base.step_nanos()),
             headline: headline(&ranks.description(), &method),
         };
         let me = base.local_clock(ranks);
@@ -225,7 +258,10 @@ impl ClockUser for MpiBenchSession<'_> {
                 .near
                 .while_near(ranks.all, || self.measure(key, &me, part))
         })?;
-        ranks.on_first(|| options.session.output.show(&results))
+        ranks.on_first(|| {
+            options.session.output.show(&results)?;
+            results.check_failed()
+        })
     }
 }
 
@@ -236,51 +272,133 @@ impl MpiBenchSession<'_> {
         key: &GroupKey,
         me: &LocalClock<'_, K>,
         part: Option<&BenchPart<'_, K>>,
-    ) -> Result<Option<Measurement>, Failure> {
-        let Self {
-            options,
-            ranks,
-            settings,
-            ..
-        } = self;
-        let method = options.method(key.bytes, settings)?;
-        let operation = agree_blocking(
-            ranks.all,
-            part.map(|part| self.prepare(key, part.group)).transpose(),
-        )?;
+    ) -> Result<Option<GroupOutcome>, Failure> {
+        let Self { options, ranks, .. } = self;
+        let operation = operation_of(&self.operations, key)?;
+        let settings = options.settings_of(operation)?;
+        let method = options.method(key, &settings)?;
+        let prepared = match part {
+            Some(part) => self.prepare(operation, key, part.group, &settings),
+            None => Ok(None),
+        };
+        let prepared = agree_blocking(ranks.all, prepared);
+        let prepared = match (prepared, operation) {
+            // Errors of its author cost the other operations nothing.
+            (Err(Failure::Run(why)), BenchOperation::User(_)) => {
+                return Ok(ranks.is_first().then_some(GroupOutcome::Failed(why)));
+            }
+            (prepared, _) => prepared?,
+        };
         let mut measured = Ok(None);
-        if let (Some(part), Some(mut operation)) = (part, operation) {
+        if let (Some(part), Some(mut prepared)) = (part, prepared) {
             let context = MeasureContext {
                 comm: part.group.comm(),
                 coordinator: part.group,
                 clock: me.clock(),
                 clock_basis: ClockBasis::new(part.global.as_ref(), me.base()),
             };
-            measured = method.measure_blocking(&context, &mut operation);
+            measured = prepared.measure(&method, &context);
+            if let (Err(MeasureError::Operation(_)), Some(why)) = (&measured, prepared.failure()) {
+                abort_all_ranks(ranks.failure(format!("{key}: {why}")));
+            }
         }
         agree_on_measured(ranks, key, measured)
     }
 
-    /// Prepares an operation, and verifies its results if that is wanted.
-    fn prepare(&self, key: &GroupKey, part: &MpiGroup) -> Result<MpiOperation, Failure> {
-        let failed = |why: &dyn Display| self.ranks.failure(format!("{key}: {why}"));
-        let kind = kind_of(key)?;
-        let mut operation = MpiOperation::prepare(kind, part, key.bytes, &self.settings)
-            .map_err(|why| failed(&why))?;
-        if self.options.verify {
-            operation.verify().map_err(|why| failed(&why))?;
+    /// Prepares an operation, and verifies its results if that is wanted. Returns `None` if that fails on another rank, which reports it.
+    fn prepare(
+        &self,
+        operation: &BenchOperation,
+        key: &GroupKey,
+        part: &MpiGroup,
+        settings: &OperationSettings,
+    ) -> Result<Option<PreparedOperation>, Failure> {
+        let buffers = self.buffers.as_ref().map(|loaded| &loaded.part);
+        let verify = self.options.verify;
+        match operation {
+            BenchOperation::Mpi(kind) => {
+                let failed = |why| self.ranks.failure(format!("{key}: {why}"));
+                let mut prepared =
+                    MpiOperation::prepare_in(*kind, part, key.bytes, settings, buffers)
+                        .map_err(failed)?;
+                if verify {
+                    prepared.verify().map_err(failed)?;
+                }
+                Ok(Some(PreparedOperation::Mpi(Box::new(prepared))))
+            }
+            BenchOperation::User(loaded) => {
+                let plug_in = &loaded.part;
+                let mut prepared =
+                    PlugInOperation::prepare(plug_in, part, key.bytes, settings, buffers);
+                if let (Ok(operation), true) = (&mut prepared, verify) {
+                    let verified = operation.verify();
+                    if let Some(why) = operation.failure() {
+                        abort_all_ranks(self.ranks.failure(format!("{key}: {why}")));
+                    }
+                    // Dropped, and torn down, on all ranks.
+                    prepared = verified.and(prepared);
+                }
+                match prepared {
+                    Ok(prepared) => Ok(Some(PreparedOperation::User(Box::new(prepared)))),
+                    Err(PlugInError::Elsewhere { .. }) => Ok(None),
+                    Err(why @ PlugInError::OthersWait(_)) => {
+                        abort_all_ranks(self.ranks.failure(format!("{key}: {why}")))
+                    }
+                    Err(why) => Err(self.ranks.failure(why)),
+                }
+            }
         }
-        Ok(operation)
+    }
+
+    /// Returns the libraries of operations and of buffers.
+    fn libraries(&self) -> Vec<&LibraryFile> {
+        LibraryFile::distinct(&self.operations, self.buffers.as_ref())
     }
 
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::add_machine(ranks, factors::for_job(ranks, options.session.clock));
+        let factors = factors::add_machine(factors::for_job(ranks, options.session.clock));
         let factors = options.session.sync.factors(
             options.near.factors(options.method.factors(factors)?),
             method,
         );
-        Ok(settings::add_factors(&self.settings, factors).with("verify", &options.verify))
+        let is_suite = options.method.suite().is_some();
+        let factors = options
+            .settings
+            .factors(is_suite, factors)?
+            .with("verify", &options.verify);
+        let factors = LibraryFile::add_digests(&self.libraries(), factors);
+        Ok(match &options.buffers {
+            Some(name) => factors.with("buffers", name),
+            None => factors,
+        })
+    }
+}
+
+/// Operation that is ready to be measured.
+enum PreparedOperation {
+    Mpi(Box<MpiOperation>),
+    User(Box<PlugInOperation>),
+}
+
+impl PreparedOperation {
+    fn measure<K: Clock>(
+        &mut self,
+        method: &Method,
+        context: &MeasureContext<'_, MpiComm, MpiGroup, K>,
+    ) -> Result<Option<Measurement>, MeasureError> {
+        match self {
+            Self::Mpi(operation) => method.measure_blocking(context, &mut **operation),
+            Self::User(operation) => method.measure_blocking(context, &mut **operation),
+        }
+    }
+
+    /// Returns the reason that an operation of a user gave for its failure.
+    fn failure(&self) -> Option<&PlugInError> {
+        match self {
+            Self::Mpi(_) => None,
+            Self::User(operation) => operation.failure(),
+        }
     }
 }

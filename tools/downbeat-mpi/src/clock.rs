@@ -9,9 +9,8 @@ use downbeat_clock_core::{
 };
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_sync::{Comm, LocalClock, StableHasher, block_on_ready, collective};
-use downbeat_timers::{
-    SkewSpec, SkewedClock, SystemClock, SystemClockId, Truth, TscClock, WtimeClock,
-};
+use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
+use downbeat_timers::{SystemClock, SystemClockId, TscClock, WtimeClock};
 
 use crate::ranks::JobRanks;
 use crate::truth::Traceable;

@@ -7,7 +7,7 @@ use downbeat_common::{Failure, PackagingCommand, agree_blocking, cli};
 use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::environment::Universe;
 
-use crate::{bench, drift, imbalance, sync, trace_correct};
+use crate::{bench, clocks, drift, imbalance, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -32,6 +32,8 @@ enum MpiCommand {
     Imbalance(Box<imbalance::ImbalanceOptions>),
     /// Measures the drift between the clocks of the ranks over minutes, and the residuals of linear models of it
     Drift(Box<drift::DriftOptions>),
+    /// Shows the health of the clocks of all nodes, points out odd ones, and measures how far their system times are apart
+    Clocks(Box<clocks::NodeClocksOptions>),
     /// Corrects the timestamps of a trace, distributed over the ranks, so that no message arrives earlier than possible
     TraceCorrect(Box<trace_correct::MpiTraceCorrectOptions>),
     #[command(flatten)]
@@ -53,6 +55,7 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
         MpiCommand::Bench(options) => bench::run(&options, universe, comm),
         MpiCommand::Imbalance(options) => imbalance::run(&options, universe, comm),
         MpiCommand::Drift(options) => drift::run(&options, universe, comm),
+        MpiCommand::Clocks(options) => clocks::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
         MpiCommand::Packaging(command) => agree_blocking(comm, package(&command, comm.rank())),
     }

@@ -8,14 +8,16 @@ use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Global};
+use downbeat_common::bench::GroupOutcome;
 use downbeat_common::cli::positive;
-use downbeat_common::output;
 use downbeat_common::records::{CsvFile, Factors};
 use downbeat_common::{Failure, ProgressBar, agree_blocking};
-use downbeat_measure::{
-    ClockBasis, DriftRound, DriftWatch, MeasureContext, Method, MpiGroup, MpiOperation,
-    OffsetSeries, OperationKind, OperationSettings, Processing, Scheme, Series, Stopping,
-};
+use downbeat_measure::drift::{DriftRound, DriftWatch, OffsetSeries};
+use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{Scheme, Series};
+use downbeat_measure::stopping::Stopping;
+use downbeat_measure::{ClockBasis, Collect, MeasureContext, Method};
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
 use mpi::environment::Universe;
@@ -173,7 +175,7 @@ impl ClockUser for DriftSession<'_> {
 #[derive(Default)]
 struct ObservedOffsets {
     /// One list for each rank.
-    samples: Vec<Vec<downbeat_clock_core::OffsetSample<Global>>>,
+    samples: Vec<Vec<downbeat_clock_core::offset::OffsetSample<Global>>>,
     /// Number of measurements of each rank whose messages contradicted each other.
     contradictory: Vec<u64>,
     rounds: u64,
@@ -196,7 +198,7 @@ impl DriftSession<'_> {
             ..ObservedOffsets::default()
         };
         let watched = {
-            let progress = ProgressBar::new(if ranks.is_first() {
+            let progress = ProgressBar::lasting(if ranks.is_first() {
                 options.during.as_secs_f64()
             } else {
                 0.0
@@ -237,6 +239,7 @@ impl DriftSession<'_> {
             stopping,
             processing: Processing::Median,
             root: 0,
+            collect: Collect::RunTimes,
         };
         let measure = |name: &str| {
             let kind: OperationKind = name.parse().map_err(Failure::run)?;
@@ -262,6 +265,7 @@ impl DriftSession<'_> {
                 ranks: group.size(),
             };
             let measured = agree_on_measured(ranks, &key, measured)?;
+            let measured = measured.and_then(GroupOutcome::measured);
             Ok(measured.and_then(|measured| measured.figures.first().map(|figure| figure.nanos)))
         };
         let (ping_pong, allreduce) = (measure("ping-pong")?, measure("allreduce")?);
@@ -281,12 +285,13 @@ impl DriftSession<'_> {
             tsc,
             ..
         } = self;
-        let factors = factors::add_machine(ranks, factors::for_job(ranks, options.clock))
+        let factors = factors::add_machine(factors::for_job(ranks, options.clock))
             .with("started", &downbeat_common::now())
             .with("during", &options.during)
             .with("every", &options.every)
             .with("check", &options.check_by);
         let factors = factors::add_tsc(tsc.as_ref(), factors);
+        let factors = factors::add_place(ranks, factors);
         factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
     }
 
@@ -316,9 +321,6 @@ impl DriftSession<'_> {
             let series = series.map_err(|why| Failure::Run(format!("rank {rank}: {why}")))?;
             report.add(rank, contradictory, &series, windows, options.every);
         }
-        if options.comparison.json {
-            return output::print_json(&report);
-        }
         let DriftOptions {
             clock,
             during,
@@ -330,7 +332,8 @@ impl DriftSession<'_> {
             "{}, clock {clock}, during {during} every {every}, offsets to rank 0 by {check_by}",
             ranks.description()
         );
-        output::print(&report.text(&headline))
+        let print = options.comparison.print;
+        print.print(|| &report, || report.text(&headline))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Factors on which the results of an MPI job depend, as rank 0 knows them.
 
-use downbeat_timers::SkewSpec;
+use downbeat_timers::skew::SkewSpec;
 use std::env;
 
 use downbeat_common::records::Factors;
 use downbeat_common::{digest, machine};
+use downbeat_records::{HOSTS, NODES};
 use downbeat_sync::Comm;
 
 use crate::clock::ClockKind;
@@ -40,8 +41,6 @@ pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
     let library = library
         .trim_matches(|c: char| c.is_whitespace() || c == '\0')
         .replace('\n', "; ");
-    let mut hosts = ranks.hosts.clone();
-    hosts.dedup();
     Factors::default()
         .with(
             "program",
@@ -49,16 +48,23 @@ pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
         )
         .with("ranks", &ranks.all.size())
         .with("nodes", &ranks.nodes())
-        .with("hosts", &hosts.join(" "))
         .with("mpi", &library)
         .with("clock", &clock)
 }
 
+/// Adds where the job runs to the facts: a batch system may continue it elsewhere.
+pub(crate) fn add_place(ranks: &JobRanks<'_>, facts: Factors) -> Factors {
+    let mut hosts = ranks.hosts.clone();
+    hosts.dedup();
+    facts
+        .with(HOSTS, &hosts.join(" "))
+        .with("cores of ranks", &ranks.cores.join(" "))
+        .with(NODES, &ranks.kinds_of_nodes())
+}
+
 /// Adds the machine of rank 0 and the configuration of MPI, for experiments that others can repeat.
-pub(crate) fn add_machine(ranks: &JobRanks<'_>, factors: Factors) -> Factors {
-    let mut factors = machine::factors(factors)
-        .with("mpi digest", &digest::of_loaded_mpi())
-        .with("cores of ranks", &ranks.cores.join(" "));
+pub(crate) fn add_machine(factors: Factors) -> Factors {
+    let mut factors = machine::factors(factors).with("mpi digest", &digest::of_loaded_mpi());
     let mut variables: Vec<(String, String)> = env::vars_os()
         .filter_map(|(name, value)| {
             Some((

@@ -7,15 +7,18 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{BenchPlan, BenchResults, check_ranks, measure_all};
+use downbeat_common::bench::{BenchPlan, BenchResults, GroupOutcome, check_ranks, measure_all};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
+use downbeat_measure::imbalance::BarrierOperation;
+use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{RoundTime, Scheme};
+use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    Barrier, BarrierOperation, ClockBasis, MeasureContext, MeasureError, Measurement, Method,
-    MpiGroup, MpiOperation, OperationKind, OperationSettings, Processing, Root, RoundTime, Scheme,
-    Stopping,
+    Barrier, ClockBasis, Collect, MeasureContext, MeasureError, Measurement, Method,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, block_on_ready};
@@ -54,7 +57,7 @@ pub(crate) struct ImbalanceOptions {
         allow_hyphen_values = true
     )]
     barrier: Vec<Barrier>,
-    /// Number of rounds for each barrier, valid or not; with --latency also the number of calls, which replaces that of a suite
+    /// Number of rounds for each barrier; with --latency also the number of calls, which replaces that of a suite
     /// only if it is given [default: 500]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000), allow_hyphen_values = true)]
     reps: Option<u32>,
@@ -163,7 +166,7 @@ impl ImbalanceOptions {
             }
         }
         if self.latency {
-            check_ranks(operation, operation.min_ranks(), ranks)?;
+            check_ranks(operation, operation.min_ranks()..=u32::MAX, ranks)?;
         }
         Ok(jobs)
     }
@@ -185,31 +188,34 @@ impl ImbalanceOptions {
             stopping: self.stopping(),
             processing: Processing::Median,
             root: 0,
+            collect: Collect::AllRanks,
         }
     }
 
     fn method(&self, job: &ImbalanceJob) -> Method {
         match job.timing {
             None => self.rounds(),
-            Some(timing) => timing
-                .method(&self.rounds(), job.key.bytes, self.reps, self.time_slice)
-                .behind(job.barrier),
+            Some(timing) => Method {
+                collect: self.session.output.collect(),
+                ..timing
+                    .method(
+                        &self.rounds(),
+                        (self.operation.name(), job.key.bytes),
+                        self.reps,
+                        self.time_slice,
+                    )
+                    .behind(job.barrier)
+            },
         }
     }
 }
 
 /// Returns the settings that the method uses for the operation.
 fn settings(operation: OperationKind, timing: TimingMethod) -> OperationSettings {
-    let default = OperationSettings::default();
-    let rotates = operation.has_root() && timing.rotates_root();
-    OperationSettings {
-        root: if rotates {
-            Root::Rotating
-        } else {
-            default.root
-        },
-        ..default
-    }
+    let suite = timing.suite();
+    suite.map_or_else(OperationSettings::default, |suite| {
+        OperationSettings::of_suite(suite, operation)
+    })
 }
 
 struct ImbalanceSession<'a> {
@@ -228,7 +234,10 @@ impl ClockUser for ImbalanceSession<'_> {
             groups: self.jobs.iter().map(|job| job.key.clone()).collect(),
             seed: options.session.seed,
             factors: self.factors(&rounds)?,
-            facts: factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+            facts: factors::add_place(
+                ranks,
+                factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+            ),
             headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
         let me = base.local_clock(ranks);
@@ -241,22 +250,14 @@ impl ClockUser for ImbalanceSession<'_> {
             // Methods without a global clock measure with local clocks, as they do elsewhere.
             let needed = global.as_ref().filter(|_| method.needs_global_time());
             let time = ClockBasis::new(needed, base.local);
-            let mut measured = self.measure(job, &method, &base.clock, time)?;
-            // With more ranks than cores, all rounds may be late: that is a result, too. But a record needs all its groups,
-            // and can be resumed.
-            if let Err(MeasureError::NothingValid { late, .. }) = measured
-                && !options.session.output.keeps_record()
-            {
+            let measured = self.measure(job, &method, &base.clock, time)?;
+            let outcome = agree_on_measured(ranks, key, measured)?;
+            // With more ranks than cores, all rounds may be late: that is a result, too.
+            if let Some(GroupOutcome::NothingValid { late, .. }) = outcome {
                 summary.add_invalid(job, late);
-                measured = Ok(None);
             }
-            let measured = agree_on_measured(ranks, key, measured)?;
-            agree_blocking(
-                ranks.all,
-                measured
-                    .map(|measured| summary.add(job, measured))
-                    .transpose(),
-            )
+            let added = outcome.map(|outcome| outcome.map(|measured| summary.add(job, measured)));
+            agree_blocking(ranks.all, added.transpose())
         })?;
         ranks.on_first(|| self.show(&mut summary, &results))
     }
@@ -299,22 +300,18 @@ impl ImbalanceSession<'_> {
     }
 
     fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {
-        if summary.is_all_invalid() {
-            let why = "some rank was late in every round; are there more ranks than cores?";
-            return Err(Failure::run(why));
-        }
         summary.sort_by_jobs(&self.jobs);
         self.options.session.output.show_as(
             results,
             &summary.report(results),
-            &summary.text(results),
+            summary.text(results),
         )
     }
 
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::add_machine(ranks, factors::for_job(ranks, options.session.clock));
+        let factors = factors::add_machine(factors::for_job(ranks, options.session.clock));
         let factors = options.session.sync.factors(factors, rounds);
         let factors = factors
             .with("stop", &rounds.stopping)

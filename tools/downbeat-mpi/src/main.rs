@@ -3,10 +3,12 @@
 mod abort;
 mod bench;
 mod clock;
+mod clocks;
 mod command_line;
 mod drift;
 mod factors;
 mod imbalance;
+mod operations;
 mod ranks;
 mod session;
 mod settings;
@@ -18,13 +20,14 @@ mod tsc;
 use std::process::ExitCode;
 
 use downbeat_common::Failure;
-use downbeat_common::output::report_failure;
-use downbeat_sync::MpiComm;
+use downbeat_common::output::{report_failure, without_styles};
+use downbeat_sync::{MpiComm, MpiError};
 use mpi::traits::Communicator;
 
 use abort::{NAME, abort_on_panic};
 
 fn main() -> ExitCode {
+    without_styles();
     downbeat_common::survive_file_size_limit();
     downbeat_common::trace::survive_lack_of_memory();
     let Some(universe) = mpi::initialize() else {
@@ -33,9 +36,13 @@ fn main() -> ExitCode {
     abort_on_panic();
     let world = universe.world();
     let outcome = MpiComm::duplicate(&world)
-        .map_err(Failure::run)
+        .map_err(|why| match why {
+            MpiError::Singleton { .. } => Failure::Input(why.to_string()),
+            why => Failure::run(why),
+        })
         .and_then(|comm| command_line::run(&universe, &comm));
-    // All ranks fail for the same reason; rank 0 reports it.
+    // All ranks fail for the same reason; rank 0 reports it. Ranks that are each a world report it each: the first of them to end can make
+    // the launcher end the others.
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if world.rank() == 0 => report_failure(failure, NAME),

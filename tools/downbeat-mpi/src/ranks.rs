@@ -6,8 +6,11 @@ use std::fs;
 use clap::Args;
 use downbeat_common::output::count;
 use downbeat_common::{Failure, agree_blocking, gather_texts, machine};
-use downbeat_sync::{Comm, MpiComm, RankPlacement, StableHasher, block_on_ready, collective};
-use downbeat_timers::{CoreId, WtimeClock, allowed_cores, current_core, pin_to, socket_of};
+use downbeat_records::UNEQUAL;
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
+use downbeat_timers::WtimeClock;
+use downbeat_timers::cores::{CoreId, allowed_cores, current_core, pin_to, socket_of};
 use mpi::environment::Universe;
 
 #[derive(Args, Clone, Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct JobRanks<'a> {
     pub(crate) hosts: Vec<String>,
     /// Cores that each rank may run on, on rank 0.
     pub(crate) cores: Vec<String>,
+    /// Kind of the node of each rank, by everything that makes one differ from another; on rank 0.
+    kinds: Vec<String>,
     /// True if all ranks run under one kernel.
     pub(crate) one_machine: bool,
     /// Identifier of the kernel that runs this rank, until its next boot; 0 if unknown.
@@ -75,6 +80,8 @@ impl<'a> JobRanks<'a> {
             block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
+        let kinds =
+            block_on_ready(gather_texts(all, &machine::kind_of_node())).map_err(Failure::run)?;
         let place = RankPlacement { node, socket };
         Ok(Self {
             wtime: WtimeClock::new(universe),
@@ -84,6 +91,7 @@ impl<'a> JobRanks<'a> {
             places: places.collect(),
             hosts,
             cores,
+            kinds,
             one_machine,
             boot,
         })
@@ -108,10 +116,19 @@ impl<'a> JobRanks<'a> {
         Failure::Run(format!("rank {}: {why}", self.all.rank()))
     }
 
-    /// Returns the numbers of ranks and nodes as text, as rank 0 knows them: `4 ranks on 2 nodes`.
+    /// Returns the numbers of ranks and nodes as text, as rank 0 knows them: `4 ranks on 2 nodes`. Points out unequal nodes.
     pub(crate) fn description(&self) -> String {
         let ranks = count(self.all.size() as usize, "rank");
-        format!("{ranks} on {}", count(self.nodes(), "node"))
+        let nodes = count(self.nodes(), "node");
+        match self.kinds_of_nodes() {
+            kinds if kinds.starts_with(UNEQUAL) => format!("{ranks} on {nodes} ({kinds})"),
+            _ => format!("{ranks} on {nodes}"),
+        }
+    }
+
+    /// Describes the nodes, as rank 0 knows them: once if all are alike, and else each kind behind its hosts.
+    pub(crate) fn kinds_of_nodes(&self) -> String {
+        describe_kinds(&self.hosts, &self.kinds)
     }
 
     /// Number of nodes, as rank 0 knows it.
@@ -135,6 +152,27 @@ fn pin(options: &PlaceOptions, index: u32) -> Result<(), Failure> {
     }
 }
 
+/// Describes kinds of nodes, given the host and the kind of each rank.
+fn describe_kinds(hosts: &[String], kinds: &[String]) -> String {
+    let mut of_kind: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (host, kind) in hosts.iter().zip(kinds) {
+        match of_kind.iter_mut().find(|(known, _)| known == kind) {
+            None => of_kind.push((kind, vec![host])),
+            Some((_, hosts)) if hosts.contains(&host.as_str()) => (),
+            Some((_, hosts)) => hosts.push(host),
+        }
+    }
+    match of_kind.as_slice() {
+        [(kind, _)] => (*kind).to_owned(),
+        kinds => {
+            let described = kinds
+                .iter()
+                .map(|(kind, hosts)| format!("{}: {kind}", hosts.join(" ")));
+            UNEQUAL.to_owned() + &described.collect::<Vec<_>>().join(" | ")
+        }
+    }
+}
+
 /// Writes cores as ranges: `0-3,8`.
 fn ranges(cores: &[CoreId]) -> String {
     let runs = cores.chunk_by(|a, b| a.0 + 1 == b.0);
@@ -149,4 +187,19 @@ fn ranges(cores: &[CoreId]) -> String {
 fn boot_hash() -> u64 {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or(0, |boot| StableHasher::hash_of(&boot))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unequal_nodes_are_told_apart() {
+        let texts = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(describe_kinds(&texts("a a b"), &texts("x x x")), "x");
+        assert_eq!(
+            describe_kinds(&texts("a a b c"), &texts("x x y x")),
+            "unequal: a c: x | b: y"
+        );
+    }
 }

@@ -1,12 +1,12 @@
 //! Options and steps that several commands share.
 
-use downbeat_timers::SkewSpec;
+use downbeat_timers::skew::SkewSpec;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::bench::{GlobalClockOptions, OutputOptions};
+use downbeat_common::bench::{GlobalClockOptions, GroupOutcome, OutputOptions};
 use downbeat_common::records::CsvFile;
-use downbeat_common::{CalibrationOptions, Failure, agree_blocking, bench};
+use downbeat_common::{CalibrationOptions, Failure, PrintOptions, agree_blocking, bench};
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 
@@ -42,9 +42,8 @@ pub(crate) struct ComparisonOptions {
     pub(crate) place: PlaceOptions,
     #[command(flatten)]
     pub(crate) calibration: CalibrationOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintOptions,
     /// Write the results to a CSV file, each as soon as it is known
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -67,7 +66,7 @@ pub(crate) fn agree_on_measured(
     ranks: &JobRanks<'_>,
     key: &GroupKey,
     measured: Result<Option<Measurement>, MeasureError>,
-) -> Result<Option<Measurement>, Failure> {
+) -> Result<Option<GroupOutcome>, Failure> {
     if let Err(why) = &measured
         && why.is_local()
     {

@@ -5,15 +5,17 @@ use std::fmt::Display;
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::records::Factors;
-use downbeat_measure::{Alignment, CacheState, Datatype, OperationSettings, Reduction, Root};
-use downbeat_timers::{current_core, last_private_cache};
+use downbeat_measure::mpi::{Datatype, OperationKind, OperationSettings, Reduction, Root};
+use downbeat_measure::{Alignment, CacheState, Preset};
+use downbeat_timers::caches::last_private_cache;
+use downbeat_timers::cores::current_core;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SettingsOptions {
-    /// Datatype of the messages: byte, int, long, float, double, ...
-    #[arg(long, value_name = "TYPE", default_value_t = OperationSettings::default().datatype)]
-    datatype: Datatype,
-    /// Reduction operator: sum, prod, min, max, band, bor, ... [default: bor, or sum for float and double]
+    /// Datatype of the messages: byte, char, int, long, float, double, ... [default: that of the suite, or byte]
+    #[arg(long, value_name = "TYPE")]
+    datatype: Option<Datatype>,
+    /// Reduction operator: sum, prod, min, max, band, bor, ... [default: that of the suite, or bor, or sum for float and double]
     #[arg(long, value_name = "NAME")]
     reduction: Option<Reduction>,
     /// Root: a rank, or "rotating" for another one with every call [default: that of the suite, or 0]
@@ -35,18 +37,26 @@ pub(crate) struct SettingsOptions {
 }
 
 impl SettingsOptions {
-    /// Returns the settings; with a rotating root if the method has one and no other is given.
-    pub(crate) fn settings(&self, rotates_root: bool) -> Result<OperationSettings, Failure> {
-        let default = OperationSettings::default();
-        let root = self.root.unwrap_or(if rotates_root {
-            Root::Rotating
-        } else {
-            default.root
-        });
+    /// Returns the settings of an operation: those that are given, and otherwise those of the suite. It has no kind if it is one of a user.
+    pub(crate) fn settings(
+        &self,
+        suite: Option<Preset>,
+        kind: Option<OperationKind>,
+    ) -> Result<OperationSettings, Failure> {
+        let default = match (suite, kind) {
+            (Some(suite), Some(kind)) => OperationSettings::of_suite(suite, kind),
+            (Some(suite), None) => OperationSettings {
+                root: Root::of_suite(suite),
+                ..OperationSettings::default()
+            },
+            (None, _) => OperationSettings::default(),
+        };
+        let usual = self.datatype.map(Datatype::usual_reduction);
+        let usual = usual.unwrap_or(default.reduction);
         Ok(OperationSettings {
-            datatype: self.datatype,
-            reduction: self.reduction.unwrap_or(self.datatype.usual_reduction()),
-            root,
+            datatype: self.datatype.unwrap_or(default.datatype),
+            reduction: self.reduction.unwrap_or(usual),
+            root: self.root.unwrap_or(default.root),
             in_place: self.in_place,
             alignment: self.alignment,
             cache: self.cache,
@@ -78,18 +88,29 @@ fn unknown_size(why: &dyn Display) -> Failure {
     Failure::option("--cache", format!("{why}; set the size with --cache-size"))
 }
 
-/// Adds the settings to the factors.
-pub(crate) fn add_factors(settings: &OperationSettings, factors: Factors) -> Factors {
-    let factors = factors
-        .with("datatype", &settings.datatype)
-        .with("reduction", &settings.reduction)
-        .with("root", &settings.root)
-        .with("in place", &settings.in_place)
-        .with("alignment", &settings.alignment)
-        .with("cache", &settings.cache);
-    if settings.cache == CacheState::Warm {
-        factors
-    } else {
-        factors.with("cache size", &settings.cache_bytes)
+impl SettingsOptions {
+    /// Adds the settings to the factors. Those that a suite has for each operation are not given by name.
+    pub(crate) fn factors(&self, is_suite: bool, factors: Factors) -> Result<Factors, Failure> {
+        let default = OperationSettings::default();
+        let datatype = self.datatype.unwrap_or(default.datatype);
+        let reduction = self.reduction.unwrap_or(datatype.usual_reduction());
+        let root = self.root.unwrap_or(default.root);
+        let named: [(&str, &dyn Display, bool); 3] = [
+            ("datatype", &datatype, self.datatype.is_some()),
+            ("reduction", &reduction, self.reduction.is_some()),
+            ("root", &root, self.root.is_some()),
+        ];
+        let named = named.into_iter().filter(|(.., given)| *given || !is_suite);
+        let factors = named
+            .fold(factors, |factors, (name, value, _)| {
+                factors.with(name, value)
+            })
+            .with("in place", &self.in_place)
+            .with("alignment", &self.alignment)
+            .with("cache", &self.cache);
+        Ok(match self.cache {
+            CacheState::Warm => factors,
+            _ => factors.with("cache size", &self.cache_bytes()?),
+        })
     }
 }

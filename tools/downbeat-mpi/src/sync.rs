@@ -1,10 +1,14 @@
 //! `downbeat-mpi sync`: durations of synchronization algorithms, and the offsets of the clocks afterwards.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use downbeat_common::cli::Labels;
-use downbeat_common::output::{self, count};
-use downbeat_common::records::{self, CsvFile, Factors, RunRecord, SyncRunsReport, TrueErrors};
-use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking};
+use downbeat_common::output::count;
+use downbeat_common::records::{
+    self, CsvFile, Factors, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
+};
+use downbeat_common::{Failure, ProgressBar, Text, Trial, TrialOptions, agree_blocking};
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
@@ -86,26 +90,45 @@ impl MpiSyncSession<'_> {
         let factors = self.factors();
         let create = |path: &_| CsvFile::create(path, &factors);
         let mut csv = options.comparison.csv(ranks, create)?;
-        let progress = ProgressBar::new(if ranks.is_first() {
+        let progress = ProgressBar::lasting(if ranks.is_first() {
             self.min_seconds()
         } else {
             0.0
         });
         let mut runs = Vec::new();
+        // The first one of each algorithm.
+        let mut failures: BTreeMap<usize, String> = BTreeMap::new();
         for run in 1..=options.trial.repeat {
-            for algorithm in &options.algorithm.0 {
+            for (number, algorithm) in options.algorithm.0.iter().enumerate() {
                 let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
                 let record = self.try_one(base, &trial, run, &progress);
-                let record = agree_blocking(ranks.all, record)?;
-                // If a rank failed by itself, its failure was returned already.
-                let record = record.ok_or_else(|| Failure::run(format!("{algorithm} failed")))?;
+                let record = match agree_blocking(ranks.all, record) {
+                    Ok(Some(record)) => record,
+                    // If a rank failed by itself, all ranks know it already.
+                    Ok(None) => return Err(Failure::run(format!("{algorithm} failed"))),
+                    // A fault of one algorithm costs no other its results.
+                    Err(Failure::Run(why)) => {
+                        failures.entry(number).or_insert(why);
+                        continue;
+                    }
+                    Err(other) => return Err(other),
+                };
                 let written = csv.as_mut().map_or(Ok(()), |csv| csv.append(&record));
                 agree_blocking(ranks.all, written)?;
                 runs.push(record);
             }
         }
         drop(progress);
-        ranks.on_first(|| self.show(factors, runs))
+        if !runs.is_empty() {
+            ranks.on_first(|| self.show(factors, runs))?;
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => {
+                let failures: Vec<String> = failures.into_values().collect();
+                Err(Failure::Run(failures.join("; ")))
+            }
+        }
     }
 
     fn try_one<K: Traceable>(
@@ -167,30 +190,28 @@ impl MpiSyncSession<'_> {
             .with("sample", &trial.sample)
             .with("repeat", &trial.repeat)
             .with("seed", &trial.seed);
-        let factors = factors::add_tsc(tsc.as_ref(), factors);
+        let factors = factors::add_place(ranks, factors::add_tsc(tsc.as_ref(), factors));
         factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
     }
 
     fn show(&self, factors: Factors, runs: Vec<RunRecord>) -> Result<(), Failure> {
         let options = self.options;
-        if options.comparison.json {
-            return output::print_json(&SyncRunsReport {
-                schema: "downbeat.sync_runs",
-                version: 1,
-                factors,
-                runs,
-            });
-        }
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
-        let (table, check_by) = (records::table(&runs), options.trial.check_by);
+        let check_by = options.trial.check_by;
         let truth = if options.truth {
             "\nTrue errors: by the counter that all ranks share.\n"
         } else {
             "\n"
         };
-        output::print(&format!(
-            "{}, clock {clock}, {repeat} of each\n\n{table}\nOffsets: to rank 0, as measured by {check_by}.{truth}",
+        let mut text = Text::from(format!(
+            "{}, clock {clock}, {repeat} of each\n\n",
             self.ranks.description()
-        ))
+        ));
+        text += records::table(&runs);
+        text += format!("\nOffsets: to rank 0, as measured by {check_by}.{truth}");
+        let comparisons = PairedRuns::new(&runs);
+        text += comparisons.text();
+        let document = || SyncRunsReport::new(factors, runs, comparisons);
+        options.comparison.print.print(document, || text)
     }
 }

@@ -8,6 +8,7 @@ use downbeat_sync::{Comm, MpiComm};
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "downbeat-mpi trace-correct [OPTIONS] \\\n           --output <OUT> <IN>",
     after_help = "The output is the same as that of downbeat trace correct, to the byte. The processes of the trace are divided \
                   among the ranks; each rank reads, corrects and encodes its own locations. Exceptions: every rank reads the \
                   whole of a text file, and rank 0 encodes the output if it or the input is text. NAME.otf2 is the anchor \

@@ -3,7 +3,9 @@
 use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Ticks};
 use downbeat_common::records::LargestDeviation;
 use downbeat_sync::{CommError, collective};
-use downbeat_timers::{Bracket, SkewedClock, SystemClock, TscClock, WtimeClock};
+use downbeat_timers::calibration::Bracket;
+use downbeat_timers::skew::SkewedClock;
+use downbeat_timers::{SystemClock, TscClock, WtimeClock};
 
 use crate::ranks::JobRanks;
 use crate::tsc::CalibratedTsc;

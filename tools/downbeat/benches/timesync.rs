@@ -16,7 +16,7 @@ mod sessions;
 use std::process::ExitCode;
 
 use downbeat::{Duration, SessionLimits};
-use downbeat_sync::Clocks;
+use downbeat_sync::sim::Clocks;
 use sessions::{PastErrors, SESSIONS, errors, simulate, wandering};
 
 /// Times between sessions in milliseconds.

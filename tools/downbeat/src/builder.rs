@@ -1,8 +1,10 @@
 //! Settings of a global clock.
 
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_sync::{Algorithm, Comm, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
-use downbeat_timers::{ClockName, allowed_cores, current_core, pin_to, socket_of};
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::{Algorithm, Comm, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_timers::ClockName;
+use downbeat_timers::cores::{allowed_cores, current_core, pin_to, socket_of};
 
 use crate::error::{GlobalClockError, agree, failure};
 use crate::global_clock::{GlobalClock, SyncSettings};

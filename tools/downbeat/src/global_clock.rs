@@ -2,14 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{
-    Clock, ClockModel, ConstrainedSpline, Counter, Duration, ErrorBound, Global, Knot, Local,
-    ModelClock, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, ModelClock, Ticks, Timestamp,
 };
-use downbeat_sync::{
-    Algorithm, Comm, ExchangeSession, LocalClock, RankPlacement, SessionLimits, SyncError,
-    Synchronized, block_on_ready,
-};
+use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::timesync::{ExchangeSession, SessionLimits};
+use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError, Synchronized, block_on_ready};
 use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};
 
 use crate::error::{GlobalClockError, agree, failure};
@@ -161,7 +160,14 @@ impl<K: Clock> GlobalClock<K> {
     /// The same on all ranks, if any rank fails.
     pub fn resynchronize_over<M: Comm>(&self, comm: &M) -> Result<(), GlobalClockError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let me = LocalClock::new(self.clock.clock(), self.clock.model().renamed())
+        // The time of rank 0 goes on. Others begin with their own, as before: while ranks were delayed, they may have learned a line that
+        // is steeper than any drift.
+        let base = if comm.rank() == 0 {
+            self.clock.model().renamed()
+        } else {
+            self.local
+        };
+        let me = LocalClock::new(self.clock.clock(), base)
             .source(self.source)
             .placement(self.place)
             .max_drift(self.settings.max_drift);
@@ -304,5 +310,45 @@ impl<K: Clock> GlobalClock<K> {
     /// If the system does not tell the time of day.
     pub fn wall_anchor(&self) -> Result<WallAnchor<Global>, ClockUnavailable> {
         WallAnchor::take(&self.clock, self.rate_error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use downbeat_clock_core::TickRate;
+    use downbeat_sync::ThreadCluster;
+    use downbeat_timers::ClockName;
+
+    use super::*;
+
+    /// Delays can make a rank learn a line that is too steep. The next synchronization must not build on it: the exchanges of a time
+    /// that is twice as fast contradict each other.
+    #[test]
+    fn a_line_that_is_too_steep_is_replaced() {
+        let found = ThreadCluster::new(2).run(|comm| {
+            let counter = MachineClock::detect(ClockName::Raw).unwrap();
+            let local = LocalTime {
+                clock: counter,
+                model: ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND)
+                    .unwrap(),
+                rate_error: 0.0,
+                source: 1,
+            };
+            let settings = SyncSettings {
+                algorithm: "hca3/20/skampi/10".parse().unwrap(),
+                ..SyncSettings::default()
+            };
+            let place = RankPlacement::default();
+            let clock = GlobalClock::begin(settings, local, place, comm).unwrap();
+            if comm.rank() == 1 {
+                let twice = TickRate::from_hz(500_000_000).unwrap();
+                let steep = ClockModel::through(counter.ticks(), clock.now(), twice).unwrap();
+                let bound = clock.bound();
+                let mut writer = clock.clock.writer().unwrap();
+                writer.publish_with_bound(steep, bound);
+            }
+            clock.resynchronize_over(comm).unwrap();
+        });
+        found.unwrap();
     }
 }

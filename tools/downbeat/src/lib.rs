@@ -77,8 +77,10 @@ pub use downbeat_regions::{self as regions, region};
 pub use downbeat_sync::MpiComm;
 #[doc(no_inline)]
 pub use downbeat_sync::{
-    AccuracyCheck, Algorithm, Comm, CommError, ExchangeSession, SessionLimits, ThreadCluster,
-    ThreadComm, block_on_ready, collective,
+    Algorithm, Comm, CommError, ThreadCluster, ThreadComm, block_on_ready,
+    check::AccuracyCheck,
+    collective,
+    timesync::{ExchangeSession, SessionLimits},
 };
 #[doc(no_inline)]
 pub use downbeat_timers::{ClockName, MachineClock, MockClock, WallAnchor};
@@ -94,6 +96,9 @@ pub use mpi;
 ///
 /// # Errors
 /// If a rank is gone.
-pub fn from_first<P: downbeat_sync::Payload, M: Comm>(comm: &M, mine: P) -> Result<P, CommError> {
+pub fn from_first<P: downbeat_sync::payload::Payload, M: Comm>(
+    comm: &M,
+    mine: P,
+) -> Result<P, CommError> {
     block_on_ready(collective::broadcast(comm, mine))
 }

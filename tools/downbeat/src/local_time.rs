@@ -4,7 +4,8 @@ use std::fs;
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Local, TickRate};
 use downbeat_sync::{Comm, StableHasher, block_on_ready, collective};
-use downbeat_timers::{CalibratedRate, CalibrationError, ClockName, MachineClock};
+use downbeat_timers::calibration::CalibrationError;
+use downbeat_timers::{CalibratedRate, ClockName, MachineClock};
 
 use crate::error::{GlobalClockError, agree, failure};
 

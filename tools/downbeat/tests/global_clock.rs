@@ -9,7 +9,7 @@ use downbeat::{
     GlobalClockError, LocalTime, MachineClock, MockClock, SessionLimits, ThreadCluster, Ticks,
     Timestamp, block_on_ready, collective, from_first,
 };
-use downbeat_timers::{Skew, SkewSwing, SkewedClock, Truth};
+use downbeat_timers::skew::{Skew, SkewSwing, SkewedClock, Truth};
 
 /// Returns how far the clock of this rank is from that of rank 0 at one reading of the counter that all share, and the bound.
 fn error(clock: &GlobalClock<impl Clock>, comm: &impl Comm, at: Ticks) -> (Duration, Duration) {
@@ -85,11 +85,11 @@ fn a_clock_of_the_caller_is_synchronized_again_while_it_is_read() {
                 }
                 read
             });
-            for _ in 0..3 {
-                clock.resynchronize_over(comm).unwrap();
-            }
+            let synchronized = (0..3).try_for_each(|_| clock.resynchronize_over(comm).map(drop));
+            // The reader ends in any case: a panic before this would wait for it.
             ended.store(true, Ordering::Relaxed);
             assert!(reader.join().unwrap() > 0);
+            synchronized.unwrap();
         });
         // Both readings are of different clocks, so compare them with the truth.
         let at = counter.ticks();
@@ -149,7 +149,7 @@ fn the_past_is_interpolated_through_sessions() {
         let condensed = clock.session_exchanges();
         let condensed = condensed.iter().map(|session| session.knot().unwrap());
         assert_eq!(condensed.collect::<Vec<_>>(), sessions);
-        let spline = downbeat_clock_core::ConstrainedSpline::new(&sessions);
+        let spline = downbeat_clock_core::spline::ConstrainedSpline::new(&sessions);
         for knot in &sessions {
             assert_eq!(spline.unwrap().apply(knot.at), knot.image);
         }

@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 
 use downbeat::{Duration, Global, Local, SessionLimits, Timestamp};
-use downbeat_clock_core::{Exchange, OffsetSample};
-use downbeat_sync::OffsetClient;
+use downbeat_clock_core::offset::{Exchange, OffsetSample};
+use downbeat_sync::pair::OffsetClient;
 use sessions::{
     Exchanges, PastErrors, Replay, ReplayComm, answer, errors, nominal, prepare_session, reading,
     reliving, simulate, wandering,

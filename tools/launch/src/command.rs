@@ -1,10 +1,11 @@
 //! Commands: each is printed as a person would type it, and each has a time limit.
 
 use std::ffi::OsStr;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Outcome;
 use crate::process;
@@ -32,9 +33,54 @@ pub fn command(words: &str) -> Command {
 }
 
 /// Runs a command, which must succeed.
+///
+/// In a log, the reason of a failure has the last lines of output, as the summary of a log is often all that is kept of it.
 pub fn run(command: &mut Command) -> Outcome {
-    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    output_within(LIMIT, command).and_then(|output| succeeded(&output))
+    run_within(LIMIT, command)
+}
+
+/// Runs a command with another time limit, as [`run`] does.
+pub fn run_within(limit: Duration, command: &mut Command) -> Outcome {
+    if io::stdout().is_terminal() {
+        command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        return output_within(limit, command).and_then(|output| succeeded(&output));
+    }
+    let (reader, writer) = io::pipe().map_err(|why| format!("cannot make a pipe: {why}"))?;
+    let again = writer.try_clone();
+    let again = again.map_err(|why| format!("cannot share a pipe: {why}"))?;
+    command.stdout(writer).stderr(again);
+    let (done, copied) = mpsc::channel();
+    thread::spawn(move || done.send(copy_lines(reader)));
+    let output = output_within(limit, command);
+    // Closes this process's ends of the pipe, so that the copy ends with the command, unless that leaves others behind.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let copied = copied.recv_timeout(Duration::from_secs(5));
+    output
+        .and_then(|output| succeeded(&output))
+        .map_err(|why| after_last_lines(&why, &copied.unwrap_or_default()))
+}
+
+/// Prints all lines and returns them.
+fn copy_lines(reader: impl Read) -> String {
+    let mut copied = String::new();
+    for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+        let line = text(&line);
+        println!("{line}");
+        copied += &line;
+        copied.push('\n');
+    }
+    copied
+}
+
+/// Adds the last lines of output to the reason of a failure.
+fn after_last_lines(why: &str, output: &str) -> String {
+    const SHOWN: usize = 100;
+    let lines: Vec<&str> = output.lines().collect();
+    let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
+    match last.is_empty() {
+        true => why.to_owned(),
+        false => format!("{why}, after these lines:\n{last}"),
+    }
 }
 
 /// Runs a command, which must succeed, and returns its standard output.
@@ -45,13 +91,16 @@ pub fn read(command: &mut Command) -> Result<String, String> {
     Ok(text(&output.stdout))
 }
 
-/// Runs a command, which must succeed, and prints and returns its standard output.
+/// Runs a command, which must succeed, and prints and returns its standard output; a failure has its last lines, as of [`run`].
 pub fn show_and_read(limit: Duration, command: &mut Command) -> Result<String, String> {
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     let output = output_within(limit, command)?;
-    print!("{}", text(&output.stdout));
-    succeeded(&output)?;
-    Ok(text(&output.stdout))
+    let written = text(&output.stdout);
+    print!("{written}");
+    match succeeded(&output) {
+        Ok(()) => Ok(written),
+        Err(why) => Err(after_last_lines(&why, &written)),
+    }
 }
 
 /// Runs a command, which may fail, and returns all it writes.
@@ -103,6 +152,21 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Result<Output, S
             limit.as_secs_f64()
         ))
     })
+}
+
+/// Waits until something is true, or returns what is missing after a time.
+///
+/// # Errors
+/// If it is not true by then.
+pub fn await_true(what: &str, limit: Duration, is_true: impl Fn() -> bool) -> Outcome {
+    let began = Instant::now();
+    while began.elapsed() < limit {
+        if is_true() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Err(format!("no {what} after {} s", limit.as_secs()))
 }
 
 /// Turns a failed exit status into an error.
@@ -176,6 +240,14 @@ mod tests {
     #[test]
     fn a_failure_names_its_reason() {
         assert_eq!(run(&mut command("false")), Err("exit status: 1".into()));
+        let mut loud = command("sh -c");
+        loud.arg("seq 102; echo why >&2; exit 3");
+        let failure = run(&mut loud).expect_err("exit code 3");
+        assert!(
+            failure.starts_with("exit status: 3, after these lines:\n4\n"),
+            "{failure}"
+        );
+        assert!(failure.ends_with("\n102\nwhy"), "{failure}");
         assert!(
             run(&mut command("no-such-program")).is_err_and(|why| why.contains("no-such-program"))
         );

@@ -108,15 +108,12 @@ impl Hosts {
 
     /// Kills all processes on the hosts, however they were started.
     pub fn end_processes(&self) {
-        // What is listed may have started others meanwhile.
-        for _ in 0..50 {
-            let processes: Vec<u32> = (0..self.hosts).flat_map(processes_on).collect();
-            if processes.is_empty() {
-                return;
-            }
-            process::signal("KILL", &processes);
-            thread::sleep(Duration::from_millis(20));
-        }
+        end_all(|| (0..self.hosts).flat_map(processes_on).collect());
+    }
+
+    /// Kills all processes on one host, as its failure does.
+    pub fn fail(&self, host: u32) {
+        end_all(|| processes_on(host));
     }
 
     /// Returns the number of hosts.
@@ -157,6 +154,19 @@ impl Hosts {
         job.args(["-np", &(self.hosts * ranks_per_host).to_string()]);
         job.envs(OPEN_MPI.environment());
         job
+    }
+}
+
+/// Kills all processes that are listed until there is none.
+fn end_all(list: impl Fn() -> Vec<u32>) {
+    // What is listed may have started others meanwhile.
+    for _ in 0..50 {
+        let processes = list();
+        if processes.is_empty() {
+            return;
+        }
+        process::signal("KILL", &processes);
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -20,6 +20,8 @@ pub mod environment {
     pub const LIBRARY: &str = "DOWNBEAT_MPI_LIBRARY";
     /// Path of `downbeat-mpi`.
     pub const MPI_PROGRAM: &str = "DOWNBEAT_MPI_PROGRAM";
+    /// Path of `downbeat-mpi` for MPICH, for tests of both libraries together.
+    pub const MPICH_PROGRAM: &str = "DOWNBEAT_MPICH_PROGRAM";
     /// Path of `downbeat`.
     pub const PROGRAM: &str = "DOWNBEAT_PROGRAM";
     /// Path of the library that lets ranks yield their core while they wait, if the MPI library cannot do so itself.

@@ -6,11 +6,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Outcome;
-use crate::command::{command, finish, shown, started_by};
+use crate::command::{await_true, command, finish, shown, started_by};
 use crate::hosts::{Hosts, OPEN_MPI_OPTIONS};
 use crate::mpi::{MpiLibrary, OPEN_MPI};
 
@@ -55,6 +54,11 @@ impl<'a> Slurm<'a> {
         Ok(slurm)
     }
 
+    /// Returns the folder of all that the daemons write, also of the sockets by which ranks find each other.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn write_files(&self, tasks_per_node: u32) -> io::Result<()> {
         let folder = |name: &str, mode| {
             let mut builder = DirBuilder::new();
@@ -96,7 +100,7 @@ impl<'a> Slurm<'a> {
         );
         self.start_daemon("munged", 0, &munged)?;
         // The others fail without it.
-        await_true("munged", || Path::new(&socket).exists())?;
+        await_true("munged", START_LIMIT, || Path::new(&socket).exists())?;
         self.start_daemon("slurmctld", 0, "slurmctld -D")?;
         (0..self.hosts.count()).try_for_each(|node| {
             let name = format!("slurmd-node{node}");
@@ -126,10 +130,8 @@ impl<'a> Slurm<'a> {
     }
 
     fn await_idle(&self) -> Outcome {
-        await_true("idle nodes", || {
-            let mut ask = self.hosts.on(0);
-            ask.args(["sinfo", "--noheader", "--Node", "--format", "%T"])
-                .env("SLURM_CONF", self.configuration());
+        await_true("idle nodes", START_LIMIT, || {
+            let mut ask = self.command("sinfo --noheader --Node --format %T");
             let answer = finish(ANSWER_LIMIT, &mut ask).map(|answer| answer.stdout);
             let states = answer.unwrap_or_default();
             let idle = states.lines().filter(|state| state.trim() == "idle");
@@ -152,21 +154,27 @@ impl<'a> Slurm<'a> {
     /// Returns the launcher of ranks of a library on all nodes. Further words are those of the job, which a shell reads.
     pub fn srun(&self, library: MpiLibrary, ranks_per_node: u32) -> Command {
         let nodes = self.hosts.count();
-        let mut srun = self.hosts.on(0);
+        let mut srun = self.command("srun");
         // By another interface each rank would be a job of its own.
         let interface = if library == OPEN_MPI { "pmix" } else { "pmi2" };
-        srun.args(["srun", &format!("--mpi={interface}"), "--kill-on-bad-exit"]);
+        srun.args([&format!("--mpi={interface}"), "--kill-on-bad-exit"]);
         srun.args([
             format!("-N{nodes}"),
             format!("-n{}", nodes * ranks_per_node),
         ]);
-        srun.env("SLURM_CONF", self.configuration());
-        srun.envs(library.environment());
-        if library == OPEN_MPI {
-            let options = OPEN_MPI_OPTIONS.into_iter();
-            srun.envs(options.map(|(name, value)| (format!("OMPI_MCA_{name}"), value)));
-        }
         srun
+    }
+
+    /// Returns a command of Slurm, which runs on the first node; a shell reads its words. Ranks of Open MPI, which may be root, get what
+    /// they need by variables.
+    pub fn command(&self, words: &str) -> Command {
+        let mut command = self.hosts.on(0);
+        command.args(words.split_whitespace());
+        command.env("SLURM_CONF", self.configuration());
+        command.envs(OPEN_MPI.environment());
+        let options = OPEN_MPI_OPTIONS.into_iter();
+        command.envs(options.map(|(name, value)| (format!("OMPI_MCA_{name}"), value)));
+        command
     }
 }
 
@@ -179,16 +187,4 @@ impl Drop for Slurm<'_> {
         }
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Waits for something to become true.
-fn await_true(what: &str, is_true: impl Fn() -> bool) -> Outcome {
-    let began = Instant::now();
-    while began.elapsed() < START_LIMIT {
-        if is_true() {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(200));
-    }
-    Err(format!("no {what} after {} s", START_LIMIT.as_secs()))
 }

@@ -12,6 +12,7 @@ Usage: cargo xtask setup
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
        cargo xtask fuzz TARGET [--runs NUMBER]
        cargo xtask install --prefix DIR [--libdir DIR] [--destdir DIR] [--mpi LIBRARY]... [--fortran]
+       cargo xtask package KIND
 
   setup        installs the Debian packages and the parts of the Rust toolchain that the
                checks need, if it may (root or passwordless sudo), or says what to install
@@ -41,6 +42,11 @@ Usage: cargo xtask setup
                    openmpi or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
     --fortran      also the modules of Fortran, by gfortran and mpif90.LIBRARY
 
+  package      builds a package of the program downbeat, with man pages and completions
+    static       an archive for any Linux of this processor; needs the target that
+                 `rustup target add x86_64-unknown-linux-musl` installs
+    deb          a package for Debian; needs cargo-deb
+
   -h, --help   print this text
 
 Each step prints the exact command it runs. The last line counts the steps: `21 passed, 0 failed`.
@@ -67,6 +73,14 @@ pub(crate) enum Task {
         runs: Option<u64>,
     },
     Install(Installation),
+    Package(PackageKind),
+}
+
+/// Kind of a package of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PackageKind {
+    Static,
+    Debian,
 }
 
 /// An installation of libdownbeat and the programs.
@@ -150,6 +164,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
         }),
         ["fuzz", _, other, ..] => Err(format!("`fuzz` has no option `{other}`")),
         ["install", options @ ..] => installation(options).map(Task::Install),
+        ["package", "static"] => Ok(Task::Package(PackageKind::Static)),
+        ["package", "deb"] => Ok(Task::Package(PackageKind::Debian)),
+        ["package", ..] => Err("`package` needs one kind: static or deb".into()),
         [other, ..] => Err(format!("unknown task `{other}`")),
     }
 }
@@ -245,6 +262,9 @@ mod tests {
         };
         assert_eq!(parsed("fuzz trace"), Ok(fuzz(None)));
         assert_eq!(parsed("fuzz trace --runs 9"), Ok(fuzz(Some(9))));
+        let package = |kind| Ok(Task::Package(kind));
+        assert_eq!(parsed("package static"), package(PackageKind::Static));
+        assert_eq!(parsed("package deb"), package(PackageKind::Debian));
     }
 
     #[test]
@@ -296,6 +316,8 @@ mod tests {
         );
         assert!(parsed("").is_err());
         assert!(parsed("fuzz").is_err());
+        assert!(parsed("package").is_err());
+        assert!(parsed("package rpm").is_err());
         assert!(parsed("fuzz trace --runs many").is_err());
         assert_eq!(
             parsed("fuzz trace --run 9"),

@@ -9,18 +9,20 @@ mod reproducibility;
 use std::process::Command;
 
 use crate::checks::mpi;
+use crate::mpi_builds::INSTALLED_PROFILE;
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Workspace};
 use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 14] = [
+const RATIOS: [(&str, &str); 15] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
     ("downbeat-sync", "stated_bounds"),
+    ("downbeat-measure", "collection"),
     ("downbeat-trace", "trace"),
     ("downbeat-trace", "ranks"),
     ("downbeat-records", "records"),
@@ -40,7 +42,7 @@ const MPI_RATIOS: [(&str, &str, u32); 3] = [
 ];
 
 /// The calibration of the measuring instrument, which fails if a limit is exceeded.
-const INSTRUMENT: &str = "cargo run --release -p downbeat-measure --example instrument -- full";
+const INSTRUMENT: &str = "-p downbeat-measure --example instrument -- full";
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = RATIOS
@@ -54,7 +56,9 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
     );
     steps.push(Step::command(
         "table: downbeat-measure instrument",
-        command(INSTRUMENT),
+        command(&format!(
+            "cargo run --profile {INSTALLED_PROFILE} {INSTRUMENT}"
+        )),
     ));
     steps.push(crowded::step(workspace, gate));
     steps.extend([OPEN_MPI, MPICH].map(|library| recording::step(workspace, library, gate)));

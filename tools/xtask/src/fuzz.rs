@@ -20,8 +20,9 @@ const TARGETS: &str = "tests/fuzz/fuzz_targets";
 /// One folder of seeds for each target.
 const CORPUS: &str = "tests/fuzz/corpus";
 /// Folders that hold seeds of a target already.
-const MORE_SEEDS: [(&str, &str); 2] = [
+const MORE_SEEDS: [(&str, &str); 3] = [
     ("cluster", "tools/cli/clusters"),
+    ("import", "tools/cli/tests/import"),
     ("trace", "measure/trace/src/formats/golden"),
 ];
 
@@ -39,7 +40,7 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
     let (profile, seconds) = match depth {
         Depth::Long => ("release", 60),
-        _ => ("dev", 4),
+        _ => ("dev", 2),
     };
     [
         Step::new("fuzz: targets build", move || {

@@ -2,7 +2,7 @@
 //!
 //! | path below the prefix, where `lib/` is what `--libdir` names | contents |
 //! |---|---|
-//! | `include/` | headers |
+//! | `include/` | headers, also that of operations for `downbeat-mpi bench` |
 //! | `lib/libdownbeat.a`, `lib/libdownbeat.so` | the library without MPI |
 //! | `lib/LIBRARY/libdownbeat_mpi.*` | the library for an MPI library, such as `openmpi` |
 //! | `lib/LIBRARY/libdownbeat_wtime.so` | to preload: makes `MPI_Wtime` global |
@@ -33,7 +33,7 @@ use crate::args::Installation;
 use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::Workspace;
-use builds::{Builds, RELEASED};
+use builds::{Builds, INSTALLED};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Number in the soname: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.
@@ -42,7 +42,7 @@ const SO_VERSION: &str = "0";
 const STATIC_NEEDS: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 /// Lets other copies of the library in the process find the one in the program.
 const EXPORTED: &str = "--export-dynamic-symbol=downbeat_library";
-const HEADERS: [&str; 2] = ["downbeat.h", "downbeat.hpp"];
+const HEADERS: [&str; 3] = ["downbeat.h", "downbeat.hpp", "downbeat_operation.h"];
 /// The first is that of programs without MPI.
 const MODULES: [&str; 2] = ["downbeat", "downbeat_mpi"];
 const SOURCES: &str = "tools/capi";
@@ -54,7 +54,7 @@ pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<
     );
     let wanted = wanted.clone();
     vec![Step::new(name, move || {
-        install(workspace, &wanted, RELEASED)
+        install(workspace, &wanted, INSTALLED)
     })]
 }
 
@@ -89,13 +89,27 @@ pub(crate) fn install_recorder(workspace: &Workspace, wanted: &Installation) -> 
     let installer = Installer {
         workspace,
         wanted,
-        builds: RELEASED,
+        builds: INSTALLED,
     };
     wanted.mpi.iter().try_for_each(|library| {
         installer.library(Some(*library))?;
         installer.tracer(*library)
     })?;
     installer.program()
+}
+
+/// Builds and installs `downbeat`, its man pages and completions.
+pub(crate) fn install_program(
+    workspace: &Workspace,
+    wanted: &Installation,
+    builds: Builds,
+) -> Outcome {
+    Installer {
+        workspace,
+        wanted,
+        builds,
+    }
+    .program()
 }
 
 struct Installer<'a> {
@@ -121,7 +135,10 @@ impl Installer<'_> {
             "downbeat"
         };
         let soname = format!("lib{name}.so.{SO_VERSION}");
-        let mut build = command("cargo rustc -p downbeat-capi --release --lib");
+        let profile = self.builds.library;
+        let mut build = command(&format!(
+            "cargo rustc -p downbeat-capi --profile {profile} --lib"
+        ));
         match mpi {
             Some(library) => {
                 build.args(["--features", "mpi"]);
@@ -135,7 +152,7 @@ impl Installer<'_> {
         shell::run(&mut build)?;
 
         let target = mpi.map_or("capi", MpiLibrary::suffix);
-        let built = self.workspace.built(target).join("release");
+        let built = self.workspace.built(target).join(profile);
         let folder = self.below(&self.wanted.libdir, mpi);
         copy(
             &built.join("libdownbeat_c.a"),

@@ -15,6 +15,7 @@ mod fuzz;
 mod install;
 mod may_not_run;
 mod mpi_builds;
+mod package;
 mod programs;
 mod steps;
 mod workspace;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
             only,
         } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
         Task::Install(wanted) => steps::run("", |workspace| install::steps(workspace, &wanted)),
+        Task::Package(kind) => steps::run("", |workspace| package::steps(workspace, kind)),
         Task::Fuzz { target, runs } => {
             steps::run("", |workspace| vec![fuzz::long(workspace, target, runs)])
         }

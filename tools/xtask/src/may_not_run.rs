@@ -35,6 +35,15 @@ const fn compiler(step: &'static str, probe: &'static str) -> MayNotRun {
     }
 }
 
+/// A step that compiles for another target.
+const fn target(step: &'static str, probe: &'static str) -> MayNotRun {
+    MayNotRun {
+        step,
+        reason: "needs the standard library of this target, which rustup cannot install here",
+        probe,
+    }
+}
+
 /// A step with hosts that are emulated.
 const fn several_hosts(step: &'static str) -> MayNotRun {
     MayNotRun {
@@ -44,20 +53,32 @@ const fn several_hosts(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 12] = [
+/// A step with jobs of Slurm on emulated hosts.
+const fn under_slurm(step: &'static str) -> MayNotRun {
+    MayNotRun {
+        step,
+        reason: "needs root, a kernel with namespaces for networks, mounts and time, and control groups, without which slurmd does not start",
+        probe: "unshare --net --uts --mount --time mountpoint -q /sys/fs/cgroup",
+    }
+}
+
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 25] = [
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     several_hosts("libdownbeat: traced over several hosts"),
     several_hosts("libdownbeat: pictures of a traced program"),
-    MayNotRun {
-        step: "libdownbeat: traced under Slurm",
-        reason: "needs root, a kernel with namespaces for networks, mounts and time, and control groups, without which slurmd does not start",
-        probe: "unshare --net --uts --mount --time mountpoint -q /sys/fs/cgroup",
-    },
+    under_slurm("MPI program: batch_jobs"),
+    under_slurm("libdownbeat: traced under Slurm"),
+    under_slurm("package: container"),
     MayNotRun {
         step: "book",
         reason: "needs mdbook, which takes minutes to install; the links of its pages are checked in any case",
         probe: "mdbook --version",
+    },
+    MayNotRun {
+        step: "licences and sources of dependencies",
+        reason: "needs cargo-deny, which takes minutes to install",
+        probe: "cargo deny --version",
     },
     MayNotRun {
         step: "OTF2's Python module",
@@ -72,6 +93,47 @@ pub(crate) const MAY_NOT_RUN: [MayNotRun; 12] = [
         "oldest compiler: 1.88",
         "rustup run --install 1.88 rustc --version",
     ),
+    target(
+        "target: aarch64-unknown-linux-gnu",
+        "rustup target add aarch64-unknown-linux-gnu",
+    ),
+    target(
+        "target: aarch64-apple-darwin",
+        "rustup target add aarch64-apple-darwin",
+    ),
+    target(
+        "target: x86_64-unknown-linux-musl",
+        "rustup target add x86_64-unknown-linux-musl",
+    ),
+    target(
+        "target: riscv64gc-unknown-linux-gnu",
+        "rustup target add riscv64gc-unknown-linux-gnu",
+    ),
+    target(
+        "target: x86_64-pc-windows-gnu",
+        "rustup target add x86_64-pc-windows-gnu",
+    ),
+    target(
+        "target: thumbv7em-none-eabihf",
+        "rustup target add thumbv7em-none-eabihf",
+    ),
+    target(
+        "aarch64: unit tests under qemu",
+        "rustup target add aarch64-unknown-linux-gnu",
+    ),
+    target(
+        "aarch64: the counter is calibrated under qemu",
+        "rustup target add aarch64-unknown-linux-gnu",
+    ),
+    target(
+        "package: static",
+        "rustup target add x86_64-unknown-linux-musl",
+    ),
+    MayNotRun {
+        step: "package: Debian",
+        reason: "needs root, cargo-deb, and debootstrap",
+        probe: "unshare --mount which cargo-deb debootstrap",
+    },
     nightly("Miri"),
     nightly("AddressSanitizer"),
     nightly("ThreadSanitizer"),

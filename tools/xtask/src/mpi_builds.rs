@@ -10,6 +10,9 @@ use crate::args::Depth;
 use crate::programs::Programs;
 use crate::workspace::{Package, Target, Workspace};
 
+/// Profile of what is installed, packaged and measured.
+pub(crate) const INSTALLED_PROFILE: &str = "dist";
+
 /// The binary that `mpirun` starts.
 pub(crate) const MPI_PROGRAM: &str = "downbeat-mpi";
 
@@ -101,8 +104,8 @@ pub(crate) fn yielding(
         .transpose()
 }
 
-/// Builds the MPI program as its users do.
-pub(crate) fn released_mpi_program(
+/// Builds the MPI program as it is installed.
+pub(crate) fn installed_mpi_program(
     workspace: &Workspace,
     library: MpiLibrary,
 ) -> Result<PathBuf, String> {
@@ -111,7 +114,7 @@ pub(crate) fn released_mpi_program(
     let found = bins.find(|(_, bin)| bin.name == MPI_PROGRAM);
     let (package, program) = found.ok_or(format!("there is no {MPI_PROGRAM}"))?;
     build_one(
-        "cargo build --release",
+        &format!("cargo build --profile {INSTALLED_PROFILE}"),
         workspace,
         library,
         package,

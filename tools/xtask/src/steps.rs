@@ -112,7 +112,11 @@ fn run_one(step: Step<'_>) -> FinishedStep {
     let seconds = took.as_secs_f64();
     match &verdict {
         StepResult::Passed => println!("-- ok, {seconds:.1} s"),
-        StepResult::Failed(why) => println!("-- FAILED, {seconds:.1} s: {why}"),
+        // The whole reason, which may be long, is told in the summary.
+        StepResult::Failed(why) => {
+            let first = why.lines().next().unwrap_or_default();
+            println!("-- FAILED, {seconds:.1} s: {first}");
+        }
         StepResult::NotRun(reason) => println!("-- not run: {reason}"),
     }
     FinishedStep {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use super::group::GroupAnalysis;
 use super::settings::AnalysisSettings;
+use crate::experiment::first_binding;
+use crate::launch::{HOSTS, NODES};
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, RecordError};
 
 /// Analysis of the launches of an experiment.
@@ -11,8 +13,12 @@ use crate::{Factors, GroupKey, Launch, MeasuredGroup, RecordError};
 pub struct Analysis {
     /// Settings of the analysis.
     pub settings: AnalysisSettings,
-    /// Factors, common to all launches.
+    /// Factors, common to all launches that have a group.
     pub factors: Factors,
+    /// Hosts of the ranks: one value unless launches, or parts of them, ran on different ones.
+    pub hosts: Vec<String>,
+    /// Descriptions of the nodes: one value unless launches, or parts of them, ran on different kinds.
+    pub nodes: Vec<String>,
     /// Names of the launches, in their order.
     pub launches: Vec<String>,
     /// Names of the launches that are not complete.
@@ -32,8 +38,8 @@ impl Analysis {
         launches: &[(String, Launch)],
         settings: &AnalysisSettings,
     ) -> Result<Self, RecordError> {
-        let (_, first) = launches.first().ok_or(RecordError::NoLaunches)?;
-        for (name, launch) in launches {
+        let (_, first) = first_binding(launches).ok_or(RecordError::NoLaunches)?;
+        for (name, launch) in launches.iter().filter(|(_, launch)| launch.binds()) {
             if let Some(factor) = first.factors.differing(&launch.factors) {
                 return Err(RecordError::MixedFactors {
                     launch: name.clone(),
@@ -47,6 +53,8 @@ impl Analysis {
         Ok(Self {
             settings: *settings,
             factors: first.factors.clone(),
+            hosts: distinct(launches, HOSTS),
+            nodes: distinct(launches, NODES),
             launches: launches.iter().map(|(name, _)| name.clone()).collect(),
             incomplete: launches
                 .iter()
@@ -61,6 +69,20 @@ impl Analysis {
     pub fn group(&self, key: &GroupKey) -> Option<&GroupAnalysis> {
         self.groups.iter().find(|group| group.key == *key)
     }
+}
+
+/// Distinct values of a fact in all parts of all launches, in their order.
+fn distinct(launches: &[(String, Launch)], fact: &str) -> Vec<String> {
+    let mut values: Vec<&str> = Vec::new();
+    for value in launches
+        .iter()
+        .flat_map(|(_, launch)| launch.distinct(fact))
+    {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.into_iter().map(str::to_owned).collect()
 }
 
 /// For each key, the group of every launch that has it.

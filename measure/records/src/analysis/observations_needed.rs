@@ -1,5 +1,7 @@
 //! Number of observations that a launch needs until means are normal: figure 2 of Hunold 2016.
 
+use downbeat_files::Crc32;
+
 use super::settings::Outliers;
 use crate::RecordError;
 use crate::stats::{MeansOfSize, SampleSizeCheck, StatsError};
@@ -12,12 +14,13 @@ pub struct ObservationsNeeded {
     pub key: GroupKey,
     /// Number of observations in the launch, without outliers if these are removed.
     pub observations: usize,
-    /// The smallest size whose means look normal; `None` if there is none.
+    /// The smallest size from which on means look normal; `None` if there is none.
     pub smallest: Result<Option<MeansOfSize>, StatsError>,
 }
 
 impl ObservationsNeeded {
-    /// Tries the sizes on the observations of one group of a launch, by a clock with this [step](crate::Launch::clock_step).
+    /// Tries the sizes on the observations of one group of a launch, by a clock with this [step](crate::Launch::clock_step). Each launch
+    /// draws its own samples: with the same ones, launches would agree although their observations do not show it.
     ///
     /// # Errors
     /// If an observation is not a number, or longer than 292 years; the error contains the name of
@@ -31,7 +34,13 @@ impl ObservationsNeeded {
     ) -> Result<Self, RecordError> {
         let mut nanos = group.nanos.clone();
         let (observations, smallest) = match outliers.kept(launch, &group.key, &mut nanos, step)? {
-            Some(found) => (found.kept.len(), check.smallest(&found.kept)),
+            Some(found) => {
+                let check = SampleSizeCheck {
+                    seed: seed_of(check.seed, launch, &group.key),
+                    ..check.clone()
+                };
+                (found.kept.len(), check.smallest(&found.kept))
+            }
             None => (
                 0,
                 Err(StatsError::TooFew {
@@ -46,6 +55,13 @@ impl ObservationsNeeded {
             smallest,
         })
     }
+}
+
+/// Derives the seed of a group of a launch, the same on every machine.
+fn seed_of(seed: u64, launch: &str, key: &GroupKey) -> u64 {
+    let name = Crc32::of(launch.as_bytes());
+    let group = Crc32::of(key.to_string().as_bytes());
+    seed ^ (u64::from(name) << 32 | u64::from(group))
 }
 
 #[cfg(test)]

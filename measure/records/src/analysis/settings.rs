@@ -30,6 +30,7 @@ impl Default for AnalysisSettings {
 
 /// Treatment of outliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outliers {
     /// Outliers count as other observations.
     Keep,

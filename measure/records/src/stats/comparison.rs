@@ -1,8 +1,8 @@
 //! Comparison of two experiments.
 
 use super::{
-    Confidence, HodgesLehmann, MannWhitney, PValues, Sample, ShapiroWilk, StatsError, WelchTest,
-    holm,
+    Confidence, HodgesLehmann, Interval, MannWhitney, PValues, Sample, ShapiroWilk, StatsError,
+    WelchTest, holm,
 };
 
 /// Averages of one experiment: one median and one mean of every launch.
@@ -66,6 +66,16 @@ impl Comparison {
     pub fn relative_shift(&self) -> Option<f64> {
         let median = self.medians[1].abs();
         (median > 0.0).then(|| self.shift.shift / median)
+    }
+
+    /// The interval of the shift relative to the second median; `None` if that is zero.
+    pub fn relative_interval(&self) -> Option<Interval> {
+        let median = self.medians[1].abs();
+        let Interval { low, high } = self.shift.interval;
+        (median > 0.0).then(|| Interval {
+            low: low / median,
+            high: high / median,
+        })
     }
 
     /// Adjusts the p values of several comparisons, usually one for each size, by Holm's method.

@@ -64,7 +64,11 @@ impl HodgesLehmann {
 }
 
 /// Number of differences to skip at each end, and the probability beyond one end of the interval.
-fn skip(pairs: usize, confidence: Confidence, at_most: impl Fn(usize) -> f64) -> (usize, f64) {
+pub(super) fn skip(
+    pairs: usize,
+    confidence: Confidence,
+    at_most: impl Fn(usize) -> f64,
+) -> (usize, f64) {
     // As in R, a probability that equals the tail except for rounding is not below it.
     let tail = confidence.tail() * (1.0 - 1e-12);
     // Half of the differences are never in a tail.
@@ -92,28 +96,16 @@ impl Differences<'_> {
         self.first.len() * self.second.len()
     }
 
-    /// The middle difference, or the mean of the two middle ones.
     fn median(&self) -> f64 {
-        let (below, above) = (self.nth((self.count() - 1) / 2), self.nth(self.count() / 2));
-        below + 0.5 * (above - below)
+        median_by_index(self.count(), |place| self.nth(place))
     }
 
-    /// The difference at this index in sorted order, without computing all of them: an `f64` has 64
-    /// bits, so 64 bisections of the range of its ordered bit patterns find it exactly.
+    /// The difference at this index in sorted order.
     fn nth(&self, place: usize) -> f64 {
         let last = |values: &[f64]| values[values.len() - 1];
-        let mut below = order(self.first[0] - last(self.second));
-        let mut above = order(last(self.first) - self.second[0]);
-        while below < above {
-            let middle = below.midpoint(above);
-            if self.count_up_to(unorder(middle)) > place {
-                above = middle;
-            } else {
-                below = middle + 1;
-            }
-        }
-        // Removes the sign of a negative zero.
-        unorder(below) + 0.0
+        let least = self.first[0] - last(self.second);
+        let greatest = last(self.first) - self.second[0];
+        nth_by_counting([least, greatest], place, |limit| self.count_up_to(limit))
     }
 
     /// Number of differences up to `limit`.
@@ -130,6 +122,32 @@ impl Differences<'_> {
         }
         count
     }
+}
+
+/// The middle one of sorted values, or the mean of the two middle ones.
+pub(super) fn median_by_index(count: usize, nth: impl Fn(usize) -> f64) -> f64 {
+    let (below, above) = (nth((count - 1) / 2), nth(count / 2));
+    below + 0.5 * (above - below)
+}
+
+/// The value at this index in sorted order, without computing all of them, given the least and the greatest one and the number of
+/// those up to a limit: an `f64` has 64 bits, so 64 bisections of the range of its ordered bit patterns find it exactly.
+pub(super) fn nth_by_counting(
+    [least, greatest]: [f64; 2],
+    place: usize,
+    count_up_to: impl Fn(f64) -> usize,
+) -> f64 {
+    let (mut below, mut above) = (order(least), order(greatest));
+    while below < above {
+        let middle = below.midpoint(above);
+        if count_up_to(unorder(middle)) > place {
+            above = middle;
+        } else {
+            below = middle + 1;
+        }
+    }
+    // Removes the sign of a negative zero.
+    unorder(below) + 0.0
 }
 
 const SIGN: u64 = 1 << 63;

@@ -1,9 +1,9 @@
-//! Exact distribution of the rank sum of two samples with the same distribution.
+//! Exact distributions of sums of ranks: of one of two samples with the same distribution, and of one sign.
 
 /// Sample sizes below this use the exact distribution.
 pub(super) const COUNTABLE: usize = 50;
 
-/// Number of divisions of the values into two samples, by the largest value of the statistic.
+/// Number of divisions of the values into two samples, or of choices of signs, by the largest value of the statistic.
 #[derive(Debug)]
 pub(super) struct RankSums {
     at_most: Vec<u128>,
@@ -61,6 +61,20 @@ impl RankSums {
             below += group;
         }
         Self::cumulated(ways.swap_remove(first))
+    }
+
+    /// Counts the choices of signs, by the sum of the ranks of positive ones. There are fewer than [`COUNTABLE`] ranks.
+    pub(super) fn count_signs(ranks: &[usize]) -> Self {
+        debug_assert!(ranks.len() < COUNTABLE);
+        let most = ranks.iter().sum();
+        let mut ways = vec![0_u128; most + 1];
+        ways[0] = 1;
+        for &rank in ranks {
+            for sum in (rank..=most).rev() {
+                ways[sum] += ways[sum - rank];
+            }
+        }
+        Self::cumulated(ways)
     }
 
     fn cumulated(ways: Vec<u128>) -> Self {

@@ -12,7 +12,7 @@ use super::{Sample, ShapiroWilk, StatsError};
 /// textbooks are often not enough.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleSizeCheck {
-    /// Sizes to try, in this order.
+    /// Sizes to try.
     pub sizes: Vec<usize>,
     /// Number of means of each size, 3 to 5,000: more means reveal smaller deviations.
     pub means: usize,
@@ -45,18 +45,29 @@ impl SampleSizeCheck {
             .collect()
     }
 
-    /// The first size whose means pass the test; `None` if there is none.
+    /// The smallest size whose means pass the test, as those of all larger sizes do; `None` if there is none.
+    ///
+    /// A single size can pass by chance. But of many sizes some also fail by chance: larger ones pass unless their p-value is below
+    /// the level divided by the number of sizes.
     ///
     /// # Errors
-    /// As of [`run`](Self::run); sizes after the first that passes are not tried.
+    /// As of [`run`](Self::run); sizes below one that fails are not tried.
     pub fn smallest(&self, observations: &Sample<'_>) -> Result<Option<MeansOfSize>, StatsError> {
-        for size in &self.sizes {
-            let tested = self.run_size(*size, observations)?;
+        let mut sizes = self.sizes.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let level_of_larger = self.level / sizes.len().max(1) as f64;
+        let mut smallest = None;
+        for size in sizes.into_iter().rev() {
+            let tested = self.run_size(size, observations)?;
+            if !tested.normality.is_normal(level_of_larger) {
+                break;
+            }
             if tested.normality.is_normal(self.level) {
-                return Ok(Some(tested));
+                smallest = Some(tested);
             }
         }
-        Ok(None)
+        Ok(smallest)
     }
 
     fn run_size(&self, size: usize, observations: &Sample<'_>) -> Result<MeansOfSize, StatsError> {
@@ -167,18 +178,24 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_is_the_first_that_passes() {
+    fn the_smallest_passes_with_all_that_are_larger() {
         let mut values = skewed();
         let sample = Sample::new(&mut values).unwrap();
-        let check = check(&[10, 30, 100, 1_000, 5_000, 20_000]);
-        let all = check.run(&sample).unwrap();
-        let first = all.iter().find(|tested| tested.normality().p >= 0.05);
-        assert_eq!(check.smallest(&sample).unwrap().as_ref(), first);
-        assert!(
-            first.is_some_and(|tested| tested.size() >= 100),
-            "{:?}",
-            first.map(MeansOfSize::size)
-        );
+        let smallest = |sizes: &[usize], seed| {
+            let check = SampleSizeCheck {
+                seed,
+                ..check(sizes)
+            };
+            check.smallest(&sample).unwrap().map(|tested| tested.size())
+        };
+        let sizes = [20_000, 30, 5_000, 100, 1_000];
+        for seed in 1..=10 {
+            let found = smallest(&sizes, seed);
+            assert!(found >= Some(1_000), "seed {seed}: {found:?}");
+        }
+        // Neither is enough.
+        assert_eq!(smallest(&[30, 100], 1), None);
+        let check = check(&sizes);
         let none = SampleSizeCheck {
             level: 1.1,
             ..check

@@ -1,6 +1,8 @@
 //! Golden tests: the figures of White 2007.
 
-use downbeat_clock_core::{DecimalBin, Duration, RegionEvent};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_clock_core::region::RegionEvent;
 
 use super::TextOptions;
 use crate::groups::RankCount;

@@ -18,11 +18,11 @@ pub struct CallTime {
     pub time: Duration,
 }
 
-/// Sums the time in each region on each location, told by a [`CallWalk`](crate::CallWalk).
+/// Sums the time in each region on each location, told by a [`CallWalk`](crate::calls::CallWalk).
 ///
 /// ```
+/// use downbeat_trace::calls::{CallTimes, CallWalk};
 /// use downbeat_trace::formats::TraceReader;
-/// use downbeat_trace::{CallTimes, CallWalk};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 main\nregion 1 MPI_Barrier\n\

@@ -4,8 +4,9 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::late::{self, LateCounter, Party};
 use super::{Fault, Verdict, WithinClocks};
+use crate::check::Relations;
 use crate::merge::{Number, Numbers};
-use crate::{CollectiveKind, EventId, Latencies, Message, Relations};
+use crate::{CollectiveKind, EventId, Latencies, Message};
 
 /// Counts and first violations. Parts in any order are merged to those of the whole.
 #[derive(Debug, Default)]

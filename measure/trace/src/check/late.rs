@@ -8,8 +8,9 @@
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
+use super::super::check::Relations;
 use super::super::latencies::Site;
-use super::super::{ClockOwner, EventId, Member, Pattern, Relations, Trace};
+use super::super::{ClockOwner, EventId, Member, Pattern, Trace};
 use super::relations::WithinClocks;
 
 /// Member of a collective operation, with its events.

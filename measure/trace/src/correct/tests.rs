@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Action, CollectiveKind, CommunicatorId, Matching, Place, TraceBuilder, Verdict};
+use crate::check::Verdict;
+use crate::{Action, CollectiveKind, CommunicatorId, Matching, Place, TraceBuilder};
 
 struct Setting {
     builder: TraceBuilder,

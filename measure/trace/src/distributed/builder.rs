@@ -24,9 +24,11 @@ use super::{CorrectionError, Shares};
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_trace::{Action, ClockOwner, ControlledLogicalClock, CorrectionError, Latencies, Load, Matching};
-/// use downbeat_trace::{PartBuilder, Place, Shares};
 /// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
+/// use downbeat_trace::Place;
+/// use downbeat_trace::distributed::{CorrectionError, Load};
+/// use downbeat_trace::distributed::{PartBuilder, Shares};
+/// use downbeat_trace::{Action, ClockOwner, ControlledLogicalClock, Latencies, Matching};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// // Two processes with one thread and one event each, for two ranks.

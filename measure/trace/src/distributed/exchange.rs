@@ -1,6 +1,7 @@
 //! Exchange of any number of integers between ranks.
 
-use downbeat_sync::{Comm, CommError, MAX_WORDS};
+use downbeat_sync::payload::MAX_WORDS;
+use downbeat_sync::{Comm, CommError};
 
 /// Integers for each rank, or from each rank.
 pub(super) type Boxes = Vec<Vec<u64>>;

@@ -2,7 +2,8 @@
 
 use downbeat_sync::{Comm, CommError};
 
-use super::super::{Latencies, MessageHulls};
+use super::super::Latencies;
+use super::super::presync::MessageHulls;
 use super::TracePart;
 use super::exchange::gather_everywhere;
 use super::verdict::{sent_at, sent_elsewhere};

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
+use super::super::presync::ClockMaps;
 use super::super::trace::{Instance, Mark, NONE, Role, Slot};
-use super::super::{ClockMaps, EventId, Location, LocationId, Pattern, Trace, TraceError};
+use super::super::{EventId, Location, LocationId, Pattern, Trace, TraceError};
 use super::CorrectionError;
 use super::agreement::agree;
 use super::exchange::{boxes, exchange};

@@ -1,13 +1,16 @@
 //! Compares results of several ranks with those of one rank that has the whole trace.
 
-use crate::{ControlVariable, Totals};
+use crate::Totals;
+use crate::logical::ControlVariable;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use fastrand::Rng;
 
+use super::super::check::Verdict;
+use super::super::deviation::{Deviation, TruthComparison};
+use super::super::generate::{SyntheticProgram, SyntheticTraffic};
 use super::super::{
-    Action, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock, Deviation, EventId,
-    Gradient, Latencies, Location, LocationId, Matching, Pass, Place, SyntheticProgram,
-    SyntheticTraffic, Trace, TraceBuilder, TraceError, TruthComparison, Verdict,
+    Action, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock, EventId, Gradient,
+    Latencies, Location, LocationId, Matching, Pass, Place, Trace, TraceBuilder, TraceError,
 };
 use super::*;
 use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};

@@ -2,9 +2,11 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::super::check::Misfit;
 use super::super::check::check_fit;
+use super::super::deviation::{Deviation, TruthComparison};
 use super::super::merge::Numbers;
-use super::super::{Deviation, LocationId, Misfit, Totals, TruthComparison};
+use super::super::{LocationId, Totals};
 use super::exchange::gather_everywhere;
 use super::{CorrectionError, TracePart};
 use downbeat_sync::collective::all_reduce;

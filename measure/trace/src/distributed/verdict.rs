@@ -4,9 +4,10 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::check::late::{LateCounter, Party};
+use super::super::check::{Fault, Verdict};
 use super::super::check::{Findings, findings, time_of};
 use super::super::trace::Slot;
-use super::super::{CollectiveKind, EventId, Fault, Latencies, LocationId, Verdict};
+use super::super::{CollectiveKind, EventId, Latencies, LocationId};
 use super::backward::{foreign_sends, sends_abroad};
 use super::exchange::{Boxes, boxes, exchange, gather_everywhere};
 use super::operations::{Teller, Told, go_through};

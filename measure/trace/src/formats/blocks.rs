@@ -20,7 +20,7 @@ use super::item::Item;
 use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::EventTarget;
-use crate::Load;
+use crate::distributed::Load;
 use crate::workers::{balanced, deal, share};
 
 /// First version with chunks.

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Load, Matching, PartBuilder, Trace, TraceBuilder};
+use crate::distributed::{Load, PartBuilder};
+use crate::{Matching, Trace, TraceBuilder};
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::blocks::{self, InOrder, Layout};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 /// Format of a trace file. When a file is read, its first bytes tell its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TraceFormat {
     /// Lines of text, `*.dbt`.
     Text,

@@ -1,12 +1,13 @@
 //! Definitions and events of a trace file on their way to a builder.
 
-use downbeat_clock_core::Knot;
+use downbeat_clock_core::spline::Knot;
 
 use super::item::Item;
 use super::numbers::FileNumbers;
 use super::sessions::Sessions;
 use super::target::TraceTarget;
-use crate::{Load, LocationId, Place};
+use crate::distributed::Load;
+use crate::{LocationId, Place};
 
 /// State of a file that is read item by item into a target.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ use crate::Place;
 #[derive(Debug)]
 pub struct MergedItems {
     definitions: Vec<Definition>,
+    events: u64,
     /// Events by location: the time since the last one, and the action; or [`VALUE`], the metric and the
     /// value.
     lists: ByteLists,
@@ -52,6 +53,7 @@ impl MergedItems {
     pub fn new(beside: &Path) -> Result<Self, FileError> {
         Ok(Self {
             definitions: vec![],
+            events: 0,
             lists: ByteLists::new(beside)?,
             last: vec![],
             span: None,
@@ -114,6 +116,7 @@ impl MergedItems {
         time: Timestamp<Global>,
         event: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), FileError> {
+        self.events += 1;
         let location = location as usize;
         if self.last.len() <= location {
             self.last.resize(location + 1, 0);
@@ -134,6 +137,11 @@ impl MergedItems {
     /// If a temporary file cannot be written.
     pub fn finish(&mut self) -> Result<(), FileError> {
         self.lists.finish()
+    }
+
+    /// Returns the number of items.
+    pub const fn count(&self) -> u64 {
+        self.definitions.len() as u64 + self.events
     }
 
     /// Returns the first and the last time in nanoseconds; `None` if there are no events.

@@ -8,7 +8,7 @@ use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
 use super::{Sessions, TraceFile, TraceFormat};
-use crate::TracePart;
+use crate::distributed::TracePart;
 
 /// Maximum number of times of a location per request: for a thousand locations, they take 32 MB.
 const BLOCK: usize = 1 << 12;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use downbeat_clock_core::{Global, Knot, Local};
+use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::{Global, Local};
 use downbeat_files::FileError;
 
-pub use crate::Sessions;
+pub use crate::presync::Sessions;
 
 /// Returns the samples of every location, in their order.
 pub(super) fn samples_of(

@@ -11,7 +11,8 @@ use downbeat_sync::{Comm, CommError, block_on_ready};
 use super::blocks::{CopiedChunk, EncodedChunk, Layout, copy_with, encode};
 use super::sessions::{Sessions, changed};
 use super::{TraceFile, TraceFormat, requests, write_corrected};
-use crate::{LocationId, TracePart};
+use crate::LocationId;
+use crate::distributed::TracePart;
 
 /// Times of one rank in a chunk: the encoded times of its blocks, each after its length.
 type Encoded = Vec<u8>;

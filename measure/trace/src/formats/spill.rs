@@ -6,7 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::{EventCodec, Linked, LocationId, SurveyedEvent};
+use crate::LocationId;
+use crate::streaming::{EventCodec, Linked, SurveyedEvent};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_files::create_beside;

@@ -8,12 +8,16 @@ mod time_map;
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    Census, ControlledLogicalClock, Correction, CorrectionError, CorrectionSettings, Deviation,
-    Interpolation, Latencies, Linked, Matching, MessageHulls, Movement, MovementWalk, Pass, Record,
-    StreamError, StreamedBackward, StreamedDeviation, StreamedForward, StreamedHulls,
-    StreamedLatencies, StreamedVerdict, TimeSlices, Verdict,
+use crate::check::{StreamedVerdict, Verdict};
+use crate::deviation::{Deviation, StreamedDeviation};
+use crate::distributed::CorrectionError;
+use crate::movement::{Movement, MovementWalk, TimeSlices};
+use crate::presync::{Interpolation, MessageHulls};
+use crate::streaming::{
+    Census, Linked, Record, StreamError, StreamedBackward, StreamedForward, StreamedHulls,
+    StreamedLatencies,
 };
+use crate::{ControlledLogicalClock, Correction, CorrectionSettings, Latencies, Matching, Pass};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::loading::Loading;

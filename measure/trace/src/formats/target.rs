@@ -5,7 +5,8 @@ use std::fmt::Display;
 use downbeat_clock_core::{Global, Timestamp};
 
 use crate::builder::BuilderPart;
-use crate::{Action, CommunicatorId, LocationId, PartBuilder, Place, TraceBuilder, TraceError};
+use crate::distributed::PartBuilder;
+use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder, TraceError};
 
 /// Receiver of the events of some locations.
 pub(super) trait EventTarget {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place, SyntheticProgram};
+use crate::generate::SyntheticProgram;
+use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use proptest::prelude::*;
 

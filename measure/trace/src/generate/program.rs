@@ -1,8 +1,9 @@
 //! Parameters of a synthetic program, and properties that follow from them without running it.
 
 use downbeat_clock_core::{Duration, Global, Local, Timestamp};
+use downbeat_sync::ClusterError;
 use downbeat_sync::internal::{require, require_non_negative};
-use downbeat_sync::{Clocks, ClusterError, Drift, DriftWalk};
+use downbeat_sync::sim::{Clocks, Drift, DriftWalk};
 
 use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 
@@ -18,7 +19,10 @@ use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
 /// result.
 ///
 /// ```
-/// use downbeat_trace::{ControlledLogicalClock, Matching, PreSynchronization, SyntheticProgram, Verdict};
+/// use downbeat_trace::check::Verdict;
+/// use downbeat_trace::generate::SyntheticProgram;
+/// use downbeat_trace::presync::PreSynchronization;
+/// use downbeat_trace::{ControlledLogicalClock, Matching};
 ///
 /// let program = SyntheticProgram { processes: 2, ..SyntheticProgram::new(3, 10_000) };
 /// let mut trace = program.trace(Matching::default())?;
@@ -85,6 +89,7 @@ pub struct SyntheticProgram {
 
 /// Communication pattern of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SyntheticTraffic {
     /// Every process sends to the next one.
     Ring,

@@ -8,7 +8,7 @@ use super::program::{
 };
 use crate::{Action, CommunicatorId, LocationId};
 use downbeat_sync::internal::{NodeClock, exponential};
-use downbeat_sync::{Clocks, SimClock};
+use downbeat_sync::sim::{Clocks, SimClock};
 
 /// Clocks of all nodes, of which the first is correct.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 use downbeat_clock_core::Duration;
-use downbeat_sync::Clocks;
+use downbeat_sync::sim::Clocks;
 
 use super::*;
-use crate::{
-    CollectiveKind, ControlledLogicalClock, Interpolation, LocationId, PreSynchronization, Verdict,
-};
+use crate::check::Verdict;
+use crate::presync::{Interpolation, PreSynchronization};
+use crate::{CollectiveKind, ControlledLogicalClock, LocationId};
 
 /// Program with all features.
 fn varied(seed: u64) -> SyntheticProgram {
@@ -273,7 +273,8 @@ fn neighbours_of(rank: u32, ranks: u32) -> Vec<u32> {
 /// Compares the verdict with a check of every pair of every operation and of every message.
 #[test]
 fn verdicts_on_programs_match_a_check_of_every_pair() {
-    use crate::{Pattern, Relations};
+    use crate::Pattern;
+    use crate::check::Relations;
     for seed in 0..8 {
         let program = varied(seed).with_events(4_000);
         let trace = synchronized(&program, Interpolation::Linear);
@@ -324,7 +325,7 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
         }
         let found = Verdict::new(&trace, &trace.times(), &program.latencies).unwrap();
         assert_eq!([found.messages, found.collectives], wanted, "{seed}");
-        let expected = crate::WithinClocks {
+        let expected = crate::check::WithinClocks {
             total: within,
             reversed: 0,
         };

@@ -2,13 +2,13 @@
 
 use core::cmp::Ordering;
 
-use downbeat_clock_core::{
-    ClockModel, ConstrainedSpline, Duration, Global, Knot, Local, Timestamp,
-};
+use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::{ClockModel, Duration, Global, Local, Timestamp};
 
+use super::super::streaming::Census;
 use super::super::timeline::Timeline;
 use super::super::trace::check_time;
-use super::super::{Census, EventId, LocationId, Trace, TraceError};
+use super::super::{EventId, LocationId, Trace, TraceError};
 
 /// Readings of a location's clock and of the master's at one instant.
 pub type ClockSample = Knot<Local, Global>;

@@ -1,4 +1,4 @@
-use downbeat_clock_core::Knot;
+use downbeat_clock_core::spline::Knot;
 
 use super::*;
 use crate::{Action, ClockOwner, Clocks, Matching, Place, TraceBuilder};
@@ -400,7 +400,9 @@ fn a_spline_applied_in_order_is_the_same_spline() {
 /// Clocks that only messages tell: by a whole trace, by ranks that share it, and by a stream.
 #[test]
 fn messages_tell_the_clocks_within_the_bound_that_follows() {
-    use crate::{CorrectionError, Load, MessageHulls, PartBuilder, Shares, SyntheticProgram};
+    use crate::distributed::{CorrectionError, Load, PartBuilder, Shares};
+    use crate::generate::SyntheticProgram;
+    use crate::presync::MessageHulls;
     use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
     for seed in 0..6 {
         let mut program = SyntheticProgram {
@@ -437,7 +439,7 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
                 builder.add_communicator(&members).unwrap();
             }
             let mut position = 0;
-            let see = |event: crate::SyntheticEvent| {
+            let see = |event: crate::generate::SyntheticEvent| {
                 let time = Timestamp::from_nanos(event.local.as_nanos());
                 if builder.owns(event.location) {
                     builder

@@ -1,6 +1,6 @@
 //! Forward amortization of a stream.
 
-use crate::{ClockRule, LogicalClock};
+use crate::logical::{ClockRule, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use rustc_hash::FxHashMap;
 

@@ -2,7 +2,8 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::super::{Latencies, MessageHulls};
+use super::super::Latencies;
+use super::super::presync::MessageHulls;
 use super::stays::StreamedStays;
 use super::{Census, Link, Linked, UnderWay};
 

@@ -1,7 +1,9 @@
 use super::*;
+use crate::check::Verdict;
+use crate::generate::{SyntheticEvent, SyntheticProgram};
 use crate::{
-    Action, ClockOwner, ControlledLogicalClock, Latencies, LeftOut, Matching, Place,
-    SyntheticEvent, SyntheticProgram, Trace, TraceBuilder, Verdict,
+    Action, ClockOwner, ControlledLogicalClock, Latencies, LeftOut, Matching, Place, Trace,
+    TraceBuilder,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;

@@ -151,7 +151,7 @@ proptest! {
             _ => ViewSelection::Events(vec![Some([0, 9]), None, Some([1, u64::MAX])]),
         };
         let limits = ViewLimits { bars, rows: 2, messages: 3 };
-        let (mut walk, mut observer) = (CallWalk::with_memory(20), (TraceView::new(selection, limits), crate::WaitStates::default()));
+        let (mut walk, mut observer) = (CallWalk::with_memory(20), (TraceView::new(selection, limits), crate::waits::WaitStates::default()));
         let place = Place { node: 0, process: 0 };
         walk.take(&Item::Location { place, name: "a" }, &mut observer);
         walk.take(&Item::Communicator { members: &[0, 1] }, &mut observer);

@@ -20,7 +20,7 @@ const AROUND: [usize; 2] = [256, 1 << 14];
 /// Maximum number of messages.
 const MOST_MESSAGES: usize = 1 << 16;
 
-/// Collects a view of a trace, told by a [`CallWalk`](crate::CallWalk).
+/// Collects a view of a trace, told by a [`CallWalk`](crate::calls::CallWalk).
 #[derive(Debug)]
 pub struct TraceView {
     selection: ViewSelection,

@@ -2,6 +2,7 @@
 
 /// Reason for which a rank waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum WaitPattern {
     /// A receive waits for its send.
     LateSender,

@@ -10,11 +10,12 @@ use super::pattern::WaitPattern;
 use super::sums::WaitSums;
 use crate::calls::{Call, CallObserver, MessageEnd, Operation, ProgramNames};
 
-/// Finds the wait states of a trace, told by a [`CallWalk`](crate::CallWalk).
+/// Finds the wait states of a trace, told by a [`CallWalk`](crate::calls::CallWalk).
 ///
 /// ```
+/// use downbeat_trace::calls::CallWalk;
 /// use downbeat_trace::formats::TraceReader;
-/// use downbeat_trace::{CallWalk, WaitPattern, WaitStates};
+/// use downbeat_trace::waits::{WaitPattern, WaitStates};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// let text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\

@@ -3,11 +3,16 @@
 use std::collections::VecDeque;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_trace::check::{StreamedVerdict, Verdict};
+use downbeat_trace::deviation::{Deviation, StreamedDeviation};
+use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
+use downbeat_trace::streaming::{
+    Census, EventCodec, Linked, Record, StreamError, StreamedBackward, StreamedForward,
+    StreamedLatencies, Survey,
+};
 use downbeat_trace::{
-    Census, ControlledLogicalClock, Corrected, Deviation, EventCodec, EventId, Latencies, LeftOut,
-    Linked, LocationId, Matching, Pass, Record, StreamError, StreamedBackward, StreamedDeviation,
-    StreamedForward, StreamedLatencies, StreamedVerdict, Survey, SyntheticProgram,
-    SyntheticTraffic, Trace, TraceBuilder, TraceError, Verdict,
+    ControlledLogicalClock, Corrected, EventId, Latencies, LeftOut, LocationId, Matching, Pass,
+    Trace, TraceBuilder, TraceError,
 };
 use fastrand::Rng;
 
@@ -335,7 +340,7 @@ fn a_stream_of_a_large_program_is_corrected_as_in_memory() {
             builder
         };
         let mut pushes: Vec<Push> = vec![];
-        let see = |event: downbeat_trace::SyntheticEvent| {
+        let see = |event: downbeat_trace::generate::SyntheticEvent| {
             pushes.push((
                 event.location,
                 Timestamp::from_nanos(event.local.as_nanos()),

@@ -1,10 +1,14 @@
 //! Measurements of all time sources.
 
 use downbeat_clock_core::{Clock, ReadOrdering};
-use downbeat_common::{CalibrationOptions, Failure, UsedCalibration};
+use downbeat_common::health::{ClockHealth, RequirementOptions};
+use downbeat_common::{CalibrationOptions, Failure, UsedCalibration, output};
+use downbeat_timers::calibration::Machine;
+use downbeat_timers::cores::{CoreId, allowed_cores, compare_cores, socket_of};
+use downbeat_timers::tsc::TscFacts;
 use downbeat_timers::{
-    CntvctClock, CoreId, Duration, Machine, ReadCost, Resolution, SystemClock, SystemClockId,
-    TickRate, Ticks, TscClock, TscFacts, allowed_cores, compare_cores, socket_of,
+    ClockUnavailable, CntvctClock, Duration, MachineClock, ReadCost, Resolution, SystemClock,
+    SystemClockId, TickRate, Ticks, TscClock,
 };
 
 use super::recommend::recommend;
@@ -13,7 +17,7 @@ use super::report::{
     OrderingReport, SourceProperties, SourceReport, TscFactsReport, TscReport,
 };
 
-/// Duration of the calibration of the time stamp counter.
+/// Duration of the calibration of the counter.
 const CALIBRATION: Duration = Duration::from_millis(100);
 /// Number of batches of reads that are timed to find the read cost.
 const BATCHES: usize = 1_000;
@@ -24,8 +28,10 @@ const EXCHANGES: u32 = 2_000;
 
 /// Name of the source to which doubts about the time stamp counter apply.
 const TSC_ORDERED: &str = "TSC, rdtscp";
+const CNTVCT: &str = "CNTVCT";
 
 /// A clock and its tick rate.
+#[derive(Clone, Copy)]
 struct Rated<C> {
     clock: C,
     rate: TickRate,
@@ -57,26 +63,64 @@ impl<C: Clock> Clock for Closing<C> {
     }
 }
 
+/// The counter of the processor, if it is usable, its calibration, and the clock to which that refers.
+pub(crate) struct Yardsticks {
+    pub(crate) counter: Result<MachineClock, ClockUnavailable>,
+    pub(crate) known: Option<UsedCalibration>,
+    pub(crate) raw: SystemClock,
+}
+
+impl Yardsticks {
+    pub(crate) fn calibrate(
+        options: &CalibrationOptions,
+        requirements: &RequirementOptions,
+    ) -> Result<Self, Failure> {
+        let raw = SystemClock::detect(SystemClockId::MonotonicRaw)
+            .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
+            .map_err(Failure::run)?;
+        let counter = MachineClock::counter();
+        let known = options.calibrate(&counter, &raw, requirements.calibration(CALIBRATION))?;
+        Ok(Self {
+            counter,
+            known,
+            raw,
+        })
+    }
+}
+
 pub(crate) fn gather(
     cores: Option<&[u32]>,
-    calibration: &CalibrationOptions,
+    yardsticks: Yardsticks,
 ) -> Result<ClocksReport, Failure> {
     let cores = chosen_cores(cores)?;
-    let raw = SystemClock::detect(SystemClockId::MonotonicRaw)
-        .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
-        .map_err(Failure::run)?;
-    let tsc = TscClock::detect();
-    let known = calibration.calibrate(&tsc, &raw, CALIBRATION)?;
+    let Yardsticks {
+        counter,
+        known,
+        raw,
+    } = yardsticks;
+    let mut health = ClockHealth::gather(&counter, known.as_ref());
     let facts = TscFacts::gather();
-    let rated_tsc = match (tsc, &known) {
-        (Ok(clock), Some(known)) => Ok(Rated {
+    let yardstick = match (counter, &known) {
+        (Ok(clock), Some(known)) => Rated {
             clock,
             rate: known.calibration.rate(),
-        }),
-        (Err(why), _) => Err(why.to_string()),
-        (Ok(_), None) => Err("not calibrated".to_owned()),
+        },
+        _ => Rated {
+            clock: MachineClock::System(raw),
+            rate: SystemClock::RATE,
+        },
     };
-    let sources = sources(&rated_tsc, &raw, &cores);
+    let examine = Examiner {
+        yardstick,
+        cores: &cores,
+    };
+    let sources = examine.all_sources();
+    let of_counter = |source: &&SourceReport| [TSC_ORDERED, CNTVCT].contains(&&*source.name);
+    let mut found = sources.iter().filter(of_counter).flat_map(|s| &s.found);
+    let disagreement = found.find_map(|found| found.cores.objection());
+    if let (Ok(counter), Some(why)) = (&mut health.counter, disagreement) {
+        counter.doubt.get_or_insert(why);
+    }
     let recommended = recommend(&sources, |name| {
         if name == TSC_ORDERED {
             let doubt = facts.as_ref().ok().and_then(TscFacts::grave_doubt);
@@ -95,8 +139,9 @@ pub(crate) fn gather(
                 .flat_map(|facts| facts.doubts().map(|doubt| doubt.to_string()))
                 .collect(),
             facts: facts.ok().map(|facts| describe(&facts)),
-            calibration: known.map(describe_calibration),
+            calibration: known.map(|known| describe_calibration(&yardstick.clock, known)),
         },
+        health,
         sources,
         recommended,
     })
@@ -122,47 +167,20 @@ fn chosen_cores(chosen: Option<&[u32]>) -> Result<Vec<CoreId>, Failure> {
     Ok(cores)
 }
 
-fn sources(
-    tsc: &Result<Rated<TscClock>, String>,
-    raw: &SystemClock,
-    cores: &[CoreId],
-) -> Vec<SourceReport> {
-    match tsc {
-        Ok(rated) => {
-            let examine = Examiner {
-                yardstick: rated,
-                cores,
-            };
-            examine.all_sources(Ok(rated))
-        }
-        Err(why) => {
-            let yardstick = Rated {
-                clock: *raw,
-                rate: SystemClock::RATE,
-            };
-            let examine = Examiner {
-                yardstick: &yardstick,
-                cores,
-            };
-            examine.all_sources(Err(why))
-        }
-    }
-}
-
 /// Examines clocks, and times their reads by the best clock available.
-struct Examiner<'a, Y> {
-    yardstick: &'a Rated<Y>,
+struct Examiner<'a> {
+    yardstick: Rated<MachineClock>,
     cores: &'a [CoreId],
 }
 
-impl<Y: Clock> Examiner<'_, Y> {
-    fn all_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<SourceReport> {
-        let mut sources = self.tsc_sources(tsc);
+impl Examiner<'_> {
+    fn all_sources(&self) -> Vec<SourceReport> {
+        let mut sources = self.tsc_sources();
         sources.push(match CntvctClock::detect() {
             Ok(clock) => {
-                let rate = clock.stated_rate();
+                let rate = self.yardstick.rate;
                 self.source(
-                    "CNTVCT",
+                    CNTVCT,
                     &clock,
                     rate,
                     clock.ordering(),
@@ -170,7 +188,7 @@ impl<Y: Clock> Examiner<'_, Y> {
                     self.agreement(&clock, rate),
                 )
             }
-            Err(why) => unavailable("CNTVCT", why.to_string()),
+            Err(why) => unavailable(CNTVCT, why.to_string()),
         });
         for id in SystemClockId::ALL {
             sources.push(match SystemClock::detect(id) {
@@ -198,24 +216,22 @@ impl<Y: Clock> Examiner<'_, Y> {
 
     /// Examines the ways to read the time stamp counter. All read the same counter, so cores are compared once, with ordered
     /// readings: unordered ones contradict each other whether or not the cores agree.
-    fn tsc_sources(&self, tsc: Result<&Rated<TscClock>, &String>) -> Vec<SourceReport> {
+    fn tsc_sources(&self) -> Vec<SourceReport> {
         let names = [
             "TSC, rdtsc",
             TSC_ORDERED,
             "TSC, fenced open",
             "TSC, fenced close",
         ];
-        let Rated { clock, rate } = match tsc {
-            Ok(rated) => rated,
+        let clock = match TscClock::detect() {
+            Ok(clock) => clock,
             Err(why) => {
-                return names
-                    .iter()
-                    .map(|name| unavailable(name, why.clone()))
-                    .collect();
+                return names.map(|name| unavailable(name, why.to_string())).into();
             }
         };
-        let (rate, steady, [unordered, ordered, open, close]) = (*rate, [false; 2], names);
-        let cores = self.agreement(clock, rate);
+        let (rate, steady, [unordered, ordered, open, close]) =
+            (self.yardstick.rate, [false; 2], names);
+        let cores = self.agreement(&clock, rate);
         vec![
             self.source(
                 unordered,
@@ -227,7 +243,7 @@ impl<Y: Clock> Examiner<'_, Y> {
             ),
             self.source(
                 ordered,
-                clock,
+                &clock,
                 rate,
                 clock.ordering(),
                 steady,
@@ -339,14 +355,13 @@ fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> MachineReport {
     sockets.dedup();
     MachineReport {
         cpu_model: Machine::this()
-            .map(|machine| machine.cpu_model)
-            .unwrap_or_default(),
+            .map_or_else(|_| "unknown".to_owned(), |machine| machine.cpu_model),
         architecture: std::env::consts::ARCH,
         hypervisor: facts
             .and_then(|facts| facts.hypervisor)
             .map(|host| host.to_string()),
         cores: cores.iter().map(|core| core.0).collect(),
-        sockets: sockets.len(),
+        sockets: (!sockets.is_empty()).then_some(sockets.len()),
     }
 }
 
@@ -366,8 +381,10 @@ fn describe(facts: &TscFacts) -> TscFactsReport {
     }
 }
 
-fn describe_calibration(known: UsedCalibration) -> CalibrationReport {
+fn describe_calibration(counter: &MachineClock, known: UsedCalibration) -> CalibrationReport {
     CalibrationReport {
+        counter: counter.name().as_str(),
+        title: output::capitalized(counter),
         frequency_hz: known.calibration.rate().hz(),
         uncertainty_ppm: known.calibration.uncertainty() * 1e6,
         against: known.reference.name(),

@@ -1,6 +1,6 @@
 //! Recommendation of a time source.
 
-use super::report::{CoreAgreement, OrderingReport, Recommendation, SourceReport};
+use super::report::{OrderingReport, Recommendation, SourceReport};
 
 /// Recommends the cheapest source that has ordered reads, never steps and agrees on all cores.
 ///
@@ -17,17 +17,12 @@ pub(crate) fn recommend(
         if found.ordering != OrderingReport::Ordered || found.can_step {
             continue;
         }
-        let objection = match &found.cores {
-            CoreAgreement::Differ {
-                core, reference, ..
-            } => Err(format!("it differs between cores {reference} and {core}")),
-            CoreAgreement::Unknown { why } => {
-                Err(format!("its cores could not be compared ({why})"))
-            }
-            CoreAgreement::Same { .. } | CoreAgreement::OneCore if found.backwards > 0 => {
-                Err(format!("it ran backwards {} times", found.backwards))
-            }
-            CoreAgreement::Same { .. } | CoreAgreement::OneCore => trusted(&source.name),
+        let backwards = found.backwards;
+        let ran_backwards =
+            || (backwards > 0).then(|| format!("it ran backwards {backwards} times"));
+        let objection = match found.cores.objection().or_else(ran_backwards) {
+            Some(why) => Err(why),
+            None => trusted(&source.name),
         };
         match objection {
             Ok(()) => candidates.push((source, found.read_cost_median_ns, found.slewed)),
@@ -60,7 +55,7 @@ pub(crate) fn recommend(
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::SourceProperties;
+    use super::super::report::{CoreAgreement, SourceProperties};
     use super::*;
 
     fn source(name: &str, cost: f64, change: impl Fn(&mut SourceProperties)) -> SourceReport {

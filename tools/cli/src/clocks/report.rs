@@ -1,5 +1,6 @@
 //! Report of `downbeat clocks`, printed as JSON, or as text by `text.rs`.
 
+use downbeat_common::health::ClockHealth;
 use serde::Serialize;
 
 /// Report on all time sources of a machine.
@@ -9,6 +10,7 @@ pub(crate) struct ClocksReport {
     pub(crate) version: u32,
     pub(crate) machine: MachineReport,
     pub(crate) tsc: TscReport,
+    pub(crate) health: ClockHealth,
     pub(crate) sources: Vec<SourceReport>,
     pub(crate) recommended: Recommendation,
 }
@@ -19,7 +21,8 @@ pub(crate) struct MachineReport {
     pub(crate) architecture: &'static str,
     pub(crate) hypervisor: Option<String>,
     pub(crate) cores: Vec<u32>,
-    pub(crate) sockets: usize,
+    /// `None` where the system does not tell.
+    pub(crate) sockets: Option<usize>,
 }
 
 /// Properties of the time stamp counter besides its readings.
@@ -50,6 +53,10 @@ pub(crate) struct KernelFactsReport {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CalibrationReport {
+    pub(crate) counter: &'static str,
+    /// The counter as the beginning of a line.
+    #[serde(skip)]
+    pub(crate) title: String,
     pub(crate) frequency_hz: f64,
     pub(crate) uncertainty_ppm: f64,
     pub(crate) against: &'static str,
@@ -110,6 +117,19 @@ pub(crate) enum CoreAgreement {
     OneCore,
     /// The comparison failed.
     Unknown { why: String },
+}
+
+impl CoreAgreement {
+    /// Returns the reason not to use the source on several cores.
+    pub(crate) fn objection(&self) -> Option<String> {
+        match self {
+            Self::Differ {
+                core, reference, ..
+            } => Some(format!("it differs between cores {reference} and {core}")),
+            Self::Unknown { why } => Some(format!("its cores could not be compared ({why})")),
+            Self::Same { .. } | Self::OneCore => None,
+        }
+    }
 }
 
 /// Source to use, with the reason.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use downbeat_common::output::{Table, count};
+use downbeat_common::output::count;
+use downbeat_common::{Table, Text};
 
 use super::report::{
     ClocksReport, CoreAgreement, OrderingReport, SourceProperties, SourceReport, TscReport,
@@ -12,21 +13,28 @@ use super::report::{
 const BAR: usize = 10;
 
 /// Renders the report as text, with bars for the read costs if `bars` is true.
-pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
+pub(crate) fn render(report: &ClocksReport, bars: bool) -> Text {
     let machine = &report.machine;
-    let mut text = format!(
+    let mut text = Text::from(format!(
         "Time sources of {} ({}), {} on {}{}\n\n",
-        machine.cpu_model,
+        if machine.cpu_model == "unknown" {
+            "an unknown processor"
+        } else {
+            &machine.cpu_model
+        },
         machine.architecture,
         count(machine.cores.len(), "core"),
-        count(machine.sockets, "socket"),
+        machine.sockets.map_or_else(
+            || "an unknown number of sockets".to_owned(),
+            |sockets| count(sockets, "socket")
+        ),
         machine
             .hypervisor
             .as_ref()
             .map(|host| format!(", under {host}"))
             .unwrap_or_default(),
-    );
-    text += &sources(&report.sources, bars);
+    ));
+    text += sources(&report.sources, bars);
     for source in &report.sources {
         if let Some(why) = &source.unavailable {
             // Writing to a string cannot fail, here and below.
@@ -35,7 +43,9 @@ pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
     }
     text += "\nread, 99 %: median and 99th percentile of the read cost. step: smallest difference between consecutive readings.\n\
              grain: step of the counter. cores: upper limit of the difference between two cores.\n\n";
-    text += &tsc(&report.tsc);
+    text += tsc(&report.tsc);
+    text += report.health.kernel_text();
+    text += "\n";
     let _ = writeln!(
         text,
         "Recommended: {}\n  {}",
@@ -44,7 +54,7 @@ pub(crate) fn render(report: &ClocksReport, bars: bool) -> String {
     text
 }
 
-fn sources(sources: &[SourceReport], bars: bool) -> String {
+fn sources(sources: &[SourceReport], bars: bool) -> Table {
     let all: Vec<(&SourceReport, &SourceProperties)> = sources
         .iter()
         .filter_map(|source| Some((source, source.found.as_ref()?)))
@@ -73,7 +83,7 @@ fn sources(sources: &[SourceReport], bars: bool) -> String {
             agreement(&found.cores),
         ]);
     }
-    table.render()
+    table
 }
 
 fn nanos(value: Option<f64>) -> String {
@@ -136,7 +146,8 @@ fn tsc(tsc: &TscReport) -> String {
     if let Some(calibration) = &tsc.calibration {
         let _ = writeln!(
             text,
-            "Time stamp counter: {:.6} GHz, certain to {:.2} ppm, {} {}",
+            "{}: {:.6} GHz, certain to {:.2} ppm, {} {}",
+            calibration.title,
             calibration.frequency_hz / 1e9,
             calibration.uncertainty_ppm,
             calibration

@@ -6,12 +6,13 @@ use std::{env, fs, process};
 
 use clap::{Args, Parser};
 use downbeat_common::Failure;
-use downbeat_common::output::{Table, count, time_within};
+use downbeat_common::output::{count, time_within};
+use downbeat_common::{Table, Text};
 use downbeat_files::Checksums;
 use downbeat_records::GroupKey;
 use downbeat_records::stats::Sample;
 use downbeat_records::{Experiment, read_experiment};
-use downbeat_timers::allowed_cores;
+use downbeat_timers::cores::allowed_cores;
 
 use crate::{bench, report};
 
@@ -31,7 +32,7 @@ const LAUNCHES: usize = 5;
 const TIME_SLICE: &str = "25ms";
 
 /// Measures; returns a text with the results and the folder that holds them.
-pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
+pub(super) fn run(ranks: u32, skew: &str) -> Result<Text, Failure> {
     let cores = allowed_cores().len();
     if cores < ranks as usize {
         return Ok(too_crowded(&format!(
@@ -63,13 +64,14 @@ pub(super) fn run(ranks: u32, skew: &str) -> Result<String, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let page = write_page(&folder)?;
     let [(a, _), (b, _)] = SCHEMES;
-    Ok(format!(
-        "{}\nAll observations are kept. A page with plots of them, and a comparison of the two schemes:\n\n  {}\n  \
+    let mut text = render(ranks, &found);
+    text += format!(
+        "\nAll observations are kept. A page with plots of them, and a comparison of the two schemes:\n\n  {}\n  \
          cd {} && downbeat compare {a} {b}\n",
-        render(ranks, &found),
         page.display(),
         folder.display()
-    ))
+    );
+    Ok(text)
 }
 
 /// Number of attempts at a measurement: a busy machine can spoil a short one.
@@ -155,7 +157,7 @@ fn options(
     from_words(words)
 }
 
-fn render(ranks: u32, found: &[Experiment]) -> String {
+fn render(ranks: u32, found: &[Experiment]) -> Text {
     let mut table = Table::new(["operation", "by ms1", "by round-time"]);
     for operation in OPERATIONS {
         let cell = |experiment| medians(experiment, operation, ranks).unwrap_or_default();
@@ -166,13 +168,14 @@ fn render(ranks: u32, found: &[Experiment]) -> String {
                 .collect::<Vec<_>>(),
         );
     }
-    format!(
+    let mut text = Text::from(format!(
         "\nThe same threads, with these clocks, now measure operations: {LAUNCHES} launches with each scheme.\n\
          ms1 starts the ranks by a barrier, which they leave at different times, and takes the longest time of any rank.\n\
-         round-time starts all ranks at one time of the global clock, and takes the time from the first start to the last end.\n\n\
-         {}\nMedian of the launches' medians [minimum, maximum].\n",
-        table.render()
-    )
+         round-time starts all ranks at one time of the global clock, and takes the time from the first start to the last end.\n\n"
+    ));
+    text += table;
+    text += "\nMedian of the launches' medians [minimum, maximum].\n";
+    text
 }
 
 /// Median and range of the launches' medians.
@@ -194,6 +197,8 @@ fn medians(experiment: &Experiment, operation: &str, ranks: u32) -> Option<Strin
 }
 
 /// Explains why nothing is measured: threads that share a core miss every common start.
-fn too_crowded(why: &str) -> String {
-    format!("\nTo measure operations, each thread needs a core of its own: {why}.\n")
+fn too_crowded(why: &str) -> Text {
+    Text::from(format!(
+        "\nTo measure operations, each thread needs a core of its own: {why}.\n"
+    ))
 }

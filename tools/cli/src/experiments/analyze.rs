@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::Failure;
 use downbeat_common::cli::share;
-use downbeat_common::output::{self, Table, percent, time, time_within};
+use downbeat_common::output::{percent, time, time_within};
+use downbeat_common::units;
+use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::ObservationState;
 use downbeat_records::analysis::{
     Analysis, AnalysisSettings, Average, GroupAnalysis, LaunchAverages,
@@ -18,7 +19,7 @@ use super::{
     AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells, percentage,
 };
-use super::{many_outliers, or_dash, outliers_line};
+use super::{many_outliers, or_dash, outliers_line, places};
 
 #[derive(Args, Debug)]
 #[command(
@@ -37,9 +38,8 @@ pub(crate) struct AnalyzeOptions {
     interval: f64,
     #[command(flatten)]
     analysis: AnalysisOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
 }
 
 pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
@@ -53,21 +53,20 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
         let analysis = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
         found.push((folder, analysis));
     }
-    if options.json {
-        output::print_json(&report(options, &settings, &found))
-    } else {
-        output::print(&render(&settings, &found))
-    }
+    options.print.print(
+        || report(options, &settings, &found),
+        || render(&settings, &found),
+    )
 }
 
-fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> String {
-    let mut text = String::new();
+fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> Text {
+    let mut text = Text::default();
     for (folder, analysis) in found {
-        text += &experiment(folder, analysis);
-        text.push('\n');
+        text += experiment(folder, analysis);
+        text += "\n";
     }
     let confidence = percentage(settings.confidence.share());
-    text += &outliers_line(settings);
+    text += outliers_line(settings);
     // Writing to a string cannot fail.
     let _ = write!(
         text,
@@ -80,13 +79,13 @@ fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> String 
     text
 }
 
-fn experiment(folder: &Path, analysis: &Analysis) -> String {
+fn experiment(folder: &Path, analysis: &Analysis) -> Text {
     let groups = &analysis.groups;
-    let mut text = format!(
+    let mut text = Text::from(format!(
         "{}: {}\n\n",
         folder.display(),
         super::launches(analysis.launches.len())
-    );
+    ));
     let has_reported = groups
         .iter()
         .any(|group| group.averages(Average::Reported).is_some());
@@ -104,11 +103,12 @@ fn experiment(folder: &Path, analysis: &Analysis) -> String {
         "between",
         "needed",
         if has_reported { "reported" } else { "" },
-    ]);
+    ])
+    .named_by(3);
     for group in groups {
         table.row(row(group, analysis));
     }
-    text += &table.render();
+    text += table;
     for remark in remarks(analysis) {
         let _ = writeln!(text, "Note: {remark}");
     }
@@ -142,9 +142,9 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
         bytes,
         ranks,
         launches(group),
-        group.valid().to_string(),
+        units::count(group.valid() as u64),
         invalid(group),
-        group.outliers().to_string(),
+        units::count(group.outliers() as u64),
         or_dash(median(Average::Median)),
         or_dash(
             group
@@ -161,7 +161,7 @@ fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
         or_dash(
             group
                 .launches_needed(Average::Median, &analysis.settings)
-                .map(|needed| format!("<= {needed}")),
+                .map(|needed| format!("<= {}", units::count(needed))),
         ),
         median(Average::Reported).unwrap_or_default(),
     ]
@@ -228,23 +228,27 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
             ));
         }
     }
-    for group in analysis
-        .groups
-        .iter()
-        .filter(|group| group.variance == Err(StatsError::NoRepetition))
-    {
-        remarks.push(format!(
-            "{}: no launch has two observations, so the variance cannot be split",
-            group.key
-        ));
-    }
+    remarks.extend(unrepeated(analysis));
+    remarks.extend(places(analysis));
     remarks.extend(many_outliers(analysis));
     remarks.extend(uncertain(analysis));
     remarks
 }
 
+/// Notes on groups without two observations in any launch, or one note if that are all.
+fn unrepeated(analysis: &Analysis) -> Vec<String> {
+    const WHY: &str = "no launch has two observations, so the variance cannot be split";
+    let is_unrepeated = |group: &&GroupAnalysis| group.variance == Err(StatsError::NoRepetition);
+    let groups: Vec<&GroupAnalysis> = analysis.groups.iter().filter(is_unrepeated).collect();
+    if groups.len() > 1 && groups.len() == analysis.groups.len() {
+        return vec![WHY.to_owned()];
+    }
+    let note = |group: &GroupAnalysis| format!("{}: {WHY}", group.key);
+    groups.into_iter().map(note).collect()
+}
+
 /// Note on too few launches for the requested confidence.
-fn uncertain(analysis: &Analysis) -> Option<String> {
+pub(crate) fn uncertain(analysis: &Analysis) -> Option<String> {
     let wanted = analysis.settings.confidence;
     let medians = analysis
         .groups

@@ -7,13 +7,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::Failure;
-use downbeat_common::output::{self, Table, percent, probability, time, time_within};
+use downbeat_common::output::{percent, probability, time, time_within};
+use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::stars;
 
+use super::verdict::verdict;
 use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage};
-use super::{many_outliers, or_dash, outliers_line, plural};
+use super::{many_outliers, or_dash, outliers_line, places, plural};
 use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
@@ -24,13 +25,13 @@ use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
                   downbeat compare results/before results/after --alternative greater"
 )]
 pub(crate) struct CompareOptions {
-    /// Folder of the first experiment
+    /// Folder of the experiment with which the other is compared
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// Folder of the second experiment
+    /// Folder of the other experiment
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// Alternative hypothesis: A and B differ, A takes less time than B, or A takes more time than B
+    /// Alternative hypothesis: A and B differ, B takes less time than A, or B takes more time than A
     #[arg(long, value_enum, default_value_t = Alternative::TwoSided)]
     alternative: Alternative,
     /// Average of each launch to compare
@@ -41,9 +42,8 @@ pub(crate) struct CompareOptions {
     factor_differences: bool,
     #[command(flatten)]
     analysis: AnalysisOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
 }
 
 pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     let analyses = [analyse(&options.first)?, analyse(&options.second)?];
     let [first, second] = &analyses;
     let comparison =
-        ExperimentComparison::new(first, second, options.of.into(), settings.confidence);
+        ExperimentComparison::new(second, first, options.of.into(), settings.confidence);
     let compared = ComparedExperiments {
         folders: [options.first.clone(), options.second.clone()],
         alternative: options.alternative,
@@ -64,11 +64,10 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     if compared.comparison.groups.is_empty() {
         return Err(nothing_in_common(&compared));
     }
-    if options.json {
-        output::print_json(&document::report(options.analysis.method(), &compared))
-    } else {
-        output::print(&render(options.factor_differences, &compared))
-    }
+    options.print.print(
+        || document::report(options.analysis.method(), &compared),
+        || render(options.factor_differences, &compared),
+    )
 }
 
 fn nothing_in_common(compared: &ComparedExperiments) -> Failure {
@@ -88,9 +87,14 @@ fn nothing_in_common(compared: &ComparedExperiments) -> Failure {
     ))
 }
 
-fn render(factor_differences: bool, compared: &ComparedExperiments) -> String {
+fn render(factor_differences: bool, compared: &ComparedExperiments) -> Text {
     let comparison = &compared.comparison;
-    let mut text = String::new();
+    let [a, b] = compared
+        .folders
+        .each_ref()
+        .map(|folder| folder.display().to_string());
+    let verdict = verdict(comparison, [&b, &a], |p| compared.alternative.p_value(p));
+    let mut text = Text::from(format!("{verdict}\n\n"));
     for ((letter, folder), analysis) in ["A", "B"]
         .into_iter()
         .zip(&compared.folders)
@@ -104,8 +108,8 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> String {
             super::launches(analysis.launches.len())
         );
     }
-    text += &factors(factor_differences, comparison);
-    text.push('\n');
+    text += factors(factor_differences, comparison);
+    text += "\n";
     let average = comparison.average.name();
     let (of_a, of_b) = (format!("{average} A"), format!("{average} B"));
     let mut table = Table::new([
@@ -115,49 +119,50 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> String {
         "launches",
         &of_a,
         &of_b,
-        "A - B",
-        "of B",
+        "B - A",
+        "of A",
         "p",
         "by",
         "p, Holm",
         "",
         "p, t-test",
-    ]);
+    ])
+    .named_by(3);
     for group in &comparison.groups {
         table.row(row(compared.alternative, group));
     }
-    text += &table.render();
-    text.push('\n');
+    text += table;
+    text += "\n";
     for remark in remarks(compared) {
         let _ = writeln!(text, "Note: {remark}");
     }
-    text += &outliers_line(&compared.settings);
-    text += &explanation(compared);
+    text += outliers_line(&compared.settings);
+    text += explanation(compared);
     text
 }
 
 /// Factors in which the experiments differ.
-fn factors(differences: bool, comparison: &ExperimentComparison) -> String {
+fn factors(differences: bool, comparison: &ExperimentComparison) -> Text {
     if comparison.factors.is_empty() {
-        return "No recorded factor differs.\n".to_owned();
+        return Text::from("No recorded factor differs.\n".to_owned());
     }
     let names: Vec<&str> = comparison
         .factors
         .iter()
         .map(|factor| factor.name.as_str())
         .collect();
-    let mut text = format!("Factors that differ: {}\n", names.join(", "));
+    let mut text = Text::from(format!("Factors that differ: {}\n", names.join(", ")));
     if differences {
         let mut table = Table::new(["factor", "A", "B"]);
         for factor in &comparison.factors {
-            let [first, second] = factor
+            let [of_b, of_a] = factor
                 .values
                 .clone()
                 .map(|value| value.unwrap_or_else(|| "(none)".to_owned()));
-            table.row([factor.name.clone(), first, second]);
+            table.row([factor.name.clone(), of_a, of_b]);
         }
-        text.push('\n');
-        text += &table.render();
+        text += "\n";
+        text += table;
     }
     text
 }
@@ -170,7 +175,7 @@ fn row(alternative: Alternative, group: &ComparedGroup) -> [String; 13] {
     } = group;
     let [operation, bytes, ranks] = key_cells(key);
     let adjusted = alternative.p_value(adjusted);
-    let shift = &found.shift;
+    let (shift, [launches_b, launches_a], [b, a]) = (&found.shift, found.launches, found.medians);
     let doubt = if found.means_are_doubtful(NORMALITY) {
         " (doubtful)"
     } else {
@@ -185,9 +190,9 @@ fn row(alternative: Alternative, group: &ComparedGroup) -> [String; 13] {
         operation,
         bytes,
         ranks,
-        format!("{} + {}", found.launches[0], found.launches[1]),
-        time(found.medians[0]),
-        time(found.medians[1]),
+        format!("{launches_a} + {launches_b}"),
+        time(a),
+        time(b),
         time_within(shift.shift, [shift.interval.low, shift.interval.high]),
         or_dash(found.relative_shift().map(percent)),
         probability(alternative.p_value(&found.mann_whitney.p)),
@@ -202,7 +207,7 @@ fn row(alternative: Alternative, group: &ComparedGroup) -> [String; 13] {
 fn remarks(compared: &ComparedExperiments) -> Vec<String> {
     let found = &compared.comparison;
     let mut remarks = Vec::new();
-    for (letter, missing) in ["A", "B"].into_iter().zip(&found.missing) {
+    for (letter, missing) in ["B", "A"].into_iter().zip(&found.missing) {
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
             remarks.push(format!(
@@ -221,7 +226,16 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
         }
     }
     for (letter, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
-        remarks.extend(many_outliers(analysis).map(|note| format!("{letter}: {note}")));
+        let notes = places(analysis).chain(many_outliers(analysis));
+        remarks.extend(notes.map(|note| format!("{letter}: {note}")));
+    }
+    let [a, b] = &compared.analyses;
+    if a.hosts != b.hosts && !a.hosts.is_empty() && !b.hosts.is_empty() {
+        remarks.push(format!(
+            "A and B ran on different hosts: {} and {}",
+            a.hosts.join(", "),
+            b.hosts.join(", ")
+        ));
     }
     let wanted = compared.settings.confidence.share();
     let least = found
@@ -265,7 +279,7 @@ fn explanation(compared: &ComparedExperiments) -> String {
         compared.comparison.average,
     );
     format!(
-        "A - B: Hodges-Lehmann shift with its {confidence} interval; negative if A takes less time.\n\
+        "B - A: Hodges-Lehmann shift with its {confidence} interval; negative if B takes less time. Times: 1 + (B - A) / A.\n\
          p: Wilcoxon-Mann-Whitney test of the launches' {}, alternative \"{}\"; p, Holm: adjusted for the number of groups.\n\
          Stars, by the adjusted p: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
          t-test: Welch's t-test of the launches' {}.\n",

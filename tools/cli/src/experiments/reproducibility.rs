@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::Failure;
-use downbeat_common::output::{self, Table, percent, time};
+use downbeat_common::output::{percent, time};
 use downbeat_common::records::{Factors, serialize_factors};
+use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility, TrialMean};
 use downbeat_records::stats::Interval;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::{
     AnalysisOptions, AverageOption, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells,
 };
-use super::{many_outliers, or_dash, outliers_line, percentage, plural};
+use super::{many_outliers, or_dash, outliers_line, percentage, places, plural};
 
 #[derive(Args, Debug)]
 #[command(
@@ -37,9 +37,8 @@ pub(crate) struct ReproducibilityOptions {
     of: AverageOption,
     #[command(flatten)]
     analysis: AnalysisOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
 }
 
 pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
@@ -66,11 +65,10 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
             format!("no launch has {}", plural(average)),
         ));
     }
-    if options.json {
-        output::print_json(&report(options, &trials, &found))
-    } else {
-        output::print(&render(average, &settings, &trials, &found))
-    }
+    options.print.print(
+        || report(options, &trials, &found),
+        || render(average, &settings, &trials, &found),
+    )
 }
 
 fn render(
@@ -78,8 +76,8 @@ fn render(
     settings: &AnalysisSettings,
     trials: &[(String, Analysis)],
     found: &[Reproducibility],
-) -> String {
-    let mut text = format!("{} trials: {}\n\n", trials.len(), names(trials));
+) -> Text {
+    let mut text = Text::from(format!("{} trials: {}\n\n", trials.len(), names(trials)));
     let mut table = Table::new([
         "operation",
         "bytes",
@@ -91,17 +89,18 @@ fn render(
         "spread",
         "deviation",
         "its interval",
-    ]);
+    ])
+    .named_by(3);
     for group in found {
         table.row(row(group, settings));
     }
-    text += &table.render();
-    text.push('\n');
+    text += table;
+    text += "\n";
     for remark in remarks(trials, found) {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "Note: {remark}");
     }
-    text += &outliers_line(settings);
+    text += outliers_line(settings);
     let _ = write!(
         text,
         "Smallest, largest: means of the launches' {} of a trial. Spread: largest / smallest - 1, which grows with the number \
@@ -177,7 +176,8 @@ fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<Stri
         ));
     }
     for (name, trial) in trials {
-        remarks.extend(many_outliers(trial).map(|note| format!("{name}: {note}")));
+        let notes = places(trial).chain(many_outliers(trial));
+        remarks.extend(notes.map(|note| format!("{name}: {note}")));
     }
     for group in found.iter().filter(|group| !group.missing.is_empty()) {
         remarks.push(format!(

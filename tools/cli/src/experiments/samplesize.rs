@@ -7,9 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::cli::{VerifyOptions, share};
-use downbeat_common::output::{self, Table};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{Failure, ProgressBar};
+use downbeat_common::{Failure, PrintOptions, ProgressBar, Table, Text};
 use downbeat_records::Experiment;
 use downbeat_records::GroupKey;
 use downbeat_records::analysis::{ObservationsNeeded, Outliers};
@@ -20,9 +19,10 @@ use super::{JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentag
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Random samples of increasing size are drawn from the observations of each launch. The first size whose \
-                  means pass a normality test is the number of observations that a mean, its interval and a t-test need; \
-                  textbooks say 30. Random samples do not show that calls depend on those before them: `bench --json` states how \
+    after_help = "Random samples of increasing size are drawn from the observations of each launch. The smallest size whose \
+                  means pass a normality test, as those of all larger sizes do, is the number of observations that a mean, its \
+                  interval and a t-test need; textbooks say 30. Of larger sizes, one fails if its p-value is below the level divided \
+                  by the number of sizes. Random samples do not show that calls depend on those before them: `bench --json` states how \
                   many observations count as independent.\n\n\
                   Example:\n  downbeat run -n 3 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat samplesize results"
@@ -31,7 +31,7 @@ pub(crate) struct SampleSizeOptions {
     /// Folder of an experiment
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Sample sizes to test, in this order [default: 10, 20, 30, ... 500]
+    /// Sample sizes to test [default: 10, 20, 30, ... 500]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=10_000_000), allow_hyphen_values = true)]
     sizes: Vec<u32>,
     /// Number of samples of each size, whose means are tested
@@ -40,17 +40,16 @@ pub(crate) struct SampleSizeOptions {
     /// Significance level of the normality test: the probability that normally distributed means fail
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
     level: f64,
-    /// Seed of the random samples
+    /// Seed of the random samples, of which each launch draws its own
     #[arg(long, default_value_t = 1, allow_hyphen_values = true)]
     seed: u64,
     /// Treatment of outliers: remove them by Tukey's filter, for each launch separately, or keep them
-    #[arg(long, value_enum, default_value_t = OutliersOption::Tukey)]
+    #[arg(long, value_enum, default_value_t = OutliersOption::Keep)]
     outliers: OutliersOption,
     #[command(flatten)]
     verify: VerifyOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
 }
 
 impl SampleSizeOptions {
@@ -81,11 +80,10 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
         let folder = options.folder.display();
         return Err(Failure::Input(format!("{folder}: no group is complete")));
     }
-    if options.json {
-        output::print_json(&report(options, &check, &experiment, &found))
-    } else {
-        output::print(&render(options, &check, &experiment, &found))
-    }
+    options.print.print(
+        || report(options, &check, &experiment, &found),
+        || render(options, &check, &experiment, &found),
+    )
 }
 
 fn test_launches<'a>(
@@ -94,11 +92,16 @@ fn test_launches<'a>(
     check: &SampleSizeCheck,
 ) -> Result<NeededByGroup<'a>, Failure> {
     let (folder, outliers) = (options.folder.as_path(), options.outliers.into());
-    let progress = ProgressBar::new(0.0);
+    let launches = experiment.launches.iter();
+    let groups: usize = launches.map(|(_, launch)| launch.groups.len()).sum();
+    let progress = ProgressBar::new(groups as u64);
+    let mut tested = 0;
     let mut found = NeededByGroup::new();
     for (name, launch) in &experiment.launches {
         for group in &launch.groups {
+            progress.reach(tested);
             progress.say(&format!("{name}: {}", group.key));
+            tested += 1;
             let needed = ObservationsNeeded::new(name, group, check, outliers, launch.clock_step());
             let needed =
                 needed.map_err(|why| Failure::Input(format!("{}: {why}", folder.display())))?;
@@ -111,7 +114,7 @@ fn test_launches<'a>(
     Ok(found)
 }
 
-/// Returns the first sizes that pass, ascending.
+/// Returns the sizes from which on all pass, ascending.
 fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
     let size = |needed: &ObservationsNeeded| Some(needed.smallest.as_ref().ok()?.as_ref()?.size());
     let mut sizes: Vec<usize> = launches
@@ -127,9 +130,9 @@ fn render(
     check: &SampleSizeCheck,
     experiment: &Experiment,
     found: &NeededByGroup<'_>,
-) -> String {
+) -> Text {
     let launches = super::launches(experiment.launches.len());
-    let mut text = format!("{}: {launches}\n\n", options.folder.display());
+    let mut text = Text::from(format!("{}: {launches}\n\n", options.folder.display()));
     let mut table = Table::new([
         "operation",
         "bytes",
@@ -140,12 +143,13 @@ fn render(
         "from, least",
         "median",
         "most",
-    ]);
+    ])
+    .named_by(3);
     for (key, launches) in found {
         table.row(row(key, launches));
     }
-    text += &table.render();
-    text.push('\n');
+    text += table;
+    text += "\n";
     for (key, launches) in found {
         for (name, needed) in launches {
             if let Err(why) = &needed.smallest {
@@ -157,9 +161,9 @@ fn render(
     let outliers = Outliers::from(options.outliers);
     let _ = write!(
         text,
-        "Observations: minimum over launches. That pass: number of launches in which the means of some size pass the test.\n\
-         From: the first such size in these launches: minimum, median and maximum.\n\
-         Tested: {}; {} means of each, drawn with seed {}; Shapiro-Wilk test at level {}.\n\
+        "Observations: minimum over launches. That pass: number of launches in which the means pass the test from some size on.\n\
+         From: that size in these launches: minimum, median and maximum.\n\
+         Tested: {}; {} means of each, drawn with seed {}, for each launch separately; Shapiro-Wilk test at level {}.\n\
          Outliers: {}.\n",
         sizes(&check.sizes),
         check.means,
@@ -233,7 +237,7 @@ struct SampleSizeGroupReport<'a> {
 struct SampleSizeLaunchReport<'a> {
     launch: &'a str,
     observations: usize,
-    /// First size whose means pass the normality test.
+    /// Size from which on the means pass the normality test.
     smallest: Option<usize>,
     /// P-value of the normality test at that size.
     normality_p: Option<f64>,

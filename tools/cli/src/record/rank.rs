@@ -19,9 +19,11 @@ use signal_hook::iterator::Signals;
 use super::libraries::{Libraries, LibraryOptions};
 use super::signals::pass_on;
 use super::spool::{Spool, salvage};
+use crate::ending::end_like;
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "downbeat record-rank [OPTIONS] --out <DIR> \\\n           -- <PROGRAM>...",
     after_help = "Started by a launcher of MPI, once for each rank. The program runs with libdownbeat_trace preloaded; its \
                   recording, DIR/rank-N.dbrank, is complete however the program ends. Afterwards, `downbeat trace merge` makes \
                   one trace of all ranks.\n\n\
@@ -122,22 +124,5 @@ fn ending(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "unknown".to_owned(),
-    }
-}
-
-/// Ends this process as the program has ended, so that the launcher learns of it.
-#[expect(
-    clippy::exit,
-    reason = "any exit code of the program can be that of its parent"
-)]
-fn end_like(status: ExitStatus) -> Result<(), Failure> {
-    if let Some(signal) = status.signal() {
-        // It ends this process unless the signal is one that does nothing.
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-    }
-    match status.code() {
-        Some(0) => Ok(()),
-        Some(code) => std::process::exit(code),
-        None => Err(Failure::run("the program was ended by a signal")),
     }
 }

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_clock_core::DecimalBin;
-use downbeat_common::Failure;
+use downbeat_clock_core::histogram::DecimalBin;
 use downbeat_common::cli::VerifyOptions;
-use downbeat_common::output::{Table, count, percent, print, print_json, time};
+use downbeat_common::output::{count, percent, time};
+use downbeat_common::units;
+use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_regions::{EventReport, ProfileReport, RankSet, RegionDiff, ReportDiff};
 
 use super::show::load;
@@ -36,9 +37,8 @@ pub(crate) struct RegionsDiffOptions {
     runs: usize,
     #[command(flatten)]
     verify: VerifyOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
 }
 
 pub(crate) fn run(options: &RegionsDiffOptions) -> Result<(), Failure> {
@@ -53,19 +53,17 @@ pub(crate) fn run(options: &RegionsDiffOptions) -> Result<(), Failure> {
             options.second.display()
         ))
     })?;
-    if options.json {
-        print_json(&document::report([&options.first, &options.second], &diff))
-    } else {
-        print(&render(options, &reports, &diff))
-    }
+    let document = || document::report([&options.first, &options.second], &diff);
+    let text = || render(options, &reports, &diff);
+    options.print.print(document, text)
 }
 
 fn render(
     options: &RegionsDiffOptions,
     reports: &[ProfileReport; 2],
     diff: &ReportDiff<'_>,
-) -> String {
-    let mut text = String::new();
+) -> Text {
+    let mut text = Text::default();
     for (letter, file, report) in [
         ("A", &options.first, &reports[0]),
         ("B", &options.second, &reports[1]),
@@ -81,7 +79,7 @@ fn render(
     for remark in remarks(reports) {
         let _ = writeln!(text, "Note: {remark}");
     }
-    text.push('\n');
+    text += "\n";
     let (same, changed): (Vec<_>, Vec<_>) = diff
         .regions
         .iter()
@@ -90,7 +88,7 @@ fn render(
         text += "No region differs.\n";
         return text;
     }
-    text += &table(&changed, diff);
+    text += table(&changed, diff);
     if !same.is_empty() {
         let _ = writeln!(
             text,
@@ -102,7 +100,7 @@ fn render(
         .into_iter()
         .take(options.details.unwrap_or(usize::MAX))
     {
-        text += &detail(region, diff, options);
+        text += detail(region, diff, options);
     }
     text
 }
@@ -134,7 +132,7 @@ fn remarks(reports: &[ProfileReport; 2]) -> Vec<String> {
     remarks
 }
 
-fn table(changed: &[&RegionDiff<'_>], diff: &ReportDiff<'_>) -> String {
+fn table(changed: &[&RegionDiff<'_>], diff: &ReportDiff<'_>) -> Table {
     let mut table = Table::new([
         "max total A",
         "B",
@@ -154,7 +152,7 @@ fn table(changed: &[&RegionDiff<'_>], diff: &ReportDiff<'_>) -> String {
     for region in changed {
         table.row(row(region, diff));
     }
-    table.render()
+    table
 }
 
 fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
@@ -173,7 +171,7 @@ fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
     let event = each(|events| events.total as f64 / events.count.max(1) as f64);
     let grown = region.greatest_total_change() as f64;
     let [events_a, events_b] =
-        events.map(|events| events.map_or_else(none, |events| events.count.to_string()));
+        events.map(|events| events.map_or_else(none, |events| units::count(events.count)));
     vec![
         shown(max[0]),
         shown(max[1]),
@@ -348,13 +346,14 @@ mod tests {
             details: None,
             runs: 16,
             verify: VerifyOptions::default(),
-            json: false,
+            print: PrintOptions::default(),
         };
         render(
             &options,
             reports,
             &ReportDiff::new(&reports[0], &reports[1]).unwrap(),
         )
+        .to_string()
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::cli::{VerifyOptions, unreadable};
-use downbeat_common::output::{print, print_json};
-use downbeat_common::{Failure, Outputs};
+use downbeat_common::output::print_json;
+use downbeat_common::{Failure, Outputs, Text};
 use downbeat_regions::{ProfileReport, TextOptions};
 
 use super::page;
@@ -67,8 +67,8 @@ pub(crate) fn run(options: &RegionsShowOptions) -> Result<(), Failure> {
     match &*reports {
         [one] if options.json => print_json(one),
         several if options.json => print_json(&several),
-        [one] => print(&one.text(&options.text())),
-        several => print(&joined_text(&options.files, several, &options.text())),
+        [one] => Text::from(one.text(&options.text())).print(),
+        several => Text::from(joined_text(&options.files, several, &options.text())).print(),
     }
 }
 

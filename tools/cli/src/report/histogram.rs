@@ -7,7 +7,7 @@ use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::style;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::units::{self, TimeUnit};
+use downbeat_common::units::{self, TimeUnit};
 
 /// Maximum number of bins that can be distinguished.
 const MOST_BINS: usize = 60;
@@ -83,6 +83,9 @@ pub(crate) fn picture(
     }
     // Lines are drawn over all bins.
     each().for_each(|(series, shape)| draw_density(&mut frame, series, shape));
+    if with_bins {
+        name_bins(&mut frame, names, each());
+    }
     Some(frame.finish(title, describe(names, experiments)))
 }
 
@@ -137,6 +140,49 @@ fn draw_bins(frame: &mut Frame, series: usize, shape: &HistogramShape) {
     frame
         .canvas
         .path(&format!("area {}", style::colour(series)), &outline);
+}
+
+/// Describes the bins where a reader points at them; lower ones are above the higher ones that they overlap.
+fn name_bins<'a>(
+    frame: &mut Frame,
+    names: &[String],
+    shapes: impl Iterator<Item = (usize, &'a HistogramShape)>,
+) {
+    let mut bins = vec![];
+    for (
+        series,
+        HistogramShape {
+            histogram, unit, ..
+        },
+    ) in shapes
+    {
+        let all: u64 = histogram.counts.iter().sum();
+        let edge = |bin: usize| histogram.start + histogram.width * bin as f64;
+        for (bin, count) in histogram
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
+            let ends = [edge(bin), edge(bin + 1)];
+            let [low, high] = ends.map(units::time);
+            let text = format!(
+                "{}, {low} to {high}: {} ({})",
+                names[series],
+                units::counted(*count as usize, "observation", "observations"),
+                units::share(*count as f64 / all as f64)
+            );
+            bins.push((*count as f64 / unit, ends, text));
+        }
+    }
+    bins.sort_by(|one, two| two.0.total_cmp(&one.0));
+    for (height, ends, text) in bins {
+        let [left, right] = ends.map(|at| frame.at_x(at));
+        let (top, bottom) = (frame.at_y(height), frame.bottom());
+        frame.canvas.titled(&text, |canvas| {
+            canvas.rectangle("hit", (left, top), (right - left, bottom - top));
+        });
+    }
 }
 
 fn draw_density(frame: &mut Frame, series: usize, shape: &HistogramShape) {

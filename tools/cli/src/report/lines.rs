@@ -6,7 +6,7 @@ use downbeat_common::page::axis::{Axis, size_place};
 use downbeat_common::page::frame::{Frame, data_width};
 use downbeat_common::page::style;
 use downbeat_common::page::svg::{Picture, text_width};
-use downbeat_common::page::units;
+use downbeat_common::units;
 
 /// Line of one experiment.
 #[derive(Debug)]
@@ -76,19 +76,34 @@ fn draw(frame: &mut Frame, series: usize, line: &AverageLine, offset: f64) {
         .collect();
     frame.canvas.path(&style::line(series), &places);
     for (point, middle) in line.points.iter().zip(places) {
-        if let Some(interval) = point.interval {
-            let (low, high) = (
-                place(frame, point, interval.low),
-                place(frame, point, interval.high),
-            );
+        let ends = point
+            .interval
+            .map(|interval| [interval.low, interval.high].map(|nanos| place(frame, point, nanos)));
+        let text = format!("{}, {}", line.name, describe_point(point));
+        frame.canvas.titled(&text, |canvas| {
             let class = format!("e {}", style::colour(series));
-            frame.canvas.line(&class, low, high);
-            for (x, y) in [low, high] {
-                frame.canvas.line(&class, (x - 3.5, y), (x + 3.5, y));
+            if let Some([low, high]) = ends {
+                canvas.line(&class, low, high);
+                for (x, y) in [low, high] {
+                    canvas.line(&class, (x - 3.5, y), (x + 3.5, y));
+                }
             }
-        }
-        frame.canvas.marker(series, middle);
+            canvas.marker(series, middle);
+        });
     }
+}
+
+/// Describes a point: `8 B: 4.20 us (4.10 us to 4.30 us)`.
+fn describe_point(point: &AveragePoint) -> String {
+    let interval = point.interval.map_or(String::new(), |interval| {
+        let [low, high] = [interval.low, interval.high].map(units::time);
+        format!(" ({low} to {high})")
+    });
+    format!(
+        "{}: {}{interval}",
+        units::bytes(point.bytes),
+        units::time(point.nanos)
+    )
 }
 
 fn describe(lines: &[AverageLine]) -> String {
@@ -143,7 +158,7 @@ mod tests {
         assert_eq!(drawn.matches("class=\"m c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"m c1\"").count(), 3);
         assert!(drawn.contains(
-            "one: 400.0 ns at 8 B, 900.0 ns at 1 KiB. two: 500.0 ns at 8 B, 30.00 µs at 64 KiB."
+            "one: 400.0 ns at 8 B, 900.0 ns at 1 KiB. two: 500.0 ns at 8 B, 30.00 us at 64 KiB."
         ));
         assert!(super::picture("none".into(), "median", &[line("one", &[])]).is_none());
     }

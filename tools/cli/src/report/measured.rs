@@ -12,6 +12,8 @@ pub(crate) struct MeasuredExperiment {
     /// Shortest unique name.
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
+    /// Command that was launched, if it is known.
+    pub(crate) command: Option<String>,
     pub(crate) launches: Vec<(String, Launch)>,
     pub(crate) analysis: Analysis,
 }
@@ -41,7 +43,7 @@ impl MeasuredOperation {
         format!(
             "{}, {}",
             self.operation,
-            downbeat_common::page::units::counted(self.ranks as usize, "rank", "ranks")
+            downbeat_common::units::counted(self.ranks as usize, "rank", "ranks")
         )
     }
 

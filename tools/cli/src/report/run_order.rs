@@ -4,8 +4,9 @@ use downbeat_records::stats::Sample;
 
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
+use downbeat_common::page::style;
 use downbeat_common::page::svg::{Picture, TextAnchor, number};
-use downbeat_common::page::{style, units};
+use downbeat_common::units;
 
 /// Ranges of the observations in one column of the plot: extremes are kept for any number of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,23 +139,52 @@ fn stroke(x: f64, from: f64, to: f64) -> String {
     format!("M{} {}V{}", number(x), number(from), number(to))
 }
 
-/// Draws medians and quartiles of consecutive blocks of each launch.
+/// Block of consecutive observations of a launch.
+struct OrderBlock {
+    /// Numbers of observations of all launches before its begin and its end.
+    ends: [f64; 2],
+    quartiles: [f64; 3],
+    text: String,
+}
+
+/// Divides a launch into blocks; `before` observations are in the launches before it.
+fn blocks(launch: &[f64], number: usize, before: usize) -> Vec<OrderBlock> {
+    let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
+    let ends: Vec<usize> = (0..=blocks)
+        .map(|block| block * launch.len() / blocks)
+        .collect();
+    let block = |ends: &[usize]| {
+        let mut nanos = launch.get(ends[0]..ends[1])?.to_vec();
+        let sample = Sample::new(&mut nanos).ok()?;
+        let [first, last] = [ends[0] + 1, ends[1]].map(|number| units::count(number as u64));
+        let quartiles = [0.25, 0.5, 0.75].map(|share| sample.quantile(share));
+        let [lower, median, upper] = quartiles.map(units::time);
+        let [low, high] = [0.0, 1.0].map(|share| units::time(sample.quantile(share)));
+        Some(OrderBlock {
+            ends: [ends[0], ends[1]].map(|end| (before + end) as f64),
+            quartiles,
+            text: format!(
+                "launch {number}, observations {first} to {last}: median {median}, quartiles {lower} and {upper}, \
+                 from {low} to {high}"
+            ),
+        })
+    };
+    ends.windows(2).filter_map(block).collect()
+}
+
+/// Draws medians and quartiles of consecutive blocks of each launch, and describes them where a reader points at them.
 fn draw_medians(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
-    let mut before = 0;
-    for launch in launches {
-        let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
-        let ends: Vec<usize> = (0..=blocks)
-            .map(|block| block * launch.len() / blocks)
-            .collect();
-        let quartiles = |ends: &[usize]| {
-            let mut block = launch.get(ends[0]..ends[1])?.to_vec();
-            let sample = Sample::new(&mut block).ok()?;
-            let x = before as f64 + 0.5 * (ends[0] + ends[1]) as f64;
-            Some([0.25, 0.5, 0.75].map(|share| frame.at((x, sample.quantile(share)))))
+    let (mut before, mut described) = (0, vec![]);
+    for (number, launch) in (1..).zip(launches) {
+        let blocks = blocks(launch, number, before);
+        let line = |quartile: usize| -> Vec<_> {
+            let place = |block: &OrderBlock| {
+                let middle = 0.5 * (block.ends[0] + block.ends[1]);
+                frame.at((middle, block.quartiles[quartile]))
+            };
+            blocks.iter().map(place).collect()
         };
-        let places: Vec<_> = ends.windows(2).filter_map(quartiles).collect();
-        let [first, medians, third] =
-            [0, 1, 2].map(|i| places.iter().map(|place| place[i]).collect::<Vec<_>>());
+        let [first, medians, third] = [0, 1, 2].map(line);
         let outline: Vec<_> = first.into_iter().chain(third.into_iter().rev()).collect();
         frame
             .canvas
@@ -164,6 +194,14 @@ fn draw_medians(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
             _ => frame.canvas.path("median", &medians),
         }
         before += launch.len();
+        described.extend(blocks);
+    }
+    for OrderBlock { ends, text, .. } in described {
+        let [left, right] = ends.map(|end| frame.at_x(end));
+        let (top, bottom) = (frame.top(), frame.bottom());
+        frame.canvas.titled(&text, |canvas| {
+            canvas.rectangle("hit", (left, top), (right - left, bottom - top));
+        });
     }
 }
 

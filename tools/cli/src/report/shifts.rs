@@ -4,8 +4,9 @@ use downbeat_records::stats::Interval;
 
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
-use downbeat_common::page::svg::{Picture, TextAnchor, fitting};
-use downbeat_common::page::{style, units};
+use downbeat_common::page::style;
+use downbeat_common::page::svg::{Picture, TextAnchor, WIDTH, fitting};
+use downbeat_common::units;
 
 /// Shift of one message size in one of the other experiments.
 #[derive(Clone, Debug)]
@@ -64,6 +65,7 @@ pub(crate) fn picture(
         ticks,
     );
     let height = ROW * (shifts.len() as f64).max(3.0);
+    let all_names = names;
     // A legend is only needed for several compared experiments.
     let names = if names.len() > 2 { names } else { &[] };
     let mut frame = Frame::new(x, y, names, height);
@@ -75,14 +77,14 @@ pub(crate) fn picture(
         .canvas
         .line("zero", (zero, frame.top()), (zero, frame.bottom()));
     for (i, shift) in shifts.iter().enumerate() {
-        draw(&mut frame, row(i), shift);
+        draw(&mut frame, row(i), shift, &describe_one(all_names, shift));
     }
-    Some(frame.finish(title, describe(names, shifts)))
+    Some(frame.finish(title, describe(all_names, shifts)))
 }
 
 /// Draws borders between sizes that have several rows.
 fn separate_sizes(frame: &mut Frame, shifts: &[RelativeShift]) {
-    let (left, right) = (0.0, downbeat_common::page::svg::WIDTH - 12.0);
+    let (left, right) = (0.0, WIDTH - 12.0);
     for (i, pair) in shifts.windows(2).enumerate() {
         if pair[0].bytes != pair[1].bytes {
             let y = frame.at_y(-(i as f64 + 1.0));
@@ -91,42 +93,46 @@ fn separate_sizes(frame: &mut Frame, shifts: &[RelativeShift]) {
     }
 }
 
-fn draw(frame: &mut Frame, row: f64, shift: &RelativeShift) {
+fn draw(frame: &mut Frame, row: f64, shift: &RelativeShift, text: &str) {
     let class = format!("e {}", style::colour(shift.series));
     let (low, high) = (
         frame.at((shift.interval.low, row)),
         frame.at((shift.interval.high, row)),
     );
-    frame.canvas.line(&class, low, high);
-    for (x, y) in [low, high] {
-        frame.canvas.line(&class, (x, y - 3.5), (x, y + 3.5));
-    }
-    let middle = frame.at((shift.share, row));
-    frame.canvas.marker(shift.series, middle);
-    let right = downbeat_common::page::svg::WIDTH - 14.0;
-    frame
-        .canvas
-        .text("", (right, middle.1 + 6.5), TextAnchor::End, shift.stars);
+    let (middle, right) = (frame.at((shift.share, row)), WIDTH - 14.0);
+    frame.canvas.titled(text, |canvas| {
+        let size = (high.0 - low.0 + 8.0, ROW);
+        canvas.rectangle("hit", (low.0 - 4.0, middle.1 - 0.5 * ROW), size);
+        canvas.line(&class, low, high);
+        for (x, y) in [low, high] {
+            canvas.line(&class, (x, y - 3.5), (x, y + 3.5));
+        }
+        canvas.marker(shift.series, middle);
+        let at = (right, middle.1 + 6.5);
+        canvas.text("", at, TextAnchor::End, shift.stars);
+    });
 }
 
 fn describe(names: &[String], shifts: &[RelativeShift]) -> String {
-    let describe_one = |shift: &RelativeShift| {
-        let name = names
-            .get(shift.series)
-            .map_or("second experiment", String::as_str);
-        let [low, share, high] =
-            [shift.interval.low, shift.share, shift.interval.high].map(units::percent);
-        format!(
-            "{name}, {}: {share} ({low} to {high}) {}",
-            units::bytes(shift.bytes),
-            shift.stars
-        )
-    };
     shifts
         .iter()
-        .map(|shift| describe_one(shift).trim_end().to_owned() + ".")
+        .map(|shift| describe_one(names, shift) + ".")
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+fn describe_one(names: &[String], shift: &RelativeShift) -> String {
+    let name = names
+        .get(shift.series)
+        .map_or("second experiment", String::as_str);
+    let [low, share, high] =
+        [shift.interval.low, shift.share, shift.interval.high].map(units::percent);
+    let text = format!(
+        "{name}, {}: {share} ({low} to {high}) {}",
+        units::bytes(shift.bytes),
+        shift.stars
+    );
+    text.trim_end().to_owned()
 }
 
 #[cfg(test)]

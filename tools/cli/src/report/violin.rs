@@ -5,8 +5,9 @@ use downbeat_records::stats::Sample;
 use super::smooth;
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
+use downbeat_common::page::style;
 use downbeat_common::page::svg::{Picture, TextAnchor};
-use downbeat_common::page::{style, units};
+use downbeat_common::units;
 
 /// Violin of one launch.
 #[derive(Debug)]
@@ -57,14 +58,15 @@ pub(crate) fn picture(
     let mut frame = Frame::new(x, Axis::times("run-time", low, high, 5), names, 210.0);
     let slot = frame.at_x(1.0) - frame.at_x(0.0);
     for (place, violin) in violins.iter().enumerate() {
-        draw(&mut frame, place as f64 + 0.5, slot, violin);
+        let text = describe_one(names, violin);
+        draw(&mut frame, place as f64 + 0.5, slot, violin, &text);
     }
     label_launches(&mut frame, violins, slot);
     mark_experiments(&mut frame, violins);
     Some(frame.finish(title, describe(names, violins)))
 }
 
-fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
+fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>, text: &str) {
     let (x, kept) = (frame.at_x(place), &violin.kept);
     let (low, high) = (kept.quantile(0.0), kept.quantile(1.0));
     let density = if slot < NARROWEST {
@@ -72,7 +74,7 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
     } else {
         smooth::launch_density(kept, POINTS)
     };
-    if let Some(density) = density {
+    let outline = density.map(|density| {
         let widest = density.heights.iter().copied().fold(0.0, f64::max);
         let half = (0.45 * slot).min(22.0);
         let inside = density.points().filter(|(at, _)| (low..=high).contains(at));
@@ -80,22 +82,24 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>) {
             .map(|(at, height)| (x + half * height / widest, frame.at_y(at)))
             .collect();
         let left = right.iter().rev().map(|(right, y)| (2.0 * x - right, *y));
-        let outline: Vec<_> = right.iter().copied().chain(left).collect();
-        frame
-            .canvas
-            .path(&format!("area {}", style::colour(violin.series)), &outline);
-    }
-    frame
-        .canvas
-        .line("axis", (x, frame.at_y(low)), (x, frame.at_y(high)));
-    let [first, median, third] = [0.25, 0.5, 0.75].map(|share| frame.at_y(kept.quantile(share)));
+        right.iter().copied().chain(left).collect::<Vec<_>>()
+    });
+    let [low, first, median, third, high] =
+        [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| frame.at_y(kept.quantile(share)));
     let half = (0.16 * slot).clamp(0.8, 7.0);
-    frame
-        .canvas
-        .rectangle("box", (x - half, third), (2.0 * half, first - third));
-    frame
-        .canvas
-        .line("median", (x - half, median), (x + half, median));
+    frame.canvas.titled(text, |canvas| {
+        canvas.rectangle(
+            "hit",
+            (x - 0.5 * slot, high - 2.0),
+            (slot, low - high + 4.0),
+        );
+        if let Some(outline) = outline {
+            canvas.path(&format!("area {}", style::colour(violin.series)), &outline);
+        }
+        canvas.line("axis", (x, low), (x, high));
+        canvas.rectangle("box", (x - half, third), (2.0 * half, first - third));
+        canvas.line("median", (x - half, median), (x + half, median));
+    });
 }
 
 /// Draws the numbers of launches, and borders between experiments.
@@ -135,20 +139,22 @@ fn mark_experiments(frame: &mut Frame, violins: &[Violin<'_>]) {
 }
 
 fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
-    let describe_one = |violin: &Violin<'_>| {
-        let name = names.get(violin.series).map_or("", String::as_str);
-        let [first, median, third] =
-            [0.25, 0.5, 0.75].map(|share| units::time(violin.kept.quantile(share)));
-        format!(
-            "{name}, launch {}: median {median}, quartiles {first} and {third}.",
-            violin.launch
-        )
-    };
     violins
         .iter()
-        .map(describe_one)
+        .map(|violin| describe_one(names, violin) + ".")
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+fn describe_one(names: &[String], violin: &Violin<'_>) -> String {
+    let name = names.get(violin.series).map_or("", String::as_str);
+    let [low, first, median, third, high] =
+        [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(violin.kept.quantile(share)));
+    format!(
+        "{name}, launch {}: median {median}, quartiles {first} and {third}, from {low} to {high}, {}",
+        violin.launch,
+        units::counted(violin.kept.len(), "observation", "observations")
+    )
 }
 
 #[cfg(test)]

@@ -7,13 +7,22 @@ use downbeat_common::Failure;
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 
-/// A command, with a name if there are several.
+use super::parameters::{Parameter, check_use, combinations, fits_folders, replaced};
+use super::timing::Timing;
+
+/// A command with values for its parameters, and with a name if there are several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Variant {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     pub(super) command: Vec<String>,
+    /// Values of the parameters in the command, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) parameters: BTreeMap<String, String>,
+    /// Settings of `downbeat time`. Without them the command itself writes its record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) timing: Option<Timing>,
     /// Digests of the programs that the command names, and of their MPI libraries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) programs: BTreeMap<String, String>,
@@ -23,6 +32,38 @@ pub(super) struct Variant {
 pub(super) const PLAN_FILE: &str = "plan.json";
 
 const OPTION: &str = "--variant";
+
+/// Makes the variants of an experiment: each command with each combination of parameters.
+///
+/// # Errors
+/// If a command cannot be launched, a name is not valid, or parameters and commands do not fit each other.
+pub(super) fn variants(
+    first: Option<&str>,
+    words: &[String],
+    parameters: &[Parameter],
+    timing: Option<&Timing>,
+) -> Result<Vec<Variant>, Failure> {
+    let combinations = combinations(parameters)?;
+    let mut all = Vec::new();
+    for named in Variant::split(first, words)? {
+        let texts = named.command.iter().map(String::as_str);
+        check_use(
+            parameters,
+            texts.chain(timing.iter().flat_map(|timing| timing.texts())),
+        )?;
+        for combination in &combinations {
+            let replaced = named.command.iter().map(|word| replaced(word, combination));
+            let variant = Variant {
+                command: replaced.collect(),
+                timing: timing.map(|timing| timing.with(combination)),
+                ..named.clone()
+            };
+            variant.check_command()?;
+            all.push(variant.at(combination));
+        }
+    }
+    Ok(all)
+}
 
 impl Variant {
     /// Splits the words after the first `--` into commands; `first` is the name before it.
@@ -70,26 +111,30 @@ impl Variant {
             }
         }
         for (i, variant) in variants.iter().enumerate() {
-            variant.check(&variants[..i])?;
+            variant.check_name(&variants[..i])?;
         }
         Ok(variants)
     }
 
-    fn check(&self, before: &[Self]) -> Result<(), Failure> {
-        let bad = |why: &str| match &self.name {
+    fn bad(&self, why: &str) -> Result<(), Failure> {
+        match &self.name {
             Some(name) => Err(Failure::option(OPTION, format!("{name}: {why}"))),
             None => Err(Failure::option("COMMAND", why)),
-        };
+        }
+    }
+
+    fn check_name(&self, before: &[Self]) -> Result<(), Failure> {
         if let Some(name) = &self.name {
             // The name becomes that of a folder, and must not look like an option or be that of the plan.
-            let plain = |c: char| c.is_ascii_alphanumeric() || "._+=@-".contains(c);
-            if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(plain) {
-                return bad(
+            if !name.starts_with(|c: char| c.is_ascii_alphanumeric())
+                || !name.chars().all(fits_folders)
+            {
+                return self.bad(
                     "a name must begin with a letter or digit, and contain only those and . _ + = @ -",
                 );
             }
             if name.eq_ignore_ascii_case(PLAN_FILE) {
-                return bad("this name is reserved for a file");
+                return self.bad("this name is reserved for a file");
             }
             // Some file systems ignore case.
             let same = |other: &Self| {
@@ -99,21 +144,40 @@ impl Variant {
                     .is_some_and(|other| other.eq_ignore_ascii_case(name))
             };
             if before.iter().any(same) {
-                return bad("this name is given twice");
+                return self.bad("this name is given twice");
             }
         }
+        Ok(())
+    }
+
+    fn check_command(&self) -> Result<(), Failure> {
         match self.command.first().map(String::as_str) {
-            None | Some("") => return bad("no command after --"),
+            None | Some("") => return self.bad("no command after --"),
             Some(program) if find(program).is_none() => {
-                return bad(&format!("{program}: program not found"));
+                return self.bad(&format!("{program}: program not found"));
             }
             Some(_) => {}
         }
         let has = |what: &str| self.command.iter().any(|word| word.contains(what));
-        if has(OUT) && !has(LAUNCH) {
-            return bad("contains {out} but not {launch}: every launch needs a record of its own");
+        if self.timing.is_none() && has(OUT) && !has(LAUNCH) {
+            return self
+                .bad("contains {out} but not {launch}: every launch needs a record of its own");
         }
         Ok(())
+    }
+
+    /// Names the variant by values of its parameters, too: `a,size=4,ranks=2`.
+    fn at(self, combination: &[(&str, &str)]) -> Self {
+        let values = combination
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let names: Vec<String> = self.name.iter().cloned().chain(values).collect();
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self {
+            name: (!names.is_empty()).then(|| names.join(",")),
+            parameters: combination.iter().map(owned).collect(),
+            ..self
+        }
     }
 
     /// Returns the folder of the records.
@@ -123,9 +187,20 @@ impl Variant {
             .map_or_else(|| out.to_owned(), |name| out.join(name))
     }
 
+    /// Returns the words to show for the launch of this name: those of the user, if it is timed.
+    pub(super) fn shown(&self, out: &Path, launch: &str) -> Vec<String> {
+        match &self.timing {
+            Some(_) => self.command.clone(),
+            None => self.words(out, launch),
+        }
+    }
+
     /// Returns the words of the command for the launch of this name.
     pub(super) fn words(&self, out: &Path, launch: &str) -> Vec<String> {
         let folder = self.folder(out).display().to_string();
+        if let Some(timing) = &self.timing {
+            return timing.words(&folder, launch, self.parameters.iter(), &self.command);
+        }
         if self.command.iter().any(|word| word.contains(LAUNCH)) {
             // One pass, since the name of a folder may contain {launch}.
             let parts = |word: &String| {
@@ -184,7 +259,7 @@ pub(super) fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Quotes words for a shell.
-pub(super) fn quoted(words: &[String]) -> String {
+pub(crate) fn quoted(words: &[String]) -> String {
     let quoter = shlex::Quoter::new().allow_nul(true);
     quoter
         .join(words.iter().map(String::as_str))
@@ -204,7 +279,7 @@ mod tests {
         let shown = |variant: Variant| {
             variant.name.map(|name| name + ": ").unwrap_or_default() + &variant.command.join(" ")
         };
-        match Variant::split(first, &words(text)) {
+        match variants(first, &words(text), &[], None) {
             Ok(variants) => variants
                 .into_iter()
                 .map(shown)

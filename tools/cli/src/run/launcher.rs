@@ -10,7 +10,7 @@ use downbeat_common::{Failure, ProgressBar};
 
 use super::alike::{LaunchRecords, complete, file};
 use super::attempt::{AttemptEnd, LaunchAttempt};
-use super::command::quoted;
+use super::command::{Variant, quoted};
 use super::events::{RunEvent, RunEvents};
 use super::log::{self, say};
 use super::plan::{LaunchPlan, PlannedLaunch};
@@ -24,8 +24,12 @@ pub(super) struct Launcher<'a> {
     pub(super) events: &'a RunEvents,
     /// Number of times to repeat a failed launch.
     pub(super) retries: u32,
+    /// Pauses before repetitions, of which the last one precedes all further ones.
+    pub(super) pauses: &'a [Duration],
     pub(super) timeout: Option<Duration>,
     pub(super) verbose: bool,
+    /// True if the folder is removed afterwards, so that nothing can be continued.
+    pub(super) is_temporary: bool,
 }
 
 /// Progress of a run.
@@ -48,14 +52,29 @@ impl Launcher<'_> {
         self.await_earlier_runs(&launches)?;
         let mut records = self.records(&launches)?;
         let remaining = self.plan.remaining(self.out)?;
-        let total = launches.len();
+        let launched = self
+            .set_up(&remaining)
+            .and_then(|()| self.launch_all(&remaining, launches.len(), &mut records));
+        let cleaned = self.clean_up(&remaining);
+        if let (Err(_), Err(Failure::Run(why))) = (&launched, &cleaned) {
+            say(&format!("downbeat: {why}"));
+        }
+        launched.and(cleaned)
+    }
+
+    fn launch_all(
+        &self,
+        remaining: &[PlannedLaunch],
+        total: usize,
+        records: &mut [LaunchRecords],
+    ) -> Result<(), Failure> {
         let mut pace = Pace {
             total,
             complete: total - remaining.len(),
             launched: 0,
             took: Duration::ZERO,
         };
-        for launch in &remaining {
+        for launch in remaining {
             let began = Instant::now();
             self.launch(launch, &pace)?;
             records[launch.variant].add(&launch.name)?;
@@ -63,7 +82,7 @@ impl Launcher<'_> {
             pace.launched += 1;
             pace.took += began.elapsed();
             let seconds = began.elapsed().as_secs_f64();
-            output::print(&format!(
+            self.announce(&format!(
                 "{}  {seconds:.1} s  ({} of {total})\n",
                 launch.label, pace.complete
             ))?;
@@ -73,7 +92,75 @@ impl Launcher<'_> {
         } else {
             format!("{total} launches are")
         };
-        output::print(&format!("{launches} complete, in {}\n", self.out.display()))
+        self.announce(&format!("{launches} complete, in {}\n", self.out.display()))
+    }
+
+    /// Prints lines on launches, unless a table of their results follows.
+    fn announce(&self, lines: &str) -> Result<(), Failure> {
+        let is_timed = |variant: &Variant| variant.timing.is_some();
+        match self.plan.variants().iter().any(is_timed) {
+            true => Ok(()),
+            false => output::print(lines),
+        }
+    }
+
+    fn set_up(&self, remaining: &[PlannedLaunch]) -> Result<(), Failure> {
+        self.variants_of(remaining).try_for_each(|variant| {
+            let text = variant
+                .timing
+                .as_ref()
+                .and_then(|timing| timing.setup.as_deref());
+            self.shell(variant, "setup", text)
+        })
+    }
+
+    /// Cleans up after all variants, also if one of them fails.
+    fn clean_up(&self, remaining: &[PlannedLaunch]) -> Result<(), Failure> {
+        let clean = |variant: &Variant| {
+            let text = variant
+                .timing
+                .as_ref()
+                .and_then(|timing| timing.cleanup.as_deref());
+            self.shell(variant, "cleanup", text)
+        };
+        self.variants_of(remaining)
+            .map(clean)
+            .fold(Ok(()), Result::and)
+    }
+
+    /// Returns the variants of these launches, in the order of the plan.
+    fn variants_of(&self, launches: &[PlannedLaunch]) -> impl Iterator<Item = &Variant> {
+        let variants = self.plan.variants().iter().enumerate();
+        variants
+            .filter(|(index, _)| launches.iter().any(|launch| launch.variant == *index))
+            .map(|(_, variant)| variant)
+    }
+
+    /// Runs a command of the user by a shell; its output goes to a log of this name.
+    fn shell(&self, variant: &Variant, name: &str, text: Option<&str>) -> Result<(), Failure> {
+        let Some(text) = text else { return Ok(()) };
+        let words = ["sh", "-c", text].map(str::to_owned);
+        let folder = variant.folder(self.out);
+        let path = folder.join(format!("{name}.log"));
+        let label = match &variant.name {
+            Some(variant) => format!("{variant}: --{name}"),
+            None => format!("--{name}"),
+        };
+        let attempt = self.attempt(&label, &path, &words, None, |passed| {
+            format!("{label} for {}", about(passed))
+        })?;
+        match attempt.ended {
+            AttemptEnd::Signal(signal) => Err(self.stopped_by(signal)),
+            AttemptEnd::Itself(status) if !status.success() => {
+                say(&attempt.tail);
+                Err(Failure::Run(format!(
+                    "{label}: {status}{}",
+                    self.see(&path)
+                )))
+            }
+            // It has no time limit.
+            AttemptEnd::Itself(_) | AttemptEnd::Late => Ok(()),
+        }
     }
 
     /// Waits until no program of an earlier run is left.
@@ -95,7 +182,7 @@ impl Launcher<'_> {
                 .filter(|launch| launch.variant == i)
                 .map(|launch| launch.name.as_str())
                 .collect();
-            LaunchRecords::check(&folder, &names)
+            LaunchRecords::check(&folder, &names, self.plan.same_hosts())
         };
         self.plan
             .folders(self.out)
@@ -131,15 +218,24 @@ impl Launcher<'_> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
         for failed in 1.. {
-            let programs = programs::digests(&variant.command);
+            let programs = programs::digests(variant);
             if let Some(changed) = programs::changed(&variant.programs, &programs) {
                 return Err(Failure::Run(format!(
                     "{label}: {changed}; continue with the former one, or use another --out"
                 )));
             }
             self.await_record(&variant.folder(self.out), &launch.name)?;
-            let (ended, tail) =
-                self.attempt(label, &path, &variant.words(self.out, &launch.name), pace)?;
+            let Attempt {
+                ended,
+                tail,
+                refused,
+            } = self.attempt(
+                label,
+                &path,
+                &variant.words(self.out, &launch.name),
+                self.timeout,
+                |passed| pace.line(label, passed),
+            )?;
             let complete = complete(&variant.folder(self.out), &launch.name)?;
             let why = match ended {
                 AttemptEnd::Signal(signal) => return Err(self.stopped_by(signal)),
@@ -148,50 +244,70 @@ impl Launcher<'_> {
                     format!("{status}, but its record is not complete")
                 }
                 AttemptEnd::Itself(status) => status.to_string(),
-                AttemptEnd::Late => format!(
-                    "took longer than {} s",
-                    self.timeout.unwrap_or_default().as_secs_f64()
-                ),
+                AttemptEnd::Late => self.too_long(),
             };
-            let why = format!("{label}: {why}; see {}", path.display());
+            let why = format!("{label}: {why}{}", self.see(&path));
             if complete {
                 // It failed after the measurement, and would find nothing to do.
                 say(&format!("{tail}downbeat: {why}; its record is complete"));
                 return Ok(());
             }
-            if failed > self.retries {
+            if refused {
                 say(&tail);
-                return Err(Failure::Run(format!(
-                    "{why}; the same command line continues with it"
+                return Err(Failure::Input(format!(
+                    "{why}; not repeated, since the program would refuse its input again"
                 )));
             }
+            if failed > self.retries {
+                say(&tail);
+                let continues = match self.is_temporary {
+                    true => "",
+                    false => "; the same command line continues with it",
+                };
+                return Err(Failure::Run(format!("{why}{continues}")));
+            }
+            let pause = pause_before(self.pauses, failed);
             say(&format!(
-                "{tail}downbeat: {why}; repeating ({failed} of {})",
+                "{tail}downbeat: {why}; repeating after {} s ({failed} of {}), complete groups are kept",
+                pause.as_secs_f64(),
                 self.retries
             ));
+            self.pause(pause)?;
         }
         Ok(())
     }
 
-    /// Launches once; returns the outcome and the last lines of the output.
+    /// Waits before a repetition: what failed because its job ends receives a signal meanwhile.
+    fn pause(&self, pause: Duration) -> Result<(), Failure> {
+        let end = Instant::now() + pause;
+        while Instant::now() < end {
+            if let Some(RunEvent::Signal(signal)) = self.events.next(Some(end)) {
+                return Err(self.stopped_by(signal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches once.
     fn attempt(
         &self,
         label: &str,
         path: &Path,
         words: &[String],
-        pace: &Pace,
-    ) -> Result<(AttemptEnd, String), Failure> {
+        timeout: Option<Duration>,
+        progress_line: impl Fn(Duration) -> String,
+    ) -> Result<Attempt, Failure> {
         let log = self.open_log(path)?;
         if let Some(RunEvent::Signal(signal)) = self.events.next(Some(Instant::now())) {
             return Err(self.stopped_by(signal));
         }
         let begun =
             begin(&log, words).map_err(|why| Failure::run(format!("{}: {why}", path.display())))?;
-        let progress = ProgressBar::new(0.0);
+        let progress = ProgressBar::new(0);
         let show = |passed| {
             // The progress line would overwrite the output.
             if !self.verbose {
-                progress.say(&pace.line(label, passed));
+                progress.say(&progress_line(passed));
             }
         };
         show(Duration::ZERO);
@@ -199,20 +315,31 @@ impl Launcher<'_> {
             words,
             path,
             log,
-            timeout: self.timeout,
+            timeout,
             verbose: self.verbose,
         };
         let ended = attempt.run(self.events, show);
         let ended = ended.map_err(|why| Failure::run(format!("{label}: {}: {why}", words[0])))?;
-        // With `verbose` the output is on the terminal already.
-        Ok((
+        let tail = log::tail(path, begun);
+        Ok(Attempt {
             ended,
-            if self.verbose {
-                String::new()
-            } else {
-                log::tail(path, begun)
-            },
-        ))
+            refused: is_refusal(ended, &tail),
+            // With `verbose` the output is on the terminal already.
+            tail: if self.verbose { String::new() } else { tail },
+        })
+    }
+
+    fn too_long(&self) -> String {
+        let seconds = self.timeout.unwrap_or_default().as_secs_f64();
+        format!("took longer than {seconds} s")
+    }
+
+    /// Refers to a log, if it is there afterwards.
+    fn see(&self, log: &Path) -> String {
+        match self.is_temporary {
+            true => String::new(),
+            false => format!("; see {}", log.display()),
+        }
     }
 
     fn stopped_by(&self, signal: i32) -> Failure {
@@ -222,11 +349,43 @@ impl Launcher<'_> {
             "SIGTERM"
         };
         let out = self.out.display();
-        let line = format!(
-            "stopped by {name}; the results so far are in {out}, and the same command line continues from there"
-        );
+        let line = if self.is_temporary {
+            format!("stopped by {name}; with --out, another run would continue from here")
+        } else {
+            format!(
+                "stopped by {name}; the results so far are in {out}, and the same command line continues from there; \
+                 of an interrupted launch, only the group that it was measuring is lost"
+            )
+        };
         Failure::Signal(u8::try_from(signal).unwrap_or(0), line)
     }
+}
+
+/// Result of one attempt at a launch.
+struct Attempt {
+    ended: AttemptEnd,
+    /// Last lines of the output.
+    tail: String,
+    /// True if a program of ours refused its input, and would do so again.
+    refused: bool,
+}
+
+/// Returns true if a program of ours ended with the exit code for bad input. Other programs may mean something else by it, but the last
+/// line of ours begins with their name; launchers may put the rank before it.
+fn is_refusal(ended: AttemptEnd, tail: &str) -> bool {
+    let is_ours = |line: &str| {
+        ["downbeat-mpi: ", "downbeat: "]
+            .iter()
+            .any(|name| line.contains(name))
+    };
+    matches!(ended, AttemptEnd::Itself(status) if status.code() == Some(2))
+        && tail.lines().any(is_ours)
+}
+
+/// Returns the pause before a repetition, after this number of failed attempts.
+fn pause_before(pauses: &[Duration], failed: u32) -> Duration {
+    let pause = pauses.get(failed as usize - 1).or(pauses.last());
+    pause.copied().unwrap_or_default()
 }
 
 impl Pace {
@@ -266,7 +425,34 @@ fn about(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
     use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_last_one() {
+        let pauses = [1, 10, 60].map(Duration::from_secs);
+        let all = (1..=5).map(|failed| pause_before(&pauses, failed).as_secs());
+        assert_eq!(all.collect::<Vec<_>>(), [1, 10, 60, 60, 60]);
+        assert_eq!(pause_before(&[], 1), Duration::ZERO);
+    }
+
+    #[test]
+    fn only_programs_of_ours_refuse_their_input() {
+        let exit = |code: i32| AttemptEnd::Itself(ExitStatus::from_raw(code << 8));
+        let ours = "  | downbeat-mpi: --sizes: \"x\" is not a size\n  | mpirun has exited\n";
+        assert!(is_refusal(exit(2), ours));
+        assert!(is_refusal(exit(2), "  | 0: downbeat: --out: is missing\n"));
+        for (ended, tail) in [
+            (exit(1), ours),
+            (exit(2), "  | cannot go on\n"),
+            (AttemptEnd::Late, ours),
+            (AttemptEnd::Itself(ExitStatus::from_raw(2)), ours),
+        ] {
+            assert!(!is_refusal(ended, tail), "{ended:?} {tail}");
+        }
+    }
 
     #[test]
     fn the_time_left_is_estimated_from_complete_launches() {

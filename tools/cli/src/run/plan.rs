@@ -8,13 +8,15 @@ use downbeat_common::Failure;
 use downbeat_files::NewFile;
 use serde::{Deserialize, Serialize};
 
-use super::alike::{all_complete, files};
+use super::alike::{all_complete, binding};
 use super::command::{PLAN_FILE, Variant, quoted};
 use super::programs;
+use super::timing::Timing;
 
 const SCHEMA: &str = "downbeat.run";
-/// Version 1 has no digests of programs.
-const VERSION: u32 = 2;
+/// Version 1 has no digests of programs; versions 1 and 2 have no `same_hosts`; versions 1 to 3 have no parameters and no settings of
+/// `downbeat time`.
+const VERSION: u32 = 4;
 
 /// All launches of an experiment. The order of a plan with fewer launches is the beginning of that with more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,9 @@ pub(super) struct LaunchPlan {
     n: u32,
     /// Seed of the order.
     seed: u64,
+    /// True if all launches must run on the same hosts.
+    #[serde(default)]
+    same_hosts: bool,
     variants: Vec<Variant>,
     /// Names of launches, which are also their paths in the folder: `launch-001`, or `VARIANT/launch-001`.
     order: Vec<String>,
@@ -45,7 +50,7 @@ pub(super) struct PlannedLaunch {
 impl LaunchPlan {
     /// Makes a plan of blocks in which every variant is launched once, each block in a random order, so that drift during
     /// the experiment affects all variants equally.
-    pub(super) fn new(n: u32, seed: u64, variants: Vec<Variant>) -> Self {
+    pub(super) fn new(n: u32, seed: u64, same_hosts: bool, variants: Vec<Variant>) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut order = Vec::new();
         for number in 1..=n {
@@ -60,6 +65,7 @@ impl LaunchPlan {
             version: VERSION,
             n,
             seed,
+            same_hosts,
             variants,
             order,
         }
@@ -106,12 +112,19 @@ impl LaunchPlan {
         // The length is compared first, so that a huge `n` costs nothing.
         let is_complete = plan.order.len() as u64 == u64::from(plan.n) * plan.variants.len() as u64
             && sorted(plan.order.clone())
-                == sorted(Self::new(plan.n, 0, plan.variants.clone()).order);
+                == sorted(Self::new(plan.n, 0, false, plan.variants.clone()).order);
         if is_complete {
             Ok(Some(plan))
         } else {
             invalid(&"the order does not contain every launch once")
         }
+    }
+
+    /// Returns the command of a variant, quoted for a shell.
+    pub(super) fn command(&self, name: Option<&str>) -> Option<String> {
+        let mut variants = self.variants.iter();
+        let variant = variants.find(|variant| variant.name.as_deref() == name)?;
+        Some(quoted(&variant.command))
     }
 
     /// Extends the plan to `n` launches of each variant.
@@ -122,6 +135,7 @@ impl LaunchPlan {
         mut self,
         n: u32,
         seed: Option<u64>,
+        same_hosts: bool,
         variants: &[Variant],
     ) -> Result<Self, String> {
         if let Some(difference) = difference(&self.variants, variants) {
@@ -131,6 +145,13 @@ impl LaunchPlan {
             return Err(format!(
                 "--seed is {} in the plan and {seed} here",
                 self.seed
+            ));
+        }
+        if same_hosts != self.same_hosts {
+            let [in_plan, here] =
+                [self.same_hosts, same_hosts].map(|same| if same { "given" } else { "missing" });
+            return Err(format!(
+                "--same-hosts is {in_plan} in the plan and {here} here"
             ));
         }
         for (planned, given) in self.variants.iter_mut().zip(variants) {
@@ -148,7 +169,7 @@ impl LaunchPlan {
             ));
         }
         // The stored order is kept, even if another version of this program would have made another.
-        let longer = Self::new(n, self.seed, self.variants.clone());
+        let longer = Self::new(n, self.seed, self.same_hosts, self.variants.clone());
         self.order
             .extend_from_slice(&longer.order[self.order.len()..]);
         Ok(Self {
@@ -214,7 +235,7 @@ impl LaunchPlan {
         Ok(launches)
     }
 
-    /// Returns true if any launch has a record, complete or not.
+    /// Returns true if any launch has a record of measurements, complete or not.
     ///
     /// # Errors
     /// If a folder cannot be read.
@@ -222,9 +243,14 @@ impl LaunchPlan {
         let found = self
             .folders(out)
             .iter()
-            .map(|folder| files(folder))
+            .map(|folder| binding(folder))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(found.iter().any(|files| !files.is_empty()))
+        Ok(found.iter().any(Option::is_some))
+    }
+
+    /// Returns true if all launches must run on the same hosts.
+    pub(super) fn same_hosts(&self) -> bool {
+        self.same_hosts
     }
 
     /// Returns the variants.
@@ -272,25 +298,55 @@ fn difference(planned: &[Variant], given: &[Variant]) -> Option<String> {
             names(given)
         ));
     }
+    let other_timing = planned
+        .iter()
+        .zip(given)
+        .find_map(|(planned, given)| timing_difference(planned, given));
+    if other_timing.is_some() {
+        return other_timing;
+    }
     let (planned, given) = planned
         .iter()
         .zip(given)
         .find(|(planned, given)| planned.command != given.command)?;
-    let of_variant = planned
-        .name
-        .as_ref()
-        .map_or_else(String::new, |name| format!(" of {name}"));
+    let of_variant = of_variant(planned);
     let longest = planned.command.len().max(given.command.len());
     let word = |variant: &Variant, i: usize| variant.command.get(i).cloned();
     let i = (0..longest).find(|i| word(planned, *i) != word(given, *i))?;
-    let shown =
-        |word: Option<String>| word.map_or_else(|| "missing".to_owned(), |word| quoted(&[word]));
     Some(format!(
         "word {} of the command{of_variant} is {} in the plan and {} here",
         i + 1,
-        shown(word(planned, i)),
-        shown(word(given, i))
+        or_missing(word(planned, i)),
+        or_missing(word(given, i))
     ))
+}
+
+/// Describes the first difference between the settings with which two variants are timed.
+fn timing_difference(planned: &Variant, given: &Variant) -> Option<String> {
+    let [of_plan, of_given] = match [&planned.timing, &given.timing] {
+        [None, None] => return None,
+        [Some(of_plan), Some(of_given)] => [of_plan, of_given].map(Timing::options),
+        [Some(_), None] => return Some("the plan is one of `downbeat time`".to_owned()),
+        [None, Some(_)] => return Some("the plan is one of `downbeat run`".to_owned()),
+    };
+    let mut options = of_plan.into_iter().zip(of_given);
+    let ((option, of_plan), (_, of_given)) =
+        options.find(|((_, planned), (_, given))| planned != given)?;
+    Some(format!(
+        "{option}{} is {} in the plan and {} here",
+        of_variant(planned),
+        or_missing(of_plan),
+        or_missing(of_given)
+    ))
+}
+
+fn of_variant(variant: &Variant) -> String {
+    let name = variant.name.as_ref();
+    name.map_or_else(String::new, |name| format!(" of {name}"))
+}
+
+fn or_missing(word: Option<String>) -> String {
+    word.map_or_else(|| "missing".to_owned(), |word| quoted(&[word]))
 }
 
 #[cfg(test)]
@@ -309,7 +365,7 @@ mod tests {
     #[test]
     fn every_block_has_every_variant_once_in_the_order_of_the_seed() {
         let names = ["a", "b", "c"];
-        let plan = LaunchPlan::new(50, 7, variants(&names));
+        let plan = LaunchPlan::new(50, 7, false, variants(&names));
         let mut first = std::collections::BTreeSet::new();
         for (number, block) in (1..).zip(plan.order.chunks(3)) {
             let mut sorted = block.to_vec();
@@ -323,19 +379,24 @@ mod tests {
             first.insert(block[0].split('/').next().unwrap().to_owned());
         }
         assert_eq!(first.len(), 3);
-        assert_eq!(plan, LaunchPlan::new(50, 7, variants(&names)));
-        assert_ne!(plan.order, LaunchPlan::new(50, 8, variants(&names)).order);
+        assert_eq!(plan, LaunchPlan::new(50, 7, false, variants(&names)));
+        assert_ne!(
+            plan.order,
+            LaunchPlan::new(50, 8, false, variants(&names)).order
+        );
         // A longer plan continues this one, even if its order was edited.
-        let longer = LaunchPlan::new(80, 7, variants(&names));
+        let longer = LaunchPlan::new(80, 7, false, variants(&names));
         assert_eq!(
-            plan.clone().extended(80, None, &variants(&names)).unwrap(),
+            plan.clone()
+                .extended(80, None, false, &variants(&names))
+                .unwrap(),
             longer
         );
         let mut by_hand = plan.clone();
         by_hand.order.swap(0, 149);
         let extended = by_hand
             .clone()
-            .extended(80, Some(7), &variants(&names))
+            .extended(80, Some(7), false, &variants(&names))
             .unwrap();
         assert_eq!(
             (&extended.order[..150], &extended.order[150..]),
@@ -355,6 +416,7 @@ mod tests {
         let plan = LaunchPlan::new(
             3,
             1,
+            false,
             vec![Variant {
                 command: vec!["p".into()],
                 ..Variant::default()
@@ -365,9 +427,10 @@ mod tests {
 
     #[test]
     fn another_experiment_is_refused_with_the_difference() {
-        let plan = LaunchPlan::new(3, 1, variants(&["a", "b"]));
-        let differs =
-            |n, seed, variants: &[Variant]| plan.clone().extended(n, seed, variants).unwrap_err();
+        let plan = LaunchPlan::new(3, 1, false, variants(&["a", "b"]));
+        let differs = |n, seed, variants: &[Variant]| {
+            plan.clone().extended(n, seed, false, variants).unwrap_err()
+        };
         assert_eq!(
             differs(3, None, &variants(&["b", "a"])),
             "the variants are a, b in the plan and b, a here"
@@ -388,6 +451,12 @@ mod tests {
             differs(3, Some(2), &variants(&["a", "b"])),
             "--seed is 1 in the plan and 2 here"
         );
+        assert_eq!(
+            plan.clone()
+                .extended(3, None, true, &variants(&["a", "b"]))
+                .unwrap_err(),
+            "--same-hosts is missing in the plan and given here"
+        );
         let mut other = variants(&["a", "b"]);
         other[1].command.push("x y".to_owned());
         assert_eq!(
@@ -397,11 +466,33 @@ mod tests {
     }
 
     #[test]
+    fn plans_of_former_versions_are_continued() {
+        let folder = std::env::temp_dir().join(format!("downbeat-old-plan-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let two = vec![Variant {
+            programs: [("p".to_owned(), "1".to_owned())].into(),
+            ..variants(&["a"])[0].clone()
+        }];
+        let programs = r#", "programs": {"p": "1"}"#;
+        for (version, programs) in [(1, ""), (2, programs), (3, programs)] {
+            let text = format!(
+                r#"{{"schema": "downbeat.run", "version": {version}, "n": 1, "seed": 5,
+                    "variants": [{{"name": "a", "command": ["p", "a"]{programs}}}], "order": ["a/launch-001"]}}"#
+            );
+            fs::write(folder.join(PLAN_FILE), text).unwrap();
+            let plan = LaunchPlan::load(&folder).unwrap().unwrap();
+            let plan = plan.extended(2, None, false, &two).unwrap();
+            assert_eq!(plan, LaunchPlan::new(2, 5, false, two.clone()));
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn a_saved_plan_is_loaded_and_a_damaged_one_is_refused() {
         let folder = std::env::temp_dir().join(format!("downbeat-plan-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         assert_eq!(LaunchPlan::load(&folder).unwrap(), None);
-        let plan = LaunchPlan::new(2, u64::MAX, variants(&["a", "b"]));
+        let plan = LaunchPlan::new(2, u64::MAX, true, variants(&["a", "b"]));
         plan.save(&folder).unwrap();
         assert_eq!(LaunchPlan::load(&folder).unwrap(), Some(plan));
         let written = fs::read_to_string(folder.join(PLAN_FILE)).unwrap();
@@ -409,7 +500,7 @@ mod tests {
             ("\"n\": 2", "\"n\": 4000000000", "every launch once"),
             ("a/launch-001", "a/launch-002", "every launch once"),
             ("a/launch-001", "../launch-001", "every launch once"),
-            ("\"version\": 2", "\"version\": 3", "downbeat.run 3"),
+            ("\"version\": 4", "\"version\": 5", "downbeat.run 5"),
             ("\"seed\"", "\"sed\"", "line 5"),
             ("}", "", "line"),
         ] {

@@ -6,14 +6,20 @@ use std::process::{Command, Stdio};
 
 use downbeat_common::digest;
 
-use super::command::find;
+use super::command::{Variant, find};
 
-/// Digests of the programs among the words of a command, and of the MPI libraries that they load.
+/// Digests of the programs among the words of a command, and of the MPI libraries that they load. Of a command that is timed, only
+/// the first word is a program, as others may name what it builds.
 ///
 /// Programs that only other hosts have, or that a script names, are not found.
-pub(super) fn digests(words: &[String]) -> BTreeMap<String, String> {
+pub(super) fn digests(variant: &Variant) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for word in words {
+    let most = if variant.timing.is_some() {
+        1
+    } else {
+        usize::MAX
+    };
+    for word in variant.command.iter().take(most) {
         // Launchers look for a program in the working folder, too.
         let here = || find(&format!("./{word}"));
         let Some(path) = find(word).or_else(here) else {

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
-use downbeat_common::output::{print, print_json};
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, MovementReport,
     PageContents, PageOptions, Reading, Recording, Violations, files, violations,
 };
-use downbeat_common::{Failure, Outputs, output};
-use downbeat_trace::{Deviation, Latencies, Movement, Verdict};
+use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, output};
+use downbeat_trace::Latencies;
+use downbeat_trace::check::Verdict;
+use downbeat_trace::deviation::Deviation;
+use downbeat_trace::movement::Movement;
 use serde::Serialize;
 
 #[derive(Args, Debug)]
@@ -35,9 +37,8 @@ pub(crate) struct TraceCheckOptions {
     matching: MatchingOptions,
     #[command(flatten)]
     verify: VerifyOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
     /// Also print histograms of the displacement of events and the change of intervals
     #[arg(long, conflicts_with = "json", requires = "against")]
     histograms: bool,
@@ -69,23 +70,24 @@ pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
         .page
         .add_to(&mut Outputs::new(inputs.flat_map(files::all_of)))?;
     let reading = Reading::with_offsets(matching, options.verify.checksums());
+    let progress = ProgressBar::new(0);
+    progress.stage(1, 2, "reading and matching");
     let file = Recording::read(&options.file, &reading)?;
     let original = options
         .against
         .as_ref()
         .map(|path| Recording::read(path, &reading))
         .transpose()?;
+    progress.stage(2, 2, "checking");
     let document = look(&file, original.as_ref(), &options.latencies)?;
+    progress.clear();
     let title = format!("Check of {}", options.file.display());
     options.page.write(
         &title,
         &document.shown(&file.source.names, options.against.as_deref()),
     )?;
-    if options.json {
-        print_json(&document)?;
-    } else {
-        print(&document.text(options))?;
-    }
+    let text = || document.text(options);
+    options.print.print(|| &document, text)?;
     let wrong = document.violations.count();
     let file = options.file.display();
     match document.difference {
@@ -152,7 +154,7 @@ impl CheckDocument {
         }
     }
 
-    fn text(&self, options: &TraceCheckOptions) -> String {
+    fn text(&self, options: &TraceCheckOptions) -> Text {
         let Self {
             contents,
             latencies,
@@ -160,15 +162,15 @@ impl CheckDocument {
             deviation,
             ..
         } = self;
-        let mut text = format!(
+        let mut text = Text::from(format!(
             "{}: {}{}\n",
             options.file.display(),
             contents.text(),
             latencies.text()
-        );
-        text += &violations([("in the file", found)]);
+        ));
+        text += violations([("in the file", found)]);
         if found.disordered() > 0 {
-            text += &format!(
+            text += format!(
                 "{} before the one before, {} no longer after the one before, {} before one of \
                  another location with the same clock\n",
                 output::count(found.decreasing as usize, "event"),
@@ -177,12 +179,14 @@ impl CheckDocument {
             );
         }
         if found.count() > 0 {
-            text += &format!("\nThe first of them:\n{}", found.named());
+            text += format!("\nThe first of them:\n{}", found.named());
         }
         if let (Some(deviation), Some(original)) = (deviation, &options.against) {
-            text += &format!("\nSince {}:\n{}", original.display(), deviation.text());
+            text += format!("\nSince {}:\n", original.display());
+            text += deviation.text();
             if options.histograms {
-                text += &format!("\n{}", deviation.histograms());
+                text += "\n";
+                text += deviation.histograms();
             }
         }
         text

@@ -9,8 +9,10 @@ use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, Outputs, cli};
 use downbeat_files::FileError;
 use downbeat_sync::ClusterError;
+use downbeat_trace::Latencies;
 use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
-use downbeat_trace::{ClockSample, Latencies, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
+use downbeat_trace::presync::ClockSample;
 
 use crate::memory;
 

@@ -9,8 +9,10 @@ use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
+use downbeat_files::FileError;
 use downbeat_recording::{ClockError, MergeError, MergeSummary, Recording};
-use downbeat_timers::{MockClock, SkewSpec, SkewedClock};
+use downbeat_timers::MockClock;
+use downbeat_timers::skew::{SkewSpec, SkewedClock};
 use downbeat_trace::formats::{TraceFormat, TraceWriter};
 
 #[derive(Args, Debug)]
@@ -82,13 +84,13 @@ pub(crate) fn merge_into(
 ) -> Result<(), Failure> {
     let _unfinished = Unfinished::of(output)?;
     Outputs::new(Vec::<PathBuf>::new()).file("--output", output)?;
-    let mut recording = Recording::read(folder).map_err(failure)?;
+    let read = Recording::read(folder);
+    let mut recording = read.map_err(|why| Failure::Input(why.to_string()))?;
     clocks.replace_in(&mut recording)?;
     let format = files::format(output, TraceFormat::Binary);
     let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
-    let (progress, records) = (ProgressBar::new(0.0), recording.records());
-    let show = |read| progress.say(&format!("{read} of {records} records"));
-    let merged = recording.merge(|item| writer.write(item), show);
+    let progress = ProgressBar::new(recording.records());
+    let merged = recording.merge(|item| writer.write(item), |read| progress.reach(read));
     progress.clear();
     let merged = merged.map_err(failure)?;
     writer.finish().map_err(Failure::run)?;
@@ -124,7 +126,10 @@ impl MergedClocks {
 
 fn failure(why: MergeError) -> Failure {
     match why {
-        MergeError::File(why) => Failure::run(why),
+        // While recordings are merged, only the system can fail.
+        MergeError::File(why @ (FileError::Io { .. } | FileError::Unwritable(_))) => {
+            Failure::run(why)
+        }
         other => Failure::Input(other.to_string()),
     }
 }

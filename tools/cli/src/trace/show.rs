@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
-use downbeat_common::page::units::time;
 use downbeat_common::trace::files;
+use downbeat_common::units::time;
 use downbeat_common::{Failure, Outputs, write_text};
-use downbeat_trace::{ViewSelection, ViewTime};
+use downbeat_trace::view::{ViewSelection, ViewTime};
 
 use arguments::{BesideTrace, SelectedCall};
 use panel::{Found, Panel, PanelSource};
@@ -130,7 +130,7 @@ fn said(output: &Path, panels: &[Panel], found: &Found) -> String {
         "{}: {}; {what} in {}\n{}",
         output.display(),
         found.contents,
-        time((high - low).as_nanos() as f64).replace('µ', "u"),
+        time((high - low).as_nanos() as f64),
         found.left_out
     )
 }

@@ -8,10 +8,10 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
-use downbeat_common::output::{print, print_json};
-use downbeat_trace::{CallTimes, WaitStates};
+use downbeat_common::{Failure, PrintOptions, Text};
+use downbeat_trace::calls::CallTimes;
+use downbeat_trace::waits::WaitStates;
 
 use super::walk::{contents, left_out, walk};
 
@@ -36,9 +36,8 @@ pub(crate) struct TraceWaitsOptions {
     top: usize,
     #[command(flatten)]
     verify: VerifyOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintOptions,
 }
 
 pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
@@ -46,21 +45,22 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
         trace,
         top,
         verify,
-        json,
+        print,
     } = options;
     let mut observers = (WaitStates::default(), CallTimes::default());
     let beside = env::temp_dir().join("downbeat");
     let (names, left) = walk(trace, *verify, &beside, &mut observers)?;
     let (states, times) = observers;
     let report = WaitReport::new(&states.finish(), &times, &names, &left);
-    if *json {
-        return print_json(&report);
-    }
-    let head = format!(
-        "{}: {}\n{}",
-        trace.display(),
-        contents(&names, &left),
-        left_out(&left)
-    );
-    print(&(head + &text::text(&report, *top)))
+    let text = || {
+        let mut text = Text::from(format!(
+            "{}: {}\n{}",
+            trace.display(),
+            contents(&names, &left),
+            left_out(&left)
+        ));
+        text += text::text(&report, *top);
+        text
+    };
+    print.print(|| &report, text)
 }

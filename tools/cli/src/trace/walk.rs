@@ -1,15 +1,12 @@
-//! Pass over the calls of a trace, with progress.
+//! Pass over the calls of a trace.
 
 use std::path::Path;
 
+use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
 use downbeat_common::trace::{ItemSource, ReadItems};
-use downbeat_common::{Failure, ProgressBar};
-use downbeat_trace::{CallObserver, CallWalk, LeftOpen, ProgramNames};
-
-/// Number of items between messages about the progress.
-const INTERVAL: u64 = 1 << 20;
+use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
 
 /// Tells the observer of all calls of a trace. Temporary files are next to `beside`.
 pub(super) fn walk(
@@ -18,25 +15,17 @@ pub(super) fn walk(
     beside: &Path,
     observer: &mut impl CallObserver,
 ) -> Result<(ProgramNames, LeftOpen), Failure> {
-    let progress = ProgressBar::new(0.0);
-    let say = |done: &str| progress.say(&format!("{}: {done}", path.display()));
-    say("opened");
     let reading = ReadItems {
         apply_offsets: true,
         lenient: false,
         checksums: verify.checksums(),
     };
     let source = ItemSource::open(path, reading, beside)?;
-    let (mut walk, mut items) = (CallWalk::default(), 0_u64);
+    let mut walk = CallWalk::default();
     source.each(|item| {
-        items += 1;
-        if items.is_multiple_of(INTERVAL) {
-            say(&format!("{} million events read", items / 1_000_000));
-        }
         walk.take(item, observer);
         Ok(())
     })?;
-    progress.clear();
     Ok(walk.finish(observer))
 }
 

@@ -10,12 +10,13 @@ use std::thread;
 use std::time;
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Global, Local, Timestamp};
-use downbeat_sync::{
-    Comm, OffsetAlgorithm, OffsetClient, answer_blocking, block_on_ready, collective,
-};
-use downbeat_timers::{Skew, SkewSwing, SkewedClock, SystemClock, SystemClockId, Truth};
+use downbeat_sync::pair::{OffsetClient, answer_blocking};
+use downbeat_sync::{Comm, OffsetAlgorithm, block_on_ready, collective};
+use downbeat_timers::skew::{Skew, SkewSwing, SkewedClock, Truth};
+use downbeat_timers::{SystemClock, SystemClockId};
 use downbeat_trace::formats::{Item, TraceFormat, TraceReader, TraceWriter, What};
-use downbeat_trace::{ClockSample, CollectiveKind, Place};
+use downbeat_trace::presync::ClockSample;
+use downbeat_trace::{CollectiveKind, Place};
 
 type RecorderClock = SkewedClock<SystemClock>;
 

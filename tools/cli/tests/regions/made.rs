@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use downbeat_clock_core::{DecimalBin, RegionEvent};
+use downbeat_clock_core::histogram::DecimalBin;
+
+use downbeat_clock_core::region::RegionEvent;
 use downbeat_regions::{Overhead, Profile, ProfileReport, RegionProfile, Remarks, ThreadEvent};
 use downbeat_timers::Duration;
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Replaces a benchmark: writes the record of a launch, or continues it. The environment controls its behaviour, so that the
 # command line stays the same:
-#   RANKS  a factor; PAUSE  seconds in each group; HOLD  a file: continues once it is removed;
-#   FAIL   a file: removes it and fails; DIE  a file: removes it and is killed in the middle of a group;
+#   RANKS  a factor; HOSTS  a fact; PAUSE  seconds in each group; HOLD  a file: continues once it is removed;
+#   REFUSE refuses its input as a program of ours does; FAIL   a file: removes it and fails; DIE  a file: removes it and is killed in the middle of a group;
 #   LEAVE  a file: leaves a process behind, and writes its id there;
 #   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  ignores SIGTERM.
 while [ $# -gt 0 ]; do
@@ -31,12 +31,16 @@ if grep -qs "^$columns" "$record"; then
     last=$(grep -n "^# end\|^$columns" "$record" | tail -n 1)
     head -n "${last%%:*}" "$record" >"$out/cut" && mv "$out/cut" "$record"
 else
-    printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n%s\n' \
-        "${RANKS:-4}" $$ $columns >"$record"
+    printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n# fact hosts = %s\n%s\n' \
+        "${RANKS:-4}" $$ "${HOSTS:-a b}" $columns >"$record"
 fi
 if [ -n "$LEAVE" ]; then
     setsid sleep 100 &
     echo $! >"$LEAVE"
+fi
+if [ -n "$REFUSE" ]; then
+    echo "downbeat-mpi: --sizes: bad" >&2
+    exit 2
 fi
 if takes_away "$FAIL"; then
     echo "cannot go on" >&2

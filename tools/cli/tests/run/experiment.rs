@@ -24,13 +24,14 @@ impl RunExperiment {
         Self { out }
     }
 
-    /// Command line of a run: options, then the launched command.
+    /// Command line of a run: options, then the launched command. Without the option, there are no pauses.
     pub(crate) fn command(&self, options: &[&str], launched: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
         command
             .arg("run")
             .arg("--out")
             .arg(&self.out)
+            .args((!options.contains(&"--pauses")).then_some("--pauses=0s"))
             .args(options)
             .args(launched);
         command

@@ -134,14 +134,23 @@ impl Browser {
 
     /// Examines a page in a window of this width, with everything unfolded: see `look.js`.
     pub(crate) fn look(&self, page: &Path, width: u32) -> Value {
+        self.in_frame(page, width, include_str!("look.js"))
+    }
+
+    /// Uses what the script of a page adds to it: see `use.js`.
+    pub(crate) fn try_out(&self, page: &Path) -> Value {
+        self.in_frame(page, 1_200, include_str!("use.js"))
+    }
+
+    /// Shows a page in a frame, and runs a script around it; returns what it found.
+    fn in_frame(&self, page: &Path, width: u32, script: &str) -> Value {
         let html = fs::read_to_string(page)
             .expect("the page is there")
             .replace('&', "&amp;")
             .replace('"', "&quot;");
         let around = format!(
             "<!DOCTYPE html><meta charset=\"utf-8\"><body><iframe width=\"{width}\" height=\"900\" style=\"border:0\" \
-             srcdoc=\"{html}\"></iframe><pre id=\"found\"></pre><script>{}</script>",
-            include_str!("look.js")
+             srcdoc=\"{html}\"></iframe><pre id=\"found\"></pre><script>{script}</script>"
         );
         let file = page.with_extension(format!("look-{width}.html"));
         fs::write(&file, around).expect("a test may write here");

@@ -1,4 +1,4 @@
-// Looks at the page in the frame, from outside, as most pages run no script themselves: what is there, and what is wrong.
+// Looks at the page in the frame, from outside: what is there, and what is wrong.
 addEventListener("load", () => {
   const found = { errors: [], overlaps: [], clipped: [], hidden: [] };
   try {
@@ -9,7 +9,7 @@ addEventListener("load", () => {
     found.title = page.title;
     found.figures = page.querySelectorAll("figure").length;
     found.scripts = page.querySelectorAll("script, iframe, object, embed, link, img, [onload], [onerror]").length;
-    found.buttons = page.querySelectorAll("button").length;
+    found.buttons = page.querySelectorAll(".zoom button").length;
     found.links = [...page.querySelectorAll("a")].map((a) => a.getAttribute("href"));
     found.dead = found.links.filter((link) => !page.querySelector(link));
     found.text = page.body.innerText;

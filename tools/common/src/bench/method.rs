@@ -4,9 +4,10 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_measure::{
-    Barrier, EachCall, Method, Preset, Processing, RoundTime, Scheme, Series, Stopping, Windows,
-};
+use downbeat_measure::processing::Processing;
+use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::stopping::Stopping;
+use downbeat_measure::{Barrier, Collect, Method, Preset};
 use downbeat_records::Factors;
 
 use crate::Failure;
@@ -15,8 +16,8 @@ use crate::cli::positive;
 /// Options for the method of a measurement: that of a benchmark suite, or one of the user.
 #[derive(Args, Clone, Debug)]
 pub struct MethodOptions {
-    /// Use the method of a benchmark suite: osu, imb, phloem, skampi, nbcbench, mpibench, mpiblib, mpicroscope, mpptest or
-    /// reprompi; the options below change it
+    /// Use the method of a benchmark suite, and its datatypes: osu, imb, imb-4.0, phloem, phloem-1.6, skampi, nbcbench, mpibench,
+    /// mpiblib, mpicroscope, mpptest, reprompi or reprompi-2018; the options below change it
     #[arg(long = "as", value_name = "SUITE")]
     preset: Option<Preset>,
     /// Measurement scheme: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with a barrier
@@ -33,11 +34,11 @@ pub struct MethodOptions {
     /// Length of the windows of ms4 [default: found by trials]
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
     window: Option<Duration>,
-    /// Delay of the start of a round, as a multiple of the latency of a broadcast, at most 100ms; fixed if given [default:
-    /// adapts to the rate of late starts]
+    /// Delay of the start of a round, as a multiple of the latency of a broadcast, at most 100ms; fixed if given, as soon as
+    /// a round began in time [default: adapts to the rate of late starts]
     #[arg(long, value_name = "FACTOR", value_parser = slack, allow_hyphen_values = true)]
     slack: Option<f64>,
-    /// Number of observations, valid or not
+    /// Number of valid observations; at most four times as many are made
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "time_slice"])]
     reps: Option<u32>,
     /// Duration of a measurement, which makes as many observations as fit into it; of more than 20000, evenly spaced ones are
@@ -56,8 +57,9 @@ pub struct MethodOptions {
     /// Number of warm-up calls, which are not recorded [default: 16]
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     warm_up: Option<u32>,
-    /// Processing of the observations: median, or that of a suite: skampi, extremes, extremes/root, osu,
-    /// global, mpibench/FACTOR, nbcbench/mean (median, min, max), rank-averages, root-best; or ps1 to ps8
+    /// Processing of the observations: median, percentiles (50, 90, 99, 99.9), or that of a suite: skampi,
+    /// extremes, extremes/root, osu, global, mpibench/FACTOR, nbcbench/mean (median, min, max),
+    /// rank-averages, root-best; or ps1 to ps8
     /// [default: median]
     #[arg(long, value_name = "PROCESSING")]
     processing: Option<Processing>,
@@ -78,11 +80,11 @@ const TIME_SLICE: Duration = Duration::from_millis(500);
 const KEEP: u32 = 20_000;
 
 impl MethodOptions {
-    /// Returns the method for messages of this size.
+    /// Returns the method for an operation, by its name, and messages of this size.
     ///
     /// # Errors
     /// When the options contradict each other.
-    pub fn method(&self, bytes: u64) -> Result<Method, Failure> {
+    pub fn method(&self, operation: &str, bytes: u64) -> Result<Method, Failure> {
         let default = Method {
             warm_up: WARM_UP,
             scheme: Scheme::RoundTime(RoundTime::default()),
@@ -92,8 +94,11 @@ impl MethodOptions {
             },
             processing: Processing::default(),
             root: 0,
+            collect: Collect::RunTimes,
         };
-        let mut method = self.preset.map_or(default, |preset| preset.method(bytes));
+        let mut method = self
+            .preset
+            .map_or(default, |preset| preset.method(operation, bytes));
         method.scheme = self.scheme(method.scheme)?;
         method.warm_up = self.warm_up.unwrap_or(method.warm_up);
         method.processing = self.processing.unwrap_or(method.processing);
@@ -103,9 +108,17 @@ impl MethodOptions {
         Ok(method)
     }
 
-    /// Returns true if every call has another root by default.
-    pub fn rotates_root(&self) -> bool {
-        self.preset.is_some_and(Preset::rotates_root)
+    /// Returns the suite whose method it is, if it is one's.
+    pub fn suite(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    /// Returns the method for an operation that the suite treats as most others.
+    ///
+    /// # Errors
+    /// As [`method`](Self::method).
+    pub fn usual_method(&self) -> Result<Method, Failure> {
+        self.method("allreduce", 0)
     }
 
     /// Adds the factors on which the results depend: the suite and the differences from its method, or the whole method.
@@ -113,7 +126,7 @@ impl MethodOptions {
     /// # Errors
     /// As [`method`](Self::method).
     pub fn factors(&self, factors: Factors) -> Result<Factors, Failure> {
-        let method = self.method(0)?;
+        let method = self.usual_method()?;
         let is_suite = self.preset.is_some();
         let named = |factors: Factors, name: &str, value: &dyn Display, given: bool| {
             if given || !is_suite {
@@ -159,7 +172,9 @@ impl MethodOptions {
                 let window = window.map_or_else(|| "found".to_owned(), |window| window.to_string());
                 vec![("window", window, self.window.is_some())]
             }
-            Scheme::RoundTime(RoundTime { slack, adaptive }) => {
+            Scheme::RoundTime(RoundTime {
+                slack, adaptive, ..
+            }) => {
                 let slack = if *adaptive {
                     "adaptive".to_owned()
                 } else {
@@ -194,7 +209,9 @@ impl MethodOptions {
         match (self.barrier, &mut scheme) {
             (
                 Some(barrier),
-                Scheme::EachCall(EachCall { barrier: current })
+                Scheme::EachCall(EachCall {
+                    barrier: current, ..
+                })
                 | Scheme::Series(Series {
                     barrier: current, ..
                 }),
@@ -219,6 +236,7 @@ impl MethodOptions {
                 *rounds = RoundTime {
                     slack,
                     adaptive: false,
+                    ..*rounds
                 }
             }
             (Some(_), _) => return unused("--slack"),

@@ -12,6 +12,7 @@ use downbeat_measure::Measurement;
 use downbeat_records::Factors;
 use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
+use super::GroupOutcome;
 use crate::Failure;
 use crate::cli::positive;
 
@@ -44,8 +45,8 @@ impl NearnessOptions {
     pub fn while_near<M: Comm>(
         &self,
         comm: &M,
-        mut measure: impl FnMut() -> Result<Option<Measurement>, Failure>,
-    ) -> Result<Option<Measurement>, Failure> {
+        mut measure: impl FnMut() -> Result<Option<GroupOutcome>, Failure>,
+    ) -> Result<Option<GroupOutcome>, Failure> {
         let Some(within) = self.within else {
             return measure();
         };
@@ -60,8 +61,8 @@ fn repeat(
     within: Duration,
     patience: Duration,
     mut distance: impl FnMut() -> Result<(Duration, Duration), Failure>,
-    mut measure: impl FnMut() -> Result<Option<Measurement>, Failure>,
-) -> Result<Option<Measurement>, Failure> {
+    mut measure: impl FnMut() -> Result<Option<GroupOutcome>, Failure>,
+) -> Result<Option<GroupOutcome>, Failure> {
     let mut shortest = Duration::MAX;
     let mut discarded = Vec::new();
     loop {
@@ -72,12 +73,14 @@ fn repeat(
             let (after, _) = distance()?;
             if after <= within {
                 let details = [("distance", before.max(after)), ("waited", waited)];
-                return Ok(measured.map(|mut measured| {
+                let complete = |mut measured: Measurement| {
                     measured.details.extend(details);
                     measured.discarded = discarded;
-                    measured
-                }));
+                    Ok(measured)
+                };
+                return measured.map(|outcome| outcome.map(complete)).transpose();
             }
+            let measured = measured.and_then(GroupOutcome::measured);
             let figure = measured.and_then(|measured| Some(measured.figures.first()?.nanos));
             discarded.extend(figure);
         }
@@ -134,7 +137,8 @@ fn nanos_since(instant: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_measure::{Figure, StopReason};
+    use downbeat_measure::processing::Figure;
+    use downbeat_measure::stopping::StopReason;
     use downbeat_records::{CallTimes, Observations};
 
     fn measurement(nanos: f64) -> Measurement {
@@ -166,9 +170,12 @@ mod tests {
             micros(3),
             micros(100),
             || Ok((micros(distances.next().unwrap()), micros(5))),
-            || Ok(Some(measurement(nanos.next().unwrap()))),
+            || {
+                let measured = measurement(nanos.next().unwrap());
+                Ok(Some(GroupOutcome::Measured(Box::new(measured))))
+            },
         );
-        let found = found.unwrap().unwrap();
+        let found = found.unwrap().unwrap().measured().unwrap();
         assert_eq!(
             (found.figures[0].nanos, found.discarded),
             (470.0, vec![480.0, 2_100.0])

@@ -1,9 +1,11 @@
 //! Notes below the table of a launch, on what its figures do not show.
 
-use downbeat_measure::ClockChecks;
+use downbeat_measure::processing::Percentile;
+use downbeat_measure::{ClockChecks, MeasureError};
 
-use super::summary::GroupSummary;
+use super::summary::{GroupSummary, LeftOut};
 use crate::output::{self, count, percent};
+use crate::units;
 
 /// Slack, as a multiple of a broadcast, above which it is worth a note.
 const MUCH_SLACK: f64 = 4.0;
@@ -13,17 +15,40 @@ pub(super) fn notes(groups: &[GroupSummary]) -> String {
     let worst = [
         drift(groups),
         slack(groups),
+        left_out(groups),
         dependence(groups),
         thinning(groups),
+        percentiles(groups),
     ];
-    let each = groups
-        .iter()
-        .flat_map(|group| [no_interval(group), discarded(group)]);
+    let each = groups.iter().flat_map(|group| {
+        let nothing_valid = nothing_valid(group).map(|why| format!("{why}."));
+        let failure = failure(group).map(|why| format!("{why}."));
+        [failure, nothing_valid, no_interval(group), discarded(group)]
+    });
     let lines: Vec<String> = worst.into_iter().chain(each).flatten().collect();
     if lines.is_empty() {
         return String::new();
     }
     format!("\n{}\n", lines.join("\n"))
+}
+
+/// Percentiles that are left out, because too few observations are above them.
+fn percentiles(groups: &[GroupSummary]) -> Option<String> {
+    let [first, later @ .., last] = Percentile::ALL;
+    let lacks = |group: &GroupSummary| {
+        group.figure(first.name).is_some() && group.figure(last.name).is_none()
+    };
+    let list = |of: fn(Percentile) -> String| {
+        let later: Vec<String> = later.into_iter().map(of).collect();
+        format!("{} and {}", later.join(", "), of(last))
+    };
+    groups.iter().any(lacks).then(|| {
+        format!(
+            "Percentiles {} need {} valid observations.",
+            list(|one| one.name.to_owned()),
+            list(|one| units::count(one.least as u64))
+        )
+    })
 }
 
 /// Names a group.
@@ -74,6 +99,44 @@ fn slack(groups: &[GroupSummary]) -> Option<String> {
         "Ranks needed a slack of more than {MUCH_SLACK} broadcasts to start in time in {times}; the most, {factor:.0}, in {}.",
         named(group)
     ))
+}
+
+/// Calls that exceeded their window.
+fn left_out(groups: &[GroupSummary]) -> Option<String> {
+    let share = |group: &GroupSummary| group.left_out.as_ref().map(|left_out| left_out.share);
+    let (group, share, times) = worst(groups, share, 0.0)?;
+    let LeftOut {
+        mean_lowered,
+        median_lowered,
+        ..
+    } = group.left_out.as_ref()?;
+    Some(format!(
+        "Calls that exceed their window are left out in {times}; the most, {}, in {}: that lowers the mean by at most {}, the median \
+         by {}, and hides quantiles above {}.",
+        percent(share),
+        named(group),
+        percent(*mean_lowered),
+        percent(*median_lowered),
+        percent(1.0 - share)
+    ))
+}
+
+/// Reason why a group was not measured.
+pub(super) fn failure(group: &GroupSummary) -> Option<String> {
+    let why = group.failure.as_ref()?;
+    Some(format!("{}: {why}", named(group)))
+}
+
+/// Reason why a group has no figures.
+pub(super) fn nothing_valid(group: &GroupSummary) -> Option<String> {
+    (group.valid == 0 && group.all() > 0).then(|| {
+        let why = MeasureError::NothingValid {
+            late: group.late,
+            long: group.long,
+            drifted: group.drifted,
+        };
+        format!("{}: {why}", named(group))
+    })
 }
 
 /// Observations that depend on those before them.

@@ -4,18 +4,22 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::Args;
-use downbeat_measure::Measurement;
+use downbeat_measure::{Collect, Measurement};
 use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
-use super::notes::notes;
-use super::summary::{GroupSummary, nanos_list};
+use super::notes::{failure, notes, nothing_valid};
+use super::summary::{GroupSummary, LeftOut, nanos_list};
+use super::transfer::{Transfer, TransferColumn};
 use super::{BenchPlan, recorded_group};
 use crate::Failure;
 use crate::machine::now;
-use crate::output::{self, Table, count};
+use crate::output::{self, count};
 use crate::records::serialize_factors;
+use crate::table::Table;
+use crate::text::{PrintOptions, Text};
+use crate::units;
 
 /// Options for the output of the results.
 #[derive(Args, Clone, Debug)]
@@ -27,14 +31,19 @@ pub struct OutputOptions {
     #[arg(long, value_name = "NAME", requires = "out", value_parser = launch_name)]
     launch: Option<String>,
     /// Format of that file
-    #[arg(long, value_name = "FORMAT", default_value = "csv", requires = "out")]
-    format: RecordFormat,
+    #[arg(
+        long = "record-format",
+        value_name = "FORMAT",
+        default_value = "csv",
+        requires = "out"
+    )]
+    record_format: RecordFormat,
     /// Also record invalid observations, and the times of every rank in a second file
     #[arg(long, requires = "out")]
     raw: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    /// Form of the results on standard output.
+    #[command(flatten)]
+    pub print: PrintOptions,
 }
 
 /// Parses a file name without directories.
@@ -81,6 +90,14 @@ struct BenchReport<'a> {
 }
 
 impl OutputOptions {
+    /// Returns the observations that rank 0 needs.
+    pub fn collect(&self) -> Collect {
+        match self.raw {
+            true => Collect::AllRanks,
+            false => Collect::RunTimes,
+        }
+    }
+
     /// Opens the record, if one is wanted. Only rank 0 calls this.
     pub(super) fn begin(&self, plan: BenchPlan, seed: u64) -> Result<BenchResults, Failure> {
         let BenchPlan {
@@ -92,7 +109,14 @@ impl OutputOptions {
         let facts = facts.with("started", &now()).with("seed", &seed);
         let open = |directory: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
-            Journal::open(directory, &name, self.format, self.raw, &factors, &facts)
+            Journal::open(
+                directory,
+                &name,
+                self.record_format,
+                self.raw,
+                &factors,
+                &facts,
+            )
         };
         let journal = self
             .out
@@ -111,11 +135,6 @@ impl OutputOptions {
         })
     }
 
-    /// Returns true if observations are recorded in a file.
-    pub fn keeps_record(&self) -> bool {
-        self.out.is_some()
-    }
-
     /// Shows the results of this launch. Only rank 0 calls this.
     ///
     /// # Errors
@@ -125,16 +144,14 @@ impl OutputOptions {
             head: results.head("downbeat.bench", 1),
             groups: &results.groups,
         };
-        self.show_as(
-            results,
-            &report,
-            &format!("{}\n\n{}", results.headline, results.table()),
-        )
+        let mut text = Text::from(format!("{}\n\n", results.headline));
+        text += results.table();
+        self.show_as(results, &report, text)
     }
 
     /// Shows the results before a failure as text. Nothing is shown as JSON, since the document would be incomplete.
     pub(super) fn show_before_failure(&self, results: &BenchResults) {
-        if !self.json && !results.groups.is_empty() {
+        if !self.print.json && !results.groups.is_empty() {
             // The first failure is more important than one of the output.
             let _ = self.show(results);
         }
@@ -148,20 +165,17 @@ impl OutputOptions {
         &self,
         results: &BenchResults,
         report: &impl Serialize,
-        text: &str,
+        mut text: Text,
     ) -> Result<(), Failure> {
-        if self.json {
-            return output::print_json(report);
-        }
-        let resumed = match results.resumed {
-            0 => String::new(),
-            groups => format!(
+        if results.resumed > 0 {
+            text += format!(
                 "\n{} had been measured before and {} kept.\n",
-                count(groups, "group"),
-                if groups == 1 { "was" } else { "were" }
-            ),
-        };
-        output::print(&format!("{text}{resumed}{}", notes(&results.groups)))
+                count(results.resumed, "group"),
+                if results.resumed == 1 { "was" } else { "were" }
+            );
+        }
+        text += notes(&results.groups);
+        self.print.print(|| report, || text)
     }
 }
 
@@ -239,14 +253,61 @@ impl BenchResults {
             made: measured.made,
             effective: measured.effective.ok(),
             no_interval: measured.no_interval.map(|why| why.to_string()),
+            failure: None,
             ended: measured.stop_reason.to_string(),
             elapsed_s: measured.elapsed.as_secs_f64(),
             processed: measured.figures.len(),
+            transfer: measured
+                .figures
+                .first()
+                .and_then(|figure| Transfer::of(key, figure.nanos)),
+            left_out: LeftOut::of(&measured.observations),
             discarded_ns: measured.discarded.clone(),
             synchronizations: measured.clock_checks.map(|checks| checks.synchronizations),
             figures_ns: group.figures,
         });
         Ok(())
+    }
+
+    /// Adds a group of which no observation is valid, and which is not recorded, by the numbers of late, long and drifted ones.
+    pub(super) fn add_invalid(&mut self, key: &GroupKey, counts: [usize; 3]) {
+        self.groups.push(GroupSummary::invalid(key, counts));
+    }
+
+    /// Adds a group whose operation failed, which the record states when it is complete.
+    pub(super) fn add_failed(&mut self, key: &GroupKey, why: String) {
+        if let Some(journal) = &mut self.journal {
+            journal.add_final_fact(&format!("failure of {key}"), &why);
+        }
+        self.groups.push(GroupSummary {
+            failure: Some(why),
+            ..GroupSummary::invalid(key, [0; 3])
+        });
+    }
+
+    /// Fails if an operation failed, with the first reason: after the results of the others were shown. Only rank 0 calls this.
+    ///
+    /// # Errors
+    /// If an operation failed.
+    pub fn check_failed(&self) -> Result<(), Failure> {
+        let mut failed = self.groups.iter().filter_map(failure);
+        let Some(first) = failed.next() else {
+            return Ok(());
+        };
+        Err(Failure::Run(match failed.count() {
+            0 => first,
+            others => format!("{first} ({} failed, too)", count(others, "other group")),
+        }))
+    }
+
+    /// Fails if none of the groups has a valid observation, with the reason of the first.
+    pub(super) fn check_valid(&self) -> Result<(), Failure> {
+        if self.resumed > 0 || self.groups.iter().any(|group| group.valid > 0) {
+            return Ok(());
+        }
+        self.check_failed()?;
+        let why = self.groups.first().and_then(nothing_valid);
+        why.map_or(Ok(()), |why| Err(Failure::Run(why)))
     }
 
     /// Completes the record.
@@ -257,7 +318,7 @@ impl BenchResults {
     }
 
     /// Returns a table with a row for each group and the figures of the processing.
-    fn table(&self) -> String {
+    fn table(&self) -> Table {
         let mut groups: Vec<&GroupSummary> = self.groups.iter().collect();
         groups.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
         let mut names: Vec<&str> = Vec::new();
@@ -269,18 +330,34 @@ impl BenchResults {
                 names.push(name);
             }
         }
+        let transfers: Vec<&TransferColumn> = Transfer::COLUMNS
+            .iter()
+            .filter(|(_, cell)| {
+                groups
+                    .iter()
+                    .any(|one| one.transfer.as_ref().and_then(cell).is_some())
+            })
+            .collect();
         let mut table = Table::new(
             ["operation", "bytes", "ranks", "valid"]
                 .into_iter()
-                .chain(names.iter().copied()),
-        );
-        for one in groups {
+                .chain(names.iter().copied())
+                .chain(transfers.iter().map(|(heading, _)| *heading)),
+        )
+        .named_by(3);
+        for one in &groups {
             let figure = |name: &&str| one.figure(name).map_or_else(String::new, output::time);
             let all = one.all();
-            let valid = if one.valid == all {
-                all.to_string()
+            let valid = if one.failure.is_some() {
+                "failed".to_owned()
+            } else if one.valid == all {
+                units::count(all as u64)
             } else {
-                format!("{} of {all}", one.valid)
+                format!(
+                    "{} of {}",
+                    units::count(one.valid as u64),
+                    units::count(all as u64)
+                )
             };
             let cells = [
                 one.operation.clone(),
@@ -292,9 +369,13 @@ impl BenchResults {
                 cells
                     .into_iter()
                     .chain(names.iter().map(figure))
+                    .chain(transfers.iter().map(|(_, cell)| {
+                        let cell = one.transfer.as_ref().and_then(cell);
+                        cell.unwrap_or_default()
+                    }))
                     .collect::<Vec<_>>(),
             );
         }
-        table.render()
+        table
     }
 }

@@ -1,7 +1,7 @@
 //! Axes map values to positions, with ticks at round numbers.
 
 use super::svg::text_width;
-use super::units::{self, TimeUnit, short};
+use crate::units::{self, TimeUnit, short};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AxisScale {
@@ -198,7 +198,7 @@ impl Axis {
         Self::exact(&format!("{label}, {}", unit.name), 0.0, high, ticks)
     }
 
-    /// Creates an axis of counts from 0 to high, logarithmic in the count plus 1, so that both 1 and 1 000 000 are visible.
+    /// Creates an axis of counts from 0 to high, logarithmic in the count plus 1, so that both 1 and 1,000,000 are visible.
     /// It has only ticks whose texts fit at this length of the axis.
     pub fn counts(label: &str, high: f64, length: f64) -> Self {
         let mut axis = Self {
@@ -308,7 +308,8 @@ pub fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     (first..=last)
         .map(|i| {
             let at = i as f64 * step;
-            (at, format!("{:.decimals$}", if i == 0 { 0.0 } else { at }))
+            let text = format!("{:.decimals$}", if i == 0 { 0.0 } else { at });
+            (at, units::grouped(&text))
         })
         .collect()
 }
@@ -357,7 +358,7 @@ mod tests {
         );
         assert_eq!(
             ticks(0.0, 45_000.0),
-            ["0", "10000", "20000", "30000", "40000"]
+            ["0", "10,000", "20,000", "30,000", "40,000"]
         );
         assert!(ticks(1.0, 1.0).is_empty() && ticks(f64::NAN, 1.0).is_empty());
     }
@@ -374,14 +375,14 @@ mod tests {
             (far.label.as_str(), texts(&far)),
             (
                 "run-time",
-                vec!["500 ns", "1 µs", "2 µs", "5 µs", "10 µs", "20 µs", "50 µs"]
+                vec!["500 ns", "1 us", "2 us", "5 us", "10 us", "20 us", "50 us"]
             )
         );
         assert!((far.share((400.0_f64 * 60_000.0).sqrt()) - 0.5).abs() < 1e-12);
         let farther = Axis::times("run-time", 1.0, 1e9, 5);
         assert_eq!(
             texts(&farther),
-            ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms"]
+            ["1 ns", "100 ns", "10 us", "1 ms", "100 ms"]
         );
         // Values below zero have no logarithm.
         assert_eq!(
@@ -405,7 +406,7 @@ mod tests {
         );
         assert_eq!(
             texts(&axis),
-            ["400", "425", "450", "475", "500", "1000", "10000"]
+            ["400", "425", "450", "475", "500", "1,000", "10,000"]
         );
         assert_eq!(
             Axis::split_times("run-time", 400.0, 500.0, 502.0).split(),

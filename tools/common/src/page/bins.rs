@@ -1,11 +1,12 @@
 //! Bins of decimal histograms: as times, as an axis, as bars.
 
-use downbeat_clock_core::{DecimalBin, Duration};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use super::axis::Axis;
 use super::frame::Frame;
 use super::svg::text_width;
-use super::units::{self, TimeUnit, short};
+use crate::units::{self, TimeUnit, short};
 
 /// Minimum number of bins on an axis; with fewer, bars would be as wide as the picture.
 const MIN_BINS: usize = 9;
@@ -49,9 +50,9 @@ impl BinUnit {
         self.span_by(bin, " to ")
     }
 
-    /// Writes the limits of a bin in ASCII, for terminals: `6-7 ms`.
+    /// Writes the limits of a bin as briefly as columns of a terminal need: `6-7 ms`.
     pub fn plain_span(self, bin: DecimalBin) -> String {
-        self.span_by(bin, "-").replace('µ', "u")
+        self.span_by(bin, "-")
     }
 
     fn span_by(self, bin: DecimalBin, between: &str) -> String {
@@ -126,14 +127,16 @@ fn ticks(first: usize, last: usize, width: f64, unit: BinUnit) -> Vec<(f64, Stri
     ticks
 }
 
-/// Draws the bar of a bin; returns its horizontal limits.
-pub fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64) -> [f64; 2] {
+/// Draws the bar of a bin, which a text describes where a reader points at its column; returns its horizontal limits.
+pub fn draw(frame: &mut Frame, class: &str, bin: DecimalBin, height: f64, text: &str) -> [f64; 2] {
     let left = bin.index() as f64;
     let ((x, top), (end, bottom)) = (frame.at((left, height)), frame.at((left + 1.0, 0.0)));
     let gap = (0.08 * (end - x)).min(2.0);
-    frame
-        .canvas
-        .rectangle(class, (x + gap, top), (end - x - 2.0 * gap, bottom - top));
+    let above = frame.top();
+    frame.canvas.titled(text, |canvas| {
+        canvas.rectangle("hit", (x, above), (end - x, bottom - above));
+        canvas.rectangle(class, (x + gap, top), (end - x - 2.0 * gap, bottom - top));
+    });
     [x, end]
 }
 
@@ -148,11 +151,11 @@ mod tests {
         };
         assert_eq!(
             [span(1, 0), span(1, 7), span(1, 950)],
-            ["0 to 1 ns", "7 to 8 ns", "900 to 1000 ns"]
+            ["0 to 1 ns", "7 to 8 ns", "900 to 1,000 ns"]
         );
         assert_eq!(
             [span(1_000_000, 6_262), span(2_500, 3)],
-            ["6 to 7 s", "7.5 to 10 µs"]
+            ["6 to 7 s", "7.5 to 10 us"]
         );
         assert_eq!(
             BinUnit::new(Duration::from_nanos(2_500)).plain_span(DecimalBin::containing(3)),
@@ -184,7 +187,7 @@ mod tests {
             ticks(40, 900),
             ["50 ns", "70 ns", "100 ns", "300 ns", "500 ns", "700 ns"]
         );
-        assert_eq!(ticks(600, 6_000_000), ["1 µs", "10 µs", "100 µs", "1 ms"]);
+        assert_eq!(ticks(600, 6_000_000), ["1 us", "10 us", "100 us", "1 ms"]);
         let all = ticks(0, u64::MAX);
         assert!((3..=7).contains(&all.len()) && all[0] == "0", "{all:?}");
         assert_eq!(

@@ -21,6 +21,8 @@ pub struct Frame {
 
 /// Minimum width left of the vertical axis.
 const MARGIN: f64 = 30.0;
+/// Minimum width right of the data.
+const RIGHT: f64 = 12.0;
 
 impl Frame {
     /// Draws the axes, and a legend if there are several names.
@@ -38,12 +40,13 @@ impl Frame {
     pub fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
         let left = (y.widest_tick() + 12.0).max(MARGIN);
         let top = legend + LINE + 8.0;
+        let right = right_end(left, &x);
         let mut frame = Self {
             canvas,
             x,
             y,
             left,
-            right: WIDTH - 12.0,
+            right,
             top,
             bottom: top + height,
         };
@@ -118,9 +121,19 @@ impl Frame {
     }
 }
 
+/// Returns the right end of the data: far enough from the border for the texts of all ticks, which are centred below them.
+fn right_end(left: f64, x: &Axis) -> f64 {
+    let fits = |(at, text): &(f64, String)| {
+        let share = x.share(*at);
+        (share > 0.0).then(|| left + (WIDTH - 1.0 - 0.5 * text_width(text) - left) / share)
+    };
+    let ends = x.ticks.iter().filter_map(fits);
+    ends.fold(WIDTH - RIGHT, f64::min)
+}
+
 /// Returns the width of the data if the texts of the ticks have this width.
 pub fn data_width(widest_tick: f64) -> f64 {
-    WIDTH - 12.0 - (widest_tick + 12.0).max(MARGIN)
+    WIDTH - RIGHT - (widest_tick + 12.0).max(MARGIN)
 }
 
 /// Draws a legend of all series, in as many rows as necessary; returns its height.
@@ -139,4 +152,52 @@ fn legend(canvas: &mut Canvas, names: &[String]) -> f64 {
         x += width;
     }
     y + 5.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drawn(x: Axis, y: Axis) -> Picture {
+        Frame::new(x, y, &[], 150.0).finish("t".into(), "d".into())
+    }
+
+    proptest! {
+        /// The last tick was cut off at the right border.
+        #[test]
+        fn no_text_is_clipped(
+            low in 0.0..1e12_f64,
+            length in 1.0..1e12_f64,
+            ticks in 2_usize..9,
+            powers in 1_u32..60,
+        ) {
+            let high = low + length;
+            let y = || Axis::counts("events", high, 150.0);
+            let sizes: Vec<u64> = (0..powers).map(|power| 1 << power).collect();
+            for x in [
+                Axis::linear_times("time", low, high, ticks),
+                Axis::times("time", low, high, ticks),
+                Axis::times_to("time", high, ticks),
+                Axis::from_zero("share", high, 1.0, ticks),
+                Axis::sizes(&sizes, data_width(y().widest_tick())),
+            ] {
+                prop_assert_eq!(drawn(x, y()).clipped(), Vec::<String>::new());
+            }
+        }
+    }
+
+    #[test]
+    fn a_tick_at_the_end_has_space() {
+        let x = || Axis::exact("x", 0.0, 1.0, vec![(1.0, "1,000,000 us".to_owned())]);
+        let y = || Axis::counts("events", 1.0, 150.0);
+        assert!(drawn(x(), y()).clipped().is_empty());
+        let mut frame = Frame::new(x(), y(), &[], 150.0);
+        let (end, bottom) = (WIDTH - RIGHT, frame.bottom() + 17.0);
+        frame
+            .canvas
+            .text("", (end, bottom), TextAnchor::Middle, "1,000,000 us");
+        let clipped = frame.finish("t".into(), "d".into()).clipped();
+        assert_eq!(clipped, ["1,000,000 us"]);
+    }
 }

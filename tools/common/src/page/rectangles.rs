@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::svg::{Canvas, LINE, TextAnchor, WIDTH, number, text_width};
 
 /// Rectangle of equal cells.
@@ -49,6 +51,73 @@ pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec
     found
 }
 
+/// Cells of a grid as the script of the page needs them, to name the one under the pointer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Grid {
+    /// Position of the first cell.
+    pub left: f64,
+    /// Position of the first cell.
+    pub top: f64,
+    /// Width of a cell.
+    pub width: f64,
+    /// Height of a cell.
+    pub height: f64,
+    /// Number of columns.
+    pub count: usize,
+    /// Meaning of the cells.
+    pub cells: GridCells,
+}
+
+/// Meaning of the cells of a grid.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GridCells {
+    /// Ranks, row by row.
+    Ranks {
+        /// Number of ranks that share a cell.
+        shared: u32,
+        /// Number of all ranks.
+        all: u32,
+    },
+    /// Times of locations.
+    Times {
+        /// Names of the locations of each row.
+        rows: Vec<String>,
+        /// Times of columns, separated by semicolons.
+        columns: String,
+        /// Values of cells, separated by semicolons; empty where the title of its shape says it.
+        values: String,
+    },
+}
+
+impl Grid {
+    /// Draws the cells; each shape is in a group with a title.
+    pub fn draw(&self, canvas: &mut Canvas, draw: impl FnOnce(&mut Canvas)) {
+        // Numbers and texts are always valid JSON.
+        canvas.grid(&serde_json::to_string(self).unwrap_or_default(), draw);
+    }
+
+    /// Draws lines of the background, given in units of cells.
+    pub fn cut(&self, canvas: &mut Canvas, lines: &[[(usize, usize); 2]]) {
+        let place = |(column, row): (usize, usize)| {
+            (
+                self.left + column as f64 * self.width,
+                self.top + row as f64 * self.height,
+            )
+        };
+        let line = |[from, to]: &[(usize, usize); 2]| {
+            let ((x, y), (right, lower)) = (place(*from), place(*to));
+            match from.0 == to.0 {
+                true => format!("M{} {}V{}", number(x), number(y), number(lower)),
+                false => format!("M{} {}H{}", number(x), number(y), number(right)),
+            }
+        };
+        if !lines.is_empty() {
+            canvas.raw_path("cut", &lines.iter().map(line).collect::<String>());
+        }
+    }
+}
+
 impl Rectangle {
     /// Returns position and size of the rectangle if the grid begins here and cells have this size.
     pub fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
@@ -61,6 +130,50 @@ impl Rectangle {
             (self.size.0 as f64 * width, self.size.1 as f64 * height),
         ]
     }
+}
+
+/// Returns the lines between cells of different contents that both are coloured, in units of cells: from a column and row to
+/// another.
+///
+/// Colours of many contents contrast with the background, but not with each other: lines of the background separate them.
+pub fn borders<C: PartialEq>(
+    cells: &[C],
+    columns: usize,
+    is_coloured: impl Fn(&C) -> bool,
+) -> Vec<[(usize, usize); 2]> {
+    let rows = cells.len().div_ceil(columns);
+    let coloured = |column: usize, row: usize| {
+        let cell = (column < columns).then(|| cells.get(row * columns + column));
+        cell.flatten().filter(|cell| is_coloured(cell))
+    };
+    let differ = |one: (usize, usize), two: (usize, usize)| {
+        let cells = coloured(one.0, one.1).zip(coloured(two.0, two.1));
+        cells.is_some_and(|(one, two)| one != two)
+    };
+    let mut lines = vec![];
+    for column in 1..columns {
+        let is_there = |row: usize| differ((column - 1, row), (column, row));
+        let all = runs(rows, is_there).into_iter();
+        lines.extend(all.map(|[from, to]| [(column, from), (column, to)]));
+    }
+    for row in 1..rows {
+        let is_there = |column: usize| differ((column, row - 1), (column, row));
+        let all = runs(columns, is_there).into_iter();
+        lines.extend(all.map(|[from, to]| [(from, row), (to, row)]));
+    }
+    lines
+}
+
+/// Returns the begin and end of each run of indices below `count` for which something holds.
+fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<[usize; 2]> {
+    let mut found: Vec<[usize; 2]> = vec![];
+    for index in (0..count).filter(|index| holds(*index)) {
+        match found.last_mut().filter(|run| run[1] == index) {
+            Some(run) => run[1] += 1,
+            None => found.push([index, index + 1]),
+        }
+    }
+    found
 }
 
 /// Returns the path of a rectangle in SVG.
@@ -87,14 +200,34 @@ pub fn legend_within(
         if x > 6.0 && x + width > most {
             (x, y) = (6.0, y + LINE);
         }
-        canvas.rectangle(&class, (x, y - 10.5), (SAMPLE, SAMPLE));
-        if class == "hatch" {
-            canvas.raw_path("hatch", &hatching((x, y - 10.5), (SAMPLE, SAMPLE)));
-        }
+        sample(canvas, &class, (x, y - 10.5), SAMPLE);
         canvas.text("", (x + SAMPLE + 5.0, y), TextAnchor::Start, &text);
         x += width;
     }
     y + 5.0
+}
+
+/// Class of cells without anything to show, which are lines.
+pub const DASH: &str = "dash";
+
+/// Draws a sample of a class in a square.
+pub(super) fn sample(canvas: &mut Canvas, class: &str, (x, y): (f64, f64), size: f64) {
+    match class {
+        DASH => {
+            let [at, drawn] = dash([(x, y), (size, size)]);
+            canvas.rectangle(class, at, drawn);
+        }
+        _ => canvas.rectangle(class, (x, y), (size, size)),
+    }
+    if class == "hatch" {
+        canvas.raw_path("hatch", &hatching((x, y), (size, size)));
+    }
+}
+
+/// Returns the line in the middle of a row of cells that have nothing to show.
+pub fn dash([(x, y), (width, height)]: [(f64, f64); 2]) -> [(f64, f64); 2] {
+    let thick = (0.2 * height).clamp(0.8, 3.0);
+    [(x, y + 0.5 * (height - thick)), (width, thick)]
 }
 
 /// Returns the path of diagonal lines across a rectangle.
@@ -116,6 +249,8 @@ pub fn hatching((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -134,6 +269,33 @@ mod tests {
                 }
             }
             prop_assert!(covered.iter().zip(&kinds).all(|(covered, cell)| *covered == Some(*cell)));
+        }
+
+        /// Two neighbours have a line between them if they differ and have colours.
+        #[test]
+        fn borders_are_between_different_colours(
+            kinds in prop::collection::vec(0_usize..4, 1..120),
+            columns in 1_usize..12,
+        ) {
+            let mut between = BTreeSet::new();
+            for [from, to] in borders(&kinds, columns, |kind| *kind > 0) {
+                for column in from.0..to.0.max(from.0 + 1) {
+                    for row in from.1..to.1.max(from.1 + 1) {
+                        let is_new = between.insert((column, row, from.0 == to.0));
+                        prop_assert!(is_new);
+                    }
+                }
+            }
+            for (place, kind) in kinds.iter().enumerate() {
+                let (column, row) = (place % columns, place / columns);
+                let left = (column > 0).then(|| kinds[place - 1]);
+                let above = place.checked_sub(columns).map(|place| kinds[place]);
+                for (other, is_vertical) in [(left, true), (above, false)] {
+                    let expected = other.is_some_and(|other| other != *kind && other > 0 && *kind > 0);
+                    prop_assert_eq!(between.remove(&(column, row, is_vertical)), expected);
+                }
+            }
+            prop_assert!(between.is_empty());
         }
 
         #[test]

@@ -118,11 +118,39 @@ impl Canvas {
         );
     }
 
+    /// Draws a disc around a position.
+    pub fn disc(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
+        let [x, y, radius] = [x, y, radius].map(number);
+        let _ = write!(
+            self.0,
+            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>"
+        );
+    }
+
     /// Draws shapes in a group of this class.
     pub fn group(&mut self, class: &str, draw: impl FnOnce(&mut Self)) {
         let _ = write!(self.0, "<g class=\"{class}\">");
         draw(self);
         self.0.push_str("</g>");
+    }
+
+    /// Draws shapes that a text describes where a reader points at them.
+    pub fn titled(&mut self, text: &str, draw: impl FnOnce(&mut Self)) {
+        let _ = write!(self.0, "<g><title>{}</title>", escape(text));
+        draw(self);
+        self.0.push_str("</g>");
+    }
+
+    /// Draws the cells of a grid, which the script of the page can tell from each other.
+    pub(crate) fn grid(&mut self, data: &str, draw: impl FnOnce(&mut Self)) {
+        let _ = write!(self.0, "<g data-grid=\"{}\">", escape(data));
+        draw(self);
+        self.0.push_str("</g>");
+    }
+
+    /// Returns the shapes drawn so far.
+    pub(crate) fn shapes(&self) -> &str {
+        &self.0
     }
 
     /// Draws a text with its baseline at this height.
@@ -142,15 +170,7 @@ impl Canvas {
     /// Draws the mark of a point of a series; series differ in shape, not only in colour.
     pub fn marker(&mut self, series: usize, (x, y): (f64, f64)) {
         let corners: &[(f64, f64)] = match series % style::MARKERS {
-            0 => {
-                let (x, y) = (number(x), number(y));
-                let _ = write!(
-                    self.0,
-                    "<circle class=\"m {}\" cx=\"{x}\" cy=\"{y}\" r=\"4\"/>",
-                    style::colour(series)
-                );
-                return;
-            }
+            0 => return self.disc(&format!("m {}", style::colour(series)), (x, y), 4.0),
             1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
             2 => &[(0.0, -5.0), (4.6, 3.4), (-4.6, 3.4)],
             3 => &[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)],
@@ -204,6 +224,31 @@ impl Picture {
             size,
             body: canvas.0,
         }
+    }
+
+    /// Returns the texts that are not whole within the picture, by the estimate of [`text_width`].
+    #[cfg(test)]
+    pub(crate) fn clipped(&self) -> Vec<String> {
+        let texts = self.body.split("<text ").skip(1);
+        let extent = |text: &str| -> Option<(f64, f64, String)> {
+            let (attributes, rest) = text.split_once('>')?;
+            let (content, _) = rest.split_once('<')?;
+            let number = |name: &str| -> Option<f64> {
+                let (_, value) = attributes.split_once(&format!(" {name}=\""))?;
+                value.split('"').next()?.parse().ok()
+            };
+            let (x, width) = (number("x")?, text_width(content));
+            let before = match attributes {
+                middle if middle.contains("\"middle\"") => 0.5 * width,
+                end if end.contains("\"end\"") => width,
+                _ => 0.0,
+            };
+            Some((x - before, x - before + width, content.to_owned()))
+        };
+        let is_outside =
+            |(left, right, _): &(f64, f64, String)| *left < 0.0 || *right > self.size.0;
+        let all = texts.map(|text| extent(text).expect("a text has a place"));
+        all.filter(is_outside).map(|(.., text)| text).collect()
     }
 
     /// Returns true if it is wider than others.

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::Duration;
 use downbeat_sync::Comm;
+use downbeat_trace::distributed::{CorrectionError, TracePart, common_span};
 use downbeat_trace::formats::Sessions;
+use downbeat_trace::logical::ControlVariable;
+use downbeat_trace::presync::{Interpolation, PreSynchronization};
 use downbeat_trace::{
-    ClockOwner, ControlVariable, ControlledLogicalClock, CorrectionError, CorrectionSettings,
-    Gradient, Interpolation, Latencies, LocationId, MeasuredTrace, PreSynchronization, TracePart,
-    common_span,
+    ClockOwner, ControlledLogicalClock, CorrectionSettings, Gradient, Latencies, LocationId,
+    MeasuredTrace,
 };
 
 use super::document::{Document, HULL, PreSyncReport, Printed};
@@ -17,8 +19,8 @@ use super::recording::{Destination, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
 use super::{PageContents, PageOptions, Unfinished, files};
 use crate::cli::VerifyOptions;
-use crate::output::{print, print_json};
-use crate::{Failure, Outputs, cli};
+use crate::text::PrintOptions;
+use crate::{Failure, Outputs, ProgressBar, cli};
 
 /// Options for the correction of a trace.
 #[derive(Args, Debug)]
@@ -70,9 +72,9 @@ pub struct CorrectionOptions {
     /// Treatment of checksums.
     #[command(flatten)]
     pub verify: VerifyOptions,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    /// Form of the report.
+    #[command(flatten)]
+    print: PrintOptions,
     /// Also print histograms of the displacement of events and the change of intervals
     #[arg(long, conflicts_with = "json")]
     histograms: bool,
@@ -138,17 +140,20 @@ impl CorrectionOptions {
         let title = format!("Correction of {}", self.input.display());
         self.page
             .write(&title, &PageContents::correction(document, names))?;
-        if self.json {
-            return print_json(&Printed { document, streamed });
-        }
-        let mut text = document.text(&self.input, &self.output);
-        if streamed {
-            text += "Streamed: the events were in temporary files instead of in memory\n";
-        }
-        if self.histograms {
-            text += &format!("\n{}", document.deviation.histograms());
-        }
-        print(&text)
+        self.print.print(
+            || Printed { document, streamed },
+            || {
+                let mut text = document.text(&self.input, &self.output);
+                if streamed {
+                    text += "Streamed: the events were in temporary files instead of in memory\n";
+                }
+                if self.histograms {
+                    text += "\n";
+                    text += document.deviation.histograms();
+                }
+                text
+            },
+        )
     }
 
     /// Corrects the trace in memory, on this number of threads per rank; collective. Returns the
@@ -161,6 +166,13 @@ impl CorrectionOptions {
         workers: usize,
         comm: &C,
     ) -> Result<(Document, Vec<String>), Failure> {
+        let progress = ProgressBar::new(0);
+        let stage = |number, what: &str| {
+            if comm.rank() == 0 {
+                progress.stage(number, 3, what);
+            }
+        };
+        stage(1, "reading and matching");
         let mut reading = self.reading(workers);
         let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;
         reading.apply_offsets = true;
@@ -194,6 +206,7 @@ impl CorrectionOptions {
             workers,
         };
         let sink = async |part: &TracePart, times: &[Vec<_>], sessions: &Sessions| {
+            stage(3, "writing");
             source
                 .write_corrected(&place, part, times, sessions, comm)
                 .await
@@ -203,7 +216,9 @@ impl CorrectionOptions {
             sessions,
             truth,
         };
+        stage(2, "correcting");
         let corrected = downbeat_trace::correct(comm, measured, &settings, sink).await;
+        progress.clear();
         let (correction, archive) = corrected.map_err(|why| self.failure(why))?;
         report.complete(&correction);
         let latencies = self.latencies.setting(correction.latencies);

@@ -1,11 +1,14 @@
 //! Report on the effect of a correction: tables 3 and 4 of Becker et al. (2009), and histograms.
 
-use downbeat_clock_core::DecimalBin;
-use downbeat_trace::{Bins, Deviation, Displacement, Intervals};
+use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_trace::deviation::{Bins, Deviation, Displacement, Intervals};
 use serde::Serialize;
 
 use super::tables::percent;
-use crate::output::{Table, time};
+use crate::output::time;
+use crate::table::Table;
+use crate::text::Text;
+use crate::units;
 
 /// Effect of a correction on times: tables 3 and 4 of Becker et al. (2009).
 #[derive(Debug, Serialize)]
@@ -135,20 +138,20 @@ impl From<&Deviation> for DeviationReport {
 
 impl DeviationReport {
     /// Formats both tables.
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Text {
         let Self {
             displacement,
             event_position,
             event_distance,
         } = self;
-        let mut text = format!(
+        let mut text = Text::from(format!(
             "{} of {} events moved ({}); mean {}, largest {}\n\n",
-            displacement.moved,
-            displacement.events,
+            units::count(displacement.moved),
+            units::count(displacement.events),
             percent(displacement.moved as f64 / displacement.events.max(1) as f64),
             time(displacement.mean_nanos),
             time(displacement.largest_nanos as f64)
-        );
+        ));
         let mut table = Table::new([
             "intervals changed",
             "on average",
@@ -169,8 +172,8 @@ impl DeviationReport {
                     .map_or_else(|| "from 0".to_owned(), percent),
             ]);
         }
-        text += &table.render();
-        text.push('\n');
+        text += table;
+        text += "\n";
         let names = [
             "changed by more than",
             "0 %",
@@ -191,12 +194,13 @@ impl DeviationReport {
             table.row(row("intervals", |above| above.share_of_intervals));
             table.row(row("time", |above| above.share_of_time));
         }
-        text + &table.render()
+        text += table;
+        text
     }
 
     /// Formats all three histograms, with a row for every bin that is not empty, the longest times
     /// first.
-    pub fn histograms(&self) -> String {
+    pub fn histograms(&self) -> Table {
         let all = [
             &self.displacement.bins,
             &self.event_position.bins,
@@ -217,13 +221,13 @@ impl DeviationReport {
                     .find(|bin| bin.low_nanos == low)
                     .map_or(0, |bin| bin.count)
             };
-            let counts = all.map(|bins| count(bins).to_string());
+            let counts = all.map(|bins| units::count(count(bins)));
             table.row(
                 std::iter::once(DecimalBin::containing(low).to_string())
                     .chain(counts)
                     .collect::<Vec<_>>(),
             );
         }
-        table.render()
+        table
     }
 }

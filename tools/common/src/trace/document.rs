@@ -14,6 +14,7 @@ use super::settings::LatencySetting;
 use super::tables::{Contents, LatencyReport, Violations, percent, violations};
 use super::truth::TruthStages;
 use crate::output;
+use crate::text::Text;
 
 /// Report of a correction.
 #[derive(Debug, Serialize)]
@@ -135,17 +136,17 @@ impl Document {
     }
 
     /// Formats the report as text.
-    pub fn text(&self, input: &Path, output: &Path) -> String {
-        let mut text = format!("{}: {}", input.display(), self.contents.text());
-        text += &self.pre_synchronization.text();
-        text += &self.latencies.text();
+    pub fn text(&self, input: &Path, output: &Path) -> Text {
+        let mut text = Text::from(format!("{}: {}", input.display(), self.contents.text()));
+        text += self.pre_synchronization.text();
+        text += self.latencies.text();
         for PassReport {
             control,
             largest_displacement_nanos,
         } in &self.passes
         {
             let moved = Duration::from_nanos(*largest_displacement_nanos);
-            text += &format!(
+            text += format!(
                 "Pass with {control:.6} of the clocks' speed: events moved by up to {moved}\n"
             );
         }
@@ -154,20 +155,23 @@ impl Document {
             ("pre-synchronized", &self.pre_synchronized),
             ("corrected", &self.corrected),
         ];
-        text += &format!("\n{}", violations(stages));
+        text += "\n";
+        text += violations(stages);
         let share =
             percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
-        text += &format!(
+        text += format!(
             "Receives and exits corrected explicitly: {} ({share})\n",
             self.explicitly_corrected
         );
-        text += &format!("\nSince pre-synchronization, {}", self.deviation.text());
+        text += "\nSince pre-synchronization, ";
+        text += self.deviation.text();
         if let Some(truth) = &self.truth {
-            text += &format!("\n{}", truth.text());
+            text += "\n";
+            text += truth.table();
         }
-        text.push('\n');
+        text += "\n";
         if let Some(archive) = &self.archive {
-            text += &archive.text();
+            text += archive.text();
             if self.deviation.displacement.moved == 0 && archive.rewritten.is_empty() {
                 text += "Nothing moved: all files are copied as they are\n";
             }
@@ -176,7 +180,8 @@ impl Document {
             true => "",
             false => " among the relations that were examined",
         };
-        text + &format!("{}: no violation is left{examined}\n", output.display())
+        text += format!("{}: no violation is left{examined}\n", output.display());
+        text
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_files::{Checksums, FileError};
+use downbeat_files::{Checksums, FileError, open};
 use downbeat_trace::Matching;
 use downbeat_trace::formats::chrome::ChromeTrace;
 use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
@@ -11,6 +11,7 @@ use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 use super::files::{is_archive, is_no_archive};
 use crate::Failure;
 use crate::cli::unreadable;
+use crate::progress::{ProgressBar, ProgressReader};
 
 /// Options for reading items.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +76,7 @@ impl ItemSource {
     ) -> Result<(), Failure> {
         let take = |item: &Item<'_>| take(item).map_err(|why| unwritable(&self.path, why));
         match &self.merged {
-            Some(merged) => of_archive(merged, take),
+            Some(merged) => self.of_archive(merged, take),
             None => self.of_file(take),
         }
     }
@@ -99,12 +100,39 @@ impl ItemSource {
         mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let bad = |why: FileError| Failure::Input(unreadable(why));
-        let reader = TraceReader::open(&self.path).map_err(bad)?;
-        let mut reader = reader.with_checksums(self.checksums);
+        let file = open(&self.path).map_err(bad)?;
+        // A pipe has no length.
+        let length = file.metadata().map_or(0, |found| found.len());
+        let progress = ProgressBar::reading(&self.path, length);
+        let reader = TraceReader::new(&self.path, ProgressReader::new(file, &progress));
+        let mut reader = reader.map_err(bad)?.with_checksums(self.checksums);
         while let Some(item) = reader.next_item().map_err(bad)? {
             take(&item)?;
         }
         Ok(())
+    }
+
+    fn of_archive(
+        &self,
+        merged: &MergedItems,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let progress = ProgressBar::reading(&self.path, merged.count());
+        let mut taken = 0;
+        let all = merged.each(|item| {
+            taken += 1;
+            show(taken, &progress);
+            take(item).map_err(Ended)
+        });
+        all.map_err(|Ended(why)| why)
+    }
+}
+
+/// Shows the number of items from time to time.
+fn show(items: u64, progress: &ProgressBar) {
+    const INTERVAL: u64 = 1 << 14;
+    if items.is_multiple_of(INTERVAL) {
+        progress.reach(items);
     }
 }
 
@@ -135,6 +163,8 @@ impl From<FileError> for Ended {
 
 /// Reads the items of an archive. Returns the number of events that were left out, too.
 fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems, u64), Failure> {
+    // Archives do not tell how many events they have.
+    let progress = ProgressBar::reading(path, 0);
     let read = || -> Result<_, Ended> {
         let archive = Archive::open(path)?;
         let reading = ReadOptions {
@@ -146,8 +176,11 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
             ..ReadOptions::default()
         };
         let mut merged = MergedItems::new(beside)?;
-        let left_out =
-            archive.for_each_item(&reading, |item| Ok::<_, Ended>(merged.take(item)?))?;
+        let left_out = archive.for_each_item(&reading, |item| {
+            merged.take(item)?;
+            show(merged.count(), &progress);
+            Ok::<_, Ended>(())
+        })?;
         merged.finish()?;
         Ok((merged, left_out))
     };
@@ -156,17 +189,14 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
 
 /// Reads the items of Chrome's JSON. Returns the number of events that were left out, too.
 fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, u64), Failure> {
+    let progress = ProgressBar::reading(path, 0);
     let trace = ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?;
     let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
-    let taken = trace.each(|item| merged.take(item));
+    let taken = trace.each(|item| {
+        merged.take(item)?;
+        show(merged.count(), &progress);
+        Ok(())
+    });
     taken.and_then(|()| merged.finish()).map_err(Failure::run)?;
     Ok((merged, trace.left_out()))
-}
-
-fn of_archive(
-    merged: &MergedItems,
-    mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let all = merged.each(|item| take(item).map_err(Ended));
-    all.map_err(|Ended(why)| why)
 }

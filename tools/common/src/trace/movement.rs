@@ -1,6 +1,6 @@
 //! Report on the movement of events by location and time.
 
-use downbeat_trace::{LocationMovement, Movement, TimeSlices};
+use downbeat_trace::movement::{LocationMovement, Movement, TimeSlices};
 use serde::Serialize;
 
 use super::tables::short_name;

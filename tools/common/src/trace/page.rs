@@ -14,8 +14,8 @@ use super::{
     ArchiveReport, Contents, DeviationReport, Document, LatencyReport, MovementReport, PassReport,
     TruthStages, percent,
 };
-use crate::page::units::{count, counted, time};
 use crate::page::{HtmlTable, Page};
+use crate::units::{count, counted, time};
 use crate::{Failure, Outputs};
 use violations::ViolationStage;
 

@@ -14,11 +14,11 @@ use digest::digest;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
+use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares, TracePart};
 use downbeat_trace::formats::otf2::{Archive, Origin, PartRead, Unexamined};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
-use downbeat_trace::{
-    ClockSample, CorrectionError, Load, Matching, PartBuilder, Resolution, Shares, Trace, TracePart,
-};
+use downbeat_trace::presync::ClockSample;
+use downbeat_trace::{Matching, Resolution, Trace};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]

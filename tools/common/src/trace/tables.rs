@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::{EventId, LeftOut, Relations, Totals, Verdict};
+use downbeat_trace::check::{Relations, Verdict};
+use downbeat_trace::{EventId, LeftOut, Totals};
 use serde::Serialize;
 
 use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
-use crate::output::{self, Table, time};
+use crate::output::{self, time};
+use crate::table::Table;
+use crate::text::Text;
 
 /// Number of items of each kind in a trace.
 #[derive(Debug, Serialize)]
@@ -309,7 +312,7 @@ impl Violations {
 }
 
 /// Formats the violations at several stages as a table.
-pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> String {
+pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> Text {
     let cell =
         |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
     let [messages, collectives] = ["messages: reversed", "collective pairs: reversed"];
@@ -346,7 +349,7 @@ pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)
             time(*largest_reversal_nanos as f64),
         ]);
     }
-    let mut text = table.render();
+    let mut text = Text::from(table);
     if let Some(WithinClocksReport { total, reversed }) = within {
         // Writing to a string cannot fail.
         let _ = writeln!(

@@ -1,9 +1,11 @@
 //! Errors of times against the true ones.
 
-use downbeat_trace::{TimeSlices, TruthComparison};
+use downbeat_trace::deviation::TruthComparison;
+use downbeat_trace::movement::TimeSlices;
 use serde::Serialize;
 
-use crate::output::{Table, time};
+use crate::output::time;
+use crate::table::Table;
 
 /// Errors against the true times, before and after a correction.
 #[derive(Debug, Serialize)]
@@ -67,8 +69,8 @@ impl TruthStages {
         }
     }
 
-    /// Formats the errors as a table.
-    pub fn text(&self) -> String {
+    /// Returns a table of the errors.
+    pub fn table(&self) -> Table {
         let mut table = Table::new([
             "error against the truth",
             "bias",
@@ -86,7 +88,7 @@ impl TruthStages {
                 time(error.largest_centred_nanos),
             ]);
         }
-        table.render()
+        table
     }
 }
 

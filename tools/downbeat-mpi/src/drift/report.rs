@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::{Domain, Duration};
-use downbeat_common::output::{Table, count, time};
+use downbeat_common::output::{count, time};
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_measure::{FitQuality, OffsetSeries, WindowFit};
+use downbeat_common::{Table, Text};
+use downbeat_measure::drift::{FitQuality, OffsetSeries, WindowFit};
 use downbeat_records::stats::Sample;
 use serde::Serialize;
 
@@ -158,14 +159,15 @@ impl<'a> DriftReport<'a> {
     }
 
     /// Returns the tables, below the headline.
-    pub(super) fn text(&self, headline: &str) -> String {
-        let mut text = format!(
+    pub(super) fn text(&self, headline: &str) -> Text {
+        let mut text = Text::from(format!(
             "{headline}\n\n\
-             Lines fitted to windows of time; R-squared is the share of the variance of the offsets that they explain:\n\n{}\n\
-             Residuals of a line from the first offset to the last:\n\n{}\n",
-            self.windows(),
-            self.residuals()
-        );
+             Lines fitted to windows of time; R-squared is the share of the variance of the offsets that they explain:\n\n"
+        ));
+        text += self.windows();
+        text += "\nResiduals of a line from the first offset to the last:\n\n";
+        text += self.residuals();
+        text += "\n";
         let TransferTimes {
             message_ns,
             allreduce_ns,
@@ -190,7 +192,7 @@ impl<'a> DriftReport<'a> {
     }
 
     /// Returns a table with a row for each rank and length of windows.
-    fn windows(&self) -> String {
+    fn windows(&self) -> Table {
         let headings = [
             "rank",
             "window",
@@ -202,7 +204,7 @@ impl<'a> DriftReport<'a> {
             "least",
             "largest residual",
         ];
-        let mut table = Table::new(headings);
+        let mut table = Table::new(headings).named_by(2);
         for one in &self.ranks {
             let rank = one.rank.to_string();
             let lengths = one.windows.iter();
@@ -213,11 +215,11 @@ impl<'a> DriftReport<'a> {
             let whole: Vec<&FitReport> = one.whole.iter().collect();
             table.row(row(&rank, "all", &whole));
         }
-        table.render()
+        table
     }
 
     /// Returns a table with a row for each rank.
-    fn residuals(&self) -> String {
+    fn residuals(&self) -> Table {
         let headings = [
             "rank",
             "offsets",
@@ -267,7 +269,7 @@ impl<'a> DriftReport<'a> {
                     .collect::<Vec<_>>(),
             );
         }
-        table.render()
+        table
     }
 }
 

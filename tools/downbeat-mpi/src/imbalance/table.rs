@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use downbeat_common::Failure;
 use downbeat_common::bench::{BenchResults, LaunchHeader};
-use downbeat_common::output::{Table, percent, time};
-use downbeat_measure::{Imbalance, Measurement};
+use downbeat_common::output::{percent, time};
+use downbeat_common::{Table, Text, units};
+use downbeat_measure::Measurement;
+use downbeat_measure::imbalance::Imbalance;
 use downbeat_records::ObservationState;
 use serde::Serialize;
 
@@ -164,16 +166,6 @@ impl ImbalanceResults {
         });
     }
 
-    /// Returns true if something was measured, but no observation was valid.
-    pub(super) fn is_all_invalid(&self) -> bool {
-        let valid = self
-            .imbalance
-            .iter()
-            .map(|one| one.valid)
-            .chain(self.latency.iter().map(|one| one.valid));
-        valid.max() == Some(0)
-    }
-
     /// Sorts the results by the order of the options instead of that of the measurements.
     pub(super) fn sort_by_jobs(&mut self, jobs: &[ImbalanceJob]) {
         let barrier = |name| jobs.iter().position(|job| job.barrier.name() == name);
@@ -195,12 +187,12 @@ impl ImbalanceResults {
         }
     }
 
-    pub(super) fn text(&self, results: &BenchResults) -> String {
+    pub(super) fn text(&self, results: &BenchResults) -> Text {
         let (headline, factors) = (results.headline(), results.factors());
-        let mut text = format!(
+        let mut text = Text::from(format!(
             "{headline}, synchronized by {}\n",
             factors.get("sync").unwrap_or_default()
-        );
+        ));
         // Variables with which a user configured the barriers of the library.
         for (name, value) in factors
             .iter()
@@ -209,28 +201,24 @@ impl ImbalanceResults {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} = {value}");
         }
-        let _ = write!(
-            text,
-            "\nImbalance: time from the first rank that leaves a barrier to the last:\n\n{}",
-            self.barriers()
-        );
+        text += "\nImbalance: time from the first rank that leaves a barrier to the last:\n\n";
+        text += self.barriers();
         if let Some(first) = self.latency.first() {
             let OperationLatency {
                 operation, bytes, ..
             } = first;
-            let _ = write!(
-                text,
-                "\nLatency of {operation}, {bytes} bytes, as each method reports it behind each barrier:\n\n{}",
-                self.latencies()
+            text += format!(
+                "\nLatency of {operation}, {bytes} bytes, as each method reports it behind each barrier:\n\n"
             );
+            text += self.latencies();
             if self.latency.iter().any(|one| one.method == "round-time") {
-                text.push_str("\nround-time has no barrier: its columns differ by chance.\n");
+                text += "\nround-time has no barrier: its columns differ by chance.\n";
             }
         }
         text
     }
 
-    fn barriers(&self) -> String {
+    fn barriers(&self) -> Table {
         let headings = [
             "barrier",
             "valid",
@@ -247,8 +235,8 @@ impl ImbalanceResults {
         for one in &self.imbalance {
             let cells = [
                 one.barrier.to_owned(),
-                one.valid.to_string(),
-                (one.valid + one.late).to_string(),
+                units::count(one.valid as u64),
+                units::count((one.valid + one.late) as u64),
             ];
             let leaving = one.leaving.as_ref().map_or_else(Vec::new, |leaving| {
                 let ImbalanceQuantiles {
@@ -268,11 +256,11 @@ impl ImbalanceResults {
             });
             table.row(cells.into_iter().chain(leaving).collect::<Vec<_>>());
         }
-        table.render()
+        table
     }
 
     /// Returns a table with a row for each method and a column for each barrier.
-    fn latencies(&self) -> String {
+    fn latencies(&self) -> Table {
         let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
         for one in &self.latency {
             match methods.iter_mut().find(|(method, _)| *method == one.method) {
@@ -302,6 +290,6 @@ impl ImbalanceResults {
             let cells = [method.to_owned(), figure.to_owned()].into_iter();
             table.row(cells.chain(barriers.iter().map(cell)).collect::<Vec<_>>());
         }
-        table.render()
+        table
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use downbeat_clock_core::Duration;
-use downbeat_measure::{
-    Barrier, EachCall, Method, Preset, RoundTime, Scheme, Series, Stopping, Windows,
-};
+use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::stopping::Stopping;
+use downbeat_measure::{Barrier, Method, Preset};
 
 /// A measurement scheme, or the method of a benchmark suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,15 +60,19 @@ impl MethodBehind {
 }
 
 impl TimingMethod {
-    pub(super) fn rotates_root(self) -> bool {
-        matches!(self, Self::Suite(suite) if suite.rotates_root())
+    /// Returns the suite whose method it is, if it is one's.
+    pub(super) fn suite(self) -> Option<Preset> {
+        match self {
+            Self::Suite(suite) => Some(suite),
+            Self::Scheme(_) => None,
+        }
     }
 
-    /// Returns the method. Schemes take the other parameters from `default`; `reps` and `slice` override those of a suite.
+    /// Returns the method for an operation with messages of a size. Schemes take the other parameters from `default`; `reps` and `slice` override those of a suite.
     pub(super) fn method(
         self,
         default: &Method,
-        bytes: u64,
+        (operation, bytes): (&str, u64),
         reps: Option<u32>,
         slice: Option<Duration>,
     ) -> MethodBehind {
@@ -95,7 +99,7 @@ impl TimingMethod {
             }
             Self::Scheme(_) => scheme(Scheme::RoundTime(RoundTime::default()), default.stopping),
             Self::Suite(suite) => {
-                let mut method = suite.method(bytes);
+                let mut method = suite.method(operation, bytes);
                 match (&mut method.scheme, reps, slice) {
                     (_, None, None) => {}
                     (Scheme::Series(series), ..) => series.calls = reps.unwrap_or(series.calls),
@@ -110,7 +114,9 @@ impl TimingMethod {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_measure::Processing;
+    use downbeat_measure::Collect;
+    use downbeat_measure::processing::Processing;
+    use downbeat_measure::scheme::BarrierPlace;
 
     #[test]
     fn options_override_the_method_of_a_suite() {
@@ -120,11 +126,12 @@ mod tests {
             stopping: Stopping::Count { most: 7 },
             processing: Processing::Median,
             root: 0,
+            collect: Collect::RunTimes,
         };
         let method = |name: &str, reps| {
             name.parse::<TimingMethod>()
                 .unwrap()
-                .method(&default, 8, reps, None)
+                .method(&default, ("bcast", 8), reps, None)
                 .behind(Barrier::Tree)
         };
         assert_eq!(
@@ -132,19 +139,18 @@ mod tests {
             Stopping::Count { most: 1_000 }
         );
         assert_eq!(method("osu", Some(7)).stopping, Stopping::Count { most: 7 });
-        for name in ["imb", "ms2", "ms3"] {
+        for name in ["imb-4.0", "ms2", "ms3"] {
             let Scheme::Series(series) = method(name, Some(7)).scheme else {
                 panic!("{name}")
             };
             assert_eq!((series.calls, series.barrier), (7, Barrier::Tree), "{name}");
         }
-        for name in ["ms1", "osu"] {
-            assert_eq!(
-                method(name, None).scheme,
-                Scheme::EachCall(EachCall {
-                    barrier: Barrier::Tree
-                })
-            );
+        for (name, place) in [("ms1", BarrierPlace::Before), ("osu", BarrierPlace::After)] {
+            let expected = EachCall {
+                place,
+                ..EachCall::new(Barrier::Tree)
+            };
+            assert_eq!(method(name, None).scheme, Scheme::EachCall(expected));
         }
         assert_eq!(method("round-time", None), default);
         for timing in SCHEMES.into_iter().chain(Preset::ALL.map(Preset::name)) {

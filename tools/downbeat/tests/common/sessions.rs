@@ -7,11 +7,12 @@ use downbeat::{
     Clock, ClockModel, Comm, CommError, Counter, Duration, Global, GlobalClock, Local, LocalTime,
     SessionLimits, Ticks, Timestamp,
 };
-use downbeat_clock_core::{ConstrainedSpline, Exchange, Knot};
-use downbeat_sync::{
-    Clocks, DriftWalk, ExchangeSession, LocalClock, Network, Payload, SimClock, SimCluster,
-    VirtualTime, Words,
-};
+use downbeat_clock_core::offset::Exchange;
+use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_sync::LocalClock;
+use downbeat_sync::payload::{Payload, Words};
+use downbeat_sync::sim::{Clocks, DriftWalk, Network, SimClock, SimCluster, VirtualTime};
+use downbeat_sync::timesync::ExchangeSession;
 
 /// Number of sessions of a run: with ten seconds between them, they span the walk of typical clocks.
 pub(crate) const SESSIONS: usize = 11;
@@ -53,7 +54,7 @@ pub(crate) fn simulate(
         clocks,
         seed,
     };
-    let program = async |comm: &downbeat_sync::SimComm| {
+    let program = async |comm: &downbeat_sync::sim::SimComm| {
         let (clock, local) = (comm.clock(), nominal());
         let (mut sessions, mut ended) = (vec![], vec![]);
         let me = LocalClock::new(&clock, local);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::mpi_builds::released_mpi_program;
+use crate::mpi_builds::installed_mpi_program;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 use downbeat_launch::Outcome;
@@ -31,7 +31,7 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             let mut mpirun = OPEN_MPI.oversubscribed_mpirun();
             mpirun
                 .args(["-np", &RANKS.to_string()])
-                .arg(released_mpi_program(workspace, OPEN_MPI)?);
+                .arg(installed_mpi_program(workspace, OPEN_MPI)?);
             mpirun.args("sync --truth --check 0 --repeat 10 --json --algorithm".split(' '));
             mpirun
                 .arg(format!("{UNWEIGHTED},{WEIGHTED}"))

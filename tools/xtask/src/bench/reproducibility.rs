@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::mpi_builds::released_mpi_program;
+use crate::install::builds::installed_program;
+use crate::mpi_builds::installed_mpi_program;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 use downbeat_launch::Outcome;
-use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::command as shell;
 use downbeat_launch::mpi::OPEN_MPI;
 
 const TRIALS: usize = 10;
@@ -46,9 +47,8 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             OPEN_MPI.name()
         ),
         move || {
-            shell::run(&mut command("cargo build --release -p downbeat-cli"))?;
-            let downbeat = workspace.built("release/downbeat");
-            let program = released_mpi_program(workspace, OPEN_MPI)?;
+            let downbeat = installed_program()?;
+            let program = installed_mpi_program(workspace, OPEN_MPI)?;
             let trials = workspace.built("reproducibility");
             // Absent before the first run.
             let _ = fs::remove_dir_all(&trials);

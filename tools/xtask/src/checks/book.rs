@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use downbeat_launch::Outcome;
-use downbeat_launch::command::command;
+use downbeat_launch::command::{self as shell, command};
 
 use crate::args::Depth;
 use crate::steps::{Step, all_passed};
@@ -17,10 +17,15 @@ const CONTENTS: &str = "SUMMARY.md";
 pub(crate) fn steps<'a>(depth: Depth) -> Vec<Step<'a>> {
     let mut steps = vec![Step::new("links of the documents", links)];
     if depth == Depth::Long {
-        let build = command("mdbook build docs --dest-dir ../target/book");
-        steps.push(Step::command("book", build));
+        steps.push(Step::new("book", build));
     }
     steps
+}
+
+fn build() -> Outcome {
+    // Versions of mdBook differ in what a relative folder begins at.
+    let out = std::path::absolute("target/book").map_err(|why| why.to_string())?;
+    shell::run(command("mdbook build docs --dest-dir").arg(out))
 }
 
 fn links() -> Outcome {

@@ -7,8 +7,9 @@ use crate::mpi_builds::everything;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
-/// The documentation of private items and that of users: a link from public to private items is only noticed in the latter.
-pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> [Step<'a>; 2] {
+/// The documentation of users, and that of private items in the long run: a link from public to private items is only noticed in the
+/// former.
+pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
     let whole = || {
         let mut doc = everything(workspace, depth, "cargo doc --no-deps --keep-going");
         doc.env("RUSTDOCFLAGS", "-D warnings");
@@ -16,8 +17,9 @@ pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> [Step<'a>; 2] {
     };
     let mut private: Command = whole();
     private.arg("--document-private-items");
-    [
-        Step::command("documentation of private items", private),
-        Step::command("documentation", whole()),
-    ]
+    let mut steps = vec![Step::command("documentation", whole())];
+    if depth == Depth::Long {
+        steps.push(Step::command("documentation of private items", private));
+    }
+    steps
 }

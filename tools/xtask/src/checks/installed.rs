@@ -89,6 +89,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     );
     step("traced over several hosts".to_owned(), tracer::over_hosts);
     if depth == Depth::Long {
+        step("starts of the README".to_owned(), pages::starts_of_readme);
         step("traced under Slurm".to_owned(), tracer::under_slurm);
         step("pictures of a traced program".to_owned(), tracer::pictures);
         step("traced over Open MPI under valgrind".to_owned(), |tree| {
@@ -176,6 +177,15 @@ fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
             &mut shell::started_by(mpirun, &Command::new(program)),
         )?;
     }
+    // Operations for `downbeat-mpi bench` need a header, and nothing of the library.
+    let include = tree.prefix.join("include");
+    let options = format!("-shared -fPIC -I {}", include.display());
+    tree.compile(
+        "../../examples/operation.c",
+        Some(library),
+        Linking::Without,
+        &options,
+    )?;
     let bindings = ["-DUSE_F08", "-DUSE_MPI", ""].map(|binding| ("global.F90", binding));
     let others = [
         ("global.c", ""),

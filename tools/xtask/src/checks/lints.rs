@@ -13,8 +13,8 @@ use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Package, Workspace};
 
-/// The workspace at its default features and with all features, what uses MPI without other features, and libraries with
-/// single features; the long run takes every set of features.
+/// The workspace with all features, what uses MPI without other features, and libraries with single features; the long run takes
+/// every set of features.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let all_targets = "cargo clippy --all-targets --keep-going";
     let whole = || {
@@ -28,7 +28,6 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     probe.arg(no_std::target(workspace));
 
     let mut steps = vec![
-        strict("lints", whole()),
         strict(
             "lints: all features",
             everything(workspace, depth, all_targets),
@@ -46,6 +45,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     if depth == Depth::Long {
         // Some code is for the functions of one library.
         steps.push(with_library(workspace, MPICH));
+        steps.push(strict("lints", whole()));
         let mut without_mpi = whole();
         without_mpi.args(workspace.features_without_mpi(true));
         steps.push(strict("lints: features without MPI", without_mpi));

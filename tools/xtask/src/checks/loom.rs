@@ -13,8 +13,10 @@ use crate::workspace::Workspace;
 /// The models, in a workspace of its own whose libraries have loom's primitives.
 pub(crate) const MODELS: &str = "tests/loom/Cargo.toml";
 
-/// Variable that adds preemptions to those that the models allow; read by `tests/loom/src/lib.rs`.
-const MORE_PREEMPTIONS: &str = "DOWNBEAT_MORE_PREEMPTIONS";
+/// Variables that change the number of preemptions that the models allow; read by `tests/loom/src/lib.rs`. Two show most faults, and
+/// the long run has every order of the models that limit nothing.
+const MOST_PREEMPTIONS: (&str, &str) = ("DOWNBEAT_MOST_PREEMPTIONS", "2");
+const MORE_PREEMPTIONS: (&str, &str) = ("DOWNBEAT_MORE_PREEMPTIONS", "1");
 
 /// Runs each model in a process of its own: loom maps new stacks for every interleaving, and for that, threads of one
 /// process wait for each other.
@@ -27,11 +29,11 @@ pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
         let models: Result<Vec<_>, String> =
             programs.iter().map(|program| models(program)).collect();
         side_by_side(models?.into_iter().flatten(), |mut model: Command| {
-            let mut limit = LIMIT;
-            if depth == Depth::Long {
-                model.env(MORE_PREEMPTIONS, "1");
-                limit *= 6;
-            }
+            let (preemptions, limit) = match depth {
+                Depth::Long => (MORE_PREEMPTIONS, LIMIT * 6),
+                _ => (MOST_PREEMPTIONS, LIMIT),
+            };
+            model.env(preemptions.0, preemptions.1);
             shell::show_and_read(limit, &mut model)
                 .map(drop)
                 .map_err(|why| format!("{}: {why}", shell::shown(&model)))

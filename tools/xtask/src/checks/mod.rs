@@ -3,9 +3,12 @@
 mod architecture;
 mod book;
 mod components;
+mod containers;
 mod core_only;
+mod dependencies;
 mod doc_comments;
 mod docs;
+mod emulated;
 mod examples;
 mod format;
 mod import_cycles;
@@ -17,8 +20,10 @@ mod mpi_program;
 mod no_std;
 mod oldest_compiler;
 mod otf2_python;
+mod packaged;
 mod packages;
 mod published;
+mod targets;
 mod tests;
 mod undefined_behaviour;
 
@@ -29,7 +34,7 @@ use crate::workspace::Workspace;
 
 /// Returns the steps that install what the others need.
 pub(crate) fn setup<'a>(depth: Depth) -> Vec<Step<'a>> {
-    let packages = (depth > Depth::Quick).then(packages::step);
+    let packages = (depth > Depth::Quick).then(|| packages::step(depth));
     packages.into_iter().chain([components::step()]).collect()
 }
 
@@ -43,13 +48,14 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps.push(import_cycles::step(workspace));
     steps.extend(lints::steps(workspace, depth));
     steps.extend(published::steps(workspace, depth));
-    steps.extend(oldest_compiler::steps(workspace));
+    steps.extend(oldest_compiler::steps(workspace, depth));
     steps.extend(tests::steps(workspace, depth));
     steps.extend(examples::steps(workspace, depth));
     steps.extend(no_std::steps(workspace));
     steps.extend(core_only::steps(workspace));
     steps.push(loom::step(workspace, depth));
     if depth > Depth::Quick {
+        steps.extend(targets::steps(workspace, depth));
         steps.extend(fuzz::steps(workspace, depth));
     }
     steps.extend(docs::steps(workspace, depth));
@@ -59,6 +65,10 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         steps.extend(installed::steps(workspace, depth));
     }
     if depth == Depth::Long {
+        steps.push(dependencies::step());
+        steps.extend(emulated::steps(workspace));
+        steps.extend(packaged::steps(workspace));
+        steps.push(containers::step(workspace));
         steps.push(otf2_python::step(workspace));
         steps.extend(undefined_behaviour::steps(workspace));
     }

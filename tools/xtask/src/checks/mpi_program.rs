@@ -19,9 +19,12 @@ const MODULES: &str = "tests/tests/mpi_program/main.rs";
 /// Module of helpers.
 const SHARED: &str = "job";
 
-/// Modules that MPICH does not run: its launcher tends to hang over TCP with three ranks and more, and EZTrace is not built
-/// for it.
-const OPEN_MPI_ONLY: [&str; 2] = ["eztrace", "several_hosts"];
+/// Modules that are run for Open MPI alone. Of MPICH, the launcher tends to hang over TCP with three ranks and more, and EZTrace is not
+/// built for it.
+const OPEN_MPI_ONLY: [&str; 3] = ["eztrace", "several_hosts", BATCH_JOBS];
+
+/// Module that runs the programs of both libraries on the same emulated hosts.
+const BATCH_JOBS: &str = "batch_jobs";
 
 /// A step for each module of the tests.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
@@ -65,6 +68,10 @@ fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
                 .env(environment::LIBRARY, library.suffix())
                 .env(environment::MPI_PROGRAM, programs.executable(MPI_PROGRAM)?)
                 .env(environment::PROGRAM, &downbeat);
+            if module == BATCH_JOBS {
+                let mpich = self::programs(MPICH, workspace)?;
+                tests.env(environment::MPICH_PROGRAM, mpich.executable(MPI_PROGRAM)?);
+            }
             if let Some(library) = yielding(library, &programs)? {
                 tests.env(environment::YIELD, library);
             }

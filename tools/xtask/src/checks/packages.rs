@@ -2,11 +2,12 @@
 
 use std::process::Stdio;
 
+use crate::args::Depth;
 use crate::steps::Step;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
-const NEEDED: [(&str, &str); 24] = [
+const NEEDED: [(&str, &str); 22] = [
     ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
     ("g++", "libFuzzer is C++"),
     ("cmake", "finds the installed libdownbeat"),
@@ -29,8 +30,6 @@ const NEEDED: [(&str, &str); 24] = [
         "eztrace",
         "writes archives that only lenient readers accept; a table compares its costs",
     ),
-    ("python3-venv", "environments for OTF2's Python module"),
-    ("valgrind", "runs tests of damaged OTF2 archives"),
     ("time", "memory of commands, for a table"),
     ("hpcc", "a program under the tracer"),
     ("python3-mpi4py", "another one"),
@@ -42,13 +41,30 @@ const NEEDED: [(&str, &str); 24] = [
     ("fonts-liberation", "fonts for chromium"),
 ];
 
+/// More for the long run.
+const NEEDED_LONG: [(&str, &str); 9] = [
+    ("python3-venv", "environments for OTF2's Python module"),
+    ("valgrind", "runs tests of damaged OTF2 archives"),
+    ("gcc-aarch64-linux-gnu", "links tests for aarch64"),
+    ("libc6-dev-arm64-cross", "their C library"),
+    ("qemu-user", "runs them"),
+    ("debootstrap", "makes a new system"),
+    ("podman", "builds containers"),
+    ("runc", "starts them"),
+    ("charliecloud", "starts ranks in them"),
+];
+
 /// Without questions, and without recommended packages, which would be half a desktop.
 const INSTALL: &str =
     "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
 
-pub(crate) fn step<'a>() -> Step<'a> {
-    Step::new("setup: system packages", || {
-        let missing = missing()?;
+pub(crate) fn step<'a>(depth: Depth) -> Step<'a> {
+    let mut needed = NEEDED.to_vec();
+    if depth == Depth::Long {
+        needed.extend(NEEDED_LONG);
+    }
+    Step::new("setup: system packages", move || {
+        let missing = missing(&needed)?;
         for (package, reason) in &missing {
             println!("   missing: {package} ({reason})");
         }
@@ -61,11 +77,11 @@ pub(crate) fn step<'a>() -> Step<'a> {
     })
 }
 
-fn missing() -> Result<Vec<(&'static str, &'static str)>, String> {
-    let names = NEEDED.map(|(package, _)| package);
+fn missing<'a>(needed: &[(&'a str, &'a str)]) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let names: Vec<&str> = needed.iter().map(|(package, _)| *package).collect();
     let mut query = command("dpkg-query -W -f=${Package}=${db:Status-Status};");
     query
-        .args(names)
+        .args(&names)
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     // It also fails for unknown packages: only its output counts.
@@ -80,8 +96,9 @@ fn missing() -> Result<Vec<(&'static str, &'static str)>, String> {
         text.split(';')
             .any(|status| status == format!("{package}=installed"))
     };
-    Ok(NEEDED
-        .into_iter()
+    Ok(needed
+        .iter()
+        .copied()
         .filter(|(package, _)| !installed(package))
         .collect())
 }

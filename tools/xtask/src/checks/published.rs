@@ -14,8 +14,7 @@ use crate::args::Depth;
 use crate::steps::{Step, all_passed};
 use crate::workspace::{MPI, Package, Workspace};
 
-/// `cargo publish --dry-run` builds every package from its archive, which the long run does; the check of front pages builds the
-/// libraries from their folders anyway.
+/// The long run builds every package from its archive, and the examples of front pages.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let dry_run = "cargo publish --dry-run --workspace --allow-dirty";
     let mut steps = vec![
@@ -24,9 +23,6 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             "published packages: dry run",
             command(&format!("{dry_run} --no-verify")),
         ),
-        Step::new("published packages: front pages", || {
-            front_page::build(workspace)
-        }),
         Step::new("published packages: lock file of a user", || {
             lock_file::check(workspace)
         }),
@@ -45,6 +41,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
                     .map(|package| format!("--features={}/{MPI}", package.name)),
             );
         steps.extend([
+            Step::new("published packages: front pages", || {
+                front_page::build(workspace)
+            }),
             Step::command("published packages: dry run, verified", verified),
             Step::command("published packages: dry run with MPI, verified", with_mpi),
         ]);

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{
-    EventId, Knots, LocationId, Matching, OffsetKnot, Resolution, Trace, TraceBuilder, TraceError,
-};
+use crate::knots::{Knots, OffsetKnot};
+use crate::{EventId, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
 use downbeat_otf2::{
     self as otf2, Event, EventReader, EventRecord, LocalDefinitions, LocationRef, files,
@@ -249,9 +248,12 @@ impl Archive {
     }
 
     /// Returns the sessions of one location.
-    pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<clock_core::Knot<Local, Global>>> {
+    pub(super) fn sessions_of(
+        &self,
+        index: usize,
+    ) -> Vec<Vec<clock_core::spline::Knot<Local, Global>>> {
         let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
-        let sample = |knot: &OffsetKnot| clock_core::Knot {
+        let sample = |knot: &OffsetKnot| clock_core::spline::Knot {
             at: Timestamp::from_nanos(nanos(knot.at)),
             image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
         };

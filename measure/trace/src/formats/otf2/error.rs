@@ -4,7 +4,8 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{ClockOffsetError, TraceError};
+use crate::TraceError;
+use crate::presync::ClockOffsetError;
 use downbeat_files::FileError;
 
 /// Error of reading or writing an OTF2 archive.

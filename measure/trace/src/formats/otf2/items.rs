@@ -1,7 +1,8 @@
 //! Items of an archive, as in a trace file.
 
 use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
-use downbeat_clock_core::{Global, Knot, Timestamp};
+use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::MetricValue;
 use rustc_hash::FxHashMap;
 

@@ -7,7 +7,7 @@
 use downbeat_otf2::ClockOffset;
 use downbeat_otf2::raw::{CLOCK_OFFSET, Order, RecordWriter, records};
 
-use crate::OffsetKnot;
+use crate::knots::OffsetKnot;
 
 /// Returns the content of the file with these clock offsets; without a file, one that contains
 /// nothing else.

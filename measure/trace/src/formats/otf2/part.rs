@@ -1,6 +1,7 @@
 //! Archives whose events ranks share.
 
-use crate::{Load, Matching, PartBuilder, Place, TraceBuilder, TraceError};
+use crate::distributed::{Load, PartBuilder};
+use crate::{Matching, Place, TraceBuilder, TraceError};
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, PartRead, ReadOptions};

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 
-use crate::{ClockOffsetError, Knots, LocationId, TimeWindow, Trace};
+use crate::knots::{Knots, TimeWindow};
+use crate::presync::ClockOffsetError;
+use crate::{LocationId, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 

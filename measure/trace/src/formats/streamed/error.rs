@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::CorrectionError;
+use crate::distributed::CorrectionError;
 use crate::formats::otf2::Otf2Error;
 use downbeat_files::FileError;
 

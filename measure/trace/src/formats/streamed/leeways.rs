@@ -6,11 +6,12 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use rustc_hash::FxHashMap;
 
+use crate::LocationId;
 use crate::formats::bytes::{put, take};
 use crate::formats::spill::{ByteCursor, ByteLists, NumberCursor, NumberLists};
 use crate::leeway::{Leeway, LeewayRole};
 use crate::streaming::Link;
-use crate::{Census, Linked, LocationId};
+use crate::streaming::{Census, Linked};
 
 /// Ranges in which the times of all events may vary, by clock; and summaries of all locations.
 #[derive(Debug)]

@@ -5,10 +5,8 @@ use std::path::Path;
 use super::error::StreamedError;
 use crate::formats::spill::{EventLists, EventSequence};
 use crate::formats::target::{EventTarget, TraceTarget};
-use crate::{
-    Action, Census, CommunicatorId, LocationId, Matching, Place, StreamError, Survey, TraceBuilder,
-    TraceError,
-};
+use crate::streaming::{Census, StreamError, Survey};
+use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 

@@ -1,7 +1,9 @@
 //! Pre-synchronization of the times of a stream, in every pass.
 
+use crate::presync::{ClockMaps, StreamedMaps};
 use crate::resolution::StreamedTicks;
-use crate::{Census, ClockMaps, EventId, Resolution, StreamedMaps, TraceError};
+use crate::streaming::Census;
+use crate::{EventId, Resolution, TraceError};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 /// Times of an event before the correction.

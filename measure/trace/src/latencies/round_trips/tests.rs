@@ -1,10 +1,10 @@
 use super::*;
-use crate::{
-    Action, CommunicatorId, Interpolation, LocationId, Matching, Place, PreSynchronization,
-    SyntheticProgram, SyntheticTraffic, TraceBuilder, Verdict,
-};
+use crate::check::Verdict;
+use crate::generate::{SyntheticProgram, SyntheticTraffic};
+use crate::presync::{Interpolation, PreSynchronization};
+use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
 use downbeat_clock_core::Timestamp;
-use downbeat_sync::{Clocks, DriftWalk};
+use downbeat_sync::sim::{Clocks, DriftWalk};
 
 /// Pre-synchronized trace of a program.
 fn synchronized(program: &SyntheticProgram) -> Trace {

@@ -37,13 +37,13 @@ impl Alternative {
     pub(super) const fn statement(self) -> &'static str {
         match self {
             Self::TwoSided => "A and B differ",
-            Self::Less => "A takes less time",
-            Self::Greater => "A takes more time",
+            Self::Less => "B takes less time",
+            Self::Greater => "B takes more time",
         }
     }
 }
 
-/// Experiments A and B, and the result of their comparison.
+/// Experiments A and B, and the comparison of B with A.
 pub(super) struct ComparedExperiments {
     pub(super) folders: [PathBuf; 2],
     pub(super) alternative: Alternative,

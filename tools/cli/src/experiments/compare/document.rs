@@ -4,6 +4,7 @@ use downbeat_records::analysis::ComparedGroup;
 use downbeat_records::stats::{PValues, stars};
 use serde::Serialize;
 
+use super::super::verdict::RunTimeRatio;
 use super::super::{JsonExperiment, JsonKey, JsonMethod};
 use super::compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
@@ -36,12 +37,17 @@ struct CompareGroupReport<'a> {
     key: JsonKey<'a>,
     launches: [usize; 2],
     medians_ns: [f64; 2],
+    /// The second experiment minus the first.
     shift_ns: f64,
     shift_low_ns: f64,
     shift_high_ns: f64,
     shift_confidence: f64,
-    /// The shift as a share of the second median.
+    /// The shift as a share of the first median.
     relative_shift: Option<f64>,
+    /// Run-times of the second experiment as multiples of those of the first.
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
     u: f64,
     p_method: &'static str,
     p: ComparePValues,
@@ -95,13 +101,16 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
     } = compared;
     let experiment = |i: usize| CompareExperimentReport {
         experiment: JsonExperiment::new(&folders[i], &analyses[i]),
-        missing: comparison.missing[i].iter().map(JsonKey::from).collect(),
+        missing: comparison.missing[1 - i]
+            .iter()
+            .map(JsonKey::from)
+            .collect(),
     };
     let factors = comparison.factors.iter();
     let groups = comparison.groups.iter();
     CompareReport {
         schema: "downbeat.comparison",
-        version: 1,
+        version: 2,
         method,
         alternative: alternative.name(),
         of: comparison.average.name(),
@@ -125,23 +134,27 @@ fn group_report<'a>(alternative: Alternative, group: &'a ComparedGroup) -> Compa
         p: welch.p.into(),
         doubtful: found.means_are_doubtful(NORMALITY),
     });
+    let ([launches_b, launches_a], [median_b, median_a]) = (found.launches, found.medians);
+    let ratio = RunTimeRatio::new(group);
     CompareGroupReport {
         key: key.into(),
-        launches: found.launches,
-        medians_ns: found.medians,
+        launches: [launches_a, launches_b],
+        medians_ns: [median_a, median_b],
         shift_ns: found.shift.shift,
         shift_low_ns: found.shift.interval.low,
         shift_high_ns: found.shift.interval.high,
         shift_confidence: found.shift.confidence,
         relative_shift: found.relative_shift(),
+        ratio: ratio.map(|ratio| ratio.times),
+        ratio_low: ratio.map(|ratio| ratio.interval.low),
+        ratio_high: ratio.map(|ratio| ratio.interval.high),
         u: found.mann_whitney.u,
         p_method: method_name(found.mann_whitney.method),
         p: found.mann_whitney.p.into(),
         p_holm: (*adjusted).into(),
         stars: stars(alternative.p_value(adjusted)),
         t_test,
-        normality_p: found
-            .normality
+        normality_p: [found.normality[1], found.normality[0]]
             .map(|tested| tested.ok().map(|tested| tested.p)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use downbeat_clock_core::DecimalBin;
+use downbeat_clock_core::histogram::DecimalBin;
 use downbeat_regions::{EventReport, HistogramShift, RankSet, RankTotal, RegionDiff, ReportDiff};
 use serde::Serialize;
 

@@ -7,8 +7,9 @@ use downbeat_regions::{
 
 use super::{histogram, strip};
 use downbeat_common::page::bins::BinUnit;
-use downbeat_common::page::units::{count, counted};
+use downbeat_common::page::rectangles::DASH;
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units::{count, counted, grouped};
 
 /// Number of groups whose histograms are visible; others are folded.
 const VISIBLE: usize = 6;
@@ -110,7 +111,7 @@ fn legend(events: &EventReport, ranks: u32, unit: BinUnit) -> HtmlTable {
             count(without.into()),
             format!("all but {}", listed(&events.ranks, RANGES)),
         ];
-        table.keyed_row("lack", "without it", cells);
+        table.keyed_row(DASH, "without it", cells);
     }
     table
 }
@@ -154,7 +155,7 @@ fn statistics(found: &EventReport, unit: BinUnit) -> HtmlTable {
             unit.time(ticks),
             rank,
             which,
-            ticks.to_string(),
+            grouped(&ticks.to_string()),
         ]);
     };
     let mut event = |what: &str, event: &RankEvent| {

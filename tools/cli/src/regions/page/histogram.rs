@@ -7,7 +7,7 @@ use downbeat_common::page::axis::Axis;
 use downbeat_common::page::bins::{self, BinUnit};
 use downbeat_common::page::frame::{Frame, data_width};
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::units::{count, counted};
+use downbeat_common::units::{count, counted, grouped};
 
 /// Axes common to all groups of a region, so that they can be compared.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) fn picture(
     let colour = strip::colour(number - 1);
     let mut frame = Frame::new(scale.x.clone(), scale.y.clone(), &[], HEIGHT);
     for counts in &group.bins {
-        let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
+        let average = average(counts, group);
         // The fullest bin, which defines the group, is darker.
         let class = if counts.bin == group.fullest {
             "tint"
@@ -54,6 +54,7 @@ pub(super) fn picture(
             &format!("{class} {colour}"),
             counts.bin,
             average,
+            &describe_bin(counts, average, unit),
         );
         let (middle, half) = (0.5 * (x + end), (0.22 * (end - x)).min(4.0));
         let [most, least] =
@@ -74,18 +75,21 @@ pub(super) fn picture(
 }
 
 fn describe(group: &HistogramGroup, unit: BinUnit) -> String {
-    let describe_bin = |counts: &BinCounts| {
-        let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
-        let [most, least] = [counts.most.count, counts.least.count].map(count);
-        format!(
-            "{}: {average:.1} events of a rank on average, at least {least}, at most {most}.",
-            unit.span(counts.bin)
-        )
-    };
-    group
-        .bins
-        .iter()
-        .map(describe_bin)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let bins = group.bins.iter();
+    let all = bins.map(|counts| describe_bin(counts, average(counts, group), unit) + ".");
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the number of events in a bin of a rank of the group, on average.
+fn average(counts: &BinCounts, group: &HistogramGroup) -> f64 {
+    counts.sum as f64 / f64::from(group.ranks.len().max(1))
+}
+
+fn describe_bin(counts: &BinCounts, average: f64, unit: BinUnit) -> String {
+    let [most, least] = [counts.most.count, counts.least.count].map(count);
+    let average = grouped(&format!("{average:.1}"));
+    format!(
+        "{}: {average} events of a rank on average, at least {least}, at most {most}",
+        unit.span(counts.bin)
+    )
 }

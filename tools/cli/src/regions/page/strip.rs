@@ -6,10 +6,12 @@ use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
 
 use downbeat_common::page::axis::linear_ticks;
 use downbeat_common::page::bins::BinUnit;
-use downbeat_common::page::rectangles::{Rectangle, hatching, legend, outline, rectangles};
+use downbeat_common::page::rectangles::{
+    DASH, Grid, GridCells, Rectangle, borders, dash, hatching, legend, outline, rectangles,
+};
 use downbeat_common::page::style;
-use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, number, text_width};
-use downbeat_common::page::units::{count, counted};
+use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
+use downbeat_common::units::{count, counted};
 
 /// Maximum number of cells; if there are more ranks, several share one.
 const MOST_CELLS: u32 = 128 * 128;
@@ -17,9 +19,9 @@ const MOST_CELLS: u32 = 128 * 128;
 const MOST_IN_ONE_ROW: u32 = 64;
 /// Maximum number of ranks that are drawn: a report of a few bytes may claim to have 2^32.
 const MOST_RANKS: u32 = 1 << 24;
-/// Number of colours: further groups are lighter, and those beyond twice the number look the same.
+/// Number of colours: further groups are darker, and those beyond twice the number look the same.
 const COLOURS: usize = 6;
-/// Minimum width of cells with borders.
+/// Minimum width of cells that all have borders; narrower ones have them only where contents differ.
 const BORDERED: f64 = 5.0;
 
 /// CSS class of the colour of a group; group 0 has the longest events.
@@ -31,7 +33,7 @@ pub(super) fn colour(group: usize) -> String {
 pub(super) fn class(group: usize) -> String {
     match group / COLOURS {
         0 => format!("m {}", colour(group)),
-        1 => format!("tint {}", colour(group)),
+        1 => format!("deep {}", colour(group)),
         _ => "rest".to_owned(),
     }
 }
@@ -72,10 +74,28 @@ pub(super) fn picture(
     let mut canvas = Canvas::default();
     let grid = CellGrid::new(cells.len(), ranks);
     let top = legend(&mut canvas, classes(&counts, events, unit)) + 8.0;
-    for (cell, rectangles) in rectangles(&cells, grid.columns) {
-        draw(&mut canvas, &grid, top, cell, &rectangles);
-    }
-    borders(&mut canvas, &grid, top, cells.len());
+    let shape = Grid {
+        left: grid.left,
+        top,
+        width: grid.width,
+        height: grid.height,
+        count: grid.columns,
+        cells: GridCells::Ranks { shared, all: ranks },
+    };
+    shape.draw(&mut canvas, |canvas| {
+        for (cell, rectangles) in rectangles(&cells, grid.columns) {
+            canvas.titled(&state(cell, events, unit), |canvas| {
+                draw(canvas, &grid, top, cell, &rectangles);
+            });
+        }
+    });
+    let lines = match grid.width < BORDERED {
+        true => borders(&cells, grid.columns, |cell| {
+            matches!(cell, RankCell::Group(_))
+        }),
+        false => grid.lines(),
+    };
+    shape.cut(&mut canvas, &lines);
     let bottom = top + grid.rows as f64 * grid.height;
     label_ranks(&mut canvas, &grid, top, ranks, shared);
     let title = format!("{name}: the group of each rank");
@@ -153,51 +173,66 @@ impl CellGrid {
             height,
         }
     }
+
+    /// Returns the lines between all ranks.
+    fn lines(&self) -> Vec<[(usize, usize); 2]> {
+        let vertical = (1..self.columns).map(|column| [(column, 0), (column, self.rows)]);
+        let horizontal = (1..self.rows).map(|row| [(0, row), (self.columns, row)]);
+        vertical.chain(horizontal).collect()
+    }
 }
 
+/// Draws the cells of a content.
 fn draw(canvas: &mut Canvas, grid: &CellGrid, top: f64, cell: RankCell, rectangles: &[Rectangle]) {
-    let (mut words, mut hatch) = (String::new(), String::new());
+    let place = |of: &Rectangle| of.drawn((grid.left, top), (grid.width, grid.height));
+    let (mut words, mut inside) = (String::new(), String::new());
     for rectangle in rectangles {
-        let drawn = rectangle.drawn((grid.left, top), (grid.width, grid.height));
+        let drawn = place(rectangle);
         words += &outline(drawn);
-        if cell == RankCell::Unlisted {
-            hatch += &hatching(drawn[0], drawn[1]);
+        match cell {
+            RankCell::Group(_) => {}
+            RankCell::Unlisted => inside += &hatching(drawn[0], drawn[1]),
+            RankCell::Without => {
+                for row in 0..rectangle.size.1 {
+                    let of_row = Rectangle {
+                        at: (rectangle.at.0, rectangle.at.1 + row),
+                        size: (rectangle.size.0, 1),
+                    };
+                    inside += &outline(dash(place(&of_row)));
+                }
+            }
         }
     }
     match cell {
         RankCell::Group(group) => canvas.raw_path(&class(group), &words),
-        RankCell::Without => canvas.raw_path("lack", &words),
-        RankCell::Unlisted => canvas.raw_path("hatch", &(words + &hatch)),
+        RankCell::Without => {
+            canvas.raw_path("hit", &words);
+            canvas.raw_path(DASH, &inside);
+        }
+        RankCell::Unlisted => {
+            canvas.raw_path("hit", &words);
+            canvas.raw_path("hatch", &(words + &inside));
+        }
     }
 }
 
-/// Draws lines between ranks if the cells are large enough.
-fn borders(canvas: &mut Canvas, grid: &CellGrid, top: f64, cells: usize) {
-    if grid.width < BORDERED || cells < 2 {
-        return;
+/// Writes the limits of the bin with most events of a group.
+fn fullest(group: usize, events: &EventReport, unit: BinUnit) -> String {
+    let group = events.groups.get(group);
+    group.map_or_else(String::new, |group| unit.span(group.fullest))
+}
+
+/// Describes the content of a cell.
+fn state(cell: RankCell, events: &EventReport, unit: BinUnit) -> String {
+    match cell {
+        RankCell::Group(group) => format!(
+            "group {}, most events of {}",
+            group + 1,
+            fullest(group, events, unit)
+        ),
+        RankCell::Without => "without it".to_owned(),
+        RankCell::Unlisted => "not listed".to_owned(),
     }
-    let (right, bottom) = (
-        grid.left + grid.columns as f64 * grid.width,
-        top + grid.rows as f64 * grid.height,
-    );
-    let mut words = String::new();
-    for column in 1..grid.columns {
-        words += &format!(
-            "M{} {}V{}",
-            number(grid.left + column as f64 * grid.width),
-            number(top),
-            number(bottom)
-        );
-    }
-    for row in 1..grid.rows {
-        words += &format!(
-            "M{} {}H{}",
-            number(grid.left),
-            number(top + row as f64 * grid.height),
-            number(right)
-        );
-    }
-    canvas.raw_path("cut", &words);
 }
 
 /// Draws the numbers of some ranks: below a single row, or at the beginning of rows.
@@ -269,14 +304,11 @@ fn classes(
                 rest = true;
                 (class(*group), format!("{} and beyond", group + 1))
             }
-            RankCell::Group(group) => {
-                let span = events
-                    .groups
-                    .get(*group)
-                    .map_or(String::new(), |group| unit.span(group.fullest));
-                (class(*group), format!("{}: {span}", group + 1))
-            }
-            RankCell::Without => ("lack".to_owned(), "without it".to_owned()),
+            RankCell::Group(group) => (
+                class(*group),
+                format!("{}: {}", group + 1, fullest(*group, events, unit)),
+            ),
+            RankCell::Without => (DASH.to_owned(), "without it".to_owned()),
             RankCell::Unlisted => ("hatch".to_owned(), "not listed".to_owned()),
         });
     }
@@ -312,7 +344,7 @@ fn describe(events: &EventReport, ranks: u32, unit: BinUnit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_clock_core::DecimalBin;
+    use downbeat_clock_core::histogram::DecimalBin;
     use downbeat_regions::{RankCount, RankEvent, RankSet, RankTotal};
     use downbeat_timers::Duration;
 
@@ -385,7 +417,7 @@ mod tests {
         assert_eq!(drawn(&alone, 9), "", "one group");
         let some = drawn(&alone, 12);
         assert!(
-            some.contains("class=\"lack\"") && some.contains(">without it</text>"),
+            some.contains("class=\"dash\"") && some.contains(">without it</text>"),
             "{some}"
         );
         assert!(
@@ -423,7 +455,7 @@ mod tests {
             .collect();
         let many = drawn(&events(&many, (0..30).collect()), 30);
         assert!(
-            many.contains("class=\"tint c5\"") && many.contains(">13 and beyond</text>"),
+            many.contains("class=\"deep c5\"") && many.contains(">13 and beyond</text>"),
             "{many}"
         );
     }

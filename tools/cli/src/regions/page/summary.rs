@@ -4,8 +4,8 @@ use downbeat_regions::{EventReport, ProfileReport, RankThread, RegionReport, Tex
 
 use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::units::{count, counted};
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units::{count, counted};
 
 /// Maximum width of a name in the table; the heading of the region has the full name.
 const NAME: f64 = 280.0;

@@ -8,8 +8,8 @@ use crate::experiments::plural;
 use crate::report::measured::{Experiments, MeasuredOperation};
 use crate::report::shifts::{self, RelativeShift};
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units;
 
 /// Compares each experiment with the first.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
@@ -26,17 +26,9 @@ pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
 }
 
 /// Returns the shift and its interval, divided by the first experiment's median.
-pub(super) fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
-    let share = group.comparison.relative_shift()?;
-    let median = group.comparison.medians[1].abs();
-    let Interval { low, high } = group.comparison.shift.interval;
-    Some((
-        share,
-        Interval {
-            low: low / median,
-            high: high / median,
-        },
-    ))
+fn shift(group: &ComparedGroup) -> Option<(f64, Interval)> {
+    let found = &group.comparison;
+    found.relative_shift().zip(found.relative_interval())
 }
 
 pub(super) fn write(

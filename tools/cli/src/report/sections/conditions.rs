@@ -2,12 +2,14 @@
 
 use downbeat_records::ObservationState;
 
+use crate::experiments::places;
 use crate::report::measured::{Experiments, MeasuredExperiment};
-use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     page.section("conditions", "Conditions");
+    page.table(&commands(experiments));
     page.table(&factors(experiments));
     for measured in &experiments.all {
         let count = units::counted(measured.launches.len(), "launch", "launches");
@@ -18,11 +20,23 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments) {
                 measured.folder.display()
             ),
             |page| {
+                places(&measured.analysis).for_each(|note| page.note(&format!("{note}.")));
                 page.table(&launches(measured));
                 facts(page, measured);
             },
         );
     }
+}
+
+/// Makes the table of the commands that `downbeat run` launched.
+fn commands(experiments: &Experiments) -> HtmlTable {
+    let mut table = HtmlTable::of_text("Launched commands", ["experiment", "command"]);
+    for MeasuredExperiment { name, command, .. } in &experiments.all {
+        if let Some(command) = command {
+            table.row([name, command]);
+        }
+    }
+    table
 }
 
 /// Returns the distinct names of factors or facts, in the order of their first occurrence.

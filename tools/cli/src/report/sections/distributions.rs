@@ -11,7 +11,7 @@ use crate::report::smooth;
 use crate::report::violin::{self, Violin};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::units;
+use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("distributions", "Distributions");

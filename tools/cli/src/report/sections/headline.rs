@@ -1,14 +1,13 @@
 //! First sentences of the page: operations, results, and doubts.
 
 use downbeat_records::ObservationState;
-use downbeat_records::analysis::{ComparedGroup, ExperimentComparison, GroupAnalysis};
-use downbeat_records::stats::stars;
+use downbeat_records::analysis::{ExperimentComparison, GroupAnalysis};
 
-use super::comparison::shift;
 use crate::experiments::plural;
+use crate::experiments::verdict::verdict;
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::Page;
-use downbeat_common::page::units;
+use downbeat_common::units;
 
 /// Maximum number of operations or names in a sentence.
 const MOST: usize = 4;
@@ -32,13 +31,14 @@ pub(super) fn write(
     operations: &[MeasuredOperation],
     compared: &[ExperimentComparison],
 ) {
+    let names = experiments.names();
+    for (comparison, name) in compared.iter().zip(names.iter().skip(1)) {
+        let verdict = verdict(comparison, [name, &names[0]], |p| p.two_sided);
+        page.paragraph("lead", &format!("{verdict}."));
+    }
     page.paragraph("lead", &overview(experiments, operations));
     if compared.is_empty() {
         page.paragraph("lead", &numbers(experiments, operations));
-    }
-    let names = experiments.names();
-    for (comparison, name) in compared.iter().zip(names.iter().skip(1)) {
-        page.paragraph("lead", &verdict(comparison, name, &names[0]));
     }
     for doubt in experiments.all.iter().flat_map(doubts) {
         page.paragraph("note", &doubt);
@@ -191,41 +191,6 @@ fn numbers(experiments: &Experiments, operations: &[MeasuredOperation]) -> Strin
         "Launches' {}, with their intervals: {}{more}.",
         plural(experiments.average),
         all.join("; ")
-    )
-}
-
-/// Summarizes the comparison of one experiment with the first.
-fn verdict(comparison: &ExperimentComparison, name: &str, first: &str) -> String {
-    let significant: Vec<&ComparedGroup> = comparison
-        .groups
-        .iter()
-        .filter(|group| !stars(group.adjusted.two_sided).is_empty())
-        .collect();
-    if comparison.groups.is_empty() {
-        return format!("{name} has no group in common with {first}.");
-    }
-    let of = units::counted(comparison.groups.len(), "comparison", "comparisons");
-    let slower = significant
-        .iter()
-        .filter(|group| group.comparison.shift.shift > 0.0)
-        .count();
-    let size = |group: &&&ComparedGroup| shift(group).map_or(0.0, |(share, _)| share.abs());
-    let Some(largest) = significant
-        .iter()
-        .max_by(|a, b| size(a).total_cmp(&size(b)))
-    else {
-        return format!("{name} does not differ significantly from {first} in any of {of}.");
-    };
-    let how_much = shift(largest).map_or(String::new(), |(share, interval)| {
-        let [share, low, high] = [share, interval.low, interval.high].map(units::percent);
-        format!(
-            " The largest shift is {share} ({low} to {high}), in {}.",
-            units::group(&largest.key)
-        )
-    });
-    format!(
-        "{name} is significantly slower than {first} in {slower} and faster in {} of {of}.{how_much}",
-        significant.len() - slower
     )
 }
 

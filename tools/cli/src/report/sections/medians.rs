@@ -5,8 +5,8 @@ use downbeat_records::analysis::{Average, GroupAnalysis};
 use crate::experiments::{many_outliers, percentage};
 use crate::report::lines::{self, AverageLine, AveragePoint};
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
-use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("medians", "Run-times over sizes");

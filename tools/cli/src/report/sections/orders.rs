@@ -6,7 +6,7 @@ use crate::report::measured::{
 use crate::report::run_order::{self, OrderSpan};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::units;
+use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("order", "Observations in their order");

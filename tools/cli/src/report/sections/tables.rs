@@ -4,8 +4,8 @@ use downbeat_records::ObservationState;
 use downbeat_records::analysis::LaunchAverages;
 
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
-use downbeat_common::page::units;
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("tables", "Tables");
@@ -64,7 +64,7 @@ fn row(bytes: u64, averages: &LaunchAverages, nanos: &[f64]) -> [String; 12] {
         |nanos: Option<f64>| nanos.map_or("–".to_owned(), |nanos| units::digits(nanos, 6));
     [
         averages.launch.clone(),
-        bytes.to_string(),
+        units::count(bytes),
         units::count(averages.valid as u64),
         units::count(count(ObservationState::Late)),
         units::count(count(ObservationState::Long)),

@@ -19,9 +19,8 @@ impl TraceCorrectOptions {
         if options.rewrite && !files::is_archive(&options.input) {
             return Err(files::is_no_archive("--rewrite", &options.input));
         }
-        let progress = ProgressBar::new(0.0);
-        let stage = |number, what: &str| progress.say(&format!("Stage {number} of 3: {what}"));
-        stage(1, "reading and matching");
+        let progress = ProgressBar::new(0);
+        progress.stage(1, 3, "reading and matching");
         let trace = match self.read_streamed() {
             Ok(trace) => trace,
             Err(StreamedError::InMemory(_)) if self.streaming == StreamingOption::Auto => {
@@ -52,7 +51,7 @@ impl TraceCorrectOptions {
             backward: !options.no_backward,
             resolution: archive.map(|(archive, _)| archive.resolution()),
         };
-        stage(2, "correcting");
+        progress.stage(2, 3, "correcting");
         let corrected = match trace.correct(&settings) {
             Ok(corrected) => corrected,
             // A temporary file cannot be written.
@@ -62,7 +61,7 @@ impl TraceCorrectOptions {
             Err(StreamedError::Violated(why)) => return Err(options.failure(why)),
             Err(why) => return Err(Failure::Input(why.to_string())),
         };
-        stage(3, "writing");
+        progress.stage(3, 3, "writing");
         let written = self.write_streamed(&trace, &corrected)?;
         report.complete(&corrected.report);
         let latencies = options.latencies.setting(corrected.report.latencies);

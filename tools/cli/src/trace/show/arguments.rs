@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use downbeat_clock_core::{Duration, Timestamp};
-use downbeat_trace::ViewTime;
+use downbeat_trace::view::ViewTime;
 
 /// Parses a timestamp, or a time since the first event.
 pub(super) fn time(text: &str) -> Result<ViewTime, String> {

@@ -1,7 +1,7 @@
 //! Selected call of all locations, by each clock.
 
 use downbeat_common::page::HtmlTable;
-use downbeat_common::page::units::time;
+use downbeat_common::units::time;
 
 use super::panel::Panel;
 

@@ -7,13 +7,13 @@ pub(super) fn class(kind: CallKind, percent: u8) -> String {
     let (whole, colour) = match kind {
         CallKind::Send => ("m", "c0"),
         CallKind::Receive => ("m", "c5"),
-        CallKind::Completion => ("tint", "c0"),
+        CallKind::Completion => ("deep", "c0"),
         CallKind::Barrier => ("m", "c4"),
         CallKind::AllToAll => ("m", "c2"),
         CallKind::Rooted => ("m", "c3"),
-        CallKind::OneSided => ("tint", "c2"),
-        CallKind::InputOutput => ("tint", "c3"),
-        CallKind::Other => ("tint", "c4"),
+        CallKind::OneSided => ("deep", "c2"),
+        CallKind::InputOutput => ("deep", "c3"),
+        CallKind::Other => ("deep", "c4"),
         CallKind::User if percent <= 50 => return "still".to_owned(),
         CallKind::User => return "lack".to_owned(),
     };
@@ -43,6 +43,6 @@ mod tests {
         assert_eq!(classes.len(), CallKind::ALL.len());
         assert_eq!(class(CallKind::Send, 25), "h1 c0");
         assert_eq!(class(CallKind::Send, 75), "h4 c0");
-        assert_eq!(class(CallKind::Completion, 75), "tint c0");
+        assert_eq!(class(CallKind::Completion, 75), "deep c0");
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::page::svg::fitting;
-use downbeat_trace::{CallKind, ViewBar, ViewRow};
+use downbeat_trace::CallKind;
+use downbeat_trace::view::{ViewBar, ViewRow};
 use serde::Serialize;
 
 use super::colours::{class, message_class};

@@ -7,8 +7,8 @@ use super::panel::Panel;
 
 /// Width of the picture.
 pub(super) const WIDE: f64 = 900.0;
-/// Width right of the bars.
-const RIGHT: f64 = 14.0;
+/// Width right of the bars: half of the text of a tick at the right end. The script has texts of at most this width, too.
+const RIGHT: f64 = 32.0;
 /// Most width of the name of a row.
 const NAME: f64 = 120.0;
 /// Height of all rows together, and limits of that of one.

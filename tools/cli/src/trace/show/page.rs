@@ -3,7 +3,7 @@
 use downbeat_common::Failure;
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::units::{counted, time};
+use downbeat_common::units::{counted, time};
 use serde_json::to_string;
 
 use super::calls;

@@ -7,10 +7,11 @@ use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::nearest::nearest;
 use downbeat_common::output::count;
-use downbeat_trace::{
-    CallTimes, ProgramNames, TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection,
-    Viewed, WaitStates,
+use downbeat_trace::calls::{CallTimes, ProgramNames};
+use downbeat_trace::view::{
+    TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection, Viewed,
 };
+use downbeat_trace::waits::WaitStates;
 
 use super::arguments::BesideTrace;
 use crate::trace::waits::WaitReport;

@@ -21,12 +21,7 @@
     });
   }
 
-  const units = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3], ["ns", 1]];
-  const unitOf = (nanos) => units.find(([, length]) => Math.abs(nanos) >= length) || units[3];
-  const time = (nanos) => {
-    const [name, length] = unitOf(nanos);
-    return +(nanos / length).toPrecision(6) + " " + name;
-  };
+  const { unitOf, time } = downbeat;
   const round = (value) => Math.round(value * 10) / 10;
   const add = (group, name, attributes, text) => {
     const element = document.createElementNS(SVG, name);
@@ -110,8 +105,11 @@
     for (let i = Math.ceil(low / length / step); i * step * length <= high; i += 1) {
       const x = round(data.left + ((i * step * length - low) / (high - low)) * data.width);
       add(group, "path", { class: "axis", d: `M${x} ${panel.axis}v4` });
-      const value = +(i * step).toPrecision(12);
-      add(group, "text", { x, y: panel.axis + 17, "text-anchor": "middle" }, value);
+      const value = downbeat.number(+(i * step).toPrecision(12));
+      // About half of the width of the text: the last one must not be cut off.
+      const most = svg.viewBox.baseVal.width - 3.6 * value.length;
+      const at = { x: Math.min(x, most), y: panel.axis + 17, "text-anchor": "middle" };
+      add(group, "text", at, value);
     }
     label.querySelector("text").textContent = text.replace(/, [^,]*$/, ", " + name);
   };
@@ -156,12 +154,7 @@
   button("whole", "whole interval", () => show(0, 1));
   svg.before(controls);
 
-  // Position of the pointer in the units of the picture.
-  const place = (event) => {
-    const frame = svg.getBoundingClientRect();
-    const scale = svg.viewBox.baseVal.width / frame.width;
-    return [(event.clientX - frame.left) * scale, (event.clientY - frame.top) * scale];
-  };
+  const place = (event) => downbeat.place(svg, event);
   const shareOf = (x) => (x - data.left) / data.width;
 
   svg.addEventListener("wheel", (event) => {
@@ -180,10 +173,6 @@
     last = null;
   });
 
-  const hover = document.createElement("div");
-  hover.className = "hover";
-  hover.hidden = true;
-  document.body.appendChild(hover);
   const said = ([x, y]) => {
     const share = shareOf(x);
     if (share < 0 || share > 1) return null;
@@ -210,16 +199,10 @@
       move((last - at[0]) / data.width);
       last = at[0];
     }
-    const text = said(at);
-    hover.hidden = text === null;
-    if (text === null) return;
-    hover.textContent = text;
-    const right = event.clientX + 14 + hover.offsetWidth > innerWidth;
-    hover.style.left = (right ? event.clientX - 14 - hover.offsetWidth : event.clientX + 14) + "px";
-    hover.style.top = event.clientY + 14 + "px";
+    downbeat.hover(said(at), event);
   });
   svg.addEventListener("pointerleave", () => {
-    hover.hidden = true;
+    downbeat.hover();
   });
   draw();
 })();

@@ -6,8 +6,9 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::page::axis::linear_ticks;
 use downbeat_common::page::rectangles::legend_within;
 use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, number, path};
-use downbeat_common::page::units::{TimeUnit, counted, short, time};
-use downbeat_trace::{CallKind, ViewMessage};
+use downbeat_common::units::{TimeUnit, counted, short, time};
+use downbeat_trace::CallKind;
+use downbeat_trace::view::ViewMessage;
 
 use super::colours::{class, message_class};
 use super::layout::{Layout, PanelPlace, WIDE, row_names};

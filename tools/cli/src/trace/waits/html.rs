@@ -2,8 +2,8 @@
 
 use downbeat_common::output::percent;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::units::{counted, time};
 use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units::{count, counted, time};
 
 use super::report::{CallLine, WaitReport, share};
 
@@ -42,7 +42,7 @@ fn calls(what: &str, heading: &str, lines: &[CallLine]) -> HtmlTable {
     for line in lines.iter().take(ROWS) {
         table.row([
             fitting(&line.name, NAME),
-            line.calls.to_string(),
+            count(line.calls),
             time(line.time_nanos as f64),
             percent(share(line.time_nanos, line.of_nanos)),
         ]);
@@ -56,7 +56,7 @@ fn patterns(report: &WaitReport) -> HtmlTable {
     for line in report.patterns.iter().filter(|line| line.calls > 0) {
         table.row([
             line.pattern.to_owned(),
-            line.calls.to_string(),
+            count(line.calls),
             time(line.lost_nanos as f64),
             percent(share(line.lost_nanos, report.time_nanos)),
             time(line.most_nanos as f64),
@@ -73,7 +73,7 @@ fn locations(report: &WaitReport) -> HtmlTable {
         let mostly = line.patterns.first().map_or("", |line| line.pattern);
         table.row([
             fitting(&line.name, NAME),
-            line.calls.to_string(),
+            count(line.calls),
             time(line.lost_nanos as f64),
             percent(share(line.lost_nanos, line.time_nanos)),
             mostly.to_owned(),
@@ -90,7 +90,7 @@ fn regions(report: &WaitReport) -> HtmlTable {
         table.row([
             fitting(&line.region, NAME),
             line.waits.pattern.to_owned(),
-            line.waits.calls.to_string(),
+            count(line.waits.calls),
             time(line.waits.lost_nanos as f64),
             time(line.waits.most_nanos as f64),
         ]);
@@ -100,7 +100,7 @@ fn regions(report: &WaitReport) -> HtmlTable {
 
 fn caption(what: &str, all: usize) -> String {
     match all > ROWS {
-        true => format!("{what}, the first {ROWS} of {all}"),
+        true => format!("{what}, the first {ROWS} of {}", count(all as u64)),
         false => what.to_owned(),
     }
 }

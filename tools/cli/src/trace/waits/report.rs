@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::{CallTime, CallTimes, LeftOpen, ProgramNames, WaitPattern, WaitSum, WaitSums};
+use downbeat_trace::calls::{CallTime, CallTimes, LeftOpen, ProgramNames};
+use downbeat_trace::waits::{WaitPattern, WaitSum, WaitSums};
 use serde::Serialize;
 
 /// Report on wait states, printed as JSON.

@@ -1,6 +1,7 @@
 //! Histograms of moved events and changed intervals, and table 4 of Becker et al. (2009).
 
-use downbeat_clock_core::{DecimalBin, Duration};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
@@ -8,8 +9,8 @@ use crate::page::bins::{self, BinUnit};
 use crate::page::frame::{Frame, data_width};
 use crate::page::style;
 use crate::page::svg::Picture;
-use crate::page::units::{count, time};
 use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalsReport, percent};
+use crate::units::{count, time};
 
 /// Height of bars and lines.
 const HEIGHT: f64 = 150.0;
@@ -62,11 +63,13 @@ pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
         let mut frame = Frame::new(x, y, &[], HEIGHT);
         let class = format!("tint {}", style::colour(series));
         for bin in bins {
+            let text = format!("{by} {}: {} {of}", words(bin), count(bin.count));
             bins::draw(
                 &mut frame,
                 &class,
                 DecimalBin::containing(bin.low_nanos),
                 bin.count as f64,
+                &text,
             );
         }
         let said = |bin: &BinReport| format!("{}: {}.", words(bin), count(bin.count));
@@ -183,9 +186,21 @@ pub(super) fn picture(found: &DeviationReport) -> Option<Picture> {
         let places: Vec<_> = shares.iter().enumerate().map(place).collect();
         let there = shares.iter().take_while(|share| **share > 0.0).count();
         frame.canvas.path(&style::line(series), &places[..there]);
-        places
+        for ((place, share), above) in places
             .into_iter()
-            .for_each(|place| frame.canvas.marker(series, place));
+            .zip(shares)
+            .zip(&found.event_distance.above)
+        {
+            let more = threshold(above.threshold);
+            let text = format!(
+                "{}: {} changed by more than {more}",
+                names[series],
+                percent(*share)
+            );
+            frame
+                .canvas
+                .titled(&text, |canvas| canvas.marker(series, place));
+        }
     }
     let said = |kind: &ShareKind| {
         let shares = shares(kind, found)

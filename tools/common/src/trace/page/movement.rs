@@ -1,20 +1,25 @@
 //! Picture of the movement of events: rows of locations, columns of time.
 
-use downbeat_clock_core::{DecimalBin, Duration};
+use downbeat_clock_core::Duration;
+use downbeat_clock_core::histogram::DecimalBin;
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
 use crate::page::bins::BinUnit;
 use crate::page::frame::Frame;
-use crate::page::rectangles::{Rectangle, legend, outline, rectangles};
+use crate::page::rectangles::{
+    DASH, Grid, GridCells, Rectangle, borders, dash, legend, outline, rectangles,
+};
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, fitting};
-use crate::page::units::{count, counted, time};
 use crate::trace::{LocationReport, MovementReport};
+use crate::units::{count, counted, time};
 
 /// Number of levels. The farthest movement is the darkest; each power of ten below is one step
 /// lighter.
 const LEVELS: i8 = 5;
+/// Minimum height of rows with lines between them.
+const SEPARATED: f64 = 8.0;
 /// Maximum width of a name at a row.
 const NAME: f64 = 100.0;
 /// Value of a cell without events.
@@ -39,7 +44,8 @@ pub(super) fn picture(movement: &MovementReport, names: &[String]) -> Option<Pic
         .unwrap_or(0);
     let decade = farthest.checked_ilog10().unwrap_or(0);
     let level = |cell: &Option<i64>| cell.map_or(NO_EVENT, |by| level(by, decade));
-    let shapes = rectangles(&cells.iter().map(level).collect::<Vec<_>>(), slices.count);
+    let levels: Vec<i8> = cells.iter().map(level).collect();
+    let shapes = rectangles(&levels, slices.count);
     let there: Vec<i8> = shapes
         .keys()
         .rev()
@@ -69,18 +75,33 @@ pub(super) fn picture(movement: &MovementReport, names: &[String]) -> Option<Pic
     );
     let mut frame = Frame::below(canvas, above, x, y, rows as f64 * height);
     let (first, next) = (frame.at_x(0.0), frame.at_x(slices.length as f64));
-    // Hides the grid lines behind the cells.
-    let (top, width) = (frame.top(), (next - first) * slices.count as f64);
-    frame
-        .canvas
-        .rectangle("paper", (first, top), (width, rows as f64 * height));
-    let place = |of: &Rectangle| outline(of.drawn((first, top), (next - first, height)));
-    for level in there {
-        frame.canvas.raw_path(
-            &class(level),
-            &shapes[&level].iter().map(place).collect::<String>(),
-        );
+    let (top, wide) = (frame.top(), next - first);
+    let grid = Grid {
+        left: first,
+        top,
+        width: wide,
+        height,
+        count: slices.count,
+        cells: named_cells(movement, names),
+    };
+    grid.draw(&mut frame.canvas, |canvas| {
+        // Hides the grid lines behind the cells.
+        let size = (wide * slices.count as f64, rows as f64 * height);
+        canvas.titled("no events", |canvas| {
+            canvas.rectangle("paper", (first, top), size);
+        });
+        for level in there {
+            canvas.titled(&words(level, decade), |canvas| {
+                draw(canvas, level, &shapes[&level], (first, top), (wide, height));
+            });
+        }
+    });
+    let is_coloured = |level: &i8| ![0, NO_EVENT].contains(level);
+    let mut lines = borders(&levels, slices.count, is_coloured);
+    if height >= SEPARATED {
+        lines.extend((1..rows).map(|row| [(0, row), (slices.count, row)]));
     }
+    grid.cut(&mut frame.canvas, &lines);
     let each = if *shared > 1 {
         format!(", {} in a row", counted(*shared, "location", "locations"))
     } else {
@@ -90,6 +111,58 @@ pub(super) fn picture(movement: &MovementReport, names: &[String]) -> Option<Pic
         format!("Displacement of events over time{each}"),
         describe(movement),
     ))
+}
+
+/// Draws the cells of a level.
+fn draw(
+    canvas: &mut Canvas,
+    level: i8,
+    shapes: &[Rectangle],
+    first: (f64, f64),
+    (width, height): (f64, f64),
+) {
+    let cells = shapes.iter().map(|of| of.drawn(first, (width, height)));
+    if level != 0 {
+        return canvas.raw_path(&class(level), &cells.map(outline).collect::<String>());
+    }
+    // One line for each row, and all of each row for the pointer.
+    let row = |of: &Rectangle, row: usize| Rectangle {
+        at: (of.at.0, of.at.1 + row),
+        size: (of.size.0, 1),
+    };
+    let rows = shapes
+        .iter()
+        .flat_map(|of| (0..of.size.1).map(move |number| row(of, number)));
+    let lines = rows.map(|of| outline(dash(of.drawn(first, (width, height)))));
+    canvas.raw_path("hit", &cells.map(outline).collect::<String>());
+    canvas.raw_path(DASH, &lines.collect::<String>());
+}
+
+/// Names rows, columns and values for the script of the page.
+fn named_cells(movement: &MovementReport, names: &[String]) -> GridCells {
+    let MovementReport {
+        slices,
+        shared,
+        cells,
+        ..
+    } = movement;
+    let row = |row: usize| match names.get(row) {
+        _ if *shared > 1 => format!("locations {} to {}", row * shared, (row + 1) * shared - 1),
+        Some(name) => fitting(name, 2.0 * NAME),
+        None => format!("location {row}"),
+    };
+    let at = |column: usize| time(slices.length as f64 * column as f64);
+    let column = |column: usize| format!("{} to {}", at(column), at(column + 1));
+    let value = |by: &Option<i64>| match by {
+        None | Some(0) => String::new(),
+        Some(by) => time(*by as f64),
+    };
+    let joined = |texts: &mut dyn Iterator<Item = String>| texts.collect::<Vec<_>>().join(";");
+    GridCells::Times {
+        rows: (0..cells.len() / slices.count).map(row).collect(),
+        columns: joined(&mut (0..slices.count).map(column)),
+        values: joined(&mut cells.iter().map(value)),
+    }
 }
 
 /// Returns the level of a movement: 0 if the event is not moved, negative if it is moved back.
@@ -104,9 +177,8 @@ fn level(by: i64, decade: u32) -> i8 {
 fn class(level: i8) -> String {
     let colour = style::colour(usize::from(level < 0));
     match level.abs() {
-        0 => "still".to_owned(),
-        LEVELS => format!("m {colour}"),
-        level => format!("h{level} {colour}"),
+        0 => DASH.to_owned(),
+        level => format!("heat{level} {colour}"),
     }
 }
 
@@ -205,7 +277,7 @@ pub(super) fn table(MovementReport { farthest, .. }: &MovementReport) -> HtmlTab
 mod tests {
     use super::*;
     use downbeat_clock_core::Timestamp;
-    use downbeat_trace::TimeSlices;
+    use downbeat_trace::movement::TimeSlices;
 
     fn drawn(shared: usize, slices: usize, cells: Vec<Option<i64>>) -> String {
         let slices = TimeSlices {
@@ -235,9 +307,9 @@ mod tests {
             [
                 "not moved",
                 "less than 100 ns",
-                "from 1 µs",
-                "from 100 µs",
-                "back, from 100 µs",
+                "from 1 us",
+                "from 100 us",
+                "back, from 100 us",
                 "back, less than 100 ns"
             ]
         );
@@ -251,9 +323,12 @@ mod tests {
             vec![Some(0), None, Some(70), Some(-7), Some(-7), Some(-7)],
         );
         for said in [
-            "\"still\"",
-            "\"m c0\"",
-            "\"h4 c1\"",
+            "\"dash\"",
+            "\"heat5 c0\"",
+            "\"heat4 c1\"",
+            "<title>back, from 1 ns</title>",
+            "&quot;rows&quot;:[&quot;a&quot;,",
+            "&quot;values&quot;:&quot;;;70.00 ns;-7.000 ns;",
             ">a</text>",
             ">a rather lon…<",
             ">back, from 1 ns<",
@@ -275,7 +350,7 @@ mod tests {
             .map(|_| Some(rng.i64(-1_000_000..1_000_000) / 10_i64.pow(rng.u32(0..7))))
             .collect();
         let drawn = drawn(1_000, 96, cells);
-        assert!((50_000..250_000).contains(&drawn.len()), "{}", drawn.len());
-        assert!(drawn.contains(">4000</text>") && drawn.contains("1000 locations in a row"));
+        assert!((100_000..300_000).contains(&drawn.len()), "{}", drawn.len());
+        assert!(drawn.contains(">4000</text>") && drawn.contains("1,000 locations in a row"));
     }
 }

@@ -5,8 +5,8 @@ use crate::page::axis::Axis;
 use crate::page::frame::Frame;
 use crate::page::style;
 use crate::page::svg::Picture;
-use crate::page::units::{TimeUnit, time};
 use crate::trace::{TruthReport, TruthStages};
+use crate::units::{TimeUnit, time};
 
 const STAGES: [&str; 2] = ["pre-synchronized", "corrected"];
 
@@ -38,6 +38,14 @@ pub(super) fn picture(
             .map(|(slice, errors)| frame.at(((slice + 0.5) * length, errors[series])))
             .collect();
         frame.canvas.path(&style::line(series), &places);
+        let errors = there().map(|(slice, errors)| (slice, errors[series]));
+        for (place, (slice, error)) in places.iter().zip(errors) {
+            let [begin, end] = [slice, slice + 1.0].map(|slices| time(slices * length));
+            let text = format!("{}, {begin} to {end}: {}", STAGES[series], time(error));
+            frame
+                .canvas
+                .titled(&text, |canvas| canvas.disc("hit", *place, 4.0));
+        }
         // Markers at some points, to tell the lines apart.
         places
             .iter()

@@ -2,9 +2,9 @@
 
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
-use crate::page::units::{count, time};
 use crate::page::{HtmlTable, Page};
 use crate::trace::{RelationsReport, Violations, percent};
+use crate::units::{count, time};
 
 /// Name of a stage and its violations.
 pub(super) type ViolationStage<'a> = (&'static str, &'a Violations);
@@ -87,11 +87,13 @@ pub(super) fn picture(
                 0.0
             };
             canvas.text("", (margin - 6.0, y + LINE - 5.0), TextAnchor::End, stage);
-            canvas.rectangle(
-                &format!("m {}", style::colour(*series)),
-                (margin, y + 3.0),
-                (length, BAR),
-            );
+            let (number, of) = *found;
+            let text = format!("{stage}: {} of {}", count(number), count(of));
+            canvas.titled(&text, |canvas| {
+                canvas.rectangle("hit", (margin, y), (WIDTH - margin, LINE));
+                let class = format!("m {}", style::colour(*series));
+                canvas.rectangle(&class, (margin, y + 3.0), (length, BAR));
+            });
             let text = percent(share(*found));
             canvas.text(
                 "",

@@ -1,13 +1,13 @@
 //! Corrected copy of an archive: rank 0 creates it, and every rank writes its own locations.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
+use downbeat_trace::LocationId;
+use downbeat_trace::distributed::{TracePart, common_span};
 use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
-use downbeat_trace::{LocationId, TracePart, common_span};
 
 use crate::trace::archive_report::ArchiveReport;
 use crate::trace::files::archive_failure;
@@ -30,8 +30,10 @@ pub(super) async fn write<C: Comm>(
         .as_ref()
         .and_then(|copy| copy.part().file_name())
         .unwrap_or_default();
-    let name = tell(comm, name.as_bytes()).await.map_err(Failure::run)?;
-    let place = folder.with_file_name(OsString::from_vec(name));
+    let name = tell(comm, name.as_encoded_bytes())
+        .await
+        .map_err(Failure::run)?;
+    let place = folder.with_file_name(name_of(name));
 
     let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
     let written = archive.write_locations(part.as_ref(), origin, times, &place, writing, is_own);
@@ -103,4 +105,14 @@ async fn tell<C: Comm>(comm: &C, text: &[u8]) -> Result<Vec<u8>, CommError> {
         comm.send_bytes(other, text).await?;
     }
     Ok(text.to_vec())
+}
+
+#[cfg(unix)]
+fn name_of(bytes: Vec<u8>) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes)
+}
+
+#[cfg(not(unix))]
+fn name_of(bytes: Vec<u8>) -> OsString {
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }

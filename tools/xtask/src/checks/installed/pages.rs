@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::process::{self, Command};
 use std::time::Duration;
 
 use downbeat_launch::Outcome;
@@ -16,17 +16,20 @@ use crate::checks::installed::tree::InstalledTree;
 use crate::steps::all_passed;
 
 const LIMIT: Duration = Duration::from_secs(180);
+/// Limit for lines that build both programs.
+const LIMIT_OF_STARTS: Duration = Duration::from_secs(1_800);
 /// Folder of recordings in the lines.
 const RECORDING: &str = "run/";
 
 /// Pages whose lines are run.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "docs/tracing.md",
     "docs/node.md",
     "docs/benchmark.md",
     "docs/correct.md",
     "docs/regions.md",
     "docs/algorithms.md",
+    "docs/clusters.md",
 ];
 
 /// Runs all lines of each page in an empty home, where the installed tree is in the folder that the pages install to.
@@ -36,6 +39,34 @@ pub(super) fn lines_of_documents(tree: &InstalledTree<'_>) -> Outcome {
         Some(format!("{page}: {why}"))
     });
     all_passed(failed)
+}
+
+/// Runs the lines of the README in a new clone, as somebody who has nothing but that. It is outside of this workspace, to which
+/// cargo would add the new package.
+pub(super) fn starts_of_readme(_: &InstalledTree<'_>) -> Outcome {
+    let home = env::temp_dir().join(format!("downbeat-starts-{}", process::id()));
+    let outcome = starts_in(&home);
+    let _ = fs::remove_dir_all(&home);
+    outcome
+}
+
+fn starts_in(home: &Path) -> Outcome {
+    let clone = home.join("downbeat");
+    shell::run(
+        Command::new("git")
+            .args(["clone", "--quiet", "."])
+            .arg(&clone),
+    )?;
+    link_mpi(home).map_err(|why| format!("{}: {why}", home.display()))?;
+    let text = fs::read_to_string("README.md").map_err(|why| why.to_string())?;
+    let script = script(&text, |_| false);
+    if !script.contains("mpirun") {
+        return Err("README.md: no lines for a shell".to_owned());
+    }
+    let mut lines = in_home(home, &script);
+    lines.current_dir(&clone).env("CARGO_INSTALL_ROOT", home);
+    shell::show_and_read(LIMIT_OF_STARTS, &mut lines)?;
+    Ok(())
 }
 
 /// Runs all lines of a page.
@@ -52,18 +83,8 @@ fn lines_of(tree: &InstalledTree<'_>, page: &Path) -> Outcome {
     // What an earlier run left.
     let _ = fs::remove_dir_all(&home);
     set_up(tree, &home).map_err(|why| format!("{}: {why}", home.display()))?;
-    let path = env::var("PATH").unwrap_or_default();
-    let [own, installed] = ["bin", "downbeat/bin"].map(|bin| home.join(bin).display().to_string());
-    let mut lines = Command::new("sh");
-    lines
-        .args(["-e", "-c", &script])
-        .current_dir(&home)
-        .env("HOME", &home)
-        .env("PATH", format!("{own}:{installed}:{path}"))
-        // Ranks share cores, maybe as root.
-        .envs(OPEN_MPI.environment())
-        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
-        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+    let mut lines = in_home(&home, &script);
+    lines.current_dir(&home).env("HOME", &home);
     shell::show_and_read(LIMIT, &mut lines)?;
     let is_empty =
         |file: &&str| fs::metadata(home.join(file)).map_or(true, |found| found.len() == 0);
@@ -73,13 +94,33 @@ fn lines_of(tree: &InstalledTree<'_>, page: &Path) -> Outcome {
     }
 }
 
-/// Makes the home: the sources, the installed tree, and Open MPI by the names that it has where no other library is.
+/// Returns a shell for lines that find the programs in a home.
+fn in_home(home: &Path, script: &str) -> Command {
+    let path = env::var("PATH").unwrap_or_default();
+    let [own, installed] = ["bin", "downbeat/bin"].map(|bin| home.join(bin).display().to_string());
+    let mut lines = Command::new("sh");
+    lines
+        .args(["-e", "-c", script])
+        .env("PATH", format!("{own}:{installed}:{path}"))
+        // Ranks share cores, maybe as root.
+        .envs(OPEN_MPI.environment())
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+    lines
+}
+
+/// Makes the home: the sources, the installed tree, and Open MPI.
 fn set_up(tree: &InstalledTree<'_>, home: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(home.join("bin"))?;
+    link_mpi(home)?;
     for sources in ["measure", "tools"] {
         symlink(env::current_dir()?.join(sources), home.join(sources))?;
     }
-    symlink(&tree.prefix, home.join("downbeat"))?;
+    symlink(&tree.prefix, home.join("downbeat"))
+}
+
+/// Gives Open MPI the names that it has where no other library is.
+fn link_mpi(home: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(home.join("bin"))?;
     for name in ["mpicc", "mpirun"] {
         let program = format!("/usr/bin/{name}.{}", OPEN_MPI.suffix());
         symlink(program, home.join("bin").join(name))?;

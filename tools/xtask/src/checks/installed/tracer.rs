@@ -225,14 +225,17 @@ pub(super) fn real_programs(tree: &InstalledTree<'_>) -> Outcome {
         let results = folder.join("hpccoutf.txt");
         let written = fs::read_to_string(&results).unwrap_or_default();
         let _ = fs::remove_file(results);
-        let passed = written.lines().filter(|line| line.contains("PASSED"));
-        Ok::<_, String>((said, passed.count(), written.contains("FAILED")))
+        // hpcc leaves out the line of a test's processor time where that time is below its resolution.
+        let passed = |line: &&str| line.contains("PASSED") && !line.starts_with("CPU");
+        let passed = written.lines().filter(passed).count();
+        Ok::<_, String>((said, passed, written.contains("FAILED")))
     };
     for (name, program) in [("hpcc", Command::new("hpcc")), ("mpi4py", python)] {
         let out = folder.join(name);
         let traced = shell::started_by(record_rank(tree, &out), &program);
         let (plain, traced) = (run(&program)?, run(&traced)?);
-        if plain != traced || traced.2 {
+        let verified = name != "hpcc" || traced.1 > 0;
+        if plain != traced || traced.2 || !verified {
             return Err(format!(
                 "{name}: {plain:?} without the tracer, {traced:?} with it"
             ));

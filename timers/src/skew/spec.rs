@@ -3,14 +3,15 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{Skew, SkewStep, SkewWander};
+use crate::skew::{Skew, SkewStep, SkewWander};
 use downbeat_clock_core::Duration;
 
 /// Upper limits of the errors of clocks. Every clock except the first gets its own error within these limits; the first is
 /// correct.
 ///
 /// ```
-/// use downbeat_timers::{Duration, Skew, SkewSpec};
+/// use downbeat_timers::Duration;
+/// use downbeat_timers::skew::{Skew, SkewSpec};
 ///
 /// let spec: SkewSpec = "offset=1s,drift=20ppm".parse()?;
 /// assert_eq!(spec.for_clock(0), Skew::default());

@@ -4,11 +4,10 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Builder};
 use std::time::Instant;
 
-use downbeat_clock_core::{
-    Clock, Domain, Duration, Exchange, SkampiOffset, TickRate, Ticks, Timestamp,
-};
+use downbeat_clock_core::offset::{Exchange, SkampiOffset};
+use downbeat_clock_core::{Clock, Domain, Duration, TickRate, Ticks, Timestamp};
 
-use crate::{CoreError, CoreId, pin_to};
+use crate::cores::{CoreError, CoreId, pin_to};
 
 /// The offset of a counter between two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +215,8 @@ mod tests {
     use super::*;
     use downbeat_clock_core::FitError;
 
-    use crate::{SystemClock, SystemClockId, allowed_cores, current_core};
+    use crate::cores::{allowed_cores, current_core};
+    use crate::{SystemClock, SystemClockId};
 
     /// A clock that is ahead on one core.
     struct AheadOn(CoreId, u64);

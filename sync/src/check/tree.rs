@@ -1,18 +1,20 @@
 //! Tree check: every rank compares its global clock with that of its parent in a binomial tree, so that all ranks are
 //! compared in logarithmic time.
 //!
-//! [`AccuracyCheck`](crate::AccuracyCheck) measures one rank after the other, directly to rank 0; this check is short enough
+//! [`AccuracyCheck`](crate::check::AccuracyCheck) measures one rank after the other, directly to rank 0; this check is short enough
 //! to be repeated during a measurement.
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{
-    BinomialTree, Clock, ClockModel, Counter, Duration, Global, OffsetSample, PairRole,
-};
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 
+use crate::pair::OffsetClient;
 use crate::pair::answer;
+use crate::payload::{Payload, Words};
 use crate::session::resolution;
-use crate::{Comm, CommError, OffsetAlgorithm, OffsetClient, Payload, Words};
+use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// Exchanges of one offset: enough that one of them is quick.
 const OFFSET: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(10).unwrap());
@@ -27,7 +29,8 @@ const CERTAIN: usize = 3;
 ///
 /// ```
 /// use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Timestamp};
-/// use downbeat_sync::{CommError, ThreadCluster, TreeOffset, block_on_ready};
+/// use downbeat_sync::check::TreeOffset;
+/// use downbeat_sync::{CommError, ThreadCluster, block_on_ready};
 /// use downbeat_timers::{SystemClock, SystemClockId};
 ///
 /// let clock = SystemClock::detect(SystemClockId::MonotonicRaw)?;

@@ -1,9 +1,22 @@
-//! Texts of numbers: times and sizes with a unit, shares in percent.
+//! Texts of numbers, spelled the same on pages and in printed text: times and sizes with a unit, shares in percent, and
+//! thousands as `1,234,567`.
 
+use std::borrow::Cow;
+
+pub use downbeat_files::number::grouped;
 use downbeat_records::GroupKey;
 
-/// Units of time, and their lengths in nanoseconds.
-const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+/// Units of time, and their lengths in nanoseconds. Microseconds are spelled as options take them, and as every terminal and
+/// file shows them.
+const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// Units of sizes, and their lengths in bytes.
+const SIZES: [(&str, f64); 4] = [
+    ("B", 1.0),
+    ("KiB", 1_024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+];
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,9 +36,9 @@ impl TimeUnit {
     }
 }
 
-/// Writes a time with four digits: `375.2 ns`, `1.024 µs`.
+/// Writes a time with four digits: `375.2 ns`, `1.024 us`.
 pub fn time(nanos: f64) -> String {
-    // 999.96 ns are 1.000 µs.
+    // 999.96 ns are 1.000 us.
     let unit = TimeUnit::for_nanos(nanos * 1.000_05);
     format!("{} {}", digits(nanos / unit.nanos, 4), unit.name)
 }
@@ -68,17 +81,11 @@ pub fn share(share: f64) -> String {
 
 /// Writes a size: `64 B`, `1 KiB`, `1.5 MiB`.
 pub fn bytes(size: u64) -> String {
-    let (unit, name) = match size {
-        0..1_024 => return format!("{size} B"),
-        1_024..1_048_576 => (1_024.0, "KiB"),
-        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
-        _ => (1_073_741_824.0, "GiB"),
-    };
+    let fits = SIZES.iter().rev().find(|(_, unit)| size as f64 >= *unit);
+    let (name, unit) = fits.copied().unwrap_or(SIZES[0]);
     let number = format!("{:.2}", size as f64 / unit);
-    format!(
-        "{} {name}",
-        number.trim_end_matches('0').trim_end_matches('.')
-    )
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{} {name}", grouped(number))
 }
 
 /// Writes a measured group: `allreduce of 8 B among 4 ranks`.
@@ -91,7 +98,7 @@ pub fn group(key: &GroupKey) -> String {
     )
 }
 
-/// Writes a count with narrow spaces: `1 234 567`.
+/// Writes a count: `1,234,567`.
 pub fn count(number: u64) -> String {
     grouped(&number.to_string())
 }
@@ -99,24 +106,39 @@ pub fn count(number: u64) -> String {
 /// Writes a number without trailing zeros, with at most three digits after the point.
 pub fn short(value: f64) -> String {
     let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    grouped(text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Groups the digits before the point by three, if there are more than four.
-fn grouped(number: &str) -> String {
-    let end = number.find('.').unwrap_or(number.len());
-    let start = usize::from(number.starts_with('-'));
-    if end - start < 5 {
-        return number.to_owned();
+/// Returns a number as it was before its digits were grouped; other texts as they are.
+pub fn ungrouped(text: &str) -> Cow<'_, str> {
+    let digits = text.replace(',', "");
+    match text.contains(',') && digits.parse::<f64>().is_ok() && grouped(&digits) == text {
+        true => Cow::Owned(digits),
+        false => Cow::Borrowed(text),
     }
-    let mut text = number[..start].to_owned();
-    for (i, digit) in number[start..end].chars().enumerate() {
-        if i > 0 && (end - start - i).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
+}
+
+/// Returns the quantity that a text begins with, by which a column is sorted: in nanoseconds, bytes or percent if it has
+/// such a unit. A range counts as its beginning.
+pub fn quantity(text: &str) -> Option<f64> {
+    let text = text.trim().replace('\u{2212}', "-").replace(',', "");
+    match text.as_str() {
+        "none" => return Some(0.0),
+        // Smaller than every share that is shown as a number, and not zero.
+        "less than 0.001 %" => return Some(0.000_5),
+        _ => {}
     }
-    text + &number[end..]
+    let mut words = text.split(' ');
+    let number: f64 = words.next()?.trim_start_matches('+').parse().ok()?;
+    let unit = match words.next() {
+        Some("to") => words.nth(1),
+        other => other,
+    };
+    let unit = TIMES
+        .iter()
+        .chain(&SIZES)
+        .find(|(name, _)| Some(*name) == unit);
+    Some(number * unit.map_or(1.0, |(_, length)| *length)).filter(|value| value.is_finite())
 }
 
 /// Writes a number of things: `1 rank`, `2 ranks`.
@@ -143,13 +165,13 @@ mod tests {
             "0.500 ns",
             "12.00 ns",
             "375.2 ns",
-            "1.000 µs",
-            "1.024 µs",
-            "123.5 µs",
+            "1.000 us",
+            "1.024 us",
+            "123.5 us",
             "1.000 ms",
             "59.00 s",
-            "86\u{202f}400 s",
-            "-5.500 µs",
+            "86,400 s",
+            "-5.500 us",
         ];
         assert_eq!(shown, expected);
     }
@@ -171,7 +193,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "0 B", "8 B", "1023 B", "1 KiB", "1.5 KiB", "32 KiB", "1 MiB", "1 MiB", "2 GiB"
+                "0 B", "8 B", "1,023 B", "1 KiB", "1.5 KiB", "32 KiB", "1 MiB", "1 MiB", "2 GiB"
             ]
         );
     }
@@ -180,7 +202,7 @@ mod tests {
     fn counts_are_grouped_and_shares_have_a_sign() {
         assert_eq!(
             [7, 1_234, 12_345, 10_000_000].map(count),
-            ["7", "1234", "12\u{202f}345", "10\u{202f}000\u{202f}000"]
+            ["7", "1,234", "12,345", "10,000,000"]
         );
         let shown = [0.0, 0.001_234, -0.05, 0.123, 2.5, -0.000_01].map(percent);
         assert_eq!(
@@ -200,6 +222,41 @@ mod tests {
                 counted(2, "launch", "launches")
             ),
             ("1 launch".into(), "2 launches".into())
+        );
+    }
+
+    #[test]
+    fn quantities_are_read_from_their_texts() {
+        let read = [
+            "375.2 ns",
+            "1.024 us",
+            "86,400 s",
+            "1.5 KiB",
+            "\u{2212}5.00 %",
+            "+12.3 %",
+            "12,345 (0.3 %)",
+            "6 to 7 ms",
+            "900 to 1,000 ns",
+            "2.1e-9",
+            "none",
+        ]
+        .map(quantity);
+        let expected = [
+            375.2, 1_024.0, 86.4e12, 1_536.0, -5.0, 12.3, 12_345.0, 6e6, 900.0, 2.1e-9, 0.0,
+        ]
+        .map(Some);
+        assert_eq!(read, expected);
+        let texts = ["", "–", "launch-010", "0-60:4", "us", "infinity", "NaN"];
+        assert_eq!(texts.map(quantity), [None; 7]);
+        let small = ["none", "less than 0.001 %", "0.001 %"].map(quantity);
+        assert!(small.is_sorted() && small[0] < small[1] && small[1] < small[2]);
+    }
+
+    #[test]
+    fn only_grouped_numbers_are_ungrouped() {
+        assert_eq!(
+            ["1,234", "-12,345.5", "12", "1,2", "a, b", "1,234 ns"].map(ungrouped),
+            ["1234", "-12345.5", "12", "1,2", "a, b", "1,234 ns"]
         );
     }
 }

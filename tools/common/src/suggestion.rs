@@ -1,0 +1,72 @@
+//! The name that was probably meant, where one is not known.
+
+use clap::error::{ContextKind, ContextValue, Error};
+
+use crate::nearest::nearest;
+
+/// Phrases before the names that a message lists.
+const BEFORE_NAMES: [&str; 3] = [" are ", "there is ", "expected "];
+
+/// Returns the option, command or value that resembles the one that clap or a parser of values refused with this message.
+pub(crate) fn suggestion(error: &Error, message: &str) -> Option<String> {
+    let known = [
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedValue,
+    ];
+    known
+        .into_iter()
+        .find_map(|kind| best(error.get(kind)?))
+        .or_else(|| listed(&best(error.get(ContextKind::InvalidValue)?)?, message))
+}
+
+/// Asks for a name that was probably meant, behind what is wrong; empty without one.
+pub fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+}
+
+/// Returns the text, or that which clap found most similar: the last one.
+fn best(value: &ContextValue) -> Option<String> {
+    match value {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.last().cloned(),
+        _ => None,
+    }
+}
+
+/// Returns the name of those that a message lists that resembles a part of the refused value most.
+fn listed(value: &str, message: &str) -> Option<String> {
+    let list = BEFORE_NAMES
+        .iter()
+        .find_map(|phrase| Some(message.rsplit_once(phrase)?.1))?;
+    let part_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let names = |text| -> Vec<&str> {
+        str::split(text, |c| !part_of_name(c))
+            .filter(|name| name.len() > 1)
+            .collect()
+    };
+    let known = names(list);
+    let unknown = names(value)
+        .into_iter()
+        .filter(|name| !known.contains(name));
+    unknown
+        .flat_map(|name| nearest(name, known.iter().copied(), 1))
+        .next()
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_message_lists_is_suggested() {
+        let algorithms = "there is no algorithm \"hac3\"; the algorithms are none, jk, hca, hca2, hca3 and h2hca(...)";
+        assert_eq!(listed("hac3/100/skampi/10", algorithms).unwrap(), "hca3");
+        let offsets = "the offset algorithms are skampi, mean-rtt and trace-collector";
+        assert_eq!(listed("hca3/100/skamp/10", offsets).unwrap(), "skampi");
+        assert_eq!(listed("mean-rt", offsets).unwrap(), "mean-rtt");
+        assert_eq!(listed("xyz", offsets), None);
+        assert_eq!(listed("hca3/0", "must be at least 1"), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! Packages of the program `downbeat` for others: a static one for any Linux of this processor, and one for Debian.
+
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
+
+use crate::args::{Installation, PackageKind};
+use crate::install::{builds::INSTALLED, builds::STATIC, install_program};
+use crate::mpi_builds::INSTALLED_PROFILE;
+use crate::steps::Step;
+use crate::workspace::Workspace;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Folder of what the Debian package contains, which the manifest of the program names.
+const DEBIAN: &str = "target/debian";
+
+pub(crate) fn steps(workspace: &Workspace, kind: PackageKind) -> Vec<Step<'_>> {
+    let step = match kind {
+        PackageKind::Static => Step::new("static package", || built(static_archive(workspace))),
+        PackageKind::Debian => Step::new("Debian package", || built(debian(workspace))),
+    };
+    vec![step]
+}
+
+fn built(package: Result<PathBuf, String>) -> Outcome {
+    println!("   {}", package?.display());
+    Ok(())
+}
+
+/// Builds the program without shared libraries, with man pages and completions, and returns the folder of all.
+pub(crate) fn static_tree(workspace: &Workspace) -> Result<PathBuf, String> {
+    let folder = workspace.built(&format!("package/downbeat-{VERSION}-{ARCH}-linux-static"));
+    install_program(workspace, &at(&folder, "/"), STATIC)?;
+    Ok(folder)
+}
+
+fn static_archive(workspace: &Workspace) -> Result<PathBuf, String> {
+    let folder = static_tree(workspace)?;
+    let archive = PathBuf::from(format!("{}.tar.gz", folder.display()));
+    let name = folder.file_name().unwrap_or_default();
+    let mut pack = command("tar --owner=0 --group=0 -czf");
+    pack.arg(&archive).arg("-C");
+    pack.arg(folder.parent().unwrap_or(Path::new(".")))
+        .arg(name);
+    shell::run(&mut pack)?;
+    Ok(archive)
+}
+
+/// Builds the package with cargo-deb, from the manifest of the program.
+pub(crate) fn debian(workspace: &Workspace) -> Result<PathBuf, String> {
+    let folder = Path::new(DEBIAN);
+    install_program(workspace, &at(folder, "/usr"), INSTALLED)?;
+    let package = folder.join("downbeat.deb");
+    let words =
+        format!("cargo deb --profile {INSTALLED_PROFILE} -p downbeat-cli --no-build --output");
+    let mut build = command(&words);
+    shell::run(build.arg(&package))?;
+    Ok(package)
+}
+
+fn at(folder: &Path, prefix: &str) -> Installation {
+    Installation {
+        prefix: prefix.into(),
+        destdir: Some(folder.to_owned()),
+        ..Installation::default()
+    }
+}
