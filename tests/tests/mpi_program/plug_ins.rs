@@ -77,7 +77,8 @@ fn examples_by_every_scheme() -> Result<(), Failure> {
             let groups = report["groups"].as_array().ok_or("no groups")?;
             let mut found: Vec<(&str, u64)> = groups
                 .iter()
-                .filter(|group| group["valid"].as_u64() > Some(0))
+                // All of them may be late on a disturbed machine.
+                .filter(|group| group["made"].as_u64() > Some(0))
                 .filter_map(|group| Some((group["operation"].as_str()?, group["bytes"].as_u64()?)))
                 .collect();
             found.sort_unstable();
