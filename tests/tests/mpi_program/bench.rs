@@ -19,8 +19,8 @@ const PRESETS: [(&str, &str); 13] = [
     ("mpiblib", "--reps 10"),
     ("mpicroscope", "--reps 10"),
     ("mpptest", "--calls 3 --stop near/0.5/3/4/8"),
-    ("reprompi", "--slack 20 --time-slice 100ms"),
-    ("reprompi-2018", "--slack 20 --time-slice 100ms"),
+    ("reprompi", "--slack 20 --time-slice 300ms"),
+    ("reprompi-2018", "--slack 20 --time-slice 300ms"),
 ];
 
 /// Names, sizes of messages, and numbers of ranks.
