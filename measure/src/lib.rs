@@ -65,6 +65,7 @@ mod plan;
 mod preset;
 pub mod processing;
 pub mod scheme;
+mod state_probe;
 pub mod stopping;
 mod thinning;
 

@@ -11,6 +11,7 @@ use crate::operation::{Coordinator, Operation};
 use crate::plan::{ClockChecks, Finished, Plan, Step};
 use crate::processing::{Figure, Processing};
 use crate::scheme::{PreparedScheme, Scheme};
+use crate::state_probe;
 use crate::stopping::{StopReason, Stopping};
 use downbeat_records::stats::{BatchMeans, StatsError};
 use downbeat_records::{Basis, Observations};
@@ -30,6 +31,9 @@ pub struct Method {
     pub root: u32,
     /// Observations that rank 0 gets.
     pub collect: Collect,
+    /// If true, the round trip between neighbouring ranks is measured before, between and after batches of observations, which shows
+    /// the state of the machine: see [`Observations::probes`]. Probes take at most a fiftieth of the time. A single rank makes none.
+    pub probes: bool,
 }
 
 /// Result of a measurement, on rank 0.
@@ -136,7 +140,8 @@ impl Method {
         let mut plan = (context.comm.rank() == 0).then(|| {
             let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
             let longest = scheme.longest_batch();
-            Plan::new(stopping, longest, watch.is_some(), renewable, synchronized)
+            let probes = self.probes && context.comm.size() > 1;
+            Plan::new(stopping, longest, watch.is_some(), renewable, synchronized).probing(probes)
         });
         let calls_together = scheme.calls_together().unwrap_or(1);
         let needed = self.processing.needed();
@@ -165,6 +170,13 @@ impl Method {
                         }
                     }
                     watch = new_watch();
+                }
+                Step::Probe => {
+                    let began = context.now();
+                    let nanos = state_probe::probe(context).await?;
+                    if let Some(plan) = &mut plan {
+                        plan.probed(nanos, context.now() - began);
+                    }
                 }
                 Step::Observe(more, thinning) => {
                     let began = context.now();

@@ -6,9 +6,10 @@
 
 use downbeat_clock_core::Duration;
 use downbeat_records::stats::Sample;
-use downbeat_records::{ObservationState, Observations};
+use downbeat_records::{ObservationState, Observations, Probe};
 
 use crate::clock_check::ClockCheck;
+use crate::state_probe::ProbePlan;
 use crate::stopping::{StopReason, Stopping, StoppingProgress};
 use crate::thinning::Thinning;
 
@@ -23,6 +24,8 @@ pub(crate) enum Step {
     Check,
     /// Synchronize the clock, and check it.
     Synchronize,
+    /// Probe the state of the machine.
+    Probe,
 }
 
 impl Step {
@@ -35,6 +38,7 @@ impl Step {
             }
             Self::Check => [2, 0],
             Self::Synchronize => [3, 0],
+            Self::Probe => [4, 0],
         }
     }
 
@@ -44,7 +48,8 @@ impl Step {
             0 => Self::End,
             1 => Self::Observe(number as u32, Thinning::at((number >> 32) as u32)),
             2 => Self::Check,
-            _ => Self::Synchronize,
+            3 => Self::Synchronize,
+            _ => Self::Probe,
         }
     }
 }
@@ -115,6 +120,9 @@ pub(crate) struct Plan {
     /// Number of observations that the rule asked for, and that are missing.
     pending: u32,
     clock: Option<ClockPlan>,
+    probing: Option<ProbePlan>,
+    /// Probes, each before an observation that was made.
+    probes: Vec<(u32, f64)>,
 }
 
 /// Plan of the checks of a clock.
@@ -199,6 +207,8 @@ impl Plan {
             elapsed: Duration::ZERO,
             pending: 0,
             clock: may_drift.then_some(clock),
+            probing: None,
+            probes: Vec::new(),
         };
         if let Some(took) = synchronized {
             plan.synchronized(took);
@@ -206,8 +216,24 @@ impl Plan {
         plan
     }
 
+    /// Adds probes of the state of the machine, if there are any.
+    pub(crate) fn probing(mut self, probes: bool) -> Self {
+        self.probing = probes.then(ProbePlan::default);
+        self
+    }
+
     /// Returns the next step; `is_due` is true if the clock is too old.
     pub(crate) fn next(&mut self, is_due: bool) -> Step {
+        let step = self.without_probes(is_due);
+        let probe = self.probing.is_some_and(|probes| match step {
+            Step::Observe(..) => probes.is_due(self.observations, self.elapsed),
+            Step::End => self.observations > 0 && probes.is_outdated(self.observations),
+            _ => false,
+        });
+        if probe { Step::Probe } else { step }
+    }
+
+    fn without_probes(&mut self, is_due: bool) -> Step {
         let first = self
             .clock
             .as_ref()
@@ -252,25 +278,31 @@ impl Plan {
 
     /// Returns the time for the next observations, for schemes that can end them in time.
     pub(crate) fn time(&self) -> Option<Duration> {
-        let of_segment = self
-            .clock
-            .as_ref()
-            .map(|clock| clock.began + clock.length - self.elapsed);
-        self.remaining().into_iter().chain(of_segment).min()
+        let times = [self.remaining(), self.until_check(), self.until_probe()];
+        times.into_iter().flatten().min()
     }
 
-    /// Returns the number of observations that fit into the segment, by those so far.
+    fn until_check(&self) -> Option<Duration> {
+        let clock = self.clock.as_ref()?;
+        Some(clock.began + clock.length - self.elapsed)
+    }
+
+    fn until_probe(&self) -> Option<Duration> {
+        self.probing.and_then(|probes| probes.left(self.elapsed))
+    }
+
+    /// Returns the number of observations that fit into the segment, and in front of the next probe, by those so far.
     fn fitting(&self) -> u32 {
         const FIRST: u32 = 8;
-        let Some(clock) = &self.clock else {
+        let times = [self.until_check(), self.until_probe()];
+        let Some(left) = times.into_iter().flatten().min() else {
             return u32::MAX;
         };
         if self.observations == 0 {
             return FIRST;
         }
         let each = self.elapsed.as_nanos() / i64::from(self.observations);
-        let left = (clock.began + clock.length - self.elapsed).as_nanos();
-        let fit = left.checked_div(each).unwrap_or(i64::MAX).max(1);
+        let fit = left.as_nanos().checked_div(each).unwrap_or(i64::MAX).max(1);
         u32::try_from(fit).unwrap_or(u32::MAX)
     }
 
@@ -306,6 +338,14 @@ impl Plan {
             let is_valid = |state: &&ObservationState| **state == ObservationState::Valid;
             clock.first_run_time = before.iter().filter(is_valid).count();
         }
+    }
+
+    /// Notes a round trip between neighbouring ranks, and the time that measuring it took.
+    pub(crate) fn probed(&mut self, nanos: f64, took: Duration) {
+        if let Some(probes) = &mut self.probing {
+            probes.probed(self.observations, self.elapsed, took);
+        }
+        self.probes.push((self.observations, nanos));
     }
 
     /// Notes that the clock was synchronized, which took this time.
@@ -392,8 +432,13 @@ impl Plan {
         {
             clock.checks.drift = clock.checks.drift.max(clock.marked);
         }
+        let probe = |&(calls, nanos)| Probe {
+            before: self.thinning.kept_of(calls),
+            nanos,
+        };
+        let probes = self.probes.iter().map(probe).collect();
         Finished {
-            observations,
+            observations: observations.with_probes(probes),
             thinning: self.thinning,
             made: self.observations,
             clock_checks: self.clock.map(|clock| clock.checks),
@@ -468,6 +513,9 @@ mod tests {
                         self.synchronizations += 1;
                         self.plan.synchronized(Duration::from_micros(10));
                     }
+                    Step::Probe => self
+                        .plan
+                        .probed(self.age.as_nanos() as f64, Duration::from_micros(500)),
                     Step::Observe(number, thinning) => {
                         let first = self.plan.observations;
                         let kept = (first..first + number).filter(|call| thinning.keeps(*call));
@@ -508,6 +556,51 @@ mod tests {
                 offset: drift + Duration::from_nanos(500),
             }
         }
+    }
+
+    #[test]
+    fn probes_take_at_most_a_fiftieth_of_the_time() {
+        let mut simulated = Simulated::new("count/2000", true, linear(0.0));
+        simulated.plan = simulated.plan.probing(true);
+        let (found, _) = simulated.run();
+        let probes = found.observations.probes();
+        // One each 25 ms, after the first, which knows no duration yet.
+        let places: Vec<usize> = probes.iter().map(|probe| probe.before).collect();
+        assert_eq!((places[0], places.last()), (0, Some(&2_000)));
+        assert!(
+            places
+                .windows(2)
+                .all(|pair| (1..=25).contains(&(pair[1] - pair[0]))),
+            "{places:?}"
+        );
+        assert!((80..=100).contains(&places.len()), "{places:?}");
+        // The time at which each was made.
+        assert!(
+            probes
+                .iter()
+                .all(|probe| probe.nanos == probe.before as f64 * 1e6)
+        );
+    }
+
+    #[test]
+    fn probes_are_numbered_by_the_observations_that_are_kept() {
+        let mut simulated = Simulated::new("fill/2s/100", true, linear(0.0));
+        simulated.plan = simulated.plan.probing(true);
+        let (found, _) = simulated.run();
+        let places: Vec<usize> = found
+            .observations
+            .probes()
+            .iter()
+            .map(|probe| probe.before)
+            .collect();
+        let kept = found.observations.len();
+        assert!(
+            kept <= 100 && found.made >= 2_000,
+            "{kept} of {}",
+            found.made
+        );
+        assert_eq!((places[0], places.last()), (0, Some(&kept)));
+        assert!(places.is_sorted());
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn method(scheme: Scheme, count: u32) -> Method {
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
+        probes: false,
     }
 }
 
@@ -539,6 +540,7 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
         };
         let method = Method {
             collect: Collect::AllRanks,
+            probes: false,
             ..method(ROUND_TIME, 20)
         };
         method.measure(&context, &mut operation).await.unwrap()

@@ -59,6 +59,7 @@ fn analyses(criterion: &mut Criterion) {
             ranks: 2,
         },
         nanos: run_times(COUNT),
+        probes: vec![],
         counts: vec![],
         figures: vec![],
     };

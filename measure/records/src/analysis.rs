@@ -13,6 +13,7 @@
 //!     groups: vec![MeasuredGroup {
 //!         key: GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 4 },
 //!         nanos: nanos.to_vec(),
+//!         probes: vec![],
 //!         counts: vec![(ObservationState::Valid, nanos.len() as u64), (ObservationState::Late, 1)],
 //!         figures: vec![],
 //!     }],
@@ -34,6 +35,7 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
+mod blocked;
 mod comparison;
 #[cfg(test)]
 mod examples;
@@ -43,7 +45,9 @@ mod group;
 mod observations_needed;
 mod reproducibility;
 mod settings;
+mod states;
 
+pub use blocked::{BlockedGroup, ComparedState};
 pub use comparison::{ComparedGroup, ExperimentComparison};
 pub use experiment::Analysis;
 pub use factors::{FactorDifference, factor_differences};
@@ -51,3 +55,4 @@ pub use group::{Average, GroupAnalysis, LaunchAverages};
 pub use observations_needed::ObservationsNeeded;
 pub use reproducibility::{Reproducibility, TrialMean};
 pub use settings::{AnalysisSettings, Outliers};
+pub use states::{MachineStates, SplitByState, SplitExperiment};

@@ -2,13 +2,15 @@
 
 use std::io::{self, Read, Write};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally, check_probes};
 use super::error::RecordFlaw;
 use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe};
 use downbeat_files::{ChecksumLine, Checksums, Lines, number, shown};
 
 pub(super) const MAGIC: &str = "# downbeat launch ";
+/// Version of records with probes.
+const PROBED: &str = "3";
 const VERSION: &str = "2";
 /// Previous version, without checksums.
 const UNSEALED: &str = "1";
@@ -27,7 +29,12 @@ pub(super) fn unsealed_begin() -> String {
 
 /// Header of a file, up to the line of the columns.
 pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> String {
-    let mut header = format!("{MAGIC}{VERSION}\n");
+    let version = if factors.get(PROBES).is_some() {
+        PROBED
+    } else {
+        VERSION
+    };
+    let mut header = format!("{MAGIC}{version}\n");
     for (kind, all) in [("factor", factors), ("fact", facts)] {
         all.iter()
             .for_each(|(name, value)| header.push_str(&named(kind, name, value)));
@@ -53,10 +60,19 @@ pub(super) fn write_group(
     rows: &GroupRows,
 ) -> io::Result<()> {
     let key = key(&group.key);
+    let mut probes = rows.probes.iter().peekable();
     for (call, state, nanos) in rows.iter() {
+        while let Some(probe) = probes.next_if(|probe| probe.before as u64 <= call) {
+            write_probe(to, probe)?;
+        }
         writeln!(to, "{key},{call},{},{nanos}", state.name())?;
     }
+    probes.try_for_each(|probe| write_probe(to, probe))?;
     writeln!(to, "# end {key} {}", summary(group))
+}
+
+fn write_probe(to: &mut impl Write, Probe { before, nanos }: &Probe) -> io::Result<()> {
+    writeln!(to, "# probe {before} {nanos}")
 }
 
 /// Columns that are the same in all rows of a group.
@@ -100,13 +116,14 @@ pub(super) fn read(
         keep,
         prefix: vec![],
         open: None,
+        probes: vec![],
     };
     while lines.advance()? {
         if pieces.take(&mut lines, &mut body.builder)? {
             continue;
         }
         match body.line(lines.line()).map_err(|why| lines.flaw(0, why))? {
-            CsvLine::Row | CsvLine::Fact => {}
+            CsvLine::Row | CsvLine::Probe | CsvLine::Fact => {}
             CsvLine::End | CsvLine::Complete => pieces.piece(&mut lines, &mut body.builder)?,
         }
     }
@@ -135,7 +152,8 @@ pub(super) fn read_header<R: Read>(
             .as_deref()
             .and_then(|line| line.strip_prefix(MAGIC))
         {
-            Some(version @ (UNSEALED | VERSION)) => version == VERSION,
+            Some(UNSEALED) => false,
+            Some(VERSION | PROBED) => true,
             Some(other) => {
                 return Err(lines
                     .flaw(
@@ -185,6 +203,7 @@ fn header_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Resul
 /// Kinds of lines after the header.
 enum CsvLine {
     Row,
+    Probe,
     Fact,
     End,
     Complete,
@@ -197,6 +216,8 @@ struct CsvBody {
     /// Columns that are the same in all rows of the current group.
     prefix: Vec<u8>,
     open: Option<OpenGroup>,
+    /// Probes of the current group.
+    probes: Vec<Probe>,
 }
 
 /// A group whose end is not read yet.
@@ -257,11 +278,17 @@ impl CsvBody {
             return self.first_row(line);
         };
         let comment = text(comment)?;
+        if let Some(probe) = comment.strip_prefix("probe ") {
+            return self.probe(probe).map(|()| CsvLine::Probe);
+        }
         if let Some(end) = comment.strip_prefix("end ") {
             return self.end(end).map(|()| CsvLine::End);
         }
         if let Some(OpenGroup { key, .. }) = &self.open {
             return Err(format!("the group of {key} has not ended"));
+        }
+        if !self.probes.is_empty() {
+            return Err("a group begins with a probe, and has not ended".to_owned());
         }
         if let Some(fact) = comment.strip_prefix("fact ") {
             let (name, value) = named_value(fact)?;
@@ -285,6 +312,36 @@ impl CsvBody {
         self.line(line)
     }
 
+    /// Adds a probe, which precedes the first row, or is between two rows.
+    fn probe(&mut self, line: &str) -> Result<(), String> {
+        let (call, nanos) = line.split_once(' ').unwrap_or((line, ""));
+        let call: usize = call.parse().map_err(|_| {
+            format!(
+                "\"{}\" is not a valid number of a call",
+                shown(call.as_bytes())
+            )
+        })?;
+        let nanos = number::finite(nanos.as_bytes())
+            .ok_or_else(|| format!("\"{}\" is not a valid round trip", shown(nanos.as_bytes())))?;
+        let (next, valid) = self
+            .open
+            .as_ref()
+            .map_or((0, 0), |open| open.tally.progress());
+        if (call as u64) < next {
+            return Err(format!(
+                "the probe before call {call} comes after call {}",
+                next - 1
+            ));
+        }
+        let before = if self.keep == Keep::Valid {
+            valid
+        } else {
+            call
+        };
+        self.probes.push(Probe { before, nanos });
+        Ok(())
+    }
+
     fn end(&mut self, line: &str) -> Result<(), String> {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
         let key = read_key(columns)
@@ -297,11 +354,18 @@ impl CsvBody {
             return Err(format!("the group of {} ends as one of {key}", open.key));
         }
         let (counts, figures) = read_summary(summary)?;
-        let rows = (self.keep != Keep::Valid).then_some(open.rows);
+        let probes = core::mem::take(&mut self.probes);
+        check_probes(&probes)?;
+        let rows = GroupRows {
+            probes: probes.clone(),
+            ..open.rows
+        };
+        let rows = (self.keep != Keep::Valid).then_some(rows);
         self.builder.group(
             MeasuredGroup {
                 key,
                 nanos: open.nanos,
+                probes,
                 counts,
                 figures,
             },

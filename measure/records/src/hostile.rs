@@ -29,7 +29,7 @@ pub(super) fn read_csv(text: &str) -> Result<Launch, String> {
 }
 
 /// Error of a file with a valid header and this body.
-fn body(text: &str) -> String {
+pub(super) fn body(text: &str) -> String {
     read_csv(&format!("{HEAD}{text}")).unwrap_err()
 }
 
@@ -52,8 +52,8 @@ fn invalid_headers() {
         );
     }
     assert_eq!(
-        read_csv("# downbeat launch 3\n").unwrap_err(),
-        "line 1: version \"3\" is not supported"
+        read_csv("# downbeat launch 4\n").unwrap_err(),
+        "line 1: version \"4\" is not supported"
     );
     assert_eq!(
         read_csv("").unwrap_err(),
@@ -412,6 +412,7 @@ fn measured() -> (MeasuredGroup, Observations) {
         MeasuredGroup {
             key,
             nanos: vec![],
+            probes: vec![],
             counts: vec![],
             figures: vec![],
         },

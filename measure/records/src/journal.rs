@@ -11,7 +11,7 @@ use super::error::RecordFlaw;
 use super::experiment::{check_factors, launch_files, read, read_binding, read_open};
 use super::format::ENDS;
 use super::{RecordError, RecordFormat, csv, raw};
-use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations, PROBES};
 
 /// Writer of the record of a launch: a new record, or the continuation of an incomplete one.
 ///
@@ -24,6 +24,8 @@ pub struct Journal {
     main: Option<AppendFile>,
     raw: Option<AppendFile>,
     groups: Vec<GroupKey>,
+    /// True if the record has a place for probes.
+    has_probes: bool,
     /// Facts of a continuation. They are written with its first group, as they say nothing without
     /// one.
     later_facts: Factors,
@@ -105,6 +107,7 @@ impl Journal {
                     main: Some(main),
                     raw,
                     groups,
+                    has_probes: factors.get(PROBES).is_some(),
                     later_facts,
                     final_facts: Factors::default(),
                     ended: false,
@@ -143,6 +146,7 @@ impl Journal {
             main: Some(main),
             raw,
             groups: vec![],
+            has_probes: factors.get(PROBES).is_some(),
             later_facts: Factors::default(),
             final_facts: Factors::default(),
             ended: false,
@@ -175,6 +179,11 @@ impl Journal {
         let main = main.ok_or_else(|| group_error("the record is complete".to_owned()))?;
         if self.groups.contains(&group.key) {
             return Err(group_error("it is in the record already".to_owned()));
+        }
+        if !self.has_probes && !observations.probes().is_empty() {
+            let why =
+                format!("it has probes, which the factor \"{PROBES}\" of the launch must state");
+            return Err(group_error(why));
         }
         let (summary, rows) =
             to_write(group, observations, self.raw.is_some()).map_err(group_error)?;
@@ -269,6 +278,7 @@ impl Journal {
             main: None,
             raw: None,
             groups,
+            has_probes: false,
             later_facts: Factors::default(),
             final_facts: Factors::default(),
             ended: true,

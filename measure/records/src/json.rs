@@ -7,13 +7,15 @@ use std::io::{self, Read, Write};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally, check_probes};
 use super::error::RecordFlaw;
 use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe};
 use downbeat_files::{ChecksumLine, Checksums, Lines};
 
 const SCHEMA: &str = "downbeat.launch";
+/// Version of records with probes.
+const PROBED: u32 = 3;
 const VERSION: u32 = 2;
 /// Previous version, without checksums.
 const UNSEALED: u32 = 1;
@@ -103,6 +105,9 @@ struct GroupLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     states: Option<Vec<ObservationState>>,
     nanos: Vec<f64>,
+    /// Numbers of the next call, and round trips.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    probes: Vec<(usize, f64)>,
     counts: OrderedMap<u64>,
     figures: OrderedMap<f64>,
 }
@@ -122,7 +127,10 @@ pub(super) fn unsealed_begin() -> String {
 pub(super) fn header(factors: &Factors, facts: &Factors) -> String {
     let header = JsonHeader {
         schema: SCHEMA.to_owned(),
-        version: VERSION,
+        version: match factors.get(PROBES) {
+            Some(_) => PROBED,
+            None => VERSION,
+        },
         factors: factors.into(),
         facts: facts.into(),
     };
@@ -163,6 +171,11 @@ pub(super) fn write_group(
         calls: rows.calls.clone(),
         states: states.then(|| rows.states.clone()),
         nanos: rows.nanos.clone(),
+        probes: rows
+            .probes
+            .iter()
+            .map(|probe| (probe.before, probe.nanos))
+            .collect(),
         counts: OrderedMap(
             group
                 .counts
@@ -237,9 +250,9 @@ fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<bool, String>
     let is_sealed = match found {
         RecordSchema { schema, .. } if schema != SCHEMA => return Err(not_a_record()),
         RecordSchema {
-            version: version @ (UNSEALED | VERSION),
+            version: version @ (UNSEALED | VERSION | PROBED),
             ..
-        } => version == VERSION,
+        } => version != UNSEALED,
         RecordSchema { version, .. } => {
             return Err(format!("version {version} is not supported"));
         }
@@ -287,6 +300,7 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         calls,
         states,
         mut nanos,
+        probes,
         counts: OrderedMap(counts),
         figures,
     } = line;
@@ -307,9 +321,20 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         .iter()
         .enumerate()
         .try_for_each(|(i, call)| tally.add(*call, state(i)))?;
-    let mut rows = 0..count;
+    let probes = probes.into_iter();
+    let rows = GroupRows {
+        states: (0..count).map(state).collect(),
+        calls,
+        nanos: vec![],
+        probes: probes
+            .map(|(before, nanos)| Probe { before, nanos })
+            .collect(),
+    };
+    check_probes(&rows.probes)?;
+    let mut numbers = 0..count;
     nanos.retain(|_| {
-        rows.next()
+        numbers
+            .next()
             .is_some_and(|i| state(i) == ObservationState::Valid)
     });
     let counts = read_counts(&counts).ok_or_else(|| {
@@ -327,6 +352,7 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         MeasuredGroup {
             key,
             nanos,
+            probes: rows.probes_of_valid(),
             counts,
             figures: figures.0,
         },
@@ -407,8 +433,8 @@ mod tests {
         }
         assert_eq!(error(""), "line 1: the file ends within the header");
         assert_eq!(
-            error(&HEAD.replace('1', "3")),
-            "line 1: version 3 is not supported"
+            error(&HEAD.replace('1', "4")),
+            "line 1: version 4 is not supported"
         );
         let again = HEAD.replace("\"4\"", "\"4\",\"ranks\":\"5\"");
         assert_eq!(error(&again), "line 1: there is a second factor \"ranks\"");
@@ -434,6 +460,10 @@ mod tests {
         assert!(group("375.0", "NaN").starts_with("line 2: column "));
         assert!(group("375.0", "null").starts_with("line 2: column "));
         assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
+        assert_eq!(
+            group("\"counts\"", "\"probes\":[[3,1.5],[2,1.5]],\"counts\""),
+            "line 2: the probe before call 2 comes after one before call 3"
+        );
         let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
         assert!(states.contains("unknown state \"lost\""), "{states}");
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::ObservationState;
+use crate::{ObservationState, Probe};
 
 /// Name of the fact that states the step of the clock, in nanoseconds.
 pub const CLOCK_STEP: &str = "clock_step_ns";
@@ -99,6 +99,8 @@ pub struct MeasuredGroup {
     pub key: GroupKey,
     /// Run-times of the valid observations in nanoseconds, in measured order.
     pub nanos: Vec<f64>,
+    /// Probes of the state of the machine: each has the index of the next of these run-times.
+    pub probes: Vec<Probe>,
     /// Number of observations in each state, including those that were not kept.
     pub counts: Vec<(ObservationState, u64)>,
     /// Names and nanoseconds of the processed results. The first one is the one to report.

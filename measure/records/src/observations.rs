@@ -2,7 +2,8 @@
 
 use downbeat_clock_core::{Duration, Global, Local};
 
-use crate::{Observation, local_run_time, run_time};
+use crate::probe::before_valid;
+use crate::{Observation, Probe, local_run_time, run_time};
 
 /// State of one observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +106,7 @@ pub struct Observations {
     ranks: usize,
     states: Vec<ObservationState>,
     call_times: CallTimes,
+    probes: Vec<Probe>,
 }
 
 impl Observations {
@@ -114,10 +116,11 @@ impl Observations {
             ranks,
             states,
             call_times,
+            probes: Vec::new(),
         })
     }
 
-    /// Appends observations of the same ranks by the same clocks; ignores others.
+    /// Appends observations of the same ranks by the same clocks, without their probes; ignores others.
     pub fn append(&mut self, mut more: Self) {
         match (&mut self.call_times, &mut more.call_times) {
             _ if self.ranks != more.ranks => return,
@@ -129,7 +132,7 @@ impl Observations {
         self.states.append(&mut more.states);
     }
 
-    /// Keeps the calls whose position satisfies a condition.
+    /// Keeps the calls whose position satisfies a condition; probes keep their positions.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let ranks = self.ranks;
         retain(&mut self.states, &keep);
@@ -147,7 +150,19 @@ impl Observations {
             ranks: 1,
             states: Vec::new(),
             call_times: CallTimes::Means(Vec::new()),
+            probes: Vec::new(),
         }
+    }
+
+    /// Replaces the probes, which must be in the order of the calls.
+    #[must_use]
+    pub fn with_probes(self, probes: Vec<Probe>) -> Self {
+        Self { probes, ..self }
+    }
+
+    /// Probes of the state of the machine between the calls, in their order.
+    pub fn probes(&self) -> &[Probe] {
+        &self.probes
     }
 
     /// Takes calls whose clocks had drifted for valid ones; returns true if there are any.
@@ -167,6 +182,11 @@ impl Observations {
         for state in states.filter(|state| **state == ObservationState::Valid) {
             *state = ObservationState::Drifted;
         }
+    }
+
+    /// Probes, each with the index of the next of the [run-times](Self::run_times).
+    pub fn probes_of_run_times(&self) -> Vec<Probe> {
+        before_valid(&self.probes, (0..).zip(self.states.iter().copied()))
     }
 
     /// Number of ranks.

@@ -2,12 +2,14 @@
 //! group.
 //!
 //! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end
-//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`. Columns that are constant in a group
+//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`; `probes allreduce,8,4` is `0=161 40=158.5`, the numbers of the next
+//! calls and the round trips. Columns that are constant in a group
 //! repeat its key for other programs.
 //!
 //! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
 //! repeated run-times compactly.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::panic::catch_unwind;
@@ -28,10 +30,12 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally};
+use super::content::{
+    GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally, check_probes,
+};
 use super::error::RecordFlaw;
 use super::{RecordError, csv};
-use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
+use crate::{GroupKey, Launch, MeasuredGroup, ObservationState, PROBES, Probe};
 
 const SCHEMA: &str = "message launch {
     required binary operation (UTF8);
@@ -43,6 +47,8 @@ const SCHEMA: &str = "message launch {
 }";
 const MAGIC: &str = "downbeat launch";
 const VERSION: &str = "1";
+/// Version of records with probes.
+const PROBED: &str = "2";
 /// Number of rows that are written or read at once.
 const CHUNK: usize = 1 << 16;
 
@@ -65,7 +71,7 @@ fn to_columns(launch: &Launch, rows: &[GroupRows]) -> Result<Vec<u8>, ParquetErr
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_column_dictionary_enabled("call".into(), false)
         .set_column_encoding("call".into(), Encoding::DELTA_BINARY_PACKED)
-        .set_key_value_metadata(Some(metadata(launch)))
+        .set_key_value_metadata(Some(metadata(launch, rows)))
         .build();
     let mut writer = SerializedFileWriter::new(
         vec![],
@@ -110,11 +116,15 @@ fn column<T: DataType, F: Fn(usize) -> T::T>(
     column.close()
 }
 
-fn metadata(launch: &Launch) -> Vec<KeyValue> {
+fn metadata(launch: &Launch, rows: &[GroupRows]) -> Vec<KeyValue> {
     let entry = |kind: &str, name: &str, value: &str| {
         KeyValue::new(format!("{kind} {name}"), value.to_owned())
     };
-    let mut all = vec![KeyValue::new(MAGIC.to_owned(), VERSION.to_owned())];
+    let version = match launch.factors.get(PROBES) {
+        Some(_) => PROBED,
+        None => VERSION,
+    };
+    let mut all = vec![KeyValue::new(MAGIC.to_owned(), version.to_owned())];
     all.extend(
         launch
             .factors
@@ -133,6 +143,13 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
             .iter()
             .map(|group| entry("end", &csv::key(&group.key), &csv::summary(group))),
     );
+    for (group, rows) in launch.groups.iter().zip(rows) {
+        if !rows.probes.is_empty() {
+            let probe = |probe: &Probe| format!("{}={}", probe.before, probe.nanos);
+            let probes: Vec<String> = rows.probes.iter().map(probe).collect();
+            all.push(entry("probes", &csv::key(&group.key), &probes.join(" ")));
+        }
+    }
     // The last entry: the checksum is searched from the end.
     all.push(KeyValue::new("checksum".to_owned(), PLACEHOLDER.to_owned()));
     all
@@ -158,7 +175,8 @@ pub(super) fn read(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordF
 
 fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut builder = LaunchBuilder::default();
-    let ends = read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
+    let Summaries { ends, mut probes } =
+        read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
     if keep == Keep::Header {
         return Ok(builder.found(RecordEnd::default()));
     }
@@ -173,7 +191,8 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
         let in_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
-        let (rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
+        let (mut rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
+        rows.probes = probes.remove(&key).unwrap_or_default();
         let nanos = rows
             .iter()
             .filter(|(_, state, _)| *state == ObservationState::Valid)
@@ -182,6 +201,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         let group = MeasuredGroup {
             key: key.clone(),
             nanos,
+            probes: rows.probes_of_valid(),
             counts,
             figures,
         };
@@ -194,11 +214,19 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     Ok(builder.found(RecordEnd::default()))
 }
 
-/// Reads the keys and summaries of the groups, in their order.
+/// What the metadata says of groups.
+#[derive(Default)]
+struct Summaries {
+    /// Keys, counts and figures, in the order of the groups.
+    ends: Vec<(GroupKey, csv::CsvSummary)>,
+    probes: HashMap<GroupKey, Vec<Probe>>,
+}
+
+/// Reads the summaries of the groups.
 fn read_metadata(
     reader: &dyn FileReader,
     builder: &mut LaunchBuilder,
-) -> Result<Vec<(GroupKey, csv::CsvSummary)>, String> {
+) -> Result<Summaries, String> {
     let all = reader
         .metadata()
         .file_metadata()
@@ -212,7 +240,7 @@ fn read_metadata(
                 "this is not a record of a launch: its metadata has no \"{MAGIC}\""
             ));
         }
-        Some((_, version)) if version == VERSION => {}
+        Some((_, version)) if [VERSION, PROBED].contains(&version.as_str()) => {}
         Some((_, version)) => {
             return Err(format!(
                 "version \"{}\" is not supported",
@@ -220,19 +248,36 @@ fn read_metadata(
             ));
         }
     }
-    let mut ends = vec![];
+    let mut found = Summaries::default();
+    let known = |key: &str| {
+        csv::read_key(key).ok_or_else(|| format!("\"{}\" is not a group", key.escape_debug()))
+    };
     for (name, value) in &all {
         if let Some(name) = name.strip_prefix("factor ") {
             builder.factor(name, value)?;
         } else if let Some(name) = name.strip_prefix("fact ") {
             builder.fact(name, value)?;
         } else if let Some(key) = name.strip_prefix("end ") {
-            let known = csv::read_key(key)
-                .ok_or_else(|| format!("\"{}\" is not a group", key.escape_debug()))?;
-            ends.push((known, csv::read_summary(value)?));
+            found.ends.push((known(key)?, csv::read_summary(value)?));
+        } else if let Some(key) = name.strip_prefix("probes ") {
+            found.probes.insert(known(key)?, read_probes(value)?);
         }
     }
-    Ok(ends)
+    Ok(found)
+}
+
+/// Parses probes of a group.
+fn read_probes(text: &str) -> Result<Vec<Probe>, String> {
+    let probe = |part: &str| {
+        let (before, nanos) = part.split_once('=')?;
+        let (before, nanos) = (before.parse().ok()?, nanos.parse().ok()?);
+        Some(Probe { before, nanos })
+    };
+    let probes = text.split(' ').map(|part| {
+        probe(part).ok_or_else(|| format!("\"{}\" is not a probe", part.escape_debug()))
+    });
+    let probes: Vec<Probe> = probes.collect::<Result<_, _>>()?;
+    check_probes(&probes).map(|()| probes)
 }
 
 fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), String> {
@@ -274,6 +319,7 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), Stri
         calls,
         states,
         nanos,
+        probes: _,
     } = &rows;
     if calls.len() != states.len() || calls.len() != nanos.len() {
         return Err(format!(
@@ -367,6 +413,7 @@ mod tests {
                 &MeasuredGroup {
                     key,
                     nanos: vec![],
+                    probes: vec![],
                     counts: vec![],
                     figures,
                 },

@@ -48,6 +48,7 @@ pub(super) fn write_group(
     let without_figures = MeasuredGroup {
         figures: vec![],
         nanos: vec![],
+        probes: vec![],
         ..group.clone()
     };
     writeln!(to, "# end {key} {}", csv::summary(&without_figures))

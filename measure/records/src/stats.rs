@@ -28,6 +28,7 @@ mod spread;
 mod student;
 mod t_test;
 mod tukey;
+mod van_elteren;
 mod variance_parts;
 
 pub use batch_means::BatchMeans;
@@ -47,4 +48,5 @@ pub use sample::Sample;
 pub use sample_size::{MeansOfSize, SampleSizeCheck};
 pub use signed_rank::SignedRank;
 pub use t_test::WelchTest;
+pub use van_elteren::{BlockedRatio, VanElteren};
 pub use variance_parts::VarianceParts;

@@ -104,6 +104,7 @@ impl Preset {
             processing,
             root: 0,
             collect: Collect::RunTimes,
+            probes: false,
         }
     }
 }

@@ -5,6 +5,7 @@ mod method;
 mod nearness;
 mod notes;
 mod output;
+mod states;
 mod summary;
 mod transfer;
 
@@ -234,8 +235,9 @@ fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let details = details.map(|(name, time)| (name.to_owned(), time.as_nanos() as f64));
     MeasuredGroup {
         key: key.clone(),
-        // The journal computes them from the observations.
+        // The journal takes both from the observations.
         nanos: Vec::new(),
+        probes: Vec::new(),
         counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),

@@ -189,6 +189,7 @@ impl ImbalanceOptions {
             processing: Processing::Median,
             root: 0,
             collect: Collect::AllRanks,
+            probes: false,
         }
     }
 
@@ -197,6 +198,7 @@ impl ImbalanceOptions {
             None => self.rounds(),
             Some(timing) => Method {
                 collect: self.session.output.collect(),
+                probes: false,
                 ..timing
                     .method(
                         &self.rounds(),

@@ -2,7 +2,7 @@
 
 use super::{
     Confidence, HodgesLehmann, Interval, MannWhitney, PValues, Sample, ShapiroWilk, StatsError,
-    WelchTest, holm,
+    WelchTest,
 };
 
 /// Averages of one experiment: one median and one mean of every launch.
@@ -78,36 +78,18 @@ impl Comparison {
         })
     }
 
-    /// Adjusts the p values of several comparisons, usually one for each size, by Holm's method.
-    ///
-    /// Each alternative is adjusted separately: it is one question, asked for every size.
+    /// Adjusts the p values of several comparisons, usually one for each size.
     pub fn adjusted(comparisons: &[Self]) -> Vec<PValues> {
-        let adjusted = |side: fn(&PValues) -> f64| {
-            holm(
-                &comparisons
-                    .iter()
-                    .map(|comparison| side(&comparison.mann_whitney.p))
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let (two_sided, less, greater) = (
-            adjusted(|p| p.two_sided),
-            adjusted(|p| p.less),
-            adjusted(|p| p.greater),
-        );
-        let sides = two_sided.into_iter().zip(less).zip(greater);
-        sides
-            .map(|((two_sided, less), greater)| PValues {
-                two_sided,
-                less,
-                greater,
-            })
-            .collect()
+        let p = comparisons
+            .iter()
+            .map(|comparison| comparison.mann_whitney.p);
+        PValues::adjusted(&p.collect::<Vec<_>>())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::holm;
     use super::*;
 
     const FAST: [f64; 8] = [10.0, 11.0, 10.5, 12.0, 10.25, 11.5, 11.25, 10.75];

@@ -64,7 +64,7 @@ impl MannWhitney {
     fn normal(ranks: &RankedSamples) -> Self {
         let deviation = ranks.deviation();
         let p = if deviation > 0.0 {
-            let above_mean = ranks.u - 0.5 * ranks.pairs();
+            let above_mean = ranks.above_mean();
             // The continuity correction is half a step towards the mean.
             let less = normal_above(-(above_mean + 0.5) / deviation);
             let greater = normal_above((above_mean - 0.5) / deviation);
@@ -124,8 +124,13 @@ impl RankedSamples {
         self.first < COUNTABLE && self.second < COUNTABLE
     }
 
+    /// Statistic above its mean if the samples have the same distribution.
+    pub(super) fn above_mean(&self) -> f64 {
+        self.u - 0.5 * self.pairs()
+    }
+
     /// Probability of the divisions with the smallest and with the largest statistic.
-    fn least_tails(&self) -> [f64; 2] {
+    pub(super) fn least_tails(&self) -> [f64; 2] {
         let divisions = log_choose(self.first + self.second, self.first);
         let least = |groups: &mut dyn Iterator<Item = &usize>| {
             let mut rest = self.first;
@@ -149,7 +154,7 @@ impl RankedSamples {
     }
 
     /// Standard deviation of the statistic if the samples have the same distribution.
-    fn deviation(&self) -> f64 {
+    pub(super) fn deviation(&self) -> f64 {
         deviation(self.first, self.second, self.ties)
     }
 }

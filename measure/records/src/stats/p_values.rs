@@ -1,5 +1,7 @@
 //! p values of a test, and their stars.
 
+use super::holm;
+
 /// Probabilities of a result at least as extreme as the observed one, if there is no difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PValues {
@@ -26,6 +28,23 @@ impl PValues {
             less,
             greater,
         }
+    }
+
+    /// Adjusts the p values of several tests by [Holm's method](holm).
+    ///
+    /// Each alternative is adjusted separately: it is one question, asked in every test.
+    pub fn adjusted(all: &[Self]) -> Vec<Self> {
+        let adjusted = |side: fn(&Self) -> f64| holm(&all.iter().map(side).collect::<Vec<_>>());
+        let two_sided = adjusted(|p| p.two_sided);
+        let (less, greater) = (adjusted(|p| p.less), adjusted(|p| p.greater));
+        let sides = two_sided.into_iter().zip(less).zip(greater);
+        sides
+            .map(|((two_sided, less), greater)| Self {
+                two_sided,
+                less,
+                greater,
+            })
+            .collect()
     }
 }
 

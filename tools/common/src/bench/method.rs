@@ -8,7 +8,7 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{Barrier, Collect, Method, Preset};
-use downbeat_records::Factors;
+use downbeat_records::{Factors, PROBES};
 
 use crate::Failure;
 use crate::cli::positive;
@@ -63,6 +63,10 @@ pub struct MethodOptions {
     /// [default: median]
     #[arg(long, value_name = "PROCESSING")]
     processing: Option<Processing>,
+    /// Measure the round trip between neighbouring ranks before, between and after batches of calls, in at most 2 % of the time:
+    /// its levels are states of the machine, and all results are shown for each
+    #[arg(long)]
+    states: bool,
 }
 
 fn slack(text: &str) -> Result<f64, String> {
@@ -95,6 +99,7 @@ impl MethodOptions {
             processing: Processing::default(),
             root: 0,
             collect: Collect::RunTimes,
+            probes: false,
         };
         let mut method = self
             .preset
@@ -103,6 +108,7 @@ impl MethodOptions {
         method.warm_up = self.warm_up.unwrap_or(method.warm_up);
         method.processing = self.processing.unwrap_or(method.processing);
         method.stopping = self.stopping().unwrap_or(method.stopping);
+        method.probes = self.states;
         let unsuitable = |why| Failure::Input(format!("--processing and --scheme: {why}"));
         method.check().map_err(unsuitable)?;
         Ok(method)
@@ -149,12 +155,11 @@ impl MethodOptions {
             &method.processing,
             self.processing.is_some(),
         );
-        Ok(named(
-            factors,
-            "warm-up",
-            &method.warm_up,
-            self.warm_up.is_some(),
-        ))
+        factors = named(factors, "warm-up", &method.warm_up, self.warm_up.is_some());
+        Ok(match self.states {
+            true => factors.with(PROBES, &"round trips of neighbouring ranks"),
+            false => factors,
+        })
     }
 
     /// Returns the parameters of a scheme, and for each true if it was given.

@@ -10,6 +10,7 @@ use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::notes::{failure, notes, nothing_valid};
+use super::states::{self, Probed};
 use super::summary::{GroupSummary, LeftOut, nanos_list};
 use super::transfer::{Transfer, TransferColumn};
 use super::{BenchPlan, recorded_group};
@@ -145,7 +146,11 @@ impl OutputOptions {
             groups: &results.groups,
         };
         let mut text = Text::from(format!("{}\n\n", results.headline));
-        text += results.table();
+        let groups = results.sorted_groups();
+        text += table(&groups);
+        if let Some(states) = states::table(&groups) {
+            text += states;
+        }
         self.show_as(results, &report, text)
     }
 
@@ -265,6 +270,8 @@ impl BenchResults {
             discarded_ns: measured.discarded.clone(),
             synchronizations: measured.clock_checks.map(|checks| checks.synchronizations),
             figures_ns: group.figures,
+            states: Vec::new(),
+            probed: Probed::of(&measured.observations),
         });
         Ok(())
     }
@@ -310,72 +317,78 @@ impl BenchResults {
         why.map_or(Ok(()), |why| Err(Failure::Run(why)))
     }
 
-    /// Completes the record.
+    /// Completes the record, and recognizes the states of the machine.
     pub(super) fn complete(&mut self) -> Result<(), Failure> {
+        states::recognize(&mut self.groups);
         self.journal
             .as_mut()
             .map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))
     }
 
-    /// Returns a table with a row for each group and the figures of the processing.
-    fn table(&self) -> Table {
+    /// Returns the groups by operation, ranks and size.
+    fn sorted_groups(&self) -> Vec<&GroupSummary> {
         let mut groups: Vec<&GroupSummary> = self.groups.iter().collect();
         groups.sort_by_key(|one| (&one.operation, one.ranks, one.bytes));
-        let mut names: Vec<&str> = Vec::new();
-        for (name, _) in groups
-            .iter()
-            .flat_map(|one| &one.figures_ns[..one.processed])
-        {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-        let transfers: Vec<&TransferColumn> = Transfer::COLUMNS
-            .iter()
-            .filter(|(_, cell)| {
-                groups
-                    .iter()
-                    .any(|one| one.transfer.as_ref().and_then(cell).is_some())
-            })
-            .collect();
-        let mut table = Table::new(
-            ["operation", "bytes", "ranks", "valid"]
-                .into_iter()
-                .chain(names.iter().copied())
-                .chain(transfers.iter().map(|(heading, _)| *heading)),
-        )
-        .named_by(3);
-        for one in &groups {
-            let figure = |name: &&str| one.figure(name).map_or_else(String::new, output::time);
-            let all = one.all();
-            let valid = if one.failure.is_some() {
-                "failed".to_owned()
-            } else if one.valid == all {
-                units::count(all as u64)
-            } else {
-                format!(
-                    "{} of {}",
-                    units::count(one.valid as u64),
-                    units::count(all as u64)
-                )
-            };
-            let cells = [
-                one.operation.clone(),
-                one.bytes.to_string(),
-                one.ranks.to_string(),
-                valid,
-            ];
-            table.row(
-                cells
-                    .into_iter()
-                    .chain(names.iter().map(figure))
-                    .chain(transfers.iter().map(|(_, cell)| {
-                        let cell = one.transfer.as_ref().and_then(cell);
-                        cell.unwrap_or_default()
-                    }))
-                    .collect::<Vec<_>>(),
-            );
-        }
-        table
+        groups
     }
+}
+
+/// Returns a table with a row for each group and the figures of the processing.
+fn table(groups: &[&GroupSummary]) -> Table {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in groups
+        .iter()
+        .flat_map(|one| &one.figures_ns[..one.processed])
+    {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let transfers: Vec<&TransferColumn> = Transfer::COLUMNS
+        .iter()
+        .filter(|(_, cell)| {
+            groups
+                .iter()
+                .any(|one| one.transfer.as_ref().and_then(cell).is_some())
+        })
+        .collect();
+    let mut table = Table::new(
+        ["operation", "bytes", "ranks", "valid"]
+            .into_iter()
+            .chain(names.iter().copied())
+            .chain(transfers.iter().map(|(heading, _)| *heading)),
+    )
+    .named_by(3);
+    for one in groups {
+        let figure = |name: &&str| one.figure(name).map_or_else(String::new, output::time);
+        let all = one.all();
+        let valid = if one.failure.is_some() {
+            "failed".to_owned()
+        } else if one.valid == all {
+            units::count(all as u64)
+        } else {
+            format!(
+                "{} of {}",
+                units::count(one.valid as u64),
+                units::count(all as u64)
+            )
+        };
+        let cells = [
+            one.operation.clone(),
+            one.bytes.to_string(),
+            one.ranks.to_string(),
+            valid,
+        ];
+        table.row(
+            cells
+                .into_iter()
+                .chain(names.iter().map(figure))
+                .chain(transfers.iter().map(|(_, cell)| {
+                    let cell = one.transfer.as_ref().and_then(cell);
+                    cell.unwrap_or_default()
+                }))
+                .collect::<Vec<_>>(),
+        );
+    }
+    table
 }

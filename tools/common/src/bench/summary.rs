@@ -5,6 +5,7 @@ use downbeat_records::stats::Sample;
 use downbeat_records::{GroupKey, ObservationState, Observations};
 use serde::Serialize;
 
+use super::states::{Probed, StateFigures};
 use super::transfer::Transfer;
 
 /// Summary of one group.
@@ -46,6 +47,11 @@ pub(super) struct GroupSummary {
     /// Number of synchronizations of the global clock, if it can drift.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) synchronizations: Option<u32>,
+    /// States of the machine, if they were measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) states: Vec<StateFigures>,
+    #[serde(skip)]
+    pub(super) probed: Option<Probed>,
 }
 
 /// Calls that began in time and exceeded their window, which makes figures of the others too low.
@@ -99,6 +105,8 @@ impl GroupSummary {
             left_out: None,
             discarded_ns: Vec::new(),
             synchronizations: None,
+            states: Vec::new(),
+            probed: None,
             figures_ns: Vec::new(),
         }
     }

@@ -1,0 +1,113 @@
+//! States of the machine during a launch, by the round trips between neighbouring ranks.
+
+use downbeat_records::analysis::MachineStates;
+use downbeat_records::stats::Sample;
+use downbeat_records::{Observations, Probe};
+use serde::Serialize;
+
+use super::summary::GroupSummary;
+use crate::output::{percent, time};
+use crate::table::Table;
+use crate::text::Text;
+use crate::units;
+
+/// Run-times of a group, and the probes between them.
+#[derive(Debug)]
+pub(super) struct Probed {
+    run_times: Vec<f64>,
+    probes: Vec<Probe>,
+}
+
+impl Probed {
+    /// Returns `None` without probes.
+    pub(super) fn of(observations: &Observations) -> Option<Self> {
+        (!observations.probes().is_empty()).then(|| Self {
+            run_times: observations.run_times(),
+            probes: observations.probes_of_run_times(),
+        })
+    }
+}
+
+/// Observations of a group in one state of the machine.
+#[derive(Debug, Serialize)]
+pub(super) struct StateFigures {
+    /// Round trip between neighbouring ranks; `None` for observations during which it changed.
+    round_trip_ns: Option<f64>,
+    observations: usize,
+    share: f64,
+    median_ns: f64,
+}
+
+/// Recognizes the states of a launch over all its groups, which are in the order in which they were measured.
+pub(super) fn recognize(groups: &mut [GroupSummary]) {
+    let probes = |group: &GroupSummary| {
+        group
+            .probed
+            .as_ref()
+            .map_or(Vec::new(), |found| found.probes.clone())
+    };
+    let probes: Vec<Vec<Probe>> = groups.iter().map(probes).collect();
+    let states = MachineStates::recognize(probes.iter().map(Vec::as_slice));
+    for (index, group) in groups.iter_mut().enumerate() {
+        let Some(Probed { run_times, .. }) = &group.probed else {
+            continue;
+        };
+        let of_each = states.of_observations(index, run_times.len());
+        let all = (0..states.round_trips().len()).map(Some).chain([None]);
+        let figures = all.filter_map(|state| {
+            let in_state = run_times
+                .iter()
+                .zip(&of_each)
+                .filter(|(_, found)| **found == state);
+            let mut in_state: Vec<f64> = in_state.map(|(nanos, _)| *nanos).collect();
+            let sample = Sample::new(&mut in_state).ok()?;
+            Some(StateFigures {
+                round_trip_ns: state.map(|state| states.round_trips()[state]),
+                observations: sample.len(),
+                share: sample.len() as f64 / run_times.len() as f64,
+                median_ns: sample.median(),
+            })
+        });
+        group.states = figures.collect();
+    }
+}
+
+/// Returns a table of the states of each group, with a heading; nothing without probes.
+pub(super) fn table(groups: &[&GroupSummary]) -> Option<Text> {
+    let mut table = Table::new([
+        "operation",
+        "bytes",
+        "ranks",
+        "round trip",
+        "share",
+        "valid",
+        "median",
+    ])
+    .named_by(3);
+    for group in groups {
+        for state in &group.states {
+            table.row([
+                group.operation.clone(),
+                group.bytes.to_string(),
+                group.ranks.to_string(),
+                state
+                    .round_trip_ns
+                    .map_or_else(|| "changing".to_owned(), time),
+                percent(state.share),
+                units::count(state.observations as u64),
+                time(state.median_ns),
+            ]);
+        }
+    }
+    groups
+        .iter()
+        .any(|group| !group.states.is_empty())
+        .then(|| {
+            let mut text = Text::from(
+                "\nStates of the machine, by the round trip between neighbouring ranks:\n\n"
+                    .to_owned(),
+            );
+            text += table;
+            text
+        })
+}
