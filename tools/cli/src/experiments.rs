@@ -4,6 +4,7 @@ pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod reproducibility;
 pub(crate) mod samplesize;
+pub(crate) mod states;
 pub(crate) mod verdict;
 
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use downbeat_files::FileError;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
 use downbeat_records::stats::Confidence;
 use downbeat_records::{Experiment, RecordError, UNEQUAL, launch_files, read_experiment};
-use downbeat_records::{Factors, GroupKey};
+use downbeat_records::{Factors, GroupKey, Launch, PROBES};
 use serde::Serialize;
 
 /// Options for the averages of launches.
@@ -138,20 +139,25 @@ impl SeenLaunches {
     }
 }
 
-/// Reads and analyses the launches of a folder, without keeping them.
+/// Launches that measured the state of the machine, with their names.
+pub(crate) type ProbedLaunches = Vec<(String, Launch)>;
+
+/// Reads and analyses the launches of a folder, and keeps those that measured the state of the machine.
 fn analyse(
     folder: &Path,
     settings: &AnalysisSettings,
     verify: VerifyOptions,
     seen: &mut SeenLaunches,
-) -> Result<Analysis, Failure> {
+) -> Result<(Analysis, ProbedLaunches), Failure> {
     let name = folder.display();
-    let analysis = Analysis::new(&seen.read(folder, verify)?.launches, settings);
+    let mut launches = seen.read(folder, verify)?.launches;
+    let analysis = Analysis::new(&launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
         return Err(Failure::Input(format!("{name}: no group is complete")));
     }
-    Ok(analysis)
+    launches.retain(|(_, launch)| launch.factors.get(PROBES).is_some());
+    Ok((analysis, launches))
 }
 
 /// Finds the experiments in folders: a folder without launches of its own is replaced by its subfolders with launches.

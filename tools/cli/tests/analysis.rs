@@ -700,3 +700,90 @@ fn help_shows_an_example() {
         );
     }
 }
+
+/// Writes a launch for each round trip, whose observations take `times` as long; launches differ by 1 % from each other.
+fn probed_experiment(scratch: &AnalysisFolder, folder: &str, round_trips: &[f64], times: f64) {
+    for (launch, round_trip) in (0..).zip(round_trips) {
+        let mut text = "# downbeat launch 1\n# factor probes = round trips\noperation,bytes,ranks,call,state,nanos\n".to_owned();
+        let nanos = times * round_trip * (1.0 + 0.01 * f64::from(launch));
+        for call in 0..40 {
+            if call % 10 == 0 {
+                let _ = writeln!(text, "# probe {call} {}", round_trip + f64::from(call % 3));
+            }
+            let _ = writeln!(
+                text,
+                "allreduce,8,2,{call},valid,{}",
+                nanos + f64::from(call % 7)
+            );
+        }
+        let end = "# end allreduce,8,2 valid=40 late=0 long=0\n# complete\n";
+        let text = format!("{text}# probe 40 {round_trip}\n{end}");
+        scratch.write(&format!("{folder}/launch-{launch}.csv"), &text);
+    }
+}
+
+/// A was more often in the fast state than B, which takes 1.1 times as long in either.
+fn unequal_shares(scratch: &AnalysisFolder) -> [String; 2] {
+    let (fast, slow) = (100.0, 400.0);
+    let of = |fasts: usize| [vec![fast; fasts], vec![slow; 10 - fasts]].concat();
+    probed_experiment(scratch, "a", &of(7), 10.0);
+    probed_experiment(scratch, "b", &of(3), 11.0);
+    ["a", "b"].map(|folder| scratch.path(folder))
+}
+
+#[test]
+fn experiments_are_shown_by_the_state_of_the_machine() {
+    let scratch = AnalysisFolder::new("states");
+    let [a, b] = unequal_shares(&scratch);
+    let shown = stdout_of(&["analyze", &a]);
+    let by_state = shown
+        .split_once("By state of the machine")
+        .expect("there are states")
+        .1;
+    assert_eq!(
+        row(by_state, "allreduce")[3..6],
+        ["100.0 ns", "70.0 %", "7"]
+    );
+    let found = &json_of(&["analyze", &a])["experiments"][0]["by_state"];
+    assert_eq!(
+        (
+            &found["groups"][1]["launches"],
+            &found["groups"][1]["state"]
+        ),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(found["states"][0]["shares"][0], 0.7);
+
+    let shown = stdout_of(&["compare", &a, &b]);
+    let by_state = shown.split_once("B / A").expect("there are states").1;
+    let cells = row(by_state, "allreduce");
+    assert_eq!(cells[3], "2 of 2");
+    let found = &json_of(&["compare", &a, &b])["by_state"]["groups"][0];
+    let ratio = found["ratio"].as_f64().expect("it is a number");
+    assert!((ratio - 1.1).abs() < 0.05, "{found}");
+    assert!(found["p"]["greater"].as_f64() < Some(0.01), "{found}");
+    assert_eq!(found["states"][0]["launches"], serde_json::json!([7, 3]));
+
+    let shown = stdout_of(&["reproducibility", &scratch.path("")]);
+    let by_state = shown
+        .split_once("By state of the machine")
+        .expect("there are states")
+        .1;
+    assert_eq!(
+        row(by_state, "allreduce")[3..6],
+        ["100.0 ns", "2", "3 to 7"]
+    );
+    let found = &json_of(&["reproducibility", &scratch.path("")])["by_state"]["groups"];
+    assert_eq!(found[1]["trials"][0]["launches"], 3, "{found}");
+}
+
+#[test]
+fn experiments_in_unequal_states_are_not_compared() {
+    let scratch = AnalysisFolder::new("unequal-states");
+    probed_experiment(&scratch, "a", &[100.0; 5], 10.0);
+    probed_experiment(&scratch, "b", &[400.0; 5], 10.0);
+    let folders = [scratch.path("a"), scratch.path("b")];
+    let shown = stdout_of(&["compare", &folders[0], &folders[1]]);
+    let why = "allreduce, 8 bytes, 2 ranks: A and B were never in the same state";
+    assert!(shown.contains(why), "{shown}");
+}

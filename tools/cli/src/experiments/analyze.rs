@@ -15,6 +15,7 @@ use downbeat_records::analysis::{
 use downbeat_records::stats::{Interval, MedianInterval, Sample, StatsError, VarianceParts};
 use serde::Serialize;
 
+use super::states::{self, AnalyzedState, ByState, JsonStates};
 use super::{
     AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells, percentage,
@@ -50,8 +51,12 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     let mut found = Vec::new();
     for folder in experiments_in(&options.folders)? {
         let mut seen = SeenLaunches::default();
-        let analysis = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
-        found.push((folder, analysis));
+        let (analysis, probed) = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
+        found.push(AnalyzedExperiment {
+            folder,
+            analysis,
+            states: ByState::new(&[probed], &settings)?,
+        });
     }
     options.print.print(
         || report(options, &settings, &found),
@@ -59,10 +64,21 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     )
 }
 
-fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> Text {
+/// An experiment and its analysis.
+struct AnalyzedExperiment {
+    folder: PathBuf,
+    analysis: Analysis,
+    /// Results by the state of the machine, if that was measured.
+    states: Option<ByState>,
+}
+
+fn render(settings: &AnalysisSettings, found: &[AnalyzedExperiment]) -> Text {
     let mut text = Text::default();
-    for (folder, analysis) in found {
-        text += experiment(folder, analysis);
+    for one in found {
+        text += experiment(&one.folder, &one.analysis);
+        if let Some(states) = &one.states {
+            text += states::analyzed(states, &one.analysis);
+        }
         text += "\n";
     }
     let confidence = percentage(settings.confidence.share());
@@ -285,6 +301,9 @@ struct AnalyzeExperimentReport<'a> {
     #[serde(flatten)]
     experiment: JsonExperiment<'a>,
     groups: Vec<AnalyzeGroupReport<'a>>,
+    /// Results by the state of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_state: Option<JsonStates<AnalyzedState<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -347,15 +366,20 @@ struct AnalyzeLaunchReport<'a> {
 fn report<'a>(
     options: &AnalyzeOptions,
     settings: &AnalysisSettings,
-    found: &'a [(PathBuf, Analysis)],
+    found: &'a [AnalyzedExperiment],
 ) -> AnalyzeReport<'a> {
-    let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| AnalyzeExperimentReport {
-        experiment: JsonExperiment::new(folder, analysis),
-        groups: analysis
+    let experiment = |one: &'a AnalyzedExperiment| AnalyzeExperimentReport {
+        experiment: JsonExperiment::new(&one.folder, &one.analysis),
+        groups: one
+            .analysis
             .groups
             .iter()
             .map(|group| group_report(group, settings))
             .collect(),
+        by_state: one
+            .states
+            .as_ref()
+            .map(|states| states::analyzed_json(states, &one.analysis)),
     };
     AnalyzeReport {
         schema: "downbeat.analysis",

@@ -1,7 +1,7 @@
 //! `downbeat compare`: tests whether two experiments differ, and by how much, by section 5.2 of Hunold 2016.
 
 mod compared;
-mod document;
+pub(super) mod document;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::stars;
 
+use super::states::BlockedComparison;
 use super::verdict::verdict;
 use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage};
 use super::{many_outliers, or_dash, outliers_line, places, plural};
@@ -50,16 +51,18 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
     let mut seen = SeenLaunches::default();
     let mut analyse = |folder| analyse(folder, &settings, options.analysis.verify, &mut seen);
-    let analyses = [analyse(&options.first)?, analyse(&options.second)?];
-    let [first, second] = &analyses;
-    let comparison =
-        ExperimentComparison::new(second, first, options.of.into(), settings.confidence);
+    let (first, first_probed) = analyse(&options.first)?;
+    let (second, second_probed) = analyse(&options.second)?;
+    let average = options.of.into();
+    let states = BlockedComparison::new(second_probed, first_probed, average, &settings)?;
+    let comparison = ExperimentComparison::new(&second, &first, average, settings.confidence);
     let compared = ComparedExperiments {
         folders: [options.first.clone(), options.second.clone()],
         alternative: options.alternative,
         settings,
-        analyses,
+        analyses: [first, second],
         comparison,
+        states,
     };
     if compared.comparison.groups.is_empty() {
         return Err(nothing_in_common(&compared));
@@ -132,6 +135,12 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> Text {
         table.row(row(compared.alternative, group));
     }
     text += table;
+    if let Some(states) = &compared.states {
+        let confidence = compared.settings.confidence.share();
+        text += states.text(comparison.average, confidence, |p| {
+            compared.alternative.p_value(p)
+        });
+    }
     text += "\n";
     for remark in remarks(compared) {
         let _ = writeln!(text, "Note: {remark}");

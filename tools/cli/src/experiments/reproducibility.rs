@@ -8,9 +8,10 @@ use downbeat_common::output::{percent, time};
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility, TrialMean};
-use downbeat_records::stats::Interval;
+use downbeat_records::stats::{Confidence, Interval};
 use serde::Serialize;
 
+use super::states::{JsonStates, ReproducibleState, ReproducibleStates};
 use super::{
     AnalysisOptions, AverageOption, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells,
@@ -51,11 +52,11 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
         )));
     }
     let (mut trials, mut seen) = (Vec::new(), SeenLaunches::default());
+    let mut probed = Vec::new();
     for folder in folders {
-        trials.push((
-            folder.display().to_string(),
-            analyse(&folder, &settings, options.analysis.verify, &mut seen)?,
-        ));
+        let (analysis, launches) = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
+        trials.push((folder.display().to_string(), analysis));
+        probed.push(launches);
     }
     let average = Average::from(options.of);
     let found = Reproducibility::for_trials(&trials, average);
@@ -65,9 +66,11 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
             format!("no launch has {}", plural(average)),
         ));
     }
+    let names: Vec<String> = trials.iter().map(|(name, _)| name.clone()).collect();
+    let states = ReproducibleStates::new(&names, &probed, average, &settings)?;
     options.print.print(
-        || report(options, &trials, &found),
-        || render(average, &settings, &trials, &found),
+        || report(options, &trials, &found, states.as_ref()),
+        || render(average, &settings, &trials, &found, states.as_ref()),
     )
 }
 
@@ -76,6 +79,7 @@ fn render(
     settings: &AnalysisSettings,
     trials: &[(String, Analysis)],
     found: &[Reproducibility],
+    states: Option<&ReproducibleStates>,
 ) -> Text {
     let mut text = Text::from(format!("{} trials: {}\n\n", trials.len(), names(trials)));
     let mut table = Table::new([
@@ -95,6 +99,9 @@ fn render(
         table.row(row(group, settings));
     }
     text += table;
+    if let Some(states) = states {
+        text += states.text(settings);
+    }
     text += "\n";
     for remark in remarks(trials, found) {
         // Writing to a string cannot fail, here and below.
@@ -122,7 +129,7 @@ fn names(trials: &[(String, Analysis)]) -> String {
     }
 }
 
-fn row(group: &Reproducibility, settings: &AnalysisSettings) -> [String; 10] {
+pub(super) fn row(group: &Reproducibility, settings: &AnalysisSettings) -> [String; 10] {
     let [operation, bytes, ranks] = key_cells(&group.key);
     let trials = &group.trials;
     let launches = |pick: fn(usize, usize) -> usize| {
@@ -210,6 +217,9 @@ struct ReproducibilityReport<'a> {
     /// First factor that differs between trials.
     differing_factor: Option<&'a str>,
     groups: Vec<ReproducibilityGroupReport<'a>>,
+    /// Repetitions within equal states of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_state: Option<JsonStates<ReproducibleState<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -222,7 +232,7 @@ struct ReproducibilityTrialReport<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ReproducibilityGroupReport<'a> {
+pub(super) struct ReproducibilityGroupReport<'a> {
     #[serde(flatten)]
     key: JsonKey<'a>,
     /// Largest ratio minus 1.
@@ -247,6 +257,7 @@ fn report<'a>(
     options: &ReproducibilityOptions,
     trials: &'a [(String, Analysis)],
     found: &'a [Reproducibility],
+    states: Option<&'a ReproducibleStates>,
 ) -> ReproducibilityReport<'a> {
     let trial = |(name, analysis): &'a (String, Analysis)| ReproducibilityTrialReport {
         trial: name,
@@ -254,24 +265,10 @@ fn report<'a>(
         launches: &analysis.launches,
         incomplete: &analysis.incomplete,
     };
-    let mean = |trial: &'a TrialMean| ReproducibilityMeanReport {
-        trial: &trial.trial,
-        launches: trial.launches,
-        mean_ns: trial.mean,
-        ratio: trial.ratio,
-    };
     let confidence = options.analysis.settings().confidence;
-    let group = |group: &'a Reproducibility| ReproducibilityGroupReport {
-        key: (&group.key).into(),
-        spread: group.spread(),
-        deviation: group.deviation(confidence).map(|(deviation, _)| deviation),
-        deviation_interval: group
-            .deviation(confidence)
-            .and_then(|(_, interval)| interval)
-            .map(|interval| [interval.low, interval.high]),
-        trials: group.trials.iter().map(mean).collect(),
-        missing: &group.missing,
-    };
+    let groups = found
+        .iter()
+        .map(|group| ReproducibilityGroupReport::new(group, confidence));
     ReproducibilityReport {
         schema: "downbeat.reproducibility",
         version: 1,
@@ -279,6 +276,28 @@ fn report<'a>(
         of: Average::from(options.of).name(),
         trials: trials.iter().map(trial).collect(),
         differing_factor: differing(trials).map(|(_, factor)| factor),
-        groups: found.iter().map(group).collect(),
+        groups: groups.collect(),
+        by_state: states.map(|states| states.json(confidence)),
+    }
+}
+
+impl<'a> ReproducibilityGroupReport<'a> {
+    pub(super) fn new(group: &'a Reproducibility, confidence: Confidence) -> Self {
+        let mean = |trial: &'a TrialMean| ReproducibilityMeanReport {
+            trial: &trial.trial,
+            launches: trial.launches,
+            mean_ns: trial.mean,
+            ratio: trial.ratio,
+        };
+        let deviation = group.deviation(confidence);
+        let interval = deviation.and_then(|(_, interval)| interval);
+        Self {
+            key: (&group.key).into(),
+            spread: group.spread(),
+            deviation: deviation.map(|(deviation, _)| deviation),
+            deviation_interval: interval.map(|interval| [interval.low, interval.high]),
+            trials: group.trials.iter().map(mean).collect(),
+            missing: &group.missing,
+        }
     }
 }

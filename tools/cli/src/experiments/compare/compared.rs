@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, ExperimentComparison};
 use downbeat_records::stats::{PValues, RankMethod};
 
+use super::super::states::BlockedComparison;
+
 /// Level of the normality test below which the t-test of means counts as doubtful.
 pub(super) const NORMALITY: f64 = 0.05;
 
@@ -50,6 +52,8 @@ pub(super) struct ComparedExperiments {
     pub(super) settings: AnalysisSettings,
     pub(super) analyses: [Analysis; 2],
     pub(super) comparison: ExperimentComparison,
+    /// Comparison within equal states of the machine, if these were measured.
+    pub(super) states: Option<BlockedComparison>,
 }
 
 /// Name of the method by which a p-value was computed.

@@ -4,6 +4,7 @@ use downbeat_records::analysis::ComparedGroup;
 use downbeat_records::stats::{PValues, stars};
 use serde::Serialize;
 
+use super::super::states::{BlockedComparison, JsonBlockedGroup, JsonStates};
 use super::super::verdict::RunTimeRatio;
 use super::super::{JsonExperiment, JsonKey, JsonMethod};
 use super::compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
@@ -21,6 +22,9 @@ pub(super) struct CompareReport<'a> {
     experiments: [CompareExperimentReport<'a>; 2],
     differing_factors: Vec<&'a str>,
     groups: Vec<CompareGroupReport<'a>>,
+    /// Comparison within equal states of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_state: Option<JsonStates<JsonBlockedGroup<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,7 +64,7 @@ struct CompareGroupReport<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ComparePValues {
+pub(in super::super) struct ComparePValues {
     two_sided: f64,
     less: f64,
     greater: f64,
@@ -97,6 +101,7 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
         alternative,
         analyses,
         comparison,
+        states,
         ..
     } = compared;
     let experiment = |i: usize| CompareExperimentReport {
@@ -119,6 +124,7 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
         groups: groups
             .map(|group| group_report(*alternative, group))
             .collect(),
+        by_state: states.as_ref().map(BlockedComparison::json),
     }
 }
 
