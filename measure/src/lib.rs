@@ -86,6 +86,6 @@ pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;
 pub use measurement::{Measurement, Method};
-pub use operation::{Coordinator, MessageCoordinator, Operation};
+pub use operation::{Coordinator, Link, MessageCoordinator, Operation};
 pub use plan::ClockChecks;
 pub use preset::Preset;

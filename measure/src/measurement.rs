@@ -127,6 +127,10 @@ impl Method {
         if self.needs_global_time() {
             context.global()?;
         }
+        let probes = self.probes && context.comm.size() > 1;
+        if probes {
+            context.coordinator.prepare_links()?;
+        }
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
         let most = self.stopping.most();
         let most = scheme
@@ -140,7 +144,6 @@ impl Method {
         let mut plan = (context.comm.rank() == 0).then(|| {
             let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
             let longest = scheme.longest_batch();
-            let probes = self.probes && context.comm.size() > 1;
             Plan::new(stopping, longest, watch.is_some(), renewable, synchronized).probing(probes)
         });
         let calls_together = scheme.calls_together().unwrap_or(1);
@@ -173,9 +176,9 @@ impl Method {
                 }
                 Step::Probe => {
                     let began = context.now();
-                    let nanos = state_probe::probe(context).await?;
+                    let round_trips = state_probe::probe(context).await?;
                     if let Some(plan) = &mut plan {
-                        plan.probed(nanos, context.now() - began);
+                        plan.probed(round_trips, context.now() - began);
                     }
                 }
                 Step::Observe(more, thinning) => {

@@ -13,6 +13,7 @@ mod operation;
 mod plug_in;
 mod reference;
 mod settings;
+mod shared_cells;
 mod verify;
 
 pub use datatype::{Datatype, Reduction};

@@ -1,5 +1,7 @@
 //! Operations that are measured, and the collective calls around them.
 
+use core::sync::atomic::AtomicU64;
+
 use downbeat_sync::{Comm, CommError, collective};
 
 /// Operation of all ranks that can be called repeatedly: its buffers are allocated.
@@ -81,6 +83,31 @@ pub trait Coordinator {
     /// # Errors
     /// If a rank is gone.
     async fn bitwise_or(&self, value: u64) -> Result<u64, CommError>;
+
+    /// Prepares [`link`](Self::link). All ranks call this, also repeatedly.
+    ///
+    /// # Errors
+    /// If memory cannot be shared.
+    fn prepare_links(&self) -> Result<(), CommError> {
+        Ok(())
+    }
+
+    /// Returns the link of this rank to the next or the previous one, by which their round trip is measured. Both ranks get the same.
+    fn link(&self, neighbour: u32) -> Link<'_> {
+        let _ = neighbour;
+        Link::Node
+    }
+}
+
+/// Link between two neighbouring ranks.
+#[derive(Clone, Copy, Debug)]
+pub enum Link<'a> {
+    /// Memory that they share, on a cache line of its own.
+    Memory(&'a AtomicU64),
+    /// Messages within a node.
+    Node,
+    /// Messages between nodes.
+    Network,
 }
 
 /// Coordinator that uses messages of a communicator.

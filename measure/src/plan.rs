@@ -6,7 +6,7 @@
 
 use downbeat_clock_core::Duration;
 use downbeat_records::stats::Sample;
-use downbeat_records::{ObservationState, Observations, Probe};
+use downbeat_records::{ObservationState, Observations, Probe, RoundTrips};
 
 use crate::clock_check::ClockCheck;
 use crate::state_probe::ProbePlan;
@@ -122,7 +122,7 @@ pub(crate) struct Plan {
     clock: Option<ClockPlan>,
     probing: Option<ProbePlan>,
     /// Probes, each before an observation that was made.
-    probes: Vec<(u32, f64)>,
+    probes: Vec<(u32, RoundTrips)>,
 }
 
 /// Plan of the checks of a clock.
@@ -340,12 +340,12 @@ impl Plan {
         }
     }
 
-    /// Notes a round trip between neighbouring ranks, and the time that measuring it took.
-    pub(crate) fn probed(&mut self, nanos: f64, took: Duration) {
+    /// Notes round trips between neighbouring ranks, and the time that measuring them took.
+    pub(crate) fn probed(&mut self, found: RoundTrips, took: Duration) {
         if let Some(probes) = &mut self.probing {
             probes.probed(self.observations, self.elapsed, took);
         }
-        self.probes.push((self.observations, nanos));
+        self.probes.push((self.observations, found));
     }
 
     /// Notes that the clock was synchronized, which took this time.
@@ -432,9 +432,9 @@ impl Plan {
         {
             clock.checks.drift = clock.checks.drift.max(clock.marked);
         }
-        let probe = |&(calls, nanos)| Probe {
+        let probe = |&(calls, round_trips)| Probe {
             before: self.thinning.kept_of(calls),
-            nanos,
+            round_trips,
         };
         let probes = self.probes.iter().map(probe).collect();
         Finished {
@@ -513,9 +513,13 @@ mod tests {
                         self.synchronizations += 1;
                         self.plan.synchronized(Duration::from_micros(10));
                     }
-                    Step::Probe => self
-                        .plan
-                        .probed(self.age.as_nanos() as f64, Duration::from_micros(500)),
+                    Step::Probe => {
+                        let found = RoundTrips {
+                            within: Some(self.age.as_nanos() as f64),
+                            between: None,
+                        };
+                        self.plan.probed(found, Duration::from_micros(500));
+                    }
                     Step::Observe(number, thinning) => {
                         let first = self.plan.observations;
                         let kept = (first..first + number).filter(|call| thinning.keeps(*call));
@@ -578,7 +582,7 @@ mod tests {
         assert!(
             probes
                 .iter()
-                .all(|probe| probe.nanos == probe.before as f64 * 1e6)
+                .all(|probe| probe.round_trips.within == Some(probe.before as f64 * 1e6))
         );
     }
 

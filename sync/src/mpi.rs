@@ -127,10 +127,18 @@ impl MpiComm {
     /// # Errors
     /// If MPI fails.
     pub fn node(&self) -> Result<u32, CommError> {
-        let neighbours = Self::new(self.context.split_by_node(self.rank as c_int)?)?;
-        // Its ranks are in the order of those here.
+        let neighbours = self.of_node()?;
         let lowest = block_on_ready(broadcast(&neighbours, u64::from(self.rank)))?;
         Ok(lowest as u32)
+    }
+
+    /// Returns a communicator of the ranks that share memory with this one, in their order. All ranks must call it.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn of_node(&self) -> Result<Self, CommError> {
+        let context = self.context.split_by_node(self.rank as c_int)?;
+        Ok(Self::new(context)?)
     }
 
     #[inline]

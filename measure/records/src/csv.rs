@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally, check_probes};
 use super::error::RecordFlaw;
 use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe, RoundTrips};
 use downbeat_files::{ChecksumLine, Checksums, Lines, number, shown};
 
 pub(super) const MAGIC: &str = "# downbeat launch ";
@@ -71,8 +71,43 @@ pub(super) fn write_group(
     writeln!(to, "# end {key} {}", summary(group))
 }
 
-fn write_probe(to: &mut impl Write, Probe { before, nanos }: &Probe) -> io::Result<()> {
-    writeln!(to, "# probe {before} {nanos}")
+fn write_probe(to: &mut impl Write, probe: &Probe) -> io::Result<()> {
+    writeln!(to, "# probe {}", probe_text(probe))
+}
+
+/// Writes a probe, as in `40 within=158`.
+pub(super) fn probe_text(probe: &Probe) -> String {
+    let found = RoundTrips::NAMES.into_iter().zip(probe.round_trips.each());
+    let found = found.filter_map(|(name, nanos)| Some(format!(" {name}={}", nanos?)));
+    format!("{}{}", probe.before, found.collect::<String>())
+}
+
+/// Parses a probe, as written by [`probe_text`].
+pub(super) fn read_probe(text: &str) -> Result<Probe, String> {
+    let mut parts = text.split(' ').peekable();
+    let call = parts.next().unwrap_or_default();
+    let before = call.parse().map_err(|_| {
+        format!(
+            "\"{}\" is not a valid number of a call",
+            shown(call.as_bytes())
+        )
+    })?;
+    let [within, between] = RoundTrips::NAMES.map(|name| {
+        let nanos = parts.peek()?.strip_prefix(name)?.strip_prefix('=')?;
+        let nanos = number::finite(nanos.as_bytes())?;
+        parts.next();
+        Some(nanos)
+    });
+    match parts.next() {
+        Some(odd) => Err(format!(
+            "\"{}\" is not a valid round trip",
+            shown(odd.as_bytes())
+        )),
+        None => Ok(Probe {
+            before,
+            round_trips: RoundTrips { within, between },
+        }),
+    }
 }
 
 /// Columns that are the same in all rows of a group.
@@ -314,31 +349,23 @@ impl CsvBody {
 
     /// Adds a probe, which precedes the first row, or is between two rows.
     fn probe(&mut self, line: &str) -> Result<(), String> {
-        let (call, nanos) = line.split_once(' ').unwrap_or((line, ""));
-        let call: usize = call.parse().map_err(|_| {
-            format!(
-                "\"{}\" is not a valid number of a call",
-                shown(call.as_bytes())
-            )
-        })?;
-        let nanos = number::finite(nanos.as_bytes())
-            .ok_or_else(|| format!("\"{}\" is not a valid round trip", shown(nanos.as_bytes())))?;
+        let mut probe = read_probe(line)?;
         let (next, valid) = self
             .open
             .as_ref()
             .map_or((0, 0), |open| open.tally.progress());
-        if (call as u64) < next {
-            return Err(format!(
-                "the probe before call {call} comes after call {}",
+        if (probe.before as u64) < next {
+            let why = format!(
+                "the probe before call {} comes after call {}",
+                probe.before,
                 next - 1
-            ));
+            );
+            return Err(why);
         }
-        let before = if self.keep == Keep::Valid {
-            valid
-        } else {
-            call
-        };
-        self.probes.push(Probe { before, nanos });
+        if self.keep == Keep::Valid {
+            probe.before = valid;
+        }
+        self.probes.push(probe);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally, check_probes};
 use super::error::RecordFlaw;
 use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe, RoundTrips};
 use downbeat_files::{ChecksumLine, Checksums, Lines};
 
 const SCHEMA: &str = "downbeat.launch";
@@ -105,11 +105,47 @@ struct GroupLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     states: Option<Vec<ObservationState>>,
     nanos: Vec<f64>,
-    /// Numbers of the next call, and round trips.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    probes: Vec<(usize, f64)>,
+    probes: Vec<ProbeEntry>,
     counts: OrderedMap<u64>,
     figures: OrderedMap<f64>,
+}
+
+/// A probe between two calls.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProbeEntry {
+    /// Number of the next call.
+    before: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    within: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    between: Option<f64>,
+}
+
+impl From<&Probe> for ProbeEntry {
+    fn from(probe: &Probe) -> Self {
+        let RoundTrips { within, between } = probe.round_trips;
+        Self {
+            before: probe.before,
+            within,
+            between,
+        }
+    }
+}
+
+impl From<ProbeEntry> for Probe {
+    fn from(entry: ProbeEntry) -> Self {
+        let ProbeEntry {
+            before,
+            within,
+            between,
+        } = entry;
+        Self {
+            before,
+            round_trips: RoundTrips { within, between },
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -171,11 +207,7 @@ pub(super) fn write_group(
         calls: rows.calls.clone(),
         states: states.then(|| rows.states.clone()),
         nanos: rows.nanos.clone(),
-        probes: rows
-            .probes
-            .iter()
-            .map(|probe| (probe.before, probe.nanos))
-            .collect(),
+        probes: rows.probes.iter().map(ProbeEntry::from).collect(),
         counts: OrderedMap(
             group
                 .counts
@@ -321,14 +353,11 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         .iter()
         .enumerate()
         .try_for_each(|(i, call)| tally.add(*call, state(i)))?;
-    let probes = probes.into_iter();
     let rows = GroupRows {
         states: (0..count).map(state).collect(),
         calls,
         nanos: vec![],
-        probes: probes
-            .map(|(before, nanos)| Probe { before, nanos })
-            .collect(),
+        probes: probes.into_iter().map(Probe::from).collect(),
     };
     check_probes(&rows.probes)?;
     let mut numbers = 0..count;
@@ -461,7 +490,10 @@ mod tests {
         assert!(group("375.0", "null").starts_with("line 2: column "));
         assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
         assert_eq!(
-            group("\"counts\"", "\"probes\":[[3,1.5],[2,1.5]],\"counts\""),
+            group(
+                "\"counts\"",
+                "\"probes\":[{\"before\":3,\"within\":1.5},{\"before\":2,\"between\":1.5}],\"counts\""
+            ),
             "line 2: the probe before call 2 comes after one before call 3"
         );
         let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");

@@ -2,8 +2,8 @@
 //! group.
 //!
 //! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end
-//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`; `probes allreduce,8,4` is `0=161 40=158.5`, the numbers of the next
-//! calls and the round trips. Columns that are constant in a group
+//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`; `probes allreduce,8,4` is `0 within=161;40 within=158.5`, the numbers of
+//! the next calls and the round trips. Columns that are constant in a group
 //! repeat its key for other programs.
 //!
 //! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
@@ -145,9 +145,8 @@ fn metadata(launch: &Launch, rows: &[GroupRows]) -> Vec<KeyValue> {
     );
     for (group, rows) in launch.groups.iter().zip(rows) {
         if !rows.probes.is_empty() {
-            let probe = |probe: &Probe| format!("{}={}", probe.before, probe.nanos);
-            let probes: Vec<String> = rows.probes.iter().map(probe).collect();
-            all.push(entry("probes", &csv::key(&group.key), &probes.join(" ")));
+            let probes: Vec<String> = rows.probes.iter().map(csv::probe_text).collect();
+            all.push(entry("probes", &csv::key(&group.key), &probes.join(";")));
         }
     }
     // The last entry: the checksum is searched from the end.
@@ -268,14 +267,7 @@ fn read_metadata(
 
 /// Parses probes of a group.
 fn read_probes(text: &str) -> Result<Vec<Probe>, String> {
-    let probe = |part: &str| {
-        let (before, nanos) = part.split_once('=')?;
-        let (before, nanos) = (before.parse().ok()?, nanos.parse().ok()?);
-        Some(Probe { before, nanos })
-    };
-    let probes = text.split(' ').map(|part| {
-        probe(part).ok_or_else(|| format!("\"{}\" is not a probe", part.escape_debug()))
-    });
+    let probes = text.split(';').map(csv::read_probe);
     let probes: Vec<Probe> = probes.collect::<Result<_, _>>()?;
     check_probes(&probes).map(|()| probes)
 }

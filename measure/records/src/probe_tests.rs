@@ -6,7 +6,7 @@ use downbeat_files::testing::Folder;
 use super::hostile::{body, read_csv};
 use super::{
     CallTimes, Factors, GroupKey, Journal, Launch, MeasuredGroup, ObservationState, Observations,
-    PROBES, Probe, RecordFormat, read_launch,
+    PROBES, Probe, RecordFormat, RoundTrips, read_launch,
 };
 
 /// A record of version 3, as every later one must read it.
@@ -14,20 +14,27 @@ const PROBED: &str = "# downbeat launch 3
 # factor probes = round trips
 operation,bytes,ranks,call,state,nanos
 # crc32 65a94055
-# probe 0 158
+# probe 0 within=158
 a,8,2,0,valid,375
 a,8,2,2,valid,381.25
-# probe 3 161.5
+# probe 3 within=161.5 between=1900
 a,8,2,3,valid,380
-# probe 4 160
+# probe 4 within=160
 # end a,8,2 valid=3 late=1 long=0 drifted=0
-# crc32 a87caf00
+# crc32 c2873e03
 # complete
-# crc32 d13e5793
+# crc32 4553adcb
 ";
 
 fn probe(before: usize, nanos: f64) -> Probe {
-    Probe { before, nanos }
+    let round_trips = RoundTrips {
+        within: Some(nanos),
+        between: (before == 3).then_some(1_900.0),
+    };
+    Probe {
+        before,
+        round_trips,
+    }
 }
 
 fn key() -> GroupKey {
@@ -76,7 +83,12 @@ fn probes_are_recorded_in_every_format() {
         for raw in [false, true] {
             let found = recorded(&Folder::new(), *format, raw);
             // By the indices of the valid ones.
-            let expected = [probe(0, 158.0), probe(2, 161.5), probe(3, 160.0)];
+            let expected = [0, 2, 3];
+            let made = observations();
+            let expected = made.probes().iter().zip(expected);
+            let expected: Vec<Probe> = expected
+                .map(|(probe, before)| Probe { before, ..*probe })
+                .collect();
             assert_eq!(found.groups[0].probes, expected, "{format}, {raw}");
             assert_eq!(found.groups[0].nanos, [375.0, 381.25, 380.0]);
             assert_eq!(observations().probes_of_run_times(), expected);
@@ -114,15 +126,19 @@ fn invalid_probes_are_refused() {
         ))
     };
     for (probe, why) in [
-        ("6 NaN", "\"NaN\" is not a valid round trip"),
-        ("6 1 2", "\"1 2\" is not a valid round trip"),
-        ("6", "\"\" is not a valid round trip"),
-        ("-1 1", "\"-1\" is not a valid number of a call"),
-        ("5 1", "the probe before call 5 comes after call 5"),
+        ("6 within=NaN", "\"within=NaN\" is not a valid round trip"),
+        (
+            "6 between=1 within=2",
+            "\"within=2\" is not a valid round trip",
+        ),
+        ("6 1", "\"1\" is not a valid round trip"),
+        ("6 ", "\"\" is not a valid round trip"),
+        ("-1 within=1", "\"-1\" is not a valid number of a call"),
+        ("5 within=1", "the probe before call 5 comes after call 5"),
     ] {
         assert_eq!(of_rows(probe), format!("line 7: {why}"));
     }
-    let unfinished = "# probe 0 1\n# fact a = b\n";
+    let unfinished = "# probe 0 within=1\n# fact a = b\n";
     assert_eq!(
         body(unfinished),
         "line 6: a group begins with a probe, and has not ended"
@@ -134,7 +150,7 @@ fn invalid_probes_are_refused() {
         ),
         (
             vec![probe(0, f64::NAN)],
-            "the probe before call 0 took NaN ns",
+            "the probe before call 0 found NaN ns",
         ),
     ] {
         let folder = Folder::new();

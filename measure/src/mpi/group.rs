@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::c_int;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
@@ -9,17 +10,20 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype};
 use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
-use crate::operation::Coordinator;
+use super::shared_cells::SharedCells;
+use crate::operation::{Coordinator, Link};
 
 /// Group of ranks among which operations run: all ranks, or the first ones.
 ///
 /// A group has a communicator of its own, which returns errors, and is freed when the last clone and the last operation
 /// are dropped.
 ///
-/// As a [`Coordinator`], a group calls the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`.
+/// As a [`Coordinator`], a group calls the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`, and its ranks on one node
+/// share memory in a window of MPI.
 #[derive(Clone, Debug)]
 pub struct MpiGroup {
     comm: Rc<MpiComm>,
+    cells: Rc<OnceCell<SharedCells>>,
 }
 
 impl MpiGroup {
@@ -51,6 +55,7 @@ impl MpiGroup {
         let part = block_on_ready(comm.split(color, comm.rank()))?;
         Ok(part.map(|comm| Self {
             comm: Rc::new(comm),
+            cells: Rc::default(),
         }))
     }
 
@@ -161,5 +166,21 @@ impl Coordinator for MpiGroup {
         };
         MpiError::check("MPI_Allreduce", code)?;
         Ok(union)
+    }
+
+    fn prepare_links(&self) -> Result<(), CommError> {
+        if self.cells.get().is_none() {
+            // It was empty.
+            let _ = self.cells.set(SharedCells::new(&self.comm)?);
+        }
+        Ok(())
+    }
+
+    fn link(&self, neighbour: u32) -> Link<'_> {
+        let cell = self
+            .cells
+            .get()
+            .and_then(|cells| cells.cell(neighbour > self.rank()));
+        cell.map_or(Link::Network, Link::Memory)
     }
 }

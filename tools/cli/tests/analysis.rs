@@ -708,7 +708,11 @@ fn probed_experiment(scratch: &AnalysisFolder, folder: &str, round_trips: &[f64]
         let nanos = times * round_trip * (1.0 + 0.01 * f64::from(launch));
         for call in 0..40 {
             if call % 10 == 0 {
-                let _ = writeln!(text, "# probe {call} {}", round_trip + f64::from(call % 3));
+                let _ = writeln!(
+                    text,
+                    "# probe {call} within={}",
+                    round_trip + f64::from(call % 3)
+                );
             }
             let _ = writeln!(
                 text,
@@ -717,7 +721,7 @@ fn probed_experiment(scratch: &AnalysisFolder, folder: &str, round_trips: &[f64]
             );
         }
         let end = "# end allreduce,8,2 valid=40 late=0 long=0\n# complete\n";
-        let text = format!("{text}# probe 40 {round_trip}\n{end}");
+        let text = format!("{text}# probe 40 within={round_trip}\n{end}");
         scratch.write(&format!("{folder}/launch-{launch}.csv"), &text);
     }
 }

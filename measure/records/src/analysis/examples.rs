@@ -1,6 +1,6 @@
 //! Small experiments for tests.
 
-use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Probe};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Probe, RoundTrips};
 
 pub(super) fn key(bytes: u64) -> GroupKey {
     GroupKey {
@@ -55,7 +55,10 @@ pub(super) fn probed(name: &str, round_trips: &[f64], times: f64) -> (String, La
         .collect();
     let probe = |(i, nanos): (usize, &f64)| Probe {
         before: 10 * i,
-        nanos: *nanos,
+        round_trips: RoundTrips {
+            within: Some(*nanos),
+            between: None,
+        },
     };
     let measured = MeasuredGroup {
         probes: round_trips.iter().enumerate().map(probe).collect(),

@@ -3,17 +3,19 @@
 use super::experiment::Analysis;
 use super::settings::AnalysisSettings;
 use crate::stats::Levels;
-use crate::{Launch, MeasuredGroup, Probe, RecordError};
+use crate::{Launch, MeasuredGroup, Probe, RecordError, RoundTrips};
 
 /// States of a machine: levels of the round trips of [probes](Probe), in the order in which these were made.
 ///
 /// ```
-/// use downbeat_records::Probe;
 /// use downbeat_records::analysis::MachineStates;
+/// use downbeat_records::{Probe, RoundTrips};
 ///
 /// // A probe before each of nine batches of 10 observations, and one behind the last. The machine changes during the fifth batch.
 /// let nanos = [150.0, 152.0, 149.0, 151.0, 150.0, 394.0, 391.0, 390.0, 392.0, 393.0];
-/// let probes: Vec<Probe> = (0..).zip(nanos).map(|(i, nanos)| Probe { before: 10 * i, nanos }).collect();
+/// let round_trips = |nanos| RoundTrips { within: Some(nanos), between: None };
+/// let probe = |(i, nanos)| Probe { before: 10 * i, round_trips: round_trips(nanos) };
+/// let probes: Vec<Probe> = (0..).zip(nanos).map(probe).collect();
 /// let states = MachineStates::recognize([probes.as_slice()]);
 /// assert_eq!(states.round_trips().len(), 2);
 /// let of_each = states.of_observations(0, 90);
@@ -21,44 +23,66 @@ use crate::{Launch, MeasuredGroup, Probe, RecordError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineStates {
-    levels: Levels,
-    /// Of each probe the index of the next observation, by groups.
-    groups: Vec<Vec<usize>>,
-    /// Index of the first probe of each group.
-    first: Vec<usize>,
+    round_trips: Vec<RoundTrips>,
+    /// State of each probe, and the index of the next observation, by groups.
+    groups: Vec<Vec<(usize, usize)>>,
 }
 
 impl MachineStates {
-    /// Recognizes the states of groups that were measured one after the other, by the probes of each.
+    /// Recognizes the states of groups that were measured one after the other, by the probes of each. Round trips within nodes and
+    /// between nodes have levels of their own; a state is a level of both.
     pub fn recognize<'a>(groups: impl IntoIterator<Item = &'a [Probe]>) -> Self {
-        let (mut round_trips, mut found) = (Vec::new(), Self::default());
-        for probes in groups {
-            found.first.push(round_trips.len());
-            found
-                .groups
-                .push(probes.iter().map(|probe| probe.before).collect());
-            round_trips.extend(probes.iter().map(|probe| probe.nanos));
+        let groups: Vec<&[Probe]> = groups.into_iter().collect();
+        let levels = [0, 1].map(|place| {
+            let found = groups.iter().flat_map(|probes| probes.iter());
+            let nanos = found.map(|probe| probe.round_trips.each()[place].unwrap_or(f64::NAN));
+            Levels::find(&nanos.collect::<Vec<_>>())
+        });
+        // Without levels, there are no indices.
+        let level = |place: usize, probe: usize| levels[place].of_each().get(probe).copied();
+        let probes = groups.iter().map(|probes| probes.len()).sum();
+        let of_each: Vec<[Option<usize>; 2]> = (0..probes)
+            .map(|probe| [0, 1].map(|place| level(place, probe)))
+            .collect();
+        let mut states = of_each.clone();
+        states.sort_unstable();
+        states.dedup();
+        states.retain(|state| state.iter().any(Option::is_some));
+        let mut of_each = of_each.iter();
+        let of_group = |probes: &&[Probe]| {
+            let found = probes.iter().zip(of_each.by_ref());
+            let state = |(probe, state): (&Probe, _)| {
+                Some((states.binary_search(state).ok()?, probe.before))
+            };
+            found.filter_map(state).collect()
+        };
+        let groups = groups.iter().map(of_group).collect();
+        let nanos =
+            |state: &[Option<usize>; 2], place: usize| Some(levels[place].values()[state[place]?]);
+        let round_trips = states.iter().map(|state| RoundTrips {
+            within: nanos(state, 0),
+            between: nanos(state, 1),
+        });
+        Self {
+            round_trips: round_trips.collect(),
+            groups,
         }
-        found.levels = Levels::find(&round_trips);
-        found
     }
 
-    /// Round trip of each state in nanoseconds, in ascending order; empty without probes.
-    pub fn round_trips(&self) -> &[f64] {
-        self.levels.values()
+    /// Round trips of each state; empty without probes.
+    pub fn round_trips(&self) -> &[RoundTrips] {
+        &self.round_trips
     }
 
     /// State of each of `count` observations of a group: `None` if the probes before and after it differ in their state, or one is missing.
     pub fn of_observations(&self, group: usize, count: usize) -> Vec<Option<usize>> {
         let mut states = vec![None; count];
-        let (Some(places), Some(first)) = (self.groups.get(group), self.first.get(group)) else {
-            return states;
-        };
-        let levels = self.levels.of_each().get(*first..).unwrap_or(&[]);
-        for (between, level) in places.windows(2).zip(levels.windows(2)) {
-            let until = between[1].min(count);
-            if level[0] == level[1] && between[0] < until {
-                states[between[0]..until].fill(Some(level[0]));
+        let probes = self.groups.get(group).map_or(&[][..], Vec::as_slice);
+        for pair in probes.windows(2) {
+            let [(state, from), (next_state, until)] = [pair[0], pair[1]];
+            let until = until.min(count);
+            if state == next_state && from < until {
+                states[from..until].fill(Some(state));
             }
         }
         states
@@ -71,8 +95,8 @@ type Launches = [(String, Launch)];
 /// Several experiments, split by the states of the machine, which are recognized over all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitByState {
-    /// Round trip of each state in nanoseconds, in ascending order.
-    pub round_trips: Vec<f64>,
+    /// Round trips of each state.
+    pub round_trips: Vec<RoundTrips>,
     /// The experiments.
     pub experiments: Vec<SplitExperiment>,
 }
@@ -266,33 +290,61 @@ mod tests {
         );
     }
 
+    fn probe(before: usize, within: Option<f64>, between: Option<f64>) -> Probe {
+        let round_trips = RoundTrips { within, between };
+        Probe {
+            before,
+            round_trips,
+        }
+    }
+
     #[test]
     fn observations_without_probes_have_no_state() {
-        assert_eq!(
-            SplitByState::new(&[&[launch("a", &[group(8, &[1.0, 2.0])])]]),
-            None
+        let plain = [launch("a", &[group(8, &[1.0, 2.0])])];
+        assert_eq!(SplitByState::new(&[&plain]), None);
+        let one = [probe(0, Some(100.0), None)];
+        let none = MachineStates::recognize([&[][..], &one]);
+        for group in [0, 1, 9] {
+            assert_eq!(none.of_observations(group, 2), [None, None]);
+        }
+        let nothing = [probe(0, None, None), probe(1, None, None)];
+        assert!(
+            MachineStates::recognize([&nothing[..]])
+                .round_trips()
+                .is_empty()
         );
-        let none = MachineStates::recognize([
-            &[][..],
-            &[Probe {
-                before: 0,
-                nanos: 100.0,
-            }],
-        ]);
-        assert_eq!(none.of_observations(0, 2), [None, None]);
-        assert_eq!(none.of_observations(1, 2), [None, None]);
-        assert_eq!(none.of_observations(9, 1), [None]);
     }
 
     /// Hostile records may have any index.
     #[test]
     fn probes_behind_the_last_observation_are_ignored() {
-        let probes = [0, 4, usize::MAX, usize::MAX].map(|before| Probe {
-            before,
-            nanos: 100.0,
-        });
+        let probes = [0, 4, usize::MAX, usize::MAX].map(|before| probe(before, Some(100.0), None));
         let states = MachineStates::recognize([probes.as_slice()]);
         assert_eq!(states.of_observations(0, 6), [Some(0); 6]);
         assert_eq!(states.of_observations(0, 2), [Some(0); 2]);
+    }
+
+    /// The network changes after eight probes, and the node after sixteen.
+    #[test]
+    fn nodes_and_networks_have_levels_of_their_own() {
+        let nanos = |i: usize| {
+            let within = if i < 16 { 100.0 } else { 300.0 };
+            let between = if i < 8 { 2_000.0 } else { 5_000.0 };
+            [within, between].map(|nanos| Some(nanos * (1.0 + 0.01 * (i % 3) as f64)))
+        };
+        let probes: Vec<Probe> = (0..24)
+            .map(|i| probe(i, nanos(i)[0], nanos(i)[1]))
+            .collect();
+        let states = MachineStates::recognize([probes.as_slice()]);
+        assert_eq!(states.round_trips().len(), 3);
+        let of_each = states.of_observations(0, 24);
+        let expected = [Some(0), None, Some(1), None, Some(2)];
+        assert_eq!([0, 7, 8, 15, 20].map(|i| of_each[i]), expected);
+        let network: Vec<Probe> = (0..24).map(|i| probe(i, None, nanos(i)[1])).collect();
+        let states = MachineStates::recognize([network.as_slice()]);
+        let [fast, slow] = states.round_trips() else {
+            panic!("{states:?}")
+        };
+        assert!(fast.within.is_none() && fast.between < slow.between);
     }
 }

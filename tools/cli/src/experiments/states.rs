@@ -1,7 +1,8 @@
 //! Results by the state of the machine, for experiments whose launches measured it.
 
-use downbeat_common::output::{percent, probability, time, time_within};
+use downbeat_common::output::{percent, probability, round_trips, time, time_within};
 use downbeat_common::{Failure, Table, Text};
+use downbeat_records::RoundTrips;
 use downbeat_records::analysis::{
     Analysis, AnalysisSettings, Average, BlockedGroup, ComparedState, GroupAnalysis,
     Reproducibility, SplitByState, SplitExperiment,
@@ -37,9 +38,9 @@ impl ByState {
         }))
     }
 
-    /// Returns a state as a cell: its round trip.
+    /// Returns a state as a cell: its round trips.
     fn round_trip(&self, state: usize) -> String {
-        time(self.split.round_trips[state])
+        round_trips(self.split.round_trips[state])
     }
 }
 
@@ -325,7 +326,9 @@ pub(super) struct JsonStates<G> {
 
 #[derive(Debug, Serialize)]
 struct JsonState {
-    round_trip_ns: f64,
+    /// Round trips between neighbouring ranks within nodes, and between nodes.
+    within_ns: Option<f64>,
+    between_ns: Option<f64>,
     /// Shares of the observations of each experiment.
     shares: Vec<f64>,
 }
@@ -338,8 +341,9 @@ impl ByState {
     ) -> JsonStates<G> {
         let experiments: Vec<_> = experiments.into_iter().collect();
         let round_trips = self.split.round_trips.iter().enumerate();
-        let state = |(state, round_trip_ns): (usize, &f64)| JsonState {
-            round_trip_ns: *round_trip_ns,
+        let state = |(state, found): (usize, &RoundTrips)| JsonState {
+            within_ns: found.within,
+            between_ns: found.between,
             shares: experiments.iter().map(|one| one.share(state)).collect(),
         };
         JsonStates {

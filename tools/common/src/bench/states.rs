@@ -2,11 +2,11 @@
 
 use downbeat_records::analysis::MachineStates;
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observations, Probe};
+use downbeat_records::{Observations, Probe, RoundTrips};
 use serde::Serialize;
 
 use super::summary::GroupSummary;
-use crate::output::{percent, time};
+use crate::output::{percent, round_trips, time};
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
@@ -31,8 +31,11 @@ impl Probed {
 /// Observations of a group in one state of the machine.
 #[derive(Debug, Serialize)]
 pub(super) struct StateFigures {
-    /// Round trip between neighbouring ranks; `None` for observations during which it changed.
-    round_trip_ns: Option<f64>,
+    /// Round trips between neighbouring ranks; `None` for observations during which they changed.
+    #[serde(skip)]
+    round_trips: Option<RoundTrips>,
+    within_ns: Option<f64>,
+    between_ns: Option<f64>,
     observations: usize,
     share: f64,
     median_ns: f64,
@@ -61,8 +64,11 @@ pub(super) fn recognize(groups: &mut [GroupSummary]) {
                 .filter(|(_, found)| **found == state);
             let mut in_state: Vec<f64> = in_state.map(|(nanos, _)| *nanos).collect();
             let sample = Sample::new(&mut in_state).ok()?;
+            let round_trips = state.map(|state| states.round_trips()[state]);
             Some(StateFigures {
-                round_trip_ns: state.map(|state| states.round_trips()[state]),
+                round_trips,
+                within_ns: round_trips.and_then(|found| found.within),
+                between_ns: round_trips.and_then(|found| found.between),
                 observations: sample.len(),
                 share: sample.len() as f64 / run_times.len() as f64,
                 median_ns: sample.median(),
@@ -91,8 +97,8 @@ pub(super) fn table(groups: &[&GroupSummary]) -> Option<Text> {
                 group.bytes.to_string(),
                 group.ranks.to_string(),
                 state
-                    .round_trip_ns
-                    .map_or_else(|| "changing".to_owned(), time),
+                    .round_trips
+                    .map_or_else(|| "changing".to_owned(), round_trips),
                 percent(state.share),
                 units::count(state.observations as u64),
                 time(state.median_ns),
