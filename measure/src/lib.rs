@@ -20,6 +20,10 @@
 //! drifted. Where even 10 ms after a synchronization, or the time that one takes, are too long for that, the drift is accepted
 //! and stated.
 //!
+//! On virtual machines, and where the network is shared, latencies have a few levels that last for seconds, which no number of calls
+//! averages out. [`Method::probes`] measures the state of the machine between batches of calls, by the round trips between neighbouring
+//! ranks, and `downbeat_records::analysis::MachineStates` finds the state of each observation.
+//!
 //! With the feature `mpi`, an `MpiOperation` measures any collective operation of the MPI library.
 //!
 //! # Caveats

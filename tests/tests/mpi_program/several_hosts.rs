@@ -23,6 +23,9 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
         let hosts = Hosts::set_up(NODES, &jobs.folder)?;
         let hosts = HostJobs { jobs, hosts };
         system_times_are_compared(&hosts.report(&["clocks", "--json"])?)?;
+        let states = "bench --operation allreduce --scheme ms1 --reps 20 --states --json";
+        let states: Vec<&str> = states.split(' ').collect();
+        round_trips_are_told_apart(&hosts.report(&states)?)?;
         clocks_are_apart(&hosts.sync("none")?)?;
         clocks_are_synchronized(&hosts.sync("h2hca(hca3-offset/skampi/100,prop)")?)?;
         clocks_are_synchronized(
@@ -51,6 +54,21 @@ fn system_times_are_compared(report: &Value) -> Outcome {
     match nodes.len() == NODES as usize && nodes.iter().all(within) {
         true => Ok(()),
         false => Err(format!("expected {NODES} hosts with one time: {report}")),
+    }
+}
+
+/// Checks that a state of the machine is one of the nodes and of the network.
+fn round_trips_are_told_apart(report: &Value) -> Outcome {
+    let states = report["groups"][0]["states"].as_array();
+    let both = |state: &Value| {
+        let names = ["within_ns", "between_ns"];
+        names.iter().all(|name| state[name].as_f64() > Some(0.0))
+    };
+    match states.ok_or("no states")?.iter().any(both) {
+        true => Ok(()),
+        false => Err(format!(
+            "expected round trips within and between nodes: {report}"
+        )),
     }
 }
 
