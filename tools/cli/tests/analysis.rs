@@ -779,6 +779,20 @@ fn experiments_are_shown_by_the_state_of_the_machine() {
     );
     let found = &json_of(&["reproducibility", &scratch.path("")])["by_state"]["groups"];
     assert_eq!(found[1]["trials"][0]["launches"], 3, "{found}");
+
+    let page = stdout_of(&["report", &a, &b, "-o", "-"]);
+    let section = page
+        .split_once("<h2 id=\"states\"")
+        .expect("there is a section")
+        .1;
+    for part in [
+        "Round trips within nodes: a",
+        "Round trips within nodes: b",
+        "<td data-value=\"100\">100.0 ns",
+    ] {
+        assert!(section.contains(part), "{part}");
+    }
+    assert!(!section.contains("between nodes:"));
 }
 
 #[test]

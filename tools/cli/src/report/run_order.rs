@@ -31,13 +31,35 @@ pub(crate) struct OrderSpan {
     pub(crate) greatest: f64,
 }
 
-/// Draws the launches of one experiment; `None` if there are no observations.
+/// Values that a picture shows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OrderedValues {
+    /// Label of the vertical axis.
+    pub(crate) label: &'static str,
+    /// Name of one of them, and of several.
+    pub(crate) names: [&'static str; 2],
+}
+
+impl OrderedValues {
+    pub(crate) const RUN_TIMES: Self = Self {
+        label: "run-time",
+        names: ["observation", "observations"],
+    };
+    pub(crate) const ROUND_TRIPS: Self = Self {
+        label: "round trip",
+        names: ["probe", "probes"],
+    };
+}
+
+/// Draws the launches of one experiment; `None` if there are no values.
 pub(crate) fn picture(
     title: String,
     series: usize,
+    values: OrderedValues,
     launches: &[&[f64]],
     span: OrderSpan,
 ) -> Option<Picture> {
+    let [one, several] = values.names;
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
     if count == 0 {
         return None;
@@ -45,7 +67,7 @@ pub(crate) fn picture(
     let x = Axis::exact(
         &format!(
             "launch ({} in all, in their order)",
-            units::counted(count, "observation", "observations")
+            units::counted(count, one, several)
         ),
         0.0,
         count as f64,
@@ -53,7 +75,7 @@ pub(crate) fn picture(
     );
     let mut frame = Frame::new(
         x,
-        Axis::split_times("run-time", span.least, span.usual, span.greatest),
+        Axis::split_times(values.label, span.least, span.usual, span.greatest),
         &[],
         210.0,
     );
@@ -66,7 +88,7 @@ pub(crate) fn picture(
             (frame.at_x(count as f64), y),
         );
     }
-    draw_medians(&mut frame, series, launches);
+    draw_medians(&mut frame, series, several, launches);
     label_launches(&mut frame, launches);
     Some(frame.finish(title, describe(launches)))
 }
@@ -148,7 +170,7 @@ struct OrderBlock {
 }
 
 /// Divides a launch into blocks; `before` observations are in the launches before it.
-fn blocks(launch: &[f64], number: usize, before: usize) -> Vec<OrderBlock> {
+fn blocks(launch: &[f64], number: usize, names: &str, before: usize) -> Vec<OrderBlock> {
     let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
     let ends: Vec<usize> = (0..=blocks)
         .map(|block| block * launch.len() / blocks)
@@ -164,7 +186,7 @@ fn blocks(launch: &[f64], number: usize, before: usize) -> Vec<OrderBlock> {
             ends: [ends[0], ends[1]].map(|end| (before + end) as f64),
             quartiles,
             text: format!(
-                "launch {number}, observations {first} to {last}: median {median}, quartiles {lower} and {upper}, \
+                "launch {number}, {names} {first} to {last}: median {median}, quartiles {lower} and {upper}, \
                  from {low} to {high}"
             ),
         })
@@ -173,10 +195,10 @@ fn blocks(launch: &[f64], number: usize, before: usize) -> Vec<OrderBlock> {
 }
 
 /// Draws medians and quartiles of consecutive blocks of each launch, and describes them where a reader points at them.
-fn draw_medians(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
+fn draw_medians(frame: &mut Frame, series: usize, names: &str, launches: &[&[f64]]) {
     let (mut before, mut described) = (0, vec![]);
     for (number, launch) in (1..).zip(launches) {
-        let blocks = blocks(launch, number, before);
+        let blocks = blocks(launch, number, names, before);
         let line = |quartile: usize| -> Vec<_> {
             let place = |block: &OrderBlock| {
                 let middle = 0.5 * (block.ends[0] + block.ends[1]);
@@ -281,9 +303,15 @@ mod tests {
             usual: 410.0,
             greatest: 1e6,
         };
-        let drawn = picture("order".into(), 0, &[&launch, &launch[..10]], span)
-            .unwrap()
-            .inline(1);
+        let drawn = picture(
+            "order".into(),
+            0,
+            OrderedValues::RUN_TIMES,
+            &[&launch, &launch[..10]],
+            span,
+        )
+        .unwrap()
+        .inline(1);
         let above = drawn
             .split("class=\"above c0\" d=\"")
             .nth(1)
@@ -293,6 +321,15 @@ mod tests {
             .unwrap();
         assert_eq!(above.matches('M').count(), 1, "{above}");
         assert!(drawn.len() < 30_000, "{}", drawn.len());
-        assert!(picture("none".into(), 0, &[&[], &[]], span).is_none());
+        assert!(
+            picture(
+                "none".into(),
+                0,
+                OrderedValues::RUN_TIMES,
+                &[&[], &[]],
+                span
+            )
+            .is_none()
+        );
     }
 }

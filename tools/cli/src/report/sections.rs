@@ -6,6 +6,7 @@ mod distributions;
 mod headline;
 mod medians;
 mod orders;
+mod states;
 mod tables;
 
 use super::measured::Experiments;
@@ -21,15 +22,24 @@ pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
         ("comparison", "Comparison"),
         ("distributions", "Distributions"),
         ("order", "Order"),
+        ("states", "States"),
         ("conditions", "Conditions"),
         ("tables", "Tables"),
     ];
-    sections.retain(|(id, _)| *id != "comparison" || !compared.is_empty());
+    let states = states::split(experiments);
+    sections.retain(|(id, _)| match *id {
+        "comparison" => !compared.is_empty(),
+        "states" => states.is_some(),
+        _ => true,
+    });
     page.links(&sections);
     medians::write(page, experiments, &operations);
     comparison::write(page, experiments, &operations, &compared);
     distributions::write(page, experiments, &operations);
     orders::write(page, experiments, &operations);
+    if let Some(states) = &states {
+        states::write(page, experiments, states);
+    }
     conditions::write(page, experiments);
     tables::write(page, experiments, &operations);
     headline::title(experiments)
