@@ -10,6 +10,7 @@ mod orphans;
 mod parameters;
 mod plan;
 mod programs;
+mod state_goal;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use launcher::Launcher;
 use log::{LockState, say};
 pub(crate) use parameters::Parameter;
 use plan::LaunchPlan;
+use state_goal::StateGoal;
 pub(crate) use timing::{TimedRun, Timing};
 
 /// Returns the command that the plan of an experiment launches, for a folder of records; `None` if there is no such plan.
@@ -78,9 +80,16 @@ pub(crate) fn launched_command(folder: &Path) -> Option<String> {
                   if [ $code = 143 ]; then scontrol requeue $SLURM_JOB_ID; fi; exit $code"
 )]
 pub(crate) struct RunOptions {
-    /// Number of launches of each variant
-    #[arg(short = 'n', long = "launches", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
-    launches: u32,
+    /// Number of launches of each variant [default: 30, or N of --in-state]
+    #[arg(short = 'n', long = "launches", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
+    launches: Option<u32>,
+    /// Launch more often than -n, until N launches of each variant were made in the state of the machine that was met most often.
+    /// The program must measure the state, as `bench --states` does
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
+    in_state: Option<u32>,
+    /// Maximum number of launches of each variant with --in-state [default: 10 times N, and at least -n]
+    #[arg(long, value_name = "N", requires = "in_state", value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
+    most: Option<u32>,
     /// Folder of this experiment; must not contain another one
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -135,6 +144,7 @@ pub(crate) struct CommandOptions {
 pub(crate) struct LaunchedExperiment<'a> {
     pub(crate) out: &'a Path,
     pub(crate) launches: u32,
+    pub(crate) in_state: Option<StateGoal>,
     pub(crate) same_hosts: bool,
     pub(crate) retries: u32,
     pub(crate) pauses: &'a [Duration],
@@ -155,9 +165,17 @@ pub(crate) struct LaunchedVariant {
 }
 
 pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+    const USUAL: u32 = 30;
+    let launches = options.launches.or(options.in_state).unwrap_or(USUAL);
     let experiment = LaunchedExperiment {
         out: &options.out,
-        launches: options.launches,
+        launches,
+        in_state: options.in_state.map(|wanted| StateGoal {
+            launches: wanted,
+            most: options
+                .most
+                .unwrap_or(wanted.saturating_mul(10).max(launches)),
+        }),
         same_hosts: options.same_hosts,
         retries: options.retries,
         pauses: &options.pauses,
@@ -191,13 +209,31 @@ impl LaunchedExperiment<'_> {
             ));
         }
         if self.commands.dry_run {
-            print(self.out, &self.plan(variants)?)?;
+            print(self.out, &self.plan(self.launches, variants)?)?;
             return Ok(Vec::new());
         }
         let events = RunEvents::listen()?;
         orphans::adopt();
         let _lock = lock(self.out)?;
-        let plan = self.plan(variants)?;
+        let mut plan = self.plan(self.launches, variants.clone())?;
+        self.run(&plan, &events)?;
+        while let Some(goal) = self.in_state
+            && let Some(missing) = goal.missing(&plan.folders(self.out), plan.launches_of_each())?
+        {
+            plan = self.plan(plan.launches_of_each() + missing, variants.clone())?;
+            self.run(&plan, &events)?;
+        }
+        let launched = |variant: &Variant| LaunchedVariant {
+            name: variant.name.clone(),
+            command: variant.command.clone(),
+            parameters: variant.parameters.clone(),
+            folder: variant.folder(self.out),
+        };
+        Ok(plan.variants().iter().map(launched).collect())
+    }
+
+    /// Launches all of a plan that is not complete.
+    fn run(&self, plan: &LaunchPlan, events: &RunEvents) -> Result<(), Failure> {
         for folder in plan.folders(self.out) {
             create(&folder)?;
         }
@@ -208,33 +244,31 @@ impl LaunchedExperiment<'_> {
         let pauses: Vec<_> = self.pauses.iter().copied().map(of_system).collect();
         let launcher = Launcher {
             out: self.out,
-            plan: &plan,
-            events: &events,
+            plan,
+            events,
             retries: self.retries,
             pauses: &pauses,
             timeout: self.commands.timeout.map(of_system),
             verbose: self.commands.verbose,
             is_temporary: self.is_temporary,
         };
-        launcher.run()?;
-        let launched = |variant: &Variant| LaunchedVariant {
-            name: variant.name.clone(),
-            command: variant.command.clone(),
-            parameters: variant.parameters.clone(),
-            folder: variant.folder(self.out),
-        };
-        Ok(plan.variants().iter().map(launched).collect())
+        launcher.run()
     }
 
     /// Loads and extends the plan of the folder, or makes a new one. A plan of another experiment is replaced if it has no
     /// records: its command may have been mistyped.
-    fn plan(&self, variants: Vec<Variant>) -> Result<LaunchPlan, Failure> {
+    fn plan(&self, launches: u32, variants: Vec<Variant>) -> Result<LaunchPlan, Failure> {
         let refuse =
             |why: String| Failure::option("--out", format!("{}: {why}", self.out.display()));
         let seed = self.commands.seed;
         if let Some(plan) = LaunchPlan::load(self.out)? {
             let recorded = plan.has_records(self.out)?;
-            match plan.extended(self.launches, seed, self.same_hosts, &variants) {
+            // The goal may have needed more.
+            let launches = match self.in_state {
+                Some(_) => launches.max(plan.launches_of_each()),
+                None => launches,
+            };
+            match plan.extended(launches, seed, self.same_hosts, &variants) {
                 Err(why) if recorded => {
                     return Err(refuse(format!("holds another experiment: {why}")));
                 }
@@ -244,7 +278,7 @@ impl LaunchedExperiment<'_> {
         }
         // 32 random bits are enough, and can be typed.
         let seed = seed.unwrap_or_else(|| random_seed() >> 32);
-        let plan = LaunchPlan::new(self.launches, seed, self.same_hosts, variants);
+        let plan = LaunchPlan::new(launches, seed, self.same_hosts, variants);
         for folder in plan.folders(self.out) {
             if let Some(record) = alike::binding(&folder)? {
                 return Err(refuse(format!(

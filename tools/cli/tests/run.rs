@@ -713,3 +713,49 @@ fn a_folder_that_cannot_be_written_is_named() {
     }
     assert!(!Path::new("/proc/downbeat").exists());
 }
+
+#[test]
+fn launches_go_on_until_enough_are_in_one_state() {
+    let experiment = RunExperiment::new("in-state");
+    let states = [("STATES", "100 400 101 399 401 400 100")];
+    let options = ["-n", "2", "--in-state", "4"];
+    let said = experiment.run(&options, &states).succeeds();
+    // The fast state has 2 of 5 launches, and the slow one 3; then 4 of 6.
+    assert_eq!(experiment.records().len(), 6);
+    let told: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.contains("state of the machine"))
+        .collect();
+    let last =
+        "4 of 4 launches in the state of the machine met most often, with a round trip of 400.0 ns";
+    assert_eq!(told.last(), Some(&last), "{said:?}");
+    assert!(told[0].ends_with("3 more") && told.len() == 3, "{said:?}");
+    // The same command has nothing left to do, although the plan has more launches than -n.
+    let again = experiment.run(&options, &states).succeeds();
+    assert_eq!(again.out.lines().last(), Some(last), "{again:?}");
+    assert_eq!(experiment.records().len(), 6);
+}
+
+#[test]
+fn launches_in_one_state_have_a_limit() {
+    let experiment = RunExperiment::new("in-state-limit");
+    let states = [("STATES", "100 400 101 399 401 400 100")];
+    let said = experiment.run(&["-n", "2", "--in-state", "4", "--most", "4"], &states);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let why =
+        "downbeat: --in-state: only 2 of 4 launches in the state of the machine met most often";
+    assert!(
+        said.err.starts_with(why) && said.err.lines().count() == 1,
+        "{said:?}"
+    );
+    assert_eq!(experiment.records().len(), 4);
+}
+
+#[test]
+fn launches_without_states_cannot_reach_one() {
+    let experiment = RunExperiment::new("no-state");
+    let said = experiment.run(&["-n", "1", "--in-state", "4"], &[]);
+    let why = "--in-state: the launches did not measure the state of the machine: add --states to the command";
+    assert!(said.code == Some(2) && said.err.contains(why), "{said:?}");
+}
