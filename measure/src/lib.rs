@@ -60,6 +60,7 @@ pub mod drift;
 mod error;
 mod global_clock;
 pub mod imbalance;
+mod link;
 mod measurement;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -89,7 +90,8 @@ pub use downbeat_clock_core::{
 pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;
+pub use link::{Link, ThreadCoordinator, ThreadLinks};
 pub use measurement::{Measurement, Method};
-pub use operation::{Coordinator, Link, MessageCoordinator, Operation};
+pub use operation::{Coordinator, MessageCoordinator, Operation};
 pub use plan::ClockChecks;
 pub use preset::Preset;

@@ -1,8 +1,8 @@
 //! Operations that are measured, and the collective calls around them.
 
-use core::sync::atomic::AtomicU64;
-
 use downbeat_sync::{Comm, CommError, collective};
+
+use crate::link::Link;
 
 /// Operation of all ranks that can be called repeatedly: its buffers are allocated.
 ///
@@ -97,17 +97,6 @@ pub trait Coordinator {
         let _ = neighbour;
         Link::Node
     }
-}
-
-/// Link between two neighbouring ranks.
-#[derive(Clone, Copy, Debug)]
-pub enum Link<'a> {
-    /// Memory that they share, on a cache line of its own.
-    Memory(&'a AtomicU64),
-    /// Messages within a node.
-    Node,
-    /// Messages between nodes.
-    Network,
 }
 
 /// Coordinator that uses messages of a communicator.

@@ -12,7 +12,8 @@ use downbeat_sync::{Comm, collective};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::operation::{Coordinator, Link};
+use crate::link::Link;
+use crate::operation::Coordinator;
 
 /// Number of measured round trips of a pair of ranks, of which the shortest counts.
 const MEASURED: u32 = 8;

@@ -11,7 +11,8 @@ use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
 use super::shared_cells::SharedCells;
-use crate::operation::{Coordinator, Link};
+use crate::link::Link;
+use crate::operation::Coordinator;
 
 /// Group of ranks among which operations run: all ranks, or the first ones.
 ///

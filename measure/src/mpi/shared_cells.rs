@@ -8,15 +8,15 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready, collective};
 use mpi::ffi::{self, MPI_Aint, MPI_Win};
 
-/// Memory of one rank, on cache lines of its own: two, as processors fetch them in pairs.
-#[repr(C, align(128))]
+use crate::link::LinkCell;
+
+/// Memory of one rank.
+#[repr(C)]
 struct Segment {
     /// Number of this rank in the group.
-    rank: AtomicU64,
-    unused: [u64; 15],
+    rank: LinkCell,
     /// Cell that this rank shares with the next one.
-    cell: AtomicU64,
-    unused_too: [u64; 15],
+    cell: LinkCell,
 }
 
 /// Cells that this rank shares with the next rank of a group, and with the one before, where these are on its node.
@@ -52,8 +52,11 @@ impl SharedCells {
         let own = segment(window, me)?;
         // SAFETY: the segment is aligned memory of the window, which other ranks use atomically, too.
         let own_memory = unsafe { own.as_ref() };
-        own_memory.cell.store(0, Ordering::Relaxed);
-        own_memory.rank.store(comm.rank().into(), Ordering::Release);
+        own_memory.cell.0.store(0, Ordering::Relaxed);
+        own_memory
+            .rank
+            .0
+            .store(comm.rank().into(), Ordering::Release);
         block_on_ready(collective::barrier(&node))?;
         let cell_with = |neighbour: Option<u32>, distance: i64| -> Result<_, CommError> {
             let Some(neighbour) = neighbour.filter(|rank| *rank < ranks) else {
@@ -61,10 +64,10 @@ impl SharedCells {
             };
             let theirs = segment(window, neighbour)?;
             // SAFETY: as above.
-            let rank = unsafe { theirs.as_ref() }.rank.load(Ordering::Acquire);
+            let rank = unsafe { theirs.as_ref() }.rank.0.load(Ordering::Acquire);
             let lower = if distance < 0 { theirs } else { own };
             // SAFETY: as above.
-            let cell = NonNull::from(unsafe { &lower.as_ref().cell });
+            let cell = NonNull::from(unsafe { &lower.as_ref().cell.0 });
             Ok((rank as i64 - i64::from(comm.rank()) == distance).then_some(cell))
         };
         Ok(Self {

@@ -12,8 +12,8 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, MessageCoordinator,
-    Method,
+    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, Method,
+    ThreadCoordinator, ThreadLinks,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
 use downbeat_sync::algorithm::RankPlacement;
@@ -192,6 +192,7 @@ impl ThreadBench<'_> {
         let plan = self.plan(read, step * base.rate().nanos_per_tick())?;
         let method = self.options.method.usual_method()?;
         let first_failure = OnceLock::new();
+        let links = ThreadLinks::new(self.ranks());
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
             // For hierarchical algorithms, ranks that share a clock are a node.
@@ -214,6 +215,7 @@ impl ThreadBench<'_> {
                 all,
                 me,
                 parts,
+                links: &links,
                 first_failure: &first_failure,
             };
             measure_all(all, &self.options.output, plan.clone(), |key| {
@@ -326,6 +328,7 @@ struct BenchRank<'a, K> {
     me: LocalClock<'a, K>,
     /// Parts of which this rank is a member.
     parts: Vec<BenchPart<'a, K>>,
+    links: &'a ThreadLinks,
     /// Message of the first rank that failed alone, while others waited for it.
     first_failure: &'a OnceLock<String>,
 }
@@ -344,7 +347,10 @@ impl<K: Clock> BenchRank<'_, K> {
             let comm = part.comm;
             let context = MeasureContext {
                 comm,
-                coordinator: &MessageCoordinator(comm),
+                coordinator: &ThreadCoordinator {
+                    comm,
+                    links: self.links,
+                },
                 clock: self.me.clock(),
                 clock_basis: ClockBasis::new(part.global.as_ref(), self.me.base()),
             };

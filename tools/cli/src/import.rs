@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use downbeat_common::cli::FactorOptions;
 use downbeat_common::records::Factors;
 use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_files::open;
@@ -45,23 +46,13 @@ pub(crate) struct ImportOptions {
     /// Number of ranks of outputs that do not state it, as those of osu
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
-    /// Condition that the files do not state, such as library=MPICH; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = named)]
-    factor: Vec<(String, String)>,
+    #[command(flatten)]
+    factors: FactorOptions,
     /// Add launches to those of the folder; what was imported from the same file is not added again
     #[arg(long)]
     append: bool,
     #[command(flatten)]
     print: PrintOptions,
-}
-
-fn named(text: &str) -> Result<(String, String), String> {
-    let named = text
-        .split_once('=')
-        .map(|(name, value)| (name.trim(), value.trim()));
-    let named = named.filter(|(name, value)| !name.is_empty() && !value.is_empty());
-    let (name, value) = named.ok_or("must be of the form NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Content of a file that belongs into one folder.
@@ -203,7 +194,7 @@ fn add(
             // Runs of hyperfine have a number of their own.
             output: (several && imported.variant.is_none()).then_some(i + 1),
         };
-        let launch = stated(imported.launch, &source, &options.factor)?;
+        let launch = stated(imported.launch, &source, &options.factors)?;
         let target = targets.iter().position(|target| target.folder() == folder);
         let target = target.unwrap_or_else(|| {
             targets.push(Target::new(folder));
@@ -215,18 +206,8 @@ fn add(
 }
 
 /// Adds the factors that the user states, and the source.
-fn stated(
-    mut launch: Launch,
-    source: &Source,
-    factors: &[(String, String)],
-) -> Result<Launch, Failure> {
-    for (name, value) in factors {
-        if let Some(known) = launch.factors.get(name) {
-            let why = format!("{name} is \"{known}\" in {}", source.file.display());
-            return Err(Failure::option("--factor", why));
-        }
-        launch.factors = launch.factors.with(name, value);
-    }
+fn stated(mut launch: Launch, source: &Source, factors: &FactorOptions) -> Result<Launch, Failure> {
+    launch.factors = factors.add_to(launch.factors, &format!(" in {}", source.file.display()))?;
     let mut facts = Factors::default().with("imported from", source);
     for (name, value) in launch.facts.iter() {
         facts = facts.with(name, &value);

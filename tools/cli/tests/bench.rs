@@ -269,6 +269,16 @@ fn every_format_can_be_read_and_raw_keeps_the_times_of_all_ranks() {
 }
 
 #[test]
+fn conditions_of_the_user_are_factors() {
+    let stated = ["--factor", "place = same socket", "--factor", "a=b=c"];
+    let found = json_of(&[&MS1[..], &stated].concat());
+    assert_eq!(
+        (&found["factors"]["place"], &found["factors"]["a"]),
+        (&"same socket".into(), &"b=c".into())
+    );
+}
+
+#[test]
 fn bad_input_is_refused_in_one_line_that_names_it() {
     let refuses = |options: &[&str], culprit: &str| fails(options, 2, culprit);
     for operation in ["alltoall", "", "bcast,", "bcast, gather", "ALL"] {
@@ -294,6 +304,8 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
         "--processing",
     );
     refuses(&["--scheme", "ms5"], "--scheme");
+    refuses(&["--factor", "place"], "must be of the form NAME=VALUE");
+    refuses(&["--factor", "ranks=3"], "--factor: ranks is \"2\" already");
     refuses(&["--processing", "ps9"], "--processing");
     refuses(&["--stop", "count/0"], "--stop");
     refuses(&["--resync", "-1s"], "--resync");

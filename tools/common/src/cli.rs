@@ -9,11 +9,46 @@ use clap::{Args, Parser};
 use downbeat_clock_core::Duration;
 use downbeat_files::Checksums;
 use downbeat_files::checksum::DAMAGED;
+use downbeat_records::Factors;
 use downbeat_sync::Algorithm;
 
 use crate::suggestion::{did_you_mean, suggestion};
 use crate::text::width;
 use crate::{Failure, help};
+
+/// Options for conditions that only the user knows.
+#[derive(Args, Clone, Debug, Default)]
+pub struct FactorOptions {
+    /// Condition on which results depend, and that is not known otherwise, such as library=MPICH; may be given several times
+    #[arg(long = "factor", value_name = "NAME=VALUE", value_parser = named)]
+    factors: Vec<(String, String)>,
+}
+
+fn named(text: &str) -> Result<(String, String), String> {
+    let named = text
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()));
+    let named = named.filter(|(name, value)| !name.is_empty() && !value.is_empty());
+    let (name, value) = named.ok_or("must be of the form NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl FactorOptions {
+    /// Adds the factors to those that are known, `place` being where from.
+    ///
+    /// # Errors
+    /// If one of them is known already.
+    pub fn add_to(&self, mut known: Factors, place: &str) -> Result<Factors, Failure> {
+        for (name, value) in &self.factors {
+            if let Some(known) = known.get(name) {
+                let why = format!("{name} is \"{known}\"{place}");
+                return Err(Failure::option("--factor", why));
+            }
+            known = known.with(name, value);
+        }
+        Ok(known)
+    }
+}
 
 /// Parses the command line of the program.
 ///

@@ -15,6 +15,7 @@ use super::summary::{GroupSummary, LeftOut, nanos_list};
 use super::transfer::{Transfer, TransferColumn};
 use super::{BenchPlan, recorded_group};
 use crate::Failure;
+use crate::cli::FactorOptions;
 use crate::machine::now;
 use crate::output::{self, count};
 use crate::records::serialize_factors;
@@ -42,6 +43,8 @@ pub struct OutputOptions {
     /// Also record invalid observations, and the times of every rank in a second file
     #[arg(long, requires = "out")]
     raw: bool,
+    #[command(flatten)]
+    factors: FactorOptions,
     /// Form of the results on standard output.
     #[command(flatten)]
     pub print: PrintOptions,
@@ -107,6 +110,7 @@ impl OutputOptions {
             headline,
             ..
         } = plan;
+        let factors = self.factors.add_to(factors, " already")?;
         let facts = facts.with("started", &now()).with("seed", &seed);
         let open = |directory: &PathBuf| {
             let name = self.launch.clone().unwrap_or_else(name_by_time);
