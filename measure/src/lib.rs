@@ -73,6 +73,7 @@ pub mod scheme;
 mod state_probe;
 pub mod stopping;
 mod thinning;
+mod thread_coordinator;
 
 #[cfg(any(test, feature = "mpi"))]
 pub use aligned::{Alignment, BufferError};
@@ -90,8 +91,9 @@ pub use downbeat_clock_core::{
 pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;
-pub use link::{Link, ThreadCoordinator, ThreadLinks};
+pub use link::Link;
 pub use measurement::{Measurement, Method};
 pub use operation::{Coordinator, MessageCoordinator, Operation};
 pub use plan::ClockChecks;
 pub use preset::Preset;
+pub use thread_coordinator::{ThreadCoordinator, ThreadLinks};

@@ -6,7 +6,7 @@ use downbeat_files::checksum::DAMAGED;
 use downbeat_files::{Checksums, Crc32};
 
 #[cfg(any(feature = "json", feature = "parquet"))]
-use crate::probe::before_valid;
+use crate::observations::before_valid;
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations, Probe};
 
 /// Maximum number of factors, and of facts, of a record.

@@ -2,7 +2,6 @@
 
 use downbeat_clock_core::{Duration, Global, Local};
 
-use crate::probe::before_valid;
 use crate::{Observation, Probe, local_run_time, run_time};
 
 /// State of one observation.
@@ -257,6 +256,25 @@ impl Observations {
     pub fn run_times(&self) -> Vec<f64> {
         self.valid().map(|call| self.run_time(call)).collect()
     }
+}
+
+/// Returns probes with the index of the next valid observation, given the numbers and states of all observations.
+pub(crate) fn before_valid(
+    probes: &[Probe],
+    observations: impl Iterator<Item = (u64, ObservationState)>,
+) -> Vec<Probe> {
+    let (mut observations, mut valid) = (observations.peekable(), 0);
+    let probe = |probe: &Probe| {
+        let is_earlier = |(number, _): &(u64, ObservationState)| *number < probe.before as u64;
+        while let Some((_, state)) = observations.next_if(is_earlier) {
+            valid += usize::from(state == ObservationState::Valid);
+        }
+        Probe {
+            before: valid,
+            ..*probe
+        }
+    };
+    probes.iter().map(probe).collect()
 }
 
 /// Keeps the values whose position satisfies a condition.

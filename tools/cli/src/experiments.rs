@@ -4,7 +4,7 @@ pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod reproducibility;
 pub(crate) mod samplesize;
-pub(crate) mod states;
+mod states;
 pub(crate) mod verdict;
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use downbeat_common::output::{percent, time};
 use downbeat_common::records::serialize_factors;
 use downbeat_files::FileError;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
-use downbeat_records::stats::Confidence;
+use downbeat_records::stats::{Confidence, PValues};
 use downbeat_records::{Experiment, RecordError, UNEQUAL, launch_files, read_experiment};
 use downbeat_records::{Factors, GroupKey, Launch, PROBES};
 use serde::Serialize;
@@ -260,6 +260,30 @@ impl<'a> From<&'a GroupKey> for JsonKey<'a> {
             operation: &key.operation,
             bytes: key.bytes,
             ranks: key.ranks,
+        }
+    }
+}
+
+/// p values in JSON.
+#[derive(Debug, Serialize)]
+struct JsonPValues {
+    two_sided: f64,
+    less: f64,
+    greater: f64,
+}
+
+impl From<PValues> for JsonPValues {
+    fn from(
+        PValues {
+            two_sided,
+            less,
+            greater,
+        }: PValues,
+    ) -> Self {
+        Self {
+            two_sided,
+            less,
+            greater,
         }
     }
 }

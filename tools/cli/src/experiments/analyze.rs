@@ -1,5 +1,7 @@
 //! `downbeat analyze`: averages over the launches of an experiment, by algorithm 3 of Hunold 2016.
 
+mod by_state;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -15,12 +17,13 @@ use downbeat_records::analysis::{
 use downbeat_records::stats::{Interval, MedianInterval, Sample, StatsError, VarianceParts};
 use serde::Serialize;
 
-use super::states::{self, AnalyzedState, ByState, JsonStates};
+use super::states::{ByState, JsonStates};
 use super::{
     AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells, percentage,
 };
 use super::{many_outliers, or_dash, outliers_line, places};
+use by_state::AnalyzedState;
 
 #[derive(Args, Debug)]
 #[command(
@@ -77,7 +80,7 @@ fn render(settings: &AnalysisSettings, found: &[AnalyzedExperiment]) -> Text {
     for one in found {
         text += experiment(&one.folder, &one.analysis);
         if let Some(states) = &one.states {
-            text += states::analyzed(states, &one.analysis);
+            text += by_state::analyzed(states, &one.analysis);
         }
         text += "\n";
     }
@@ -379,7 +382,7 @@ fn report<'a>(
         by_state: one
             .states
             .as_ref()
-            .map(|states| states::analyzed_json(states, &one.analysis)),
+            .map(|states| by_state::analyzed_json(states, &one.analysis)),
     };
     AnalyzeReport {
         schema: "downbeat.analysis",

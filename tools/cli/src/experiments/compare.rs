@@ -1,7 +1,8 @@
 //! `downbeat compare`: tests whether two experiments differ, and by how much, by section 5.2 of Hunold 2016.
 
+mod by_state;
 mod compared;
-pub(super) mod document;
+mod document;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,10 +13,10 @@ use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::stars;
 
-use super::states::BlockedComparison;
 use super::verdict::verdict;
 use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage};
 use super::{many_outliers, or_dash, outliers_line, places, plural};
+use by_state::BlockedComparison;
 use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]

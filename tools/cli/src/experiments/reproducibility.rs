@@ -1,22 +1,22 @@
 //! `downbeat reproducibility`: spread between repetitions of an experiment, as in figure 12 of Hunold 2016.
 
+mod by_state;
+mod group;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::output::{percent, time};
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, PrintOptions, Table, Text};
-use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility, TrialMean};
-use downbeat_records::stats::{Confidence, Interval};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility};
 use serde::Serialize;
 
-use super::states::{JsonStates, ReproducibleState, ReproducibleStates};
-use super::{
-    AnalysisOptions, AverageOption, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
-    key_cells,
-};
-use super::{many_outliers, or_dash, outliers_line, percentage, places, plural};
+use super::states::JsonStates;
+use super::{AnalysisOptions, AverageOption, JsonMethod, SeenLaunches, analyse, experiments_in};
+use super::{many_outliers, outliers_line, percentage, places, plural};
+use by_state::{ReproducibleState, ReproducibleStates};
+use group::{ReproducibilityGroupReport, row};
 
 #[derive(Args, Debug)]
 #[command(
@@ -129,42 +129,6 @@ fn names(trials: &[(String, Analysis)]) -> String {
     }
 }
 
-pub(super) fn row(group: &Reproducibility, settings: &AnalysisSettings) -> [String; 10] {
-    let [operation, bytes, ranks] = key_cells(&group.key);
-    let trials = &group.trials;
-    let launches = |pick: fn(usize, usize) -> usize| {
-        trials
-            .iter()
-            .map(|trial| trial.launches)
-            .reduce(pick)
-            .unwrap_or(0)
-    };
-    let mean = |pick: fn(f64, f64) -> f64| {
-        or_dash(trials.iter().map(|trial| trial.mean).reduce(pick).map(time))
-    };
-    let (fewest, most) = (launches(usize::min), launches(usize::max));
-    let deviation = group.deviation(settings.confidence);
-    let interval = deviation.and_then(|(_, interval)| interval);
-    let interval =
-        interval.map(|Interval { low, high }| format!("{} to {}", percent(low), percent(high)));
-    [
-        operation,
-        bytes,
-        ranks,
-        trials.len().to_string(),
-        if fewest == most {
-            most.to_string()
-        } else {
-            format!("{fewest} to {most}")
-        },
-        mean(f64::min),
-        mean(f64::max),
-        or_dash(group.spread().map(percent)),
-        or_dash(deviation.map(|(deviation, _)| percent(deviation))),
-        or_dash(interval),
-    ]
-}
-
 /// Notes below the table.
 fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -231,28 +195,6 @@ struct ReproducibilityTrialReport<'a> {
     incomplete: &'a [String],
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct ReproducibilityGroupReport<'a> {
-    #[serde(flatten)]
-    key: JsonKey<'a>,
-    /// Largest ratio minus 1.
-    spread: Option<f64>,
-    /// Standard deviation of the trials relative to their mean, and the limits of its interval.
-    deviation: Option<f64>,
-    deviation_interval: Option<[f64; 2]>,
-    trials: Vec<ReproducibilityMeanReport<'a>>,
-    missing: &'a [String],
-}
-
-#[derive(Debug, Serialize)]
-struct ReproducibilityMeanReport<'a> {
-    trial: &'a str,
-    launches: usize,
-    mean_ns: f64,
-    /// Ratio of this mean to the smallest.
-    ratio: Option<f64>,
-}
-
 fn report<'a>(
     options: &ReproducibilityOptions,
     trials: &'a [(String, Analysis)],
@@ -278,26 +220,5 @@ fn report<'a>(
         differing_factor: differing(trials).map(|(_, factor)| factor),
         groups: groups.collect(),
         by_state: states.map(|states| states.json(confidence)),
-    }
-}
-
-impl<'a> ReproducibilityGroupReport<'a> {
-    pub(super) fn new(group: &'a Reproducibility, confidence: Confidence) -> Self {
-        let mean = |trial: &'a TrialMean| ReproducibilityMeanReport {
-            trial: &trial.trial,
-            launches: trial.launches,
-            mean_ns: trial.mean,
-            ratio: trial.ratio,
-        };
-        let deviation = group.deviation(confidence);
-        let interval = deviation.and_then(|(_, interval)| interval);
-        Self {
-            key: (&group.key).into(),
-            spread: group.spread(),
-            deviation: deviation.map(|(deviation, _)| deviation),
-            deviation_interval: interval.map(|interval| [interval.low, interval.high]),
-            trials: group.trials.iter().map(mean).collect(),
-            missing: &group.missing,
-        }
     }
 }

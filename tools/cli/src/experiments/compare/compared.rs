@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, ExperimentComparison};
 use downbeat_records::stats::{PValues, RankMethod};
 
-use super::super::states::BlockedComparison;
+use super::by_state::BlockedComparison;
 
 /// Level of the normality test below which the t-test of means counts as doubtful.
 pub(super) const NORMALITY: f64 = 0.05;

@@ -1,12 +1,13 @@
 //! Report of `downbeat compare` in JSON.
 
 use downbeat_records::analysis::ComparedGroup;
-use downbeat_records::stats::{PValues, stars};
+use downbeat_records::stats::stars;
 use serde::Serialize;
 
-use super::super::states::{BlockedComparison, JsonBlockedGroup, JsonStates};
+use super::super::states::JsonStates;
 use super::super::verdict::RunTimeRatio;
-use super::super::{JsonExperiment, JsonKey, JsonMethod};
+use super::super::{JsonExperiment, JsonKey, JsonMethod, JsonPValues};
+use super::by_state::{BlockedComparison, JsonBlockedGroup};
 use super::compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
 
 /// The whole document.
@@ -54,8 +55,8 @@ struct CompareGroupReport<'a> {
     ratio_high: Option<f64>,
     u: f64,
     p_method: &'static str,
-    p: ComparePValues,
-    p_holm: ComparePValues,
+    p: JsonPValues,
+    p_holm: JsonPValues,
     /// Stars of the p-value of the alternative adjusted by Holm.
     stars: &'static str,
     t_test: Option<CompareTTest>,
@@ -64,33 +65,10 @@ struct CompareGroupReport<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(in super::super) struct ComparePValues {
-    two_sided: f64,
-    less: f64,
-    greater: f64,
-}
-
-impl From<PValues> for ComparePValues {
-    fn from(
-        PValues {
-            two_sided,
-            less,
-            greater,
-        }: PValues,
-    ) -> Self {
-        Self {
-            two_sided,
-            less,
-            greater,
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
 struct CompareTTest {
     t: f64,
     freedom: f64,
-    p: ComparePValues,
+    p: JsonPValues,
     /// True if the means are not normally distributed, or too few to test that.
     doubtful: bool,
 }
