@@ -1,5 +1,6 @@
 //! Measurements of operations: shared options, the loop over all groups, and the output.
 
+mod disturbance;
 mod global_clock;
 mod method;
 mod nearness;
@@ -16,6 +17,7 @@ use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
 use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
+use disturbance::{Disturbance, KernelCounters};
 pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
@@ -120,9 +122,11 @@ pub fn measure_all<M: Comm>(
             progress.reach(number as u64);
             progress.say(&key.to_string());
         }
+        let counters = KernelCounters::read().filter(|_| comm.rank() == 0);
         let added = measure(key).and_then(|outcome| {
+            let disturbance = counters.and_then(|counters| counters.disturbance());
             let added = match outcome {
-                Some(GroupOutcome::Measured(measured)) => results.add(key, &measured),
+                Some(GroupOutcome::Measured(measured)) => results.add(key, &measured, disturbance),
                 Some(GroupOutcome::NothingValid {
                     late,
                     long,
@@ -225,7 +229,11 @@ pub fn agree_on_measured<M: Comm>(
 }
 
 /// Returns the recorded part of a measurement.
-fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
+fn recorded_group(
+    key: &GroupKey,
+    measured: &Measurement,
+    disturbance: Option<Disturbance>,
+) -> MeasuredGroup {
     let figures = measured
         .figures
         .iter()
@@ -233,6 +241,10 @@ fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
     let of_clock = measured.clock_checks.iter().flat_map(ClockChecks::figures);
     let details = measured.details.iter().copied().chain(of_clock);
     let details = details.map(|(name, time)| (name.to_owned(), time.as_nanos() as f64));
+    let interrupts = disturbance.and_then(|found| found.between_interrupts);
+    let interrupts = interrupts.map(|nanos| ("between_interrupts".to_owned(), nanos));
+    let stolen = disturbance.filter(|found| found.stolen > 0.0);
+    let stolen = stolen.map(|found| ("stolen_per_s".to_owned(), found.stolen * 1e9));
     MeasuredGroup {
         key: key.clone(),
         // The journal takes both from the observations.
@@ -241,6 +253,10 @@ fn recorded_group(key: &GroupKey, measured: &Measurement) -> MeasuredGroup {
         counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
-        figures: figures.chain(details).collect(),
+        figures: figures
+            .chain(details)
+            .chain(stolen)
+            .chain(interrupts)
+            .collect(),
     }
 }

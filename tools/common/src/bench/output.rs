@@ -9,6 +9,7 @@ use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
+use super::disturbance::Disturbance;
 use super::notes::{failure, notes, nothing_valid};
 use super::states::{self, Probed};
 use super::summary::{GroupSummary, LeftOut, nanos_list};
@@ -234,8 +235,13 @@ impl BenchResults {
     }
 
     /// Records a measurement.
-    pub(super) fn add(&mut self, key: &GroupKey, measured: &Measurement) -> Result<(), Failure> {
-        let group = recorded_group(key, measured);
+    pub(super) fn add(
+        &mut self,
+        key: &GroupKey,
+        measured: &Measurement,
+        disturbance: Option<Disturbance>,
+    ) -> Result<(), Failure> {
+        let group = recorded_group(key, measured, disturbance);
         if let Some(journal) = &mut self.journal {
             if measured.made as usize > measured.observations.len() {
                 journal.add_fact(&format!("calls of {key}"), &measured.made.to_string());

@@ -1,0 +1,107 @@
+//! Disturbance of the processors during a measurement, by the counters of the kernel.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Counters of the kernel, and the time at which they were read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelCounters {
+    at: Instant,
+    counts: Counts,
+}
+
+/// Content of `/proc/stat` that counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Counts {
+    /// Time of all processors, and the part that the host of a virtual machine took, in the same unit.
+    all: u64,
+    stolen: u64,
+    interrupts: u64,
+}
+
+/// Disturbance of the processors of the node of rank 0 during a measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Disturbance {
+    /// Share of the time of its processors that the host of a virtual machine took.
+    pub(super) stolen: f64,
+    /// Mean time between two interrupts, of any processor, in nanoseconds; `None` without any.
+    pub(super) between_interrupts: Option<f64>,
+}
+
+impl KernelCounters {
+    /// Reads the counters; `None` if the kernel has none.
+    pub(super) fn read() -> Option<Self> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        Some(Self {
+            at: Instant::now(),
+            counts: Counts::of(&text)?,
+        })
+    }
+
+    /// Returns what happened since then.
+    pub(super) fn disturbance(&self) -> Option<Disturbance> {
+        let now = Self::read()?;
+        Some(self.counts.until(&now.counts, now.at - self.at))
+    }
+}
+
+impl Counts {
+    fn of(text: &str) -> Option<Self> {
+        /// Index of the stolen time among the times of all processors; those of guests, behind it, are parts of others.
+        const STOLEN: usize = 7;
+        let numbers = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            let numbers = line.split_whitespace().map(str::parse);
+            numbers.collect::<Result<Vec<u64>, _>>().ok()
+        };
+        let times = numbers("cpu ")?;
+        Some(Self {
+            all: times.get(..=STOLEN)?.iter().sum(),
+            stolen: times[STOLEN],
+            interrupts: *numbers("intr ")?.first()?,
+        })
+    }
+
+    fn until(&self, later: &Self, elapsed: Duration) -> Disturbance {
+        let all = later.all.saturating_sub(self.all).max(1) as f64;
+        let interrupts = later.interrupts.saturating_sub(self.interrupts);
+        Disturbance {
+            stolen: later.stolen.saturating_sub(self.stolen) as f64 / all,
+            between_interrupts: (interrupts > 0)
+                .then(|| elapsed.as_nanos() as f64 / interrupts as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 2 3\nintr 5000 1 0 9\nctxt 3\n";
+
+    #[test]
+    fn counters_are_compared() {
+        let after = BEFORE
+            .replace("cpu  100 0 50 800 10 0 0 40", "cpu  150 0 50 830 10 0 0 60")
+            .replace("intr 5000", "intr 5100");
+        let [before, after] = [BEFORE, &after].map(|text| Counts::of(text).unwrap());
+        let expected = Disturbance {
+            stolen: 0.2,
+            between_interrupts: Some(1e7),
+        };
+        assert_eq!(before.until(&after, Duration::from_secs(1)), expected);
+        // Counters that were reset.
+        let nothing = Disturbance {
+            stolen: 0.0,
+            between_interrupts: None,
+        };
+        assert_eq!(after.until(&before, Duration::from_secs(1)), nothing);
+    }
+
+    #[test]
+    fn other_kernels_have_no_counters() {
+        for text in ["", "cpu  1 2 3\nintr 1\n", "cpu  1 2 3 4 5 6 7 8\nintr x\n"] {
+            assert_eq!(Counts::of(text), None);
+        }
+    }
+}
