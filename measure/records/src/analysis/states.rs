@@ -14,8 +14,9 @@ use crate::{Launch, MeasuredGroup, Probe, RecordError, RoundTrips};
 /// // A probe before each of nine batches of 10 observations, and one behind the last. The machine changes during the fifth batch.
 /// let nanos = [150.0, 152.0, 149.0, 151.0, 150.0, 394.0, 391.0, 390.0, 392.0, 393.0];
 /// let round_trips = |nanos| RoundTrips { within: Some(nanos), between: None };
-/// let probe = |(i, nanos)| Probe { before: 10 * i, round_trips: round_trips(nanos) };
-/// let probes: Vec<Probe> = (0..).zip(nanos).map(probe).collect();
+/// let places = (0..).step_by(10).zip(nanos);
+/// let probes = places.map(|(before, nanos)| Probe { before, round_trips: round_trips(nanos) });
+/// let probes: Vec<Probe> = probes.collect();
 /// let states = MachineStates::recognize([probes.as_slice()]);
 /// assert_eq!(states.round_trips().len(), 2);
 /// let of_each = states.of_observations(0, 90);

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::disturbance::Disturbance;
 use super::notes::{failure, notes, nothing_valid};
-use super::states::{self, Probed};
-use super::summary::{GroupSummary, LeftOut, nanos_list};
+use super::states;
+use super::summary::{GroupSummary, LeftOut, Probed, nanos_list};
 use super::transfer::{Transfer, TransferColumn};
 use super::{BenchPlan, recorded_group};
 use crate::Failure;

@@ -1,45 +1,14 @@
 //! States of the machine during a launch, by the round trips between neighbouring ranks.
 
+use downbeat_records::Probe;
 use downbeat_records::analysis::MachineStates;
 use downbeat_records::stats::Sample;
-use downbeat_records::{Observations, Probe, RoundTrips};
-use serde::Serialize;
 
-use super::summary::GroupSummary;
+use super::summary::{GroupSummary, Probed, StateFigures};
 use crate::output::{percent, round_trips, time};
 use crate::table::Table;
 use crate::text::Text;
 use crate::units;
-
-/// Run-times of a group, and the probes between them.
-#[derive(Debug)]
-pub(super) struct Probed {
-    run_times: Vec<f64>,
-    probes: Vec<Probe>,
-}
-
-impl Probed {
-    /// Returns `None` without probes.
-    pub(super) fn of(observations: &Observations) -> Option<Self> {
-        (!observations.probes().is_empty()).then(|| Self {
-            run_times: observations.run_times(),
-            probes: observations.probes_of_run_times(),
-        })
-    }
-}
-
-/// Observations of a group in one state of the machine.
-#[derive(Debug, Serialize)]
-pub(super) struct StateFigures {
-    /// Round trips between neighbouring ranks; `None` for observations during which they changed.
-    #[serde(skip)]
-    round_trips: Option<RoundTrips>,
-    within_ns: Option<f64>,
-    between_ns: Option<f64>,
-    observations: usize,
-    share: f64,
-    median_ns: f64,
-}
 
 /// Recognizes the states of a launch over all its groups, which are in the order in which they were measured.
 pub(super) fn recognize(groups: &mut [GroupSummary]) {

@@ -2,10 +2,9 @@
 
 use downbeat_measure::stopping::StopReason;
 use downbeat_records::stats::Sample;
-use downbeat_records::{GroupKey, ObservationState, Observations};
+use downbeat_records::{GroupKey, ObservationState, Observations, Probe, RoundTrips};
 use serde::Serialize;
 
-use super::states::{Probed, StateFigures};
 use super::transfer::Transfer;
 
 /// Summary of one group.
@@ -52,6 +51,36 @@ pub(super) struct GroupSummary {
     pub(super) states: Vec<StateFigures>,
     #[serde(skip)]
     pub(super) probed: Option<Probed>,
+}
+
+/// Run-times of a group, and the probes between them.
+#[derive(Debug)]
+pub(super) struct Probed {
+    pub(super) run_times: Vec<f64>,
+    pub(super) probes: Vec<Probe>,
+}
+
+impl Probed {
+    /// Returns `None` without probes.
+    pub(super) fn of(observations: &Observations) -> Option<Self> {
+        (!observations.probes().is_empty()).then(|| Self {
+            run_times: observations.run_times(),
+            probes: observations.probes_of_run_times(),
+        })
+    }
+}
+
+/// Observations of a group in one state of the machine.
+#[derive(Debug, Serialize)]
+pub(super) struct StateFigures {
+    /// Round trips between neighbouring ranks; `None` for observations during which they changed.
+    #[serde(skip)]
+    pub(super) round_trips: Option<RoundTrips>,
+    pub(super) within_ns: Option<f64>,
+    pub(super) between_ns: Option<f64>,
+    pub(super) observations: usize,
+    pub(super) share: f64,
+    pub(super) median_ns: f64,
 }
 
 /// Calls that began in time and exceeded their window, which makes figures of the others too low.
