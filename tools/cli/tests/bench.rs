@@ -100,6 +100,8 @@ fn a_table_has_a_row_for_each_operation_and_number_of_ranks() {
     let rows: Vec<Vec<&str>> = shown
         .lines()
         .skip(2)
+        // Notes may follow.
+        .take_while(|line| !line.is_empty())
         .map(|line| line.split_whitespace().collect())
         .collect();
     assert_eq!(

@@ -15,7 +15,6 @@ pub(super) fn notes(groups: &[GroupSummary]) -> String {
     let worst = [
         drift(groups),
         slack(groups),
-        stolen(groups),
         left_out(groups),
         dependence(groups),
         thinning(groups),
@@ -98,20 +97,6 @@ fn slack(groups: &[GroupSummary]) -> Option<String> {
     let (group, factor, times) = worst(groups, factor, MUCH_SLACK)?;
     Some(format!(
         "Ranks needed a slack of more than {MUCH_SLACK} broadcasts to start in time in {times}; the most, {factor:.0}, in {}.",
-        named(group)
-    ))
-}
-
-/// Time that the host of a virtual machine took.
-fn stolen(groups: &[GroupSummary]) -> Option<String> {
-    /// Share above which it is worth a note.
-    const MUCH: f64 = 0.01;
-    let share = |group: &GroupSummary| Some(group.figure("stolen_per_s")? * 1e-9);
-    let (group, share, times) = worst(groups, share, MUCH)?;
-    Some(format!(
-        "The host of this virtual machine took more than {} of the processors' time in {times}; the most, {}, in {}.",
-        percent(MUCH),
-        percent(share),
         named(group)
     ))
 }
