@@ -383,11 +383,10 @@ impl CsvBody {
         let (counts, figures) = read_summary(summary)?;
         let probes = core::mem::take(&mut self.probes);
         check_probes(&probes)?;
-        let rows = GroupRows {
+        let rows = (self.keep != Keep::Valid).then(|| GroupRows {
             probes: probes.clone(),
             ..open.rows
-        };
-        let rows = (self.keep != Keep::Valid).then_some(rows);
+        });
         self.builder.group(
             MeasuredGroup {
                 key,

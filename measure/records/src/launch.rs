@@ -80,6 +80,16 @@ pub struct GroupKey {
     pub ranks: u32,
 }
 
+impl GroupKey {
+    /// Returns the keys without duplicates, in ascending order.
+    pub fn distinct<'a>(keys: impl IntoIterator<Item = &'a Self>) -> Vec<&'a Self> {
+        let mut keys: Vec<&Self> = keys.into_iter().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}
+
 /// Written as `allreduce, 8 bytes, 4 ranks`.
 impl fmt::Display for GroupKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,7 +19,7 @@
 //! # crc32 518e6d25
 //! ```
 //!
-//! Where the state of the machine was [probed](Probe), lines such as `# probe 40 within=158` stand between the rows: a
+//! If the state of the machine was [probed](Probe), lines such as `# probe 40 within=158` stand between the rows: a
 //! round trip of 158 ns within a node, measured before call 40; one between nodes is `between=1900`. Such a record has the factor [`PROBES`], and version 3.
 //!
 //! What is written at once ends with the CRC-32 of all bytes of the file before that line. Everything after the last

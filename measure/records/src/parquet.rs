@@ -213,7 +213,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     Ok(builder.found(RecordEnd::default()))
 }
 
-/// What the metadata says of groups.
+/// Summaries of groups, from the metadata.
 #[derive(Default)]
 struct Summaries {
     /// Keys, counts and figures, in the order of the groups.

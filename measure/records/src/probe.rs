@@ -8,7 +8,7 @@ pub const PROBES: &str = "probes";
 pub struct Probe {
     /// Index of the next observation.
     pub before: usize,
-    /// What was measured.
+    /// Results of the probe.
     pub round_trips: RoundTrips,
 }
 

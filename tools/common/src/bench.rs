@@ -122,7 +122,7 @@ pub fn measure_all<M: Comm>(
             progress.reach(number as u64);
             progress.say(&key.to_string());
         }
-        let counters = KernelCounters::read().filter(|_| comm.rank() == 0);
+        let counters = (comm.rank() == 0).then(KernelCounters::read).flatten();
         let added = measure(key).and_then(|outcome| {
             let disturbance = counters.and_then(|counters| counters.disturbance());
             let added = match outcome {

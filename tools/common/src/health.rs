@@ -36,7 +36,7 @@ pub struct ClockHealth {
     pub clocksource: Option<String>,
     /// All clock sources that the kernel can use.
     pub clocksources: Vec<String>,
-    /// How the time of the system is kept, or the reason why that is unknown.
+    /// Keeping of the time of the system, or the reason why that is unknown.
     #[serde(with = "told")]
     pub system_time: Result<SystemTimeHealth, String>,
     /// Hardware clocks of PTP.
@@ -68,7 +68,7 @@ impl CounterHealth {
     }
 }
 
-/// How the time of the system is kept.
+/// Keeping of the time of the system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SystemTimeHealth {
     /// True if a daemon keeps it synchronized.

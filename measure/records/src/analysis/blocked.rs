@@ -2,10 +2,8 @@
 
 use super::experiment::Analysis;
 use super::group::Average;
-use super::settings::AnalysisSettings;
-use super::states::SplitByState;
-use crate::stats::{BlockedRatio, PValues, VanElteren};
-use crate::{GroupKey, RecordError};
+use crate::GroupKey;
+use crate::stats::{BlockedRatio, Confidence, PValues, VanElteren};
 
 /// Comparison of a group in two experiments by van Elteren's test, whose blocks are the states of the machine: averages of launches are
 /// compared with those in the same state only. A launch during which the state changed has an average in each.
@@ -37,52 +35,37 @@ pub struct ComparedState {
 }
 
 impl BlockedGroup {
-    /// Compares the first of the split experiments with the second, in every group of any of them.
-    ///
-    /// # Errors
-    /// If an experiment cannot be analysed.
+    /// Compares the first experiment with the second in every group of any of them, by the [analyses](super::SplitExperiment::analyses) of
+    /// each in all states.
     pub fn all(
-        split: &SplitByState,
+        analyses: [&[Option<Analysis>]; 2],
         average: Average,
-        settings: &AnalysisSettings,
-    ) -> Result<Vec<Self>, RecordError> {
-        let [first, second] = &split.experiments[..] else {
-            return Ok(Vec::new());
-        };
-        let states: Vec<[Option<Analysis>; 2]> = first
-            .analyses(settings)?
-            .into_iter()
-            .zip(second.analyses(settings)?)
-            .map(<[_; 2]>::from)
+        confidence: Confidence,
+    ) -> Vec<Self> {
+        let groups = analyses.into_iter().flatten().flatten();
+        let groups = groups.flat_map(|one| &one.groups);
+        let keys = GroupKey::distinct(groups.map(|group| &group.key)).into_iter();
+        let mut groups: Vec<Self> = keys
+            .map(|key| Self::compare(key, analyses, average, confidence))
             .collect();
-        let groups = states
-            .iter()
-            .flatten()
-            .flatten()
-            .flat_map(|one| &one.groups);
-        let mut keys: Vec<&GroupKey> = groups.map(|group| &group.key).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let compare = |key: &&GroupKey| Self::compare(key, &states, average, settings);
-        let mut groups: Vec<Self> = keys.iter().map(compare).collect();
         let tested: Vec<PValues> = groups.iter().filter_map(|group| group.p).collect();
         let adjusted = PValues::adjusted(&tested);
         let tested = groups.iter_mut().filter(|group| group.p.is_some());
         for (group, adjusted) in tested.zip(adjusted) {
             group.adjusted = Some(adjusted);
         }
-        Ok(groups)
+        groups
     }
 
     fn compare(
         key: &GroupKey,
-        states: &[[Option<Analysis>; 2]],
+        [first, second]: [&[Option<Analysis>]; 2],
         average: Average,
-        settings: &AnalysisSettings,
+        confidence: Confidence,
     ) -> Self {
         let (mut found, mut blocks) = (Vec::new(), Vec::new());
-        for (state, both) in states.iter().enumerate() {
-            let averages = both.each_ref().map(|one| {
+        for (state, both) in first.iter().zip(second).enumerate() {
+            let averages = <[_; 2]>::from(both).map(|one| {
                 let group = one.as_ref()?.group(key)?;
                 group.averages(average)
             });
@@ -98,7 +81,7 @@ impl BlockedGroup {
                 blocks.push([first, second]);
             }
         }
-        let test = VanElteren::new(&blocks, settings.confidence);
+        let test = VanElteren::new(&blocks, confidence);
         Self {
             key: key.clone(),
             states: found,
@@ -113,6 +96,7 @@ impl BlockedGroup {
 #[cfg(test)]
 mod tests {
     use super::super::examples::{key, probed};
+    use super::super::{AnalysisSettings, SplitByState};
     use super::*;
     use crate::Launch;
 
@@ -128,8 +112,13 @@ mod tests {
 
     fn compared(first: &[(String, Launch)], second: &[(String, Launch)]) -> BlockedGroup {
         let split = SplitByState::new(&[first, second]).unwrap();
-        let mut found =
-            BlockedGroup::all(&split, Average::Median, &AnalysisSettings::default()).unwrap();
+        let settings = AnalysisSettings::default();
+        let analyses = split.experiments.iter();
+        let analyses: Vec<_> = analyses
+            .map(|one| one.analyses(&settings).unwrap())
+            .collect();
+        let both = [0, 1].map(|i| analyses[i].as_slice());
+        let mut found = BlockedGroup::all(both, Average::Median, settings.confidence);
         assert_eq!(found.len(), 1);
         found.remove(0)
     }

@@ -40,13 +40,8 @@ impl ExperimentComparison {
         average: Average,
         confidence: Confidence,
     ) -> Self {
-        let mut keys: Vec<&GroupKey> = [first, second]
-            .iter()
-            .flat_map(|one| &one.groups)
-            .map(|group| &group.key)
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
+        let groups = [first, second].into_iter().flat_map(|one| &one.groups);
+        let keys = GroupKey::distinct(groups.map(|group| &group.key));
         let (mut compared, mut missing) = (Vec::new(), [Vec::new(), Vec::new()]);
         for key in keys {
             let found = [first, second]

@@ -32,14 +32,9 @@ pub struct TrialMean {
 impl Reproducibility {
     /// Compares the trials, each with its name, in every group of any of them.
     pub fn for_trials(trials: &[(String, Analysis)], average: Average) -> Vec<Self> {
-        let mut keys: Vec<&GroupKey> = trials
-            .iter()
-            .flat_map(|(_, trial)| &trial.groups)
-            .map(|group| &group.key)
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.into_iter()
+        let groups = trials.iter().flat_map(|(_, trial)| &trial.groups);
+        GroupKey::distinct(groups.map(|group| &group.key))
+            .into_iter()
             .map(|key| Self::for_group(key, trials, average))
             .collect()
     }

@@ -2,8 +2,8 @@
 
 use downbeat_common::Failure;
 use downbeat_common::output::{percent, round_trips};
-use downbeat_records::RoundTrips;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, SplitByState, SplitExperiment};
+use downbeat_records::{GroupKey, RoundTrips};
 use serde::Serialize;
 
 use super::ProbedLaunches;
@@ -41,6 +41,16 @@ impl ByState {
 /// Heading of the tables.
 pub(super) const HEADING: &str =
     "\nBy state of the machine, which is the round trip between neighbouring ranks:\n\n";
+
+/// Sorts groups by their keys, and then by the states in which they were measured.
+pub(super) fn sorted<'a, T>(
+    groups: impl Iterator<Item = (usize, &'a T)>,
+    key: impl Fn(&'a T) -> &'a GroupKey,
+) -> Vec<(usize, &'a T)> {
+    let mut groups: Vec<_> = groups.collect();
+    groups.sort_by_key(|(state, group)| (key(group), *state));
+    groups
+}
 
 /// Note on observations during which the state changed, if there are any.
 pub(super) fn changing(experiments: &[(&str, &SplitExperiment)]) -> String {

@@ -94,12 +94,8 @@ impl StateProgress {
 /// Returns the number of launches in a state, for the group with fewest.
 fn launches_in(split: &SplitExperiment, state: usize) -> u32 {
     let all = split.of_states.iter().flatten();
-    let mut keys: Vec<_> = all
-        .flat_map(|(_, launch)| &launch.groups)
-        .map(|group| &group.key)
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
+    let groups = all.flat_map(|(_, launch)| &launch.groups);
+    let keys = GroupKey::distinct(groups.map(|group| &group.key));
     let launches = &split.of_states[state];
     let with = |key: &GroupKey| {
         let has = |group: &MeasuredGroup| group.key == *key;

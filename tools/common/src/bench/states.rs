@@ -1,6 +1,5 @@
 //! States of the machine during a launch, by the round trips between neighbouring ranks.
 
-use downbeat_records::Probe;
 use downbeat_records::analysis::MachineStates;
 use downbeat_records::stats::Sample;
 
@@ -12,14 +11,10 @@ use crate::units;
 
 /// Recognizes the states of a launch over all its groups, which are in the order in which they were measured.
 pub(super) fn recognize(groups: &mut [GroupSummary]) {
-    let probes = |group: &GroupSummary| {
-        group
-            .probed
-            .as_ref()
-            .map_or(Vec::new(), |found| found.probes.clone())
-    };
-    let probes: Vec<Vec<Probe>> = groups.iter().map(probes).collect();
-    let states = MachineStates::recognize(probes.iter().map(Vec::as_slice));
+    let probes = groups
+        .iter()
+        .map(|group| group.probed.as_ref().map_or(&[][..], |found| &found.probes));
+    let states = MachineStates::recognize(probes);
     for (index, group) in groups.iter_mut().enumerate() {
         let Some(Probed { run_times, .. }) = &group.probed else {
             continue;

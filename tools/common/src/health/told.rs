@@ -1,4 +1,4 @@
-//! What a node tells, or the reason why it does not, in JSON: the value itself, or `{"unknown": "reason"}`.
+//! Answers of a node, or the reason why one is missing, in JSON: the value itself, or `{"unknown": "reason"}`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

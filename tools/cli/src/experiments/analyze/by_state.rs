@@ -6,7 +6,7 @@ use downbeat_records::analysis::{Analysis, Average, GroupAnalysis};
 use downbeat_records::stats::Sample;
 use serde::Serialize;
 
-use crate::experiments::states::{ByState, HEADING, JsonStates, changing};
+use crate::experiments::states::{ByState, HEADING, JsonStates, changing, sorted};
 use crate::experiments::{JsonKey, key_cells, or_dash};
 
 /// Table of one experiment by states.
@@ -64,11 +64,7 @@ fn groups_by_state(analyses: &[Option<Analysis>]) -> Vec<(usize, &GroupAnalysis)
     let groups = states.filter_map(|(state, analysis)| Some((state, analysis.as_ref()?)));
     let groups = groups
         .flat_map(|(state, analysis)| analysis.groups.iter().map(move |group| (state, group)));
-    let mut groups: Vec<_> = groups.collect();
-    groups.sort_by(|(state, one), (other_state, other)| {
-        one.key.cmp(&other.key).then(state.cmp(other_state))
-    });
-    groups
+    sorted(groups, |group| &group.key)
 }
 
 /// A group of one experiment in one state, in JSON.

@@ -28,7 +28,8 @@ impl BlockedComparison {
         let Some(states) = ByState::new(&[second, first], settings)? else {
             return Ok(None);
         };
-        let groups = BlockedGroup::all(&states.split, average, settings).map_err(Failure::run)?;
+        let both = [0, 1].map(|i| states.analyses[i].as_slice());
+        let groups = BlockedGroup::all(both, average, settings.confidence);
         Ok(Some(Self { states, groups }))
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::group::{ReproducibilityGroupReport, row};
 use crate::experiments::ProbedLaunches;
-use crate::experiments::states::{ByState, HEADING, JsonStates};
+use crate::experiments::states::{ByState, HEADING, JsonStates, sorted};
 
 /// Reproducibility in each state.
 pub(super) struct ReproducibleStates {
@@ -40,13 +40,9 @@ impl ReproducibleStates {
     /// Returns the groups with their states, by keys and then by states.
     fn rows(&self) -> Vec<(usize, &Reproducibility)> {
         let states = self.groups.iter().enumerate();
-        let mut rows: Vec<_> = states
-            .flat_map(|(state, groups)| groups.iter().map(move |group| (state, group)))
-            .collect();
-        rows.sort_by(|(state, one), (other_state, other)| {
-            one.key.cmp(&other.key).then(state.cmp(other_state))
-        });
-        rows
+        let groups =
+            states.flat_map(|(state, groups)| groups.iter().map(move |group| (state, group)));
+        sorted(groups, |group| &group.key)
     }
 
     /// Table of the states.

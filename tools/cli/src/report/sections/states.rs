@@ -110,10 +110,7 @@ fn medians(name: &str, place: usize, states: &SplitByState) -> HtmlTable {
         .iter()
         .flatten()
         .flat_map(|(_, launch)| &launch.groups);
-    let mut keys: Vec<&GroupKey> = groups.map(|group| &group.key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    for key in keys {
+    for key in GroupKey::distinct(groups.map(|group| &group.key)) {
         for (launches, found) in of_states.iter().zip(&states.round_trips) {
             let groups = launches.iter().flat_map(|(_, launch)| &launch.groups);
             let medians = groups
