@@ -24,11 +24,25 @@ pub enum Barrier {
     Dissemination,
     /// Up a binomial tree and down again: the leaves leave last.
     Tree,
+    /// All ranks report to rank 0, which answers them one after the other: the last rank leaves last.
+    Linear,
+    /// Exchanges with the ranks whose numbers differ in one bit; ranks beyond the largest power of two wait for a partner, and leave last.
+    RecursiveDoubling,
+    /// A message around a ring, twice: the last rank leaves last.
+    DoubleRing,
 }
 
 impl Barrier {
     /// All barriers.
-    pub const ALL: [Self; 4] = [Self::Library, Self::Double, Self::Dissemination, Self::Tree];
+    pub const ALL: [Self; 7] = [
+        Self::Library,
+        Self::Double,
+        Self::Dissemination,
+        Self::Tree,
+        Self::Linear,
+        Self::RecursiveDoubling,
+        Self::DoubleRing,
+    ];
 
     /// Name in options and records.
     pub const fn name(self) -> &'static str {
@@ -37,6 +51,9 @@ impl Barrier {
             Self::Double => "double",
             Self::Dissemination => "dissemination",
             Self::Tree => "tree",
+            Self::Linear => "linear",
+            Self::RecursiveDoubling => "recursive-doubling",
+            Self::DoubleRing => "double-ring",
         }
     }
 
@@ -57,6 +74,9 @@ impl Barrier {
             }
             Self::Dissemination => disseminate(comm).await,
             Self::Tree => collective::barrier(comm).await,
+            Self::Linear => report_to_first(comm).await,
+            Self::RecursiveDoubling => double_recursively(comm).await,
+            Self::DoubleRing => go_around_twice(comm).await,
         }
     }
 }
@@ -70,6 +90,63 @@ async fn disseminate<M: Comm>(comm: &M) -> Result<(), CommError> {
         comm.recv::<()>(((rank + size - step) % size) as u32)
             .await?;
         step *= 2;
+    }
+    Ok(())
+}
+
+/// Linear barrier: rank 0 hears of all others, then all hear of rank 0.
+async fn report_to_first<M: Comm>(comm: &M) -> Result<(), CommError> {
+    if comm.rank() > 0 {
+        comm.send(0, ()).await?;
+        return comm.recv(0).await;
+    }
+    for other in 1..comm.size() {
+        comm.recv::<()>(other).await?;
+    }
+    for other in 1..comm.size() {
+        comm.send(other, ()).await?;
+    }
+    Ok(())
+}
+
+/// Barrier by recursive doubling among the largest power of two of ranks, each of which may stand for one more.
+async fn double_recursively<M: Comm>(comm: &M) -> Result<(), CommError> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let inside = 1 << size.ilog2();
+    if rank >= inside {
+        comm.send(rank - inside, ()).await?;
+        return comm.recv(rank - inside).await;
+    }
+    let represented = Some(rank + inside).filter(|other| *other < size);
+    if let Some(other) = represented {
+        comm.recv::<()>(other).await?;
+    }
+    for bit in 0..inside.ilog2() {
+        let other = rank ^ (1 << bit);
+        comm.send(other, ()).await?;
+        comm.recv::<()>(other).await?;
+    }
+    match represented {
+        Some(other) => comm.send(other, ()).await,
+        None => Ok(()),
+    }
+}
+
+/// Double ring: a message that has been around once tells rank 0 that all have entered, and then all ranks.
+async fn go_around_twice<M: Comm>(comm: &M) -> Result<(), CommError> {
+    let (rank, size) = (comm.rank(), comm.size());
+    if size == 1 {
+        return Ok(());
+    }
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+    for _ in 0..2 {
+        if rank > 0 {
+            comm.recv::<()>(previous).await?;
+        }
+        comm.send(next, ()).await?;
+        if rank == 0 {
+            comm.recv::<()>(previous).await?;
+        }
     }
     Ok(())
 }
@@ -101,9 +178,9 @@ mod tests {
         for barrier in Barrier::ALL {
             assert_eq!(barrier.to_string().parse(), Ok(barrier));
         }
-        let refused = "linear".parse::<Barrier>().unwrap_err().to_string();
+        let refused = "bruck".parse::<Barrier>().unwrap_err().to_string();
         assert!(
-            refused.contains("linear") && refused.contains("dissemination"),
+            refused.contains("bruck") && refused.contains("dissemination"),
             "{refused}"
         );
     }

@@ -1,7 +1,9 @@
 //! Operations of an MPI library.
 
+mod barrier_algorithms;
 mod calls;
 mod constants;
+mod control_variable;
 mod datatype;
 mod entries;
 mod error;
@@ -16,6 +18,7 @@ mod settings;
 mod shared_cells;
 mod verify;
 
+pub use barrier_algorithms::{BarrierAlgorithms, SelectedBarrier};
 pub use datatype::{Datatype, Reduction};
 pub use error::OperationError;
 pub use group::MpiGroup;

@@ -2,7 +2,37 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::job::{Failure, expect, test};
+
+/// The library's algorithms are selected one after the other, and those for other numbers of ranks do not end the rest.
+#[test]
+fn algorithms_of_the_library_are_studied() -> Result<(), Failure> {
+    test("imbalance-algorithms", |jobs| {
+        let all = "imbalance --barrier library --algorithms all --reps 20 --json";
+        for ranks in [2, 3] {
+            let (job, report) = jobs.report(ranks, all)?;
+            let barriers = report["barriers"].as_array().map_or(&[][..], Vec::as_slice);
+            let of_library = |one: &&Value| {
+                let name = one["barrier"].as_str().unwrap_or_default();
+                name.starts_with("library:")
+            };
+            let found = barriers.iter().filter(of_library).count();
+            expect(
+                found >= 3 && found + 1 == barriers.len(),
+                &job,
+                "each algorithm",
+            )?;
+        }
+        jobs.fails(
+            &[(2, "imbalance --algorithms none-such")],
+            2,
+            "--algorithms: the library has no barrier algorithm \"none-such\"; it has ",
+        )?;
+        jobs.fails(&[(2, "imbalance --algorithms tree,")], 2, "--algorithms")
+    })
+}
 
 /// Two ranks, and methods that have no late calls: on oversubscribed cores no round may be valid.
 #[test]
@@ -12,12 +42,12 @@ fn imbalance_of_barriers_is_reported() -> Result<(), Failure> {
         let (job, report) = jobs.report(2, latency)?;
         let count = |part: &str| report[part].as_array().map_or(0, Vec::len);
         expect(
-            report["schema"] == "downbeat.imbalance" && count("barriers") == 4,
+            report["schema"] == "downbeat.imbalance" && count("barriers") == 7,
             &job,
             "all barriers",
         )?;
         expect(
-            count("latencies") == 3 * 4,
+            count("latencies") == 3 * 7,
             &job,
             "three methods behind each barrier",
         )?;
@@ -68,7 +98,7 @@ fn drift_of_a_skewed_clock_is_found() -> Result<(), Failure> {
 #[test]
 fn bad_input_is_refused() -> Result<(), Failure> {
     const CASES: [(&str, &str); 14] = [
-        ("imbalance --barrier linear", "--barrier"),
+        ("imbalance --barrier bruck", "--barrier"),
         ("imbalance --reps 0", "--reps"),
         ("imbalance --time-slice -1s", "--time-slice"),
         ("imbalance --methods osu", "--latency"),

@@ -1,9 +1,11 @@
 //! The command line, which all ranks read.
 
 use std::env;
+use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use downbeat_common::{Failure, PackagingCommand, agree_blocking, cli};
+use downbeat_measure::mpi::BarrierAlgorithms;
 use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::environment::Universe;
 
@@ -38,6 +40,21 @@ enum MpiCommand {
     TraceCorrect(Box<trace_correct::MpiTraceCorrectOptions>),
     #[command(flatten)]
     Packaging(PackagingCommand),
+}
+
+/// Prepares what MPI reads when it is initialized, which is before the options are parsed, as all ranks agree on errors in them.
+pub(crate) fn prepare_mpi() {
+    let is_selection = |argument: OsString| {
+        let argument = argument.to_string_lossy();
+        argument.split('=').next() == Some("--algorithms")
+    };
+    if env::args_os().skip(1).any(is_selection) {
+        #[expect(unsafe_code, reason = "the environment is shared by all threads")]
+        // SAFETY: this process has no other thread yet, and has not initialized MPI.
+        unsafe {
+            BarrierAlgorithms::enable();
+        }
+    }
 }
 
 /// Runs the command. Either all ranks fail or none.

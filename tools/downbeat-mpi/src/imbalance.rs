@@ -2,6 +2,7 @@
 //! measurements behind the barrier.
 
 mod job;
+mod studied;
 mod table;
 mod timing;
 
@@ -13,7 +14,9 @@ use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::imbalance::BarrierOperation;
-use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
+use downbeat_measure::mpi::{
+    BarrierAlgorithms, MpiGroup, MpiOperation, OperationKind, OperationSettings,
+};
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{RoundTime, Scheme};
 use downbeat_measure::stopping::Stopping;
@@ -31,21 +34,21 @@ use crate::session::{SessionOptions, agree_on_measured};
 use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 use job::ImbalanceJob;
+use studied::{StudiedBarrier, WantedAlgorithms};
 use table::ImbalanceResults;
 use timing::{REPS, TimingMethod};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "All ranks begin a barrier at one instant of the global clock; its imbalance is the time from the first rank that \
-                  leaves it to the last. The barrier algorithm of the library is set with its own variables, which are \
-                  recorded.\n\n\
+                  leaves it to the last.\n\n\
+                  Open MPI and MPICH let --algorithms select the algorithm of their barrier; it has no effect where a \
+                  component for the network (as hcoll) provides the barrier. Algorithms of other libraries are set with \
+                  their own variables, which are recorded.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi imbalance --latency\n  \
-                  OMPI_MCA_coll_tuned_use_dynamic_rules=1 \\\n    \
-                  OMPI_MCA_coll_tuned_barrier_algorithm=4 \\\n    \
-                  mpirun -np 4 downbeat-mpi imbalance --barrier library \\\n    \
-                  --latency --out results/bruck\n  \
-                  MPIR_CVAR_BARRIER_INTRA_ALGORITHM=k_dissemination \\\n    \
-                  mpirun -np 4 downbeat-mpi imbalance --barrier library"
+                  mpirun -np 4 downbeat-mpi imbalance --algorithms all --latency\n  \
+                  I_MPI_ADJUST_BARRIER=2 mpirun -np 4 \\\n    \
+                  downbeat-mpi imbalance --barrier library --out results/two"
 )]
 pub(crate) struct ImbalanceOptions {
     /// Barriers, separated by commas
@@ -53,10 +56,13 @@ pub(crate) struct ImbalanceOptions {
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "library,double,dissemination,tree",
+        default_value = "library,double,dissemination,tree,linear,recursive-doubling,double-ring",
         allow_hyphen_values = true
     )]
     barrier: Vec<Barrier>,
+    /// Also these algorithms of the library's barrier, separated by commas, or all that it has
+    #[arg(long, value_name = "NAMES", value_parser = WantedAlgorithms::parse, allow_hyphen_values = true)]
+    algorithms: Option<WantedAlgorithms>,
     /// Number of rounds for each barrier; with --latency also the number of calls, which replaces that of a suite
     /// only if it is given [default: 500]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000), allow_hyphen_values = true)]
@@ -113,7 +119,19 @@ pub(crate) fn run(
         return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
     let ranks = JobRanks::find(universe, comm, &options.session.place)?;
-    let jobs = options.jobs(comm.size())?;
+    let mut barriers: Vec<StudiedBarrier> = options
+        .barrier
+        .iter()
+        .copied()
+        .map(StudiedBarrier::Known)
+        .collect();
+    let mut algorithms = None;
+    if let Some(wanted) = &options.algorithms {
+        let found = WantedAlgorithms::find(&ranks)?;
+        barriers.extend(wanted.select(&found)?);
+        algorithms = Some(found);
+    }
+    let jobs = options.jobs(&barriers, comm.size())?;
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
@@ -126,14 +144,15 @@ pub(crate) fn run(
             group,
             tsc,
             jobs,
+            algorithms,
         },
     )
 }
 
 impl ImbalanceOptions {
-    fn jobs(&self, ranks: u32) -> Result<Vec<ImbalanceJob>, Failure> {
+    fn jobs(&self, barriers: &[StudiedBarrier], ranks: u32) -> Result<Vec<ImbalanceJob>, Failure> {
         let mut jobs: Vec<ImbalanceJob> = Vec::new();
-        let mut add = |operation: String, bytes, barrier, timing| {
+        let mut add = |operation: String, bytes, barrier: &StudiedBarrier, timing| {
             let key = GroupKey {
                 operation,
                 bytes,
@@ -142,7 +161,7 @@ impl ImbalanceOptions {
             if jobs.iter().all(|job| job.key != key) {
                 jobs.push(ImbalanceJob {
                     key,
-                    barrier,
+                    barrier: barrier.clone(),
                     timing,
                 });
             }
@@ -151,8 +170,8 @@ impl ImbalanceOptions {
             operation, size, ..
         } = self;
         let size = if operation.has_message() { *size } else { 0 };
-        for barrier in &self.barrier {
-            add(format!("imbalance/{barrier}"), 0, *barrier, None);
+        for barrier in barriers {
+            add(format!("imbalance/{barrier}"), 0, barrier, None);
             for timing in self.methods.iter().filter(|_| self.latency) {
                 let checked =
                     MpiOperation::check(*operation, ranks, size, &settings(*operation, *timing));
@@ -160,7 +179,7 @@ impl ImbalanceOptions {
                 add(
                     format!("{operation}/{timing}/{barrier}"),
                     size,
-                    *barrier,
+                    barrier,
                     Some(*timing),
                 );
             }
@@ -206,7 +225,7 @@ impl ImbalanceOptions {
                         self.reps,
                         self.time_slice,
                     )
-                    .behind(job.barrier)
+                    .behind(job.barrier.called())
             },
         }
     }
@@ -226,6 +245,8 @@ struct ImbalanceSession<'a> {
     group: MpiGroup,
     tsc: Option<CalibratedTsc>,
     jobs: Vec<ImbalanceJob>,
+    /// Those of the library, if some are studied.
+    algorithms: Option<BarrierAlgorithms>,
 }
 
 impl ClockUser for ImbalanceSession<'_> {
@@ -252,8 +273,16 @@ impl ClockUser for ImbalanceSession<'_> {
             // Methods without a global clock measure with local clocks, as they do elsewhere.
             let needed = global.as_ref().filter(|_| method.needs_global_time());
             let time = ClockBasis::new(needed, base.local);
-            let measured = self.measure(job, &method, &base.clock, time)?;
-            let outcome = agree_on_measured(ranks, key, measured)?;
+            let measured =
+                job.barrier
+                    .with_group(ranks, &self.group, self.algorithms.as_ref(), |group| {
+                        let measured = self.measure(job, group, &method, &base.clock, time)?;
+                        agree_on_measured(ranks, key, measured)
+                    })?;
+            let outcome = measured.unwrap_or_else(|why| {
+                // Some algorithms are for certain numbers of ranks.
+                ranks.is_first().then_some(GroupOutcome::Failed(why))
+            });
             // With more ranks than cores, all rounds may be late: that is a result, too.
             if let Some(GroupOutcome::NothingValid { late, .. }) = outcome {
                 summary.add_invalid(job, late);
@@ -270,16 +299,12 @@ impl ImbalanceSession<'_> {
     fn measure<K: Clock>(
         &self,
         job: &ImbalanceJob,
+        group: &MpiGroup,
         method: &Method,
         clock: &K,
         time: ClockBasis<'_, MpiComm, K>,
     ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
-        let Self {
-            options,
-            ranks,
-            group,
-            ..
-        } = self;
+        let Self { options, ranks, .. } = self;
         let context = MeasureContext {
             comm: group.comm(),
             coordinator: group,
@@ -288,7 +313,7 @@ impl ImbalanceSession<'_> {
         };
         let Some(timing) = job.timing else {
             let mut barrier = BarrierOperation {
-                barrier: job.barrier,
+                barrier: job.barrier.called(),
                 comm: group.comm(),
                 coordinator: group,
             };

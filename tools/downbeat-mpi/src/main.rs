@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     without_styles();
     downbeat_common::survive_file_size_limit();
     downbeat_common::trace::survive_lack_of_memory();
+    command_line::prepare_mpi();
     let Some(universe) = mpi::initialize() else {
         return report_failure(Failure::run("MPI is already initialized"), NAME);
     };

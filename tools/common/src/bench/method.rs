@@ -25,7 +25,8 @@ pub struct MethodOptions {
     /// of each call) [default: round-time]
     #[arg(long, value_name = "SCHEME", value_parser = ["ms1", "ms2", "ms3", "ms4", "round-time"], ignore_case = true)]
     scheme: Option<String>,
-    /// Barrier of ms1, ms2 and ms3: library, double, dissemination or tree [default: library]
+    /// Barrier of ms1, ms2 and ms3: library, double, dissemination, tree, linear, recursive-doubling or double-ring
+    /// [default: library]
     #[arg(long, value_name = "BARRIER")]
     barrier: Option<Barrier>,
     /// Number of calls that ms2 and ms3 time together [default: 1000]

@@ -1,15 +1,15 @@
 //! Measurements behind a barrier, and their names in records.
 
-use downbeat_measure::Barrier;
 use downbeat_records::GroupKey;
 
+use super::studied::StudiedBarrier;
 use super::timing::TimingMethod;
 
 /// A measurement, and its name in records.
 #[derive(Clone, Debug)]
 pub(super) struct ImbalanceJob {
     pub(super) key: GroupKey,
-    pub(super) barrier: Barrier,
+    pub(super) barrier: StudiedBarrier,
     /// Method with which the operation behind the barrier is measured; `None` if the imbalance of the barrier is.
     pub(super) timing: Option<TimingMethod>,
 }

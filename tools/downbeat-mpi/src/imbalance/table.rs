@@ -23,7 +23,7 @@ pub(super) struct ImbalanceResults {
 /// Imbalance of a barrier.
 #[derive(Debug, Serialize)]
 struct BarrierImbalance {
-    barrier: &'static str,
+    barrier: String,
     valid: usize,
     late: usize,
     /// `None` if no round was valid.
@@ -58,7 +58,7 @@ struct ImbalanceQuantiles {
 #[derive(Debug, Serialize)]
 struct OperationLatency {
     method: String,
-    barrier: &'static str,
+    barrier: String,
     operation: String,
     bytes: u64,
     valid: usize,
@@ -87,7 +87,7 @@ impl ImbalanceResults {
     ) -> Result<Measurement, Failure> {
         let [valid, late] = [ObservationState::Valid, ObservationState::Late]
             .map(|state| measured.observations.count(state));
-        let barrier = job.barrier.name();
+        let barrier = job.barrier.to_string();
         let Some(timing) = job.timing else {
             let imbalance = Imbalance::new(&measured.observations);
             let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
@@ -144,7 +144,7 @@ impl ImbalanceResults {
 
     /// Adds a measurement without valid observations.
     pub(super) fn add_invalid(&mut self, job: &ImbalanceJob, late: usize) {
-        let barrier = job.barrier.name();
+        let barrier = job.barrier.to_string();
         let Some(timing) = job.timing else {
             return self.imbalance.push(BarrierImbalance {
                 barrier,
@@ -168,14 +168,14 @@ impl ImbalanceResults {
 
     /// Sorts the results by the order of the options instead of that of the measurements.
     pub(super) fn sort_by_jobs(&mut self, jobs: &[ImbalanceJob]) {
-        let barrier = |name| jobs.iter().position(|job| job.barrier.name() == name);
+        let barrier = |name: &str| jobs.iter().position(|job| job.barrier.to_string() == name);
         let method = |name: &str| {
             jobs.iter()
                 .position(|job| job.timing.is_some_and(|t| t.to_string() == name))
         };
-        self.imbalance.sort_by_key(|one| barrier(one.barrier));
+        self.imbalance.sort_by_key(|one| barrier(&one.barrier));
         self.latency
-            .sort_by_key(|one| (method(&one.method), barrier(one.barrier)));
+            .sort_by_key(|one| (method(&one.method), barrier(&one.barrier)));
     }
 
     pub(super) fn report<'a>(&'a self, results: &'a BenchResults) -> ImbalanceReport<'a> {
@@ -212,7 +212,7 @@ impl ImbalanceResults {
             );
             text += self.latencies();
             if self.latency.iter().any(|one| one.method == "round-time") {
-                text += "\nround-time has no barrier: its columns differ by chance.\n";
+                text += "\nround-time has no barrier: its values differ by chance.\n";
             }
         }
         text
@@ -234,7 +234,7 @@ impl ImbalanceResults {
         let mut table = Table::new(headings);
         for one in &self.imbalance {
             let cells = [
-                one.barrier.to_owned(),
+                one.barrier.clone(),
                 units::count(one.valid as u64),
                 units::count((one.valid + one.late) as u64),
             ];
@@ -259,7 +259,7 @@ impl ImbalanceResults {
         table
     }
 
-    /// Returns a table with a row for each method and a column for each barrier.
+    /// Returns a table with a row for each barrier and a column for each method.
     fn latencies(&self) -> Table {
         let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
         for one in &self.latency {
@@ -268,27 +268,32 @@ impl ImbalanceResults {
                 Some(_) => {}
                 None => methods.push((&one.method, one.figure)),
             }
-            if !barriers.contains(&one.barrier) {
-                barriers.push(one.barrier);
+            if !barriers.contains(&one.barrier.as_str()) {
+                barriers.push(&one.barrier);
             }
         }
-        let mut table = Table::new(
-            ["method", "reports"]
-                .into_iter()
-                .chain(barriers.iter().copied()),
-        );
-        for (method, figure) in methods {
-            let cell = |barrier: &&str| {
+        let headings = methods.iter().map(|(method, figure)| match *figure {
+            "" => (*method).to_owned(),
+            figure => format!("{method} {figure}"),
+        });
+        let headings: Vec<String> = ["barrier".to_owned()].into_iter().chain(headings).collect();
+        let mut table = Table::new(headings.iter().map(String::as_str));
+        for barrier in barriers {
+            let cells = methods.iter().map(|(method, _)| {
                 let found = self
                     .latency
                     .iter()
-                    .find(|one| one.method == method && one.barrier == *barrier);
+                    .find(|one| one.method == *method && one.barrier == barrier);
                 found
                     .and_then(|one| one.latency_ns)
                     .map_or_else(|| "-".to_owned(), time)
-            };
-            let cells = [method.to_owned(), figure.to_owned()].into_iter();
-            table.row(cells.chain(barriers.iter().map(cell)).collect::<Vec<_>>());
+            });
+            table.row(
+                [barrier.to_owned()]
+                    .into_iter()
+                    .chain(cells)
+                    .collect::<Vec<_>>(),
+            );
         }
         table
     }
