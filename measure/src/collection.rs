@@ -4,7 +4,10 @@
 //! reduced on the way through a tree. So its memory does not grow with the number of ranks, unless the times of all ranks are
 //! wanted.
 
+mod exits;
 mod pooled;
+
+pub use exits::Exits;
 
 use downbeat_clock_core::{Clock, Timestamp};
 use downbeat_records::{Basis, CallTimes, Observation, ObservationState, Observations};
@@ -24,6 +27,8 @@ pub enum Collect {
     /// ranks.
     #[default]
     RunTimes,
+    /// The same, and in the end the imbalance of each call, for [`Imbalance`](crate::imbalance::Imbalance). Needs a global clock.
+    Exits,
     /// The times of each call on every rank.
     AllRanks,
 }
@@ -218,9 +223,7 @@ impl Collection {
             }
             _ => {}
         }
-        let level = kept.map_or(0_u64, |(_, thinning)| thinning.level().into());
-        let thinning = Thinning::at(broadcast(comm, level).await? as u32);
-        self.thinning.raise(thinning, &mut self.own);
+        self.thin(comm, kept.map(|(_, thinning)| thinning)).await?;
         self.keep_valid(comm, kept.map(|(observations, _)| observations))
             .await?;
         if self.own.is_empty() {
@@ -243,6 +246,32 @@ impl Collection {
             }
         };
         Ok((comm.rank() == 0).then_some(found))
+    }
+
+    /// Collects the imbalance of the calls that rank 0 has after this thinning, if it is wanted.
+    pub(crate) async fn exits<M: Comm>(
+        &mut self,
+        comm: &M,
+        thinning: Option<Thinning>,
+    ) -> Result<Option<Exits>, CommError> {
+        if self.collect != Collect::Exits {
+            return Ok(None);
+        }
+        self.thin(comm, thinning).await?;
+        let exits = exits::reduce_ends(comm, &self.own).await?;
+        Ok((comm.rank() == 0).then_some(exits))
+    }
+
+    /// Drops the calls that rank 0 has dropped by this thinning.
+    async fn thin<M: Comm>(
+        &mut self,
+        comm: &M,
+        thinning: Option<Thinning>,
+    ) -> Result<(), CommError> {
+        let level = thinning.map_or(0_u64, |thinning| thinning.level().into());
+        let thinning = Thinning::at(broadcast(comm, level).await? as u32);
+        self.thinning.raise(thinning, &mut self.own);
+        Ok(())
     }
 
     /// Drops the calls that are not valid, as rank 0 knows.

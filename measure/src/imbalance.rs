@@ -5,6 +5,7 @@ use downbeat_sync::{Comm, CommError};
 
 use crate::barrier::Barrier;
 use crate::error::MeasureError;
+use crate::measurement::Measurement;
 use crate::operation::{Coordinator, Operation};
 use crate::processing::Figure;
 use downbeat_records::stats::Sample;
@@ -107,8 +108,34 @@ impl Imbalance {
         })
     }
 
+    /// Computes the imbalance of all valid calls of a measurement, from all ranks' times or from what the ranks [reduced](crate::Collect::Exits).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(measured: &Measurement, ranks: u32) -> Result<Self, MeasureError> {
+        let observations = &measured.observations;
+        let Some(exits) = &measured.exits else {
+            return Self::new(observations);
+        };
+        let states = observations.states();
+        let mut left_last = vec![0; ranks as usize];
+        let last = observations.valid().filter_map(|call| exits.last.get(call));
+        for rank in last {
+            if let Some(count) = left_last.get_mut(*rank as usize) {
+                *count += 1;
+            }
+        }
+        let leaving = CallTimes::Means(exits.leaving.clone());
+        let leaving = Observations::new(1, states.to_vec(), leaving);
+        Ok(Self {
+            leaving: leaving.ok_or_else(|| MeasureError::nothing(states))?,
+            left_last,
+            run_times: observations.run_times(),
+        })
+    }
+
     /// Returns the same calls, each beginning when the first rank left it. The run-time of such a call is its imbalance, so
-    /// that it can be processed and recorded as any other.
+    /// that it can be processed and recorded as any other. They are those of one rank if the ranks reduced them.
     pub fn leaving(&self) -> &Observations {
         &self.leaving
     }

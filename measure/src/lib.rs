@@ -81,7 +81,7 @@ pub use barrier::Barrier;
 pub use builtin::{BuiltinKind, BuiltinOperation};
 #[cfg(any(test, feature = "mpi"))]
 pub use cache::CacheState;
-pub use collection::Collect;
+pub use collection::{Collect, Exits};
 pub use context::{ClockBasis, MeasureContext};
 #[doc(no_inline)]
 pub use downbeat_clock_core::{

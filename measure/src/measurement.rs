@@ -4,7 +4,7 @@ use downbeat_clock_core::{Clock, Duration, ReadOrdering};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 use crate::clock_check::{ClockCheck, ClockWatch};
-use crate::collection::{Collect, Collection};
+use crate::collection::{Collect, Collection, Exits};
 use crate::context::{ClockBasis, MeasureContext};
 use crate::error::{MeasureError, MethodError};
 use crate::operation::{Coordinator, Operation};
@@ -41,6 +41,8 @@ pub struct Method {
 pub struct Measurement {
     /// All observations: as of one rank, unless the method [collects](Method::collect) those of all ranks.
     pub observations: Observations,
+    /// Imbalance of each of them, if the method collects it.
+    pub exits: Option<Exits>,
     /// Figures that the processing computed; the first is the one to report.
     pub figures: Vec<Figure>,
     /// Number of independent observations whose mean would be as precise as that of the valid ones; see [`BatchMeans`].
@@ -65,8 +67,11 @@ impl Method {
     /// Checks that the processing fits the scheme. Call this before measuring.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If it does not fit, or if imbalances are collected without a global clock.
     pub fn check(&self) -> Result<(), MethodError> {
+        if self.collect == Collect::Exits && self.basis() != Basis::Global {
+            return Err(MethodError::NeedsGlobalClock);
+        }
         self.processing.fits(self.basis())
     }
 
@@ -207,6 +212,8 @@ impl Method {
         let kept = finished
             .as_ref()
             .map(|found| (&found.observations, found.thinning));
+        let thinning = kept.map(|(_, thinning)| thinning);
+        let exits = collection.exits(context.comm, thinning).await?;
         let times = collection.times(context.comm, self.root, kept).await?;
         let measured = finished.map(|finished| {
             let Finished {
@@ -225,6 +232,7 @@ impl Method {
                 effective,
                 no_interval: self.processing.no_interval(&times).or_else(of_rule),
                 observations,
+                exits,
                 details: scheme.details(),
                 discarded: Vec::new(),
                 clock_checks,

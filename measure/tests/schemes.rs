@@ -524,7 +524,7 @@ fn a_stopped_clock_is_an_error() {
 }
 
 /// Measures the imbalance of a barrier.
-fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
+fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64, collect: Collect) -> Imbalance {
     let program = async |comm: &SimComm| {
         let (clock, coordinator) = (comm.clock(), SkewedCoordinator { comm, imbalance });
         let context = MeasureContext {
@@ -539,22 +539,25 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> Imbalance {
             coordinator: &coordinator,
         };
         let method = Method {
-            collect: Collect::AllRanks,
-            probes: false,
+            collect,
             ..method(ROUND_TIME, 20)
         };
         method.measure(&context, &mut operation).await.unwrap()
     };
     let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
     assert_eq!(measured.observations.count(ObservationState::Valid), 20);
-    Imbalance::new(&measured.observations).unwrap()
+    Imbalance::of(&measured, ranks).unwrap()
 }
 
 #[test]
 fn the_imbalance_of_a_barrier_is_found_exactly() {
     for (ranks, imbalance) in [(2, 0), (2, 700), (3, 0), (3, 5_000), (5, 123)] {
-        for barrier in [Barrier::Library, Barrier::Double] {
-            let found = imbalances(ranks, barrier, imbalance);
+        for (barrier, collect) in [
+            (Barrier::Library, Collect::AllRanks),
+            (Barrier::Library, Collect::Exits),
+            (Barrier::Double, Collect::Exits),
+        ] {
+            let found = imbalances(ranks, barrier, imbalance, collect);
             let expected = (imbalance * i64::from(ranks - 1)) as f64;
             assert!(
                 found
@@ -573,8 +576,8 @@ fn the_imbalance_of_a_barrier_is_found_exactly() {
 #[test]
 fn ranks_leave_a_tree_further_apart_than_a_dissemination() {
     // With equal latencies and a power of two, all ranks leave a dissemination barrier at once if they enter at once.
-    let [even, tree] =
-        [Barrier::Dissemination, Barrier::Tree].map(|barrier| imbalances(8, barrier, 0));
+    let [even, tree] = [Barrier::Dissemination, Barrier::Tree]
+        .map(|barrier| imbalances(8, barrier, 0, Collect::Exits));
     let [even, tree] = [even, tree].map(|found| found.figures()[0].nanos);
     assert!(even <= 2.0 * READ as f64, "{even}");
     // The root leaves three message latencies before the last leaf.

@@ -207,7 +207,10 @@ impl ImbalanceOptions {
             stopping: self.stopping(),
             processing: Processing::Median,
             root: 0,
-            collect: Collect::AllRanks,
+            collect: match self.session.output.collect() {
+                Collect::RunTimes => Collect::Exits,
+                all => all,
+            },
             probes: false,
         }
     }

@@ -89,7 +89,7 @@ impl ImbalanceResults {
             .map(|state| measured.observations.count(state));
         let barrier = job.barrier.to_string();
         let Some(timing) = job.timing else {
-            let imbalance = Imbalance::new(&measured.observations);
+            let imbalance = Imbalance::of(&measured, job.key.ranks);
             let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
             let measured = Measurement {
                 observations: imbalance.leaving().clone(),
