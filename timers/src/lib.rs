@@ -25,7 +25,7 @@
 //! kernel counts, `kernel_counter_hz` the rate that it assumes, and `PtpDevice` the hardware clocks of PTP.
 //!
 //! # Features
-//! * `std` (default): system clocks, the kernel's facts about the counter, calibration files, pinning, comparison of
+//! * `std` (default): system clocks, the kernel's facts about the counter, calibration files, pinning, comparison and frequency of
 //!   cores, skewed and mock clocks, the time of day of timestamps. Without it, detection only queries the processor.
 //! * `serde`: calibrations are stored.
 //! * `mpi`: `WtimeClock`; requires an MPI library and libclang to build.
@@ -49,6 +49,8 @@ mod child_usage;
 #[cfg(feature = "std")]
 mod clocksource;
 mod cntvct;
+#[cfg(feature = "std")]
+mod core_frequency;
 pub mod cores;
 #[cfg(feature = "std")]
 mod cost;
@@ -83,6 +85,8 @@ mod wall;
 #[cfg(all(feature = "std", unix))]
 pub use child_usage::ChildUsage;
 pub use cntvct::CntvctClock;
+#[cfg(feature = "std")]
+pub use core_frequency::core_cycle;
 #[cfg(feature = "std")]
 pub use cost::ReadCost;
 #[doc(no_inline)]

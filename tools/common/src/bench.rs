@@ -17,7 +17,7 @@ use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
 use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
-use disturbance::{Disturbance, KernelCounters};
+use disturbance::{Disturbance, KernelCounters, slowest_cycle};
 pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
@@ -125,8 +125,10 @@ pub fn measure_all<M: Comm>(
         let counters = (comm.rank() == 0).then(KernelCounters::read).flatten();
         let added = measure(key).and_then(|outcome| {
             let disturbance = counters.and_then(|counters| counters.disturbance());
+            let disturbance = disturbance.iter().flat_map(Disturbance::figures);
+            let machine = disturbance.chain(slowest_cycle(comm)?).collect();
             let added = match outcome {
-                Some(GroupOutcome::Measured(measured)) => results.add(key, &measured, disturbance),
+                Some(GroupOutcome::Measured(measured)) => results.add(key, &measured, machine),
                 Some(GroupOutcome::NothingValid {
                     late,
                     long,
@@ -228,11 +230,11 @@ pub fn agree_on_measured<M: Comm>(
     agree_blocking(comm, measured)
 }
 
-/// Returns the recorded part of a measurement.
+/// Returns the recorded part of a measurement, with figures of the machine.
 fn recorded_group(
     key: &GroupKey,
     measured: &Measurement,
-    disturbance: Option<Disturbance>,
+    machine: Vec<(String, f64)>,
 ) -> MeasuredGroup {
     let figures = measured
         .figures
@@ -241,10 +243,6 @@ fn recorded_group(
     let of_clock = measured.clock_checks.iter().flat_map(ClockChecks::figures);
     let details = measured.details.iter().copied().chain(of_clock);
     let details = details.map(|(name, time)| (name.to_owned(), time.as_nanos() as f64));
-    let interrupts = disturbance.and_then(|found| found.between_interrupts);
-    let interrupts = interrupts.map(|nanos| ("between_interrupts".to_owned(), nanos));
-    let stolen = disturbance.filter(|found| found.stolen > 0.0);
-    let stolen = stolen.map(|found| ("stolen_per_s".to_owned(), found.stolen * 1e9));
     MeasuredGroup {
         key: key.clone(),
         // The journal takes both from the observations.
@@ -253,10 +251,6 @@ fn recorded_group(
         counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),
-        figures: figures
-            .chain(details)
-            .chain(stolen)
-            .chain(interrupts)
-            .collect(),
+        figures: figures.chain(details).chain(machine).collect(),
     }
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use downbeat_records::Factors;
+use downbeat_timers::core_cycle;
 
 use crate::digest;
 
@@ -75,6 +76,14 @@ pub fn kind_of_node() -> String {
         line_of(GOVERNOR),
         of_first_cpu("microcode"),
         line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    )
+}
+
+/// Measures the frequency at which the core of this thread runs at the moment: `2.99GHz`.
+pub fn core_frequency() -> String {
+    core_cycle().map_or_else(
+        || "unknown".to_owned(),
+        |nanos| format!("{:.2}GHz", 1.0 / nanos),
     )
 }
 

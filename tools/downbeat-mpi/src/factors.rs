@@ -59,6 +59,7 @@ pub(crate) fn add_place(ranks: &JobRanks<'_>, facts: Factors) -> Factors {
     facts
         .with(HOSTS, &hosts.join(" "))
         .with("cores of ranks", &ranks.cores.join(" "))
+        .with("frequencies", &ranks.frequencies.join(" "))
         .with(NODES, &ranks.kinds_of_nodes())
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct JobRanks<'a> {
     pub(crate) hosts: Vec<String>,
     /// Cores that each rank may run on, on rank 0.
     pub(crate) cores: Vec<String>,
+    /// Frequency at which the core of each rank ran at the begin, on rank 0.
+    pub(crate) frequencies: Vec<String>,
     /// Kind of the node of each rank, by everything that makes one differ from another; on rank 0.
     kinds: Vec<String>,
     /// True if all ranks run under one kernel.
@@ -80,6 +82,8 @@ impl<'a> JobRanks<'a> {
             block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
+        let frequencies =
+            block_on_ready(gather_texts(all, &machine::core_frequency())).map_err(Failure::run)?;
         let kinds =
             block_on_ready(gather_texts(all, &machine::kind_of_node())).map_err(Failure::run)?;
         let place = RankPlacement { node, socket };
@@ -91,6 +95,7 @@ impl<'a> JobRanks<'a> {
             places: places.collect(),
             hosts,
             cores,
+            frequencies,
             kinds,
             one_machine,
             boot,

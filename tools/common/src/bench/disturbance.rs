@@ -1,7 +1,12 @@
-//! Disturbance of the processors during a measurement, by the counters of the kernel.
+//! Disturbance of the processors during a measurement, by the counters of the kernel, and their frequency.
 
 use std::fs;
 use std::time::{Duration, Instant};
+
+use downbeat_sync::{Comm, block_on_ready, collective};
+use downbeat_timers::core_cycle;
+
+use crate::Failure;
 
 /// Counters of the kernel, and the time at which they were read.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +28,34 @@ struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Disturbance {
     /// Share of the time of its processors that the host of a virtual machine took.
-    pub(super) stolen: f64,
+    stolen: f64,
     /// Mean time between two interrupts, of any processor, in nanoseconds; `None` without any.
-    pub(super) between_interrupts: Option<f64>,
+    between_interrupts: Option<f64>,
+}
+
+impl Disturbance {
+    /// Returns what records state, in nanoseconds.
+    pub(super) fn figures(&self) -> impl Iterator<Item = (String, f64)> + use<> {
+        let stolen = (self.stolen > 0.0).then_some(self.stolen * 1e9);
+        let figures = [
+            ("stolen_per_s", stolen),
+            ("between_interrupts", self.between_interrupts),
+        ];
+        figures
+            .into_iter()
+            .filter_map(|(name, nanos)| Some((name.to_owned(), nanos?)))
+    }
+}
+
+/// Returns the time of a cycle on the slowest core of all ranks, with its name in records; nothing on unknown processors. All ranks
+/// call this, at the end of a measurement, when their cores run as they did in it.
+pub(super) fn slowest_cycle<M: Comm>(comm: &M) -> Result<Option<(String, f64)>, Failure> {
+    // The bits of positive numbers are in their order.
+    let own = core_cycle().unwrap_or(0.0).to_bits();
+    let slowest =
+        block_on_ready(collective::all_reduce(comm, own, u64::max)).map_err(Failure::run)?;
+    let nanos = f64::from_bits(slowest);
+    Ok((nanos > 0.0).then(|| ("core_cycle".to_owned(), nanos)))
 }
 
 impl KernelCounters {

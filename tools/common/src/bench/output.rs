@@ -9,7 +9,6 @@ use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
-use super::disturbance::Disturbance;
 use super::notes::{failure, notes, nothing_valid};
 use super::states;
 use super::summary::{GroupSummary, LeftOut, Probed, nanos_list};
@@ -239,9 +238,9 @@ impl BenchResults {
         &mut self,
         key: &GroupKey,
         measured: &Measurement,
-        disturbance: Option<Disturbance>,
+        machine: Vec<(String, f64)>,
     ) -> Result<(), Failure> {
-        let group = recorded_group(key, measured, disturbance);
+        let group = recorded_group(key, measured, machine);
         if let Some(journal) = &mut self.journal {
             if measured.made as usize > measured.observations.len() {
                 journal.add_fact(&format!("calls of {key}"), &measured.made.to_string());
