@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 13] = [
+const VARIANTS: [(&str, Expected); 16] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -81,6 +81,18 @@ const VARIANTS: [(&str, Expected); 13] = [
     (
         "--operation ping-pong --scheme ms3 --calls 5 --processing ps7 --stop near/0.5/2/3/9",
         (&["ping-pong"], &[8], &[3]),
+    ),
+    (
+        "--operation allreduce --per-node 2 --comm one-per-node --reps 5",
+        (&["allreduce"], &[8], &[2]),
+    ),
+    (
+        "--operation alltoall --per-node 1 --per-socket 1 --comm one-per-socket --ranks 2,3 --reps 5",
+        (&["alltoall"], &[8], &[2, 3]),
+    ),
+    (
+        "--operation ping-pong --per-node 2 --comm across-nodes --ranks 2 --reps 5",
+        (&["ping-pong"], &[8], &[2]),
     ),
 ];
 

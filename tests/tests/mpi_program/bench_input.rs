@@ -54,7 +54,7 @@ const NONSENSE: [(&str, &str); 37] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 19] = [
+const CONTRADICTIONS: [(&str, &str); 21] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -74,6 +74,11 @@ const CONTRADICTIONS: [(&str, &str); 19] = [
         "--root: there is no rank 1 among 1 rank",
     ),
     ("--ranks 9", "--ranks: this job has 2 ranks, and not 9"),
+    (
+        "--comm one-per-node --per-node 2 --ranks 2",
+        "--ranks: --comm one-per-node selects 1 rank, and not 2",
+    ),
+    ("--comm some", "--comm"),
     (
         "--operation ping-pong --ranks 1,2",
         "ping-pong needs at least 2 ranks, not 1",

@@ -18,13 +18,14 @@ use downbeat_measure::{
     ClockBasis, GlobalClock, MeasureContext, MeasureError, Measurement, Method,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey};
-use downbeat_sync::{Comm, LocalClock, MpiComm};
+use downbeat_sync::{LocalClock, MpiComm};
 use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
 use crate::clock::{ClockUser, Timebase};
 use crate::factors;
 use crate::operations::{BenchOperation, LibraryFile, Loaded, OperationNames, load_buffers};
+use crate::participants::{Participants, RankSelection};
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
 use crate::settings::SettingsOptions;
@@ -55,6 +56,9 @@ pub(crate) struct MpiBenchOptions {
         allow_hyphen_values = true
     )]
     sizes: Sizes,
+    /// Ranks that can take part, by their places
+    #[arg(long, value_enum, default_value_t, ignore_case = true)]
+    comm: RankSelection,
     /// Numbers of ranks that take part, separated by commas [default: all]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     ranks: Vec<u32>,
@@ -80,7 +84,8 @@ pub(crate) fn run(
     comm: &MpiComm,
 ) -> Result<(), Failure> {
     let ranks = JobRanks::find(universe, comm, &options.session.place)?;
-    let sizes = options.rank_counts(comm.size())?;
+    let participants = options.comm.select(&ranks)?;
+    let sizes = options.rank_counts(participants.size)?;
     let distinct = options.operation.check_distinct(options.buffers.as_ref());
     distinct.map_err(|why| Failure::option("--buffers", why))?;
     let operations = options.operation.load(comm)?;
@@ -97,7 +102,7 @@ pub(crate) fn run(
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let parts = sizes
         .into_iter()
-        .map(|size| Ok((size, MpiGroup::first(comm, size).map_err(Failure::run)?)));
+        .map(|size| Ok((size, participants.first(size)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
     options.session.clock.give(
         &ranks,
@@ -105,6 +110,7 @@ pub(crate) fn run(
         &MpiBenchSession {
             options,
             ranks: &ranks,
+            participants,
             tsc,
             operations,
             buffers,
@@ -143,10 +149,13 @@ impl MpiBenchOptions {
     /// Returns the numbers of ranks among which to measure, in ascending order.
     fn rank_counts(&self, all: u32) -> Result<Vec<u32>, Failure> {
         if let Some(many) = self.ranks.iter().find(|ranks| **ranks > all) {
-            let job = count(all as usize, "rank");
+            let these = count(all as usize, "rank");
             return Err(Failure::option(
                 "--ranks",
-                format!("this job has {job}, and not {many}"),
+                match self.comm {
+                    RankSelection::All => format!("this job has {these}, and not {many}"),
+                    selection => format!("--comm {selection} selects {these}, and not {many}"),
+                },
             ));
         }
         Ok(rank_counts(&self.ranks, all))
@@ -205,6 +214,7 @@ impl MpiBenchOptions {
 struct MpiBenchSession<'a> {
     options: &'a MpiBenchOptions,
     ranks: &'a JobRanks<'a>,
+    participants: Participants<'a>,
     tsc: Option<CalibratedTsc>,
     operations: Vec<BenchOperation>,
     /// Memory of the messages, if it is of a kind of its own.
@@ -238,7 +248,10 @@ impl ClockUser for MpiBenchSession<'_> {
                 ),
             )
             .with(CLOCK_STEP, &base.step_nanos()),
-            headline: headline(&ranks.description(), &method),
+            headline: headline(
+                &(ranks.description() + &self.participants.description()),
+                &method,
+            ),
         };
         let me = base.local_clock(ranks);
         let mut parts = Vec::new();
@@ -358,7 +371,10 @@ impl MpiBenchSession<'_> {
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::add_machine(factors::for_job(ranks, options.session.clock));
+        let mut factors = factors::add_machine(factors::for_job(ranks, options.session.clock));
+        if options.comm != RankSelection::All {
+            factors = factors.with("comm", &options.comm);
+        }
         let factors = options.session.sync.factors(
             options.near.factors(options.method.factors(factors)?),
             method,
