@@ -67,10 +67,13 @@ impl Method {
     /// Checks that the processing fits the scheme. Call this before measuring.
     ///
     /// # Errors
-    /// If it does not fit, or if imbalances are collected without a global clock.
+    /// If it does not fit, if imbalances are collected without a global clock, or if the stopping rule needs probes that are not made.
     pub fn check(&self) -> Result<(), MethodError> {
         if self.collect == Collect::Exits && self.basis() != Basis::Global {
             return Err(MethodError::NeedsGlobalClock);
+        }
+        if self.stopping.needs_probes() && !self.probes {
+            return Err(MethodError::NeedsProbes);
         }
         self.processing.fits(self.basis())
     }

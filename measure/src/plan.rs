@@ -10,7 +10,7 @@ use downbeat_records::{ObservationState, Observations, Probe, RoundTrips};
 
 use crate::clock_check::ClockCheck;
 use crate::state_probe::ProbePlan;
-use crate::stopping::{StopReason, Stopping, StoppingProgress};
+use crate::stopping::{StateProgress, StopReason, Stopping, StoppingProgress};
 use crate::thinning::Thinning;
 
 /// Next step of all ranks.
@@ -123,6 +123,7 @@ pub(crate) struct Plan {
     probing: Option<ProbePlan>,
     /// Probes, each before an observation that was made.
     probes: Vec<(u32, RoundTrips)>,
+    in_state: StateProgress,
 }
 
 /// Plan of the checks of a clock.
@@ -209,6 +210,7 @@ impl Plan {
             clock: may_drift.then_some(clock),
             probing: None,
             probes: Vec::new(),
+            in_state: StateProgress::default(),
         };
         if let Some(took) = synchronized {
             plan.synchronized(took);
@@ -346,6 +348,11 @@ impl Plan {
             probes.probed(self.observations, self.elapsed, took);
         }
         self.probes.push((self.observations, found));
+        if let Some(wanted) = self.stopping.state()
+            && self.in_state.is_reached(wanted, &self.probes)
+        {
+            self.pending = self.progress.end(StopReason::InState);
+        }
     }
 
     /// Notes that the clock was synchronized, which took this time.

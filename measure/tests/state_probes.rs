@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, Scheme};
-use downbeat_measure::stopping::Stopping;
+use downbeat_measure::stopping::{StopReason, Stopping};
 use downbeat_measure::{
     BuiltinKind, BuiltinOperation, Clock, ClockBasis, ClockModel, Collect, Coordinator, Duration,
-    Link, MeasureContext, MessageCoordinator, Method, ReadOrdering, ThreadCluster,
-    ThreadCoordinator, ThreadLinks, TickRate, Ticks, Timestamp,
+    Link, MeasureContext, Measurement, MessageCoordinator, Method, MethodError, ReadOrdering,
+    ThreadCluster, ThreadCoordinator, ThreadLinks, TickRate, Ticks, Timestamp,
 };
-use downbeat_records::{Observations, RoundTrips};
+use downbeat_records::RoundTrips;
 use downbeat_sync::sim::{Clocks, Network, NetworkLink, SimClock, SimCluster, SimComm};
 use downbeat_sync::{Comm, CommError};
 
@@ -51,7 +51,7 @@ impl Coordinator for NodeCoordinator<'_> {
     }
 }
 
-fn simulated(ranks: u32, probes: bool) -> Observations {
+fn simulated(ranks: u32, method: &Method) -> Measurement {
     let link = |micros| NetworkLink::steady(Duration::from_micros(micros));
     let cluster = SimCluster {
         ranks,
@@ -78,10 +78,10 @@ fn simulated(ranks: u32, probes: bool) -> Observations {
             kind: BuiltinKind::Bcast,
             comm,
         };
-        method(probes).measure(&context, &mut operation).await
+        method.measure(&context, &mut operation).await
     };
     let found = cluster.run(program).unwrap().remove(0);
-    found.unwrap().unwrap().observations
+    found.unwrap().unwrap()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn latencies_within_and_between_nodes_are_found() {
             within: (ranks > 1).then_some(2_200.0),
             between: (ranks > 2).then_some(10_200.0),
         };
-        let found = simulated(ranks, true);
+        let found = simulated(ranks, &method(true)).observations;
         assert_eq!(found.len(), 1_000);
         let probes = found.probes();
         assert!(
@@ -106,8 +106,39 @@ fn latencies_within_and_between_nodes_are_found() {
             one => panic!("{one:?}"),
         }
         assert!(probes.len() < 5, "{} probes", probes.len());
-        assert!(simulated(ranks, false).probes().is_empty());
+        let without = simulated(ranks, &method(false)).observations;
+        assert!(without.probes().is_empty());
     }
+}
+
+#[test]
+fn a_measurement_ends_when_a_state_has_enough_calls() {
+    let measure = |rule: &str| {
+        let method = Method {
+            stopping: rule.parse().unwrap(),
+            ..method(true)
+        };
+        simulated(2, &method)
+    };
+    for rule in ["state/20000/10s", "state/20000/10s/2us"] {
+        let found = measure(rule);
+        assert_eq!(found.stop_reason, StopReason::InState, "{rule}");
+        // Of those, some more than wanted are between two probes.
+        assert!((20_000..40_000).contains(&found.made), "{}", found.made);
+    }
+    // A state that is never met costs the whole time slice.
+    let found = measure("state/10/100ms/9us");
+    assert_eq!(found.stop_reason, StopReason::TimeSlice);
+    assert!(found.elapsed >= Duration::from_millis(100));
+}
+
+#[test]
+fn a_rule_by_states_needs_probes() {
+    let method = Method {
+        stopping: "state/10/1s".parse().unwrap(),
+        ..method(false)
+    };
+    assert_eq!(method.check(), Err(MethodError::NeedsProbes));
 }
 
 /// A clock that all threads share.

@@ -62,7 +62,8 @@ impl StoppingProgress {
         self.ended
     }
 
-    fn end(&mut self, ended: StopReason) -> u32 {
+    /// Ends the measurement for a reason that its observations do not show.
+    pub(crate) fn end(&mut self, ended: StopReason) -> u32 {
         self.ended = Some(ended);
         0
     }
@@ -76,7 +77,9 @@ impl StoppingProgress {
     ) -> Result<u32, StopReason> {
         match self.rule {
             Stopping::Count { .. } => Ok(u32::MAX),
-            Stopping::TimeSlice { slice, .. } | Stopping::Fill { slice, .. } => {
+            Stopping::TimeSlice { slice, .. }
+            | Stopping::Fill { slice, .. }
+            | Stopping::InState { slice, .. } => {
                 match time_slice::next(slice, elapsed, observations) {
                     0 => Err(StopReason::TimeSlice),
                     next => Ok(next),

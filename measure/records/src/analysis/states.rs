@@ -1,5 +1,7 @@
 //! States of the machine during experiments, by the probes in their records.
 
+use core::ops::Range;
+
 use super::experiment::Analysis;
 use super::settings::AnalysisSettings;
 use crate::stats::Levels;
@@ -21,6 +23,7 @@ use crate::{Launch, MeasuredGroup, Probe, RecordError, RoundTrips};
 /// assert_eq!(states.round_trips().len(), 2);
 /// let of_each = states.of_observations(0, 90);
 /// assert_eq!((of_each[0], of_each[45], of_each[50]), (Some(0), None, Some(1)));
+/// assert_eq!(states.counts(0), [40, 40]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineStates {
@@ -75,15 +78,30 @@ impl MachineStates {
         &self.round_trips
     }
 
+    /// Number of observations of a group in each state: those between two probes in the same state.
+    pub fn counts(&self, group: usize) -> Vec<usize> {
+        let mut counts = vec![0; self.round_trips.len()];
+        for (state, observations) in self.intervals(group) {
+            counts[state] += observations.len();
+        }
+        counts
+    }
+
+    /// Observations between two probes in the same state, with the state.
+    fn intervals(&self, group: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let probes = self.groups.get(group).map_or(&[][..], Vec::as_slice);
+        let pairs = probes.windows(2).map(|pair| (pair[0], pair[1]));
+        let in_one = pairs.filter(|((state, _), (next_state, _))| state == next_state);
+        in_one.map(|((state, from), (_, until))| (state, from..until))
+    }
+
     /// State of each of `count` observations of a group: `None` if the probes before and after it differ in their state, or one is missing.
     pub fn of_observations(&self, group: usize, count: usize) -> Vec<Option<usize>> {
         let mut states = vec![None; count];
-        let probes = self.groups.get(group).map_or(&[][..], Vec::as_slice);
-        for pair in probes.windows(2) {
-            let [(state, from), (next_state, until)] = [pair[0], pair[1]];
-            let until = until.min(count);
-            if state == next_state && from < until {
-                states[from..until].fill(Some(state));
+        for (state, Range { start, end }) in self.intervals(group) {
+            let end = end.min(count);
+            if start < end {
+                states[start..end].fill(Some(state));
             }
         }
         states

@@ -50,6 +50,8 @@ pub struct MethodOptions {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "reps"])]
     max_reps: Option<u32>,
     /// Stopping rule: count/MOST, time/SLICE/MOST, fill/SLICE/KEEP (of more, evenly spaced ones are kept),
+    /// state/NUMBER/SLICE (calls in one state of the machine, as --states shows: the one met most often), state/NUMBER/SLICE/ROUND_TRIP (in the
+    /// state with this round trip),
     /// rse/BOUND/LEAST/MOST (relative standard error), interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean; both allow for calls
     /// that depend on each other, or with /iid at the end take them for independent), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
     /// minimum), near/BOUND/TIMES/LEAST/MOST (values near the minimum)
@@ -109,7 +111,7 @@ impl MethodOptions {
         method.warm_up = self.warm_up.unwrap_or(method.warm_up);
         method.processing = self.processing.unwrap_or(method.processing);
         method.stopping = self.stopping().unwrap_or(method.stopping);
-        method.probes = self.states;
+        method.probes = self.states || method.stopping.needs_probes();
         let unsuitable = |why| Failure::Input(format!("--processing and --scheme: {why}"));
         method.check().map_err(unsuitable)?;
         Ok(method)
@@ -157,7 +159,7 @@ impl MethodOptions {
             self.processing.is_some(),
         );
         factors = named(factors, "warm-up", &method.warm_up, self.warm_up.is_some());
-        Ok(match self.states {
+        Ok(match method.probes {
             true => factors.with(PROBES, &"round trips of neighbouring ranks"),
             false => factors,
         })
