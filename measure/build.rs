@@ -20,8 +20,18 @@ fn compile_constants() -> Result<(), Box<dyn Error>> {
     let mut build = cc::Build::new();
     build.file(SOURCE).includes(&library.include_paths);
     if let Some(compiler) = library.mpicc {
+        println!("cargo:rustc-env=DOWNBEAT_MPICC={}", command_of(&compiler));
         build.compiler(compiler);
     }
     build.try_compile("downbeat_mpi_constants")?;
     Ok(())
+}
+
+/// Returns the command that MPI's compiler runs, which Open MPI, MPICH and their relatives tell, in one line; nothing from others.
+#[cfg(feature = "mpi")]
+fn command_of(compiler: &str) -> String {
+    let shown = std::process::Command::new(compiler).arg("-show").output();
+    let shown = shown.ok().filter(|output| output.status.success());
+    let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).replace('\n', " "));
+    shown.unwrap_or_default().trim().to_owned()
 }

@@ -26,3 +26,7 @@ pub use kind::OperationKind;
 pub use operation::MpiOperation;
 pub use plug_in::{BufferHook, PlugIn, PlugInError, PlugInName, PlugInOperation};
 pub use settings::{OperationSettings, Root};
+
+/// Command that the compiler of the MPI library runs, with the options that it adds, as it was when this crate was built; `None` if the
+/// library's compiler did not tell.
+pub const COMPILER: Option<&str> = option_env!("DOWNBEAT_MPICC");

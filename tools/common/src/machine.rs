@@ -50,6 +50,7 @@ pub fn factors(factors: Factors) -> Factors {
     };
     factors
         .with("build", &build)
+        .with("compiler", &env!("DOWNBEAT_COMPILER"))
         .with("program digest", &digest::of_this_program())
         .with("kernel", &line_of(KERNEL))
         .with("processor", &of_first_cpu("model name"))

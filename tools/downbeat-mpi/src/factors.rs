@@ -49,6 +49,10 @@ pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
         .with("ranks", &ranks.all.size())
         .with("nodes", &ranks.nodes())
         .with("mpi", &library)
+        .with(
+            "mpicc",
+            &downbeat_measure::mpi::COMPILER.unwrap_or("unknown"),
+        )
         .with("clock", &clock)
 }
 
