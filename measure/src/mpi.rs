@@ -16,6 +16,7 @@ mod plug_in;
 mod reference;
 mod settings;
 mod shared_cells;
+mod transfers;
 mod verify;
 
 pub use barrier_algorithms::{BarrierAlgorithms, SelectedBarrier};

@@ -45,6 +45,7 @@ const SETTINGS: OperationSettings = OperationSettings {
     cache: CacheState::Warm,
     cache_bytes: 0,
     memory: 1 << 24,
+    in_flight: 5,
 };
 
 fn kind(name: &str) -> OperationKind {

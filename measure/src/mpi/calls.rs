@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_void};
 
 use downbeat_sync::MpiError;
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op};
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 
 /// Arguments of all operations; each operation uses some of them.
 #[derive(Debug)]
@@ -26,6 +26,9 @@ pub(super) struct CallArguments {
     pub(super) starts: *const c_int,
     pub(super) datatype: MPI_Datatype,
     pub(super) reduction: MPI_Op,
+    /// Number of messages of a direction that are in flight at once, and a request for each of both directions.
+    pub(super) in_flight: c_int,
+    pub(super) requests: *mut MPI_Request,
 }
 
 /// Calls MPI.
@@ -64,14 +67,14 @@ macro_rules! collective {
 }
 pub(super) use collective;
 
-pub(super) fn no_request() -> ffi::MPI_Request {
+pub(super) fn no_request() -> MPI_Request {
     // SAFETY: a constant.
     unsafe { ffi::RSMPI_REQUEST_NULL }
 }
 
 /// Waits for a request.
 #[inline(always)]
-pub(super) fn wait(mut request: ffi::MPI_Request) -> Result<(), MpiError> {
+pub(super) fn wait(mut request: MPI_Request) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
     // SAFETY: MPI has just created the request, so it is running; the status is ignored.
@@ -80,7 +83,7 @@ pub(super) fn wait(mut request: ffi::MPI_Request) -> Result<(), MpiError> {
 }
 
 /// Tag of all messages, which are distinguished only by their order.
-const TAG: c_int = 0;
+pub(super) const TAG: c_int = 0;
 
 /// No call.
 pub(super) const EMPTY: CallPair = {
@@ -121,7 +124,7 @@ pub(super) const PING_PONG: CallPair = {
 /// # Safety
 /// As for [`MpiCall`].
 #[inline(always)]
-unsafe fn send(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
+pub(super) unsafe fn send(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
     // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
     let code = unsafe { ffi::MPI_Send(with.send, with.count, with.datatype, to, TAG, with.comm) };
     MpiError::check("MPI_Send", code)
@@ -130,7 +133,7 @@ unsafe fn send(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
 /// # Safety
 /// As for [`MpiCall`].
 #[inline(always)]
-unsafe fn receive(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
+pub(super) unsafe fn receive(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
     // SAFETY: the caller guarantees that MPI runs and that the arguments are valid; the status is ignored.

@@ -3,6 +3,7 @@
 
 use super::calls::{CallPair, EMPTY, PING_PONG, SENDRECV, collective};
 use super::reference::VerifyCase;
+use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source};
 
 /// Properties of an operation.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct OperationEntry {
     pub(super) reduces: bool,
     pub(super) in_place: InPlace,
     pub(super) min_ranks: u32,
+    /// True if many messages are in flight at once.
+    pub(super) has_window: bool,
     pub(super) calls: CallPair,
     /// Returns the expected element at an index of a rank's result; `None` where any value is allowed.
     pub(super) expects: fn(&VerifyCase, usize) -> Option<i64>,
@@ -75,11 +78,19 @@ const USUAL: OperationEntry = OperationEntry {
     reduces: false,
     in_place: InPlace::No("MPI does not define it"),
     min_ranks: 1,
+    has_window: false,
     calls: EMPTY,
     expects: |_, _| None,
 };
 
-pub(super) static ENTRIES: [OperationEntry; 19] = [
+/// Properties of most operations between pairs of ranks.
+const OF_PAIRS: OperationEntry = OperationEntry {
+    min_ranks: 2,
+    in_place: InPlace::No("it is not a collective operation"),
+    ..USUAL
+};
+
+pub(super) static ENTRIES: [OperationEntry; 22] = [
     OperationEntry {
         names: ["barrier", "ibarrier"],
         send: BufferExtent::Nothing,
@@ -230,11 +241,29 @@ pub(super) static ENTRIES: [OperationEntry; 19] = [
     },
     OperationEntry {
         names: ["ping-pong", ""],
-        min_ranks: 2,
-        in_place: InPlace::No("it is not a collective operation"),
         calls: PING_PONG,
         expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
-        ..USUAL
+        ..OF_PAIRS
+    },
+    OperationEntry {
+        names: ["pair-ping-pong", ""],
+        calls: PAIR_PING_PONG,
+        expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
+        ..OF_PAIRS
+    },
+    OperationEntry {
+        names: ["bandwidth", ""],
+        has_window: true,
+        calls: BANDWIDTH,
+        expects: |at, place| Some(at.input(source(at.rank, at.ranks)?, place)),
+        ..OF_PAIRS
+    },
+    OperationEntry {
+        names: ["bidirectional", ""],
+        has_window: true,
+        calls: BIDIRECTIONAL,
+        expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
+        ..OF_PAIRS
     },
     OperationEntry {
         names: ["sendrecv", ""],

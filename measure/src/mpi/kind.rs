@@ -24,6 +24,9 @@ use crate::names::{look_up, parse_list};
 /// | `allgather`, `allgatherv` | what a rank contributes | one to send, `n` to receive |
 /// | `alltoall`, `alltoallv` | what a rank sends to one rank | `n` to send, `n` to receive |
 /// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of the round trip | one to send, one to receive |
+/// | `pair-ping-pong` | the same between all pairs of ranks `i` and `i + n / 2` at once; the last of an odd number of ranks does nothing | one to send, one to receive |
+/// | `bandwidth` | one of many messages that rank `i` sends at once to rank `i + n / 2`, which answers when it has all | one to send, one to receive |
+/// | `bidirectional` | the same in both directions, without an answer | one to send, one to receive |
 /// | `sendrecv` | what every rank sends to the next, and gets from the previous one | one to send, one to receive |
 ///
 /// The forms with a `v` have the same count for every rank. `empty` calls nothing: its time is the cost of measuring.
@@ -99,6 +102,11 @@ impl OperationKind {
         !matches!(self.entry.in_place, InPlace::No(_))
     }
 
+    /// Returns true if the operation has [many messages](super::OperationSettings::in_flight) in flight at once.
+    pub fn has_window(self) -> bool {
+        self.entry.has_window
+    }
+
     /// Returns the least number of ranks.
     pub fn min_ranks(self) -> u32 {
         self.entry.min_ranks
@@ -156,7 +164,7 @@ mod tests {
     #[test]
     fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
-        assert_eq!(all.len(), 16 + 16 + 3);
+        assert_eq!(all.len(), 16 + 16 + 6);
         for kind in all {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
@@ -176,12 +184,12 @@ mod tests {
         assert_eq!(names("scan,ibcast,scan"), Ok(vec!["scan", "ibcast"]));
         assert_eq!(
             names("empty,all").map(|all: Vec<_>| (all.len(), all[0])),
-            Ok((35, "empty"))
+            Ok((38, "empty"))
         );
-        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(19));
+        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(22));
         assert_eq!(
             names("nonblocking,blocking").map(|all: Vec<_>| (all.len(), all[0])),
-            Ok((35, "ibarrier"))
+            Ok((38, "ibarrier"))
         );
         assert!(names("scan,").is_err() && names("").is_err());
     }

@@ -24,6 +24,8 @@ pub(super) struct BufferLayout {
     /// Sizes of the buffers.
     pub(super) send: usize,
     pub(super) recv: usize,
+    /// Number of requests that are pending at once.
+    pub(super) requests: usize,
 }
 
 impl BufferLayout {
@@ -66,6 +68,10 @@ impl BufferLayout {
             output: output as usize,
             send: send as usize,
             recv: recv as usize,
+            requests: match kind.has_window() {
+                true => 2 * settings.in_flight as usize,
+                false => 0,
+            },
         })
     }
 }
@@ -196,6 +202,7 @@ mod tests {
         cache: crate::cache::CacheState::Warm,
         cache_bytes: 0,
         memory: 1 << 20,
+        in_flight: 64,
     };
     const IN_PLACE: OperationSettings = OperationSettings {
         in_place: true,
@@ -217,6 +224,9 @@ mod tests {
             "scan",
             "exscan",
             "ping-pong",
+            "pair-ping-pong",
+            "bandwidth",
+            "bidirectional",
             "sendrecv",
         ];
         assert!(

@@ -2,6 +2,9 @@
 
 use core::ffi::{c_int, c_void};
 
+use mpi::ffi::MPI_Request;
+
+use super::calls::no_request;
 use super::error::OperationError;
 use super::layout::BufferLayout;
 use super::plug_in::{BufferHook, HookedMemory};
@@ -16,6 +19,7 @@ pub(super) struct OperationBuffers {
     pub(super) recv: MessageBuffer,
     pub(super) counts: Vec<c_int>,
     pub(super) starts: Vec<c_int>,
+    pub(super) requests: Vec<MPI_Request>,
     pub(super) cache: Cache,
 }
 
@@ -33,6 +37,7 @@ impl OperationBuffers {
             recv: message(layout.recv)?,
             counts: layout.counts.clone(),
             starts: layout.starts.clone(),
+            requests: vec![no_request(); layout.requests],
             cache,
         })
     }

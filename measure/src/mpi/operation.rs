@@ -134,7 +134,7 @@ impl MpiOperation {
     ) -> Result<Self, OperationError> {
         let comm = group.raw().map_err(CommError::from)?;
         let layout = BufferLayout::new(kind, group.rank(), group.size(), bytes, settings)?;
-        let memory = OperationBuffers::new(&layout, settings, hook)?;
+        let mut memory = OperationBuffers::new(&layout, settings, hook)?;
         let (root, turns) = match settings.root {
             _ if !kind.has_root() => (0, 1),
             Root::Rank(rank) => (rank, 1),
@@ -163,6 +163,8 @@ impl MpiOperation {
                 starts: memory.starts.as_ptr(),
                 datatype: settings.datatype.raw(),
                 reduction: settings.reduction.raw(),
+                in_flight: settings.in_flight as c_int,
+                requests: memory.requests.as_mut_ptr(),
             },
             usual: nowhere,
             as_root: nowhere,

@@ -31,9 +31,12 @@ pub struct OperationSettings {
     pub cache_bytes: usize,
     /// Memory limit for the messages of a rank, in bytes, without the memory that makes caches cold.
     pub memory: u64,
+    /// Number of messages that are in flight at once in each direction of `bandwidth` and `bidirectional`: the window of OSU and IMB.
+    /// At least 1.
+    pub in_flight: u32,
 }
 
-/// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages.
+/// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -45,6 +48,7 @@ impl Default for OperationSettings {
             cache: CacheState::Warm,
             cache_bytes: 0,
             memory: 1 << 30,
+            in_flight: 64,
         }
     }
 }

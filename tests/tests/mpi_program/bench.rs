@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 16] = [
+const VARIANTS: [(&str, Expected); 17] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -81,6 +81,14 @@ const VARIANTS: [(&str, Expected); 16] = [
     (
         "--operation ping-pong --scheme ms3 --calls 5 --processing ps7 --stop near/0.5/2/3/9",
         (&["ping-pong"], &[8], &[3]),
+    ),
+    (
+        "--operation bandwidth,bidirectional,pair-ping-pong --in-flight 7 --sizes 0,64Ki --ranks 2,3 --verify --reps 5",
+        (
+            &["bandwidth", "bidirectional", "pair-ping-pong"],
+            &[0, 65_536],
+            &[2, 3],
+        ),
     ),
     (
         "--operation allreduce --per-node 2 --comm one-per-node --reps 5",

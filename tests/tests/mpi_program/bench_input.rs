@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 37] = [
+const NONSENSE: [(&str, &str); 38] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -24,6 +24,7 @@ const NONSENSE: [(&str, &str); 37] = [
     ("--sizes 2^70", "does not fit into 64 bits"),
     ("--sizes 8..4*2", "ends before it begins"),
     ("--ranks 0", "--ranks"),
+    ("--operation bandwidth --in-flight 0", "--in-flight"),
     ("--ranks -1", "--ranks"),
     ("--reps 0", "--reps"),
     ("--reps -1", "--reps"),
@@ -54,7 +55,7 @@ const NONSENSE: [(&str, &str); 37] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 21] = [
+const CONTRADICTIONS: [(&str, &str); 22] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -79,6 +80,10 @@ const CONTRADICTIONS: [(&str, &str); 21] = [
         "--ranks: --comm one-per-node selects 1 rank, and not 2",
     ),
     ("--comm some", "--comm"),
+    (
+        "--operation bandwidth --ranks 1",
+        "--operation: bandwidth needs at least 2 ranks",
+    ),
     (
         "--operation ping-pong --ranks 1,2",
         "ping-pong needs at least 2 ranks, not 1",

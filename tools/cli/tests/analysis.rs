@@ -780,6 +780,10 @@ fn experiments_are_shown_by_the_state_of_the_machine() {
     let found = &json_of(&["reproducibility", &scratch.path("")])["by_state"]["groups"];
     assert_eq!(found[1]["trials"][0]["launches"], 3, "{found}");
 
+    let of_reported = stdout_of(&["compare", &a, &b, "--of", "reported"]);
+    let told = "None: the values that launches reported are those of all states.";
+    assert!(of_reported.contains(told), "{of_reported}");
+
     let page = stdout_of(&["report", &a, &b, "-o", "-"]);
     let section = page
         .split_once("<h2 id=\"states\"")

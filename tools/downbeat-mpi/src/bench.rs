@@ -11,7 +11,7 @@ use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::mpi::{
-    BufferHook, MpiGroup, MpiOperation, OperationSettings, PlugInError, PlugInName,
+    BufferHook, MpiGroup, MpiOperation, OperationKind, OperationSettings, PlugInError, PlugInName,
     PlugInOperation, Root,
 };
 use downbeat_measure::{
@@ -44,7 +44,7 @@ use crate::tsc::CalibratedTsc;
 )]
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
-    /// ping-pong, sendrecv, empty; or all, blocking, nonblocking; FILE:NAME for your own in a shared library, by the interface of
+    /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, empty; or all, blocking, nonblocking; FILE:NAME for your own in a shared library, by the interface of
     /// downbeat_operation.h
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = OperationNames::parse)]
     operation: OperationNames,
@@ -363,6 +363,12 @@ impl MpiBenchSession<'_> {
         }
     }
 
+    /// Returns true if an operation has many messages in flight at once.
+    fn has_window(&self) -> bool {
+        let kinds = self.operations.iter().filter_map(BenchOperation::kind);
+        kinds.into_iter().any(OperationKind::has_window)
+    }
+
     /// Returns the libraries of operations and of buffers.
     fn libraries(&self) -> Vec<&LibraryFile> {
         LibraryFile::distinct(&self.operations, self.buffers.as_ref())
@@ -382,7 +388,7 @@ impl MpiBenchSession<'_> {
         let is_suite = options.method.suite().is_some();
         let factors = options
             .settings
-            .factors(is_suite, factors)?
+            .factors(is_suite, self.has_window(), factors)?
             .with("verify", &options.verify);
         let factors = LibraryFile::add_digests(&self.libraries(), factors);
         Ok(match &options.buffers {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_common::Failure;
+use downbeat_common::bench::IN_FLIGHT;
 use downbeat_common::records::Factors;
 use downbeat_measure::mpi::{Datatype, OperationKind, OperationSettings, Reduction, Root};
 use downbeat_measure::{Alignment, CacheState, Preset};
@@ -31,6 +32,9 @@ pub(crate) struct SettingsOptions {
     /// in another buffer)
     #[arg(long, value_name = "STATE", default_value_t = CacheState::Warm)]
     cache: CacheState,
+    /// Number of messages in flight at once in each direction of bandwidth and bidirectional: the window of OSU and IMB
+    #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().in_flight, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
+    in_flight: u32,
     /// Size of the cache to make cold [default: that of the last private cache of a core]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 40), allow_hyphen_values = true)]
     cache_size: Option<u64>,
@@ -61,6 +65,7 @@ impl SettingsOptions {
             alignment: self.alignment,
             cache: self.cache,
             cache_bytes: self.cache_bytes()?,
+            in_flight: self.in_flight,
             ..default
         })
     }
@@ -89,8 +94,14 @@ fn unknown_size(why: &dyn Display) -> Failure {
 }
 
 impl SettingsOptions {
-    /// Adds the settings to the factors. Those that a suite has for each operation are not given by name.
-    pub(crate) fn factors(&self, is_suite: bool, factors: Factors) -> Result<Factors, Failure> {
+    /// Adds the settings to the factors. Those that a suite has for each operation are not given by name; `has_window` is true if
+    /// an operation has many messages in flight.
+    pub(crate) fn factors(
+        &self,
+        is_suite: bool,
+        has_window: bool,
+        factors: Factors,
+    ) -> Result<Factors, Failure> {
         let default = OperationSettings::default();
         let datatype = self.datatype.unwrap_or(default.datatype);
         let reduction = self.reduction.unwrap_or(datatype.usual_reduction());
@@ -108,6 +119,10 @@ impl SettingsOptions {
             .with("in place", &self.in_place)
             .with("alignment", &self.alignment)
             .with("cache", &self.cache);
+        let factors = match has_window {
+            true => factors.with(IN_FLIGHT, &self.in_flight),
+            false => factors,
+        };
         Ok(match self.cache {
             CacheState::Warm => factors,
             _ => factors.with("cache size", &self.cache_bytes()?),

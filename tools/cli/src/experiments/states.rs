@@ -42,6 +42,10 @@ impl ByState {
 pub(super) const HEADING: &str =
     "\nBy state of the machine, which is the round trip between neighbouring ranks:\n\n";
 
+/// Replaces the tables for an average that has no value in a state.
+pub(super) const NO_VALUES: &str =
+    "None: the values that launches reported are those of all states.\n";
+
 /// Sorts groups by their keys, and then by the states in which they were measured.
 pub(super) fn sorted<'a, T>(
     groups: impl Iterator<Item = (usize, &'a T)>,

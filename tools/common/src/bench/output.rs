@@ -274,7 +274,7 @@ impl BenchResults {
             transfer: measured
                 .figures
                 .first()
-                .and_then(|figure| Transfer::of(key, figure.nanos)),
+                .and_then(|figure| Transfer::of(key, figure.nanos, &self.factors)),
             left_out: LeftOut::of(&measured.observations),
             discarded_ns: measured.discarded.clone(),
             synchronizations: measured.clock_checks.map(|checks| checks.synchronizations),

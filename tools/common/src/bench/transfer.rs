@@ -1,9 +1,9 @@
 //! One-way time and throughput of messages between two ranks, beside the time of the whole call, as OSU and IMB report them.
 
-use downbeat_records::GroupKey;
+use downbeat_records::{Factors, GroupKey};
 use serde::Serialize;
 
-use crate::output;
+use crate::{output, units};
 
 /// One-way time and throughput of an operation that transfers messages between pairs of ranks.
 #[derive(Debug, PartialEq, Serialize)]
@@ -11,35 +11,53 @@ pub(super) struct Transfer {
     /// Half of the round trip, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) half_ns: Option<f64>,
-    /// Throughput in units of 10^6 bytes per second: of one message in half of a round trip, or of both messages of a rank that sends
-    /// and receives; `None` for empty messages.
+    /// Throughput in units of 10^6 bytes per second: of one message in half of a round trip, of both messages of a rank that sends
+    /// and receives, or of all messages of all pairs; `None` for empty messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mb_per_s: Option<f64>,
+    /// Messages per second, if many are in flight at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) messages_per_s: Option<f64>,
 }
+
+/// Name of the factor that states the number of messages in flight at once.
+pub const IN_FLIGHT: &str = "in flight";
 
 /// Heading of a column, and its cell, if there is one.
 pub(super) type TransferColumn = (&'static str, fn(&Transfer) -> Option<String>);
 
 impl Transfer {
     /// Columns of tables.
-    pub(super) const COLUMNS: [TransferColumn; 2] = [
+    pub(super) const COLUMNS: [TransferColumn; 3] = [
         ("half", |transfer| transfer.half_ns.map(output::time)),
         ("MB/s", |transfer| {
             transfer.mb_per_s.map(|speed| format!("{speed:.1}"))
         }),
+        ("msg/s", |transfer| {
+            let rate = transfer.messages_per_s?;
+            Some(units::count(rate.round() as u64))
+        }),
     ];
 
-    /// Computes them from the reported figure; `None` for operations that are no such transfer.
-    pub(super) fn of(key: &GroupKey, nanos: f64) -> Option<Self> {
-        let (messages, half_ns) = match key.operation.as_str() {
-            "ping-pong" => (1.0, Some(nanos / 2.0)),
-            "sendrecv" => (2.0, None),
+    /// Computes them from the reported figure; `None` for operations that are no such transfer. The number of messages in flight at
+    /// once is one of the factors.
+    pub(super) fn of(key: &GroupKey, nanos: f64, factors: &Factors) -> Option<Self> {
+        let pairs = f64::from(key.ranks / 2);
+        let in_flight = || factors.get(IN_FLIGHT)?.parse::<f64>().ok();
+        let (messages, half_ns, many) = match key.operation.as_str() {
+            "ping-pong" => (1.0, Some(nanos / 2.0), false),
+            "pair-ping-pong" => (pairs, Some(nanos / 2.0), false),
+            "sendrecv" => (2.0, None, false),
+            "bandwidth" => (pairs * in_flight()?, None, true),
+            "bidirectional" => (2.0 * pairs * in_flight()?, None, true),
             _ => return None,
         };
-        let bytes_per_ns = messages * key.bytes as f64 / half_ns.unwrap_or(nanos);
+        let per_ns = messages / half_ns.unwrap_or(nanos);
+        let is_timed = nanos > 0.0;
         Some(Self {
             half_ns,
-            mb_per_s: (key.bytes > 0 && nanos > 0.0).then_some(1e3 * bytes_per_ns),
+            mb_per_s: (key.bytes > 0 && is_timed).then_some(1e3 * per_ns * key.bytes as f64),
+            messages_per_s: (many && is_timed).then_some(1e9 * per_ns),
         })
     }
 }
@@ -50,13 +68,17 @@ mod tests {
 
     #[test]
     fn transfers_are_counted_as_by_suites() {
-        let of = |operation: &str, bytes, nanos| {
+        let factors = Factors::default().with(IN_FLIGHT, &64);
+        let of_ranks = |operation: &str, bytes, nanos, ranks| {
             let key = GroupKey {
                 operation: operation.to_owned(),
                 bytes,
-                ranks: 2,
+                ranks,
             };
-            let found = Transfer::of(&key, nanos)?;
+            Transfer::of(&key, nanos, &factors)
+        };
+        let of = |operation: &str, bytes, nanos| {
+            let found = of_ranks(operation, bytes, nanos, 2)?;
             Some((found.half_ns, found.mb_per_s))
         };
         // 1,000 bytes in 500 ns, and 2,000 bytes in 1,000 ns.
@@ -68,5 +90,23 @@ mod tests {
         assert_eq!(of("ping-pong", 0, 1_000.0), Some((Some(500.0), None)));
         assert_eq!(of("sendrecv", 8, 0.0), Some((None, None)));
         assert_eq!(of("allreduce", 8, 1_000.0), None);
+        // Two pairs of five ranks.
+        let found = of_ranks("pair-ping-pong", 1_000, 1_000.0, 5).unwrap();
+        assert_eq!(
+            (found.half_ns, found.mb_per_s),
+            (Some(500.0), Some(4_000.0))
+        );
+        // 64 messages of 1,000 bytes from each of two ranks in 16 us, and from each of four.
+        let found = ["bandwidth", "bidirectional"].map(|operation| {
+            let found = of_ranks(operation, 1_000, 16_000.0, 4).unwrap();
+            (found.mb_per_s.unwrap(), found.messages_per_s.unwrap())
+        });
+        assert_eq!(found, [(8_000.0, 8e6), (16_000.0, 16e6)]);
+        let unknown = GroupKey {
+            operation: "bandwidth".to_owned(),
+            bytes: 8,
+            ranks: 2,
+        };
+        assert_eq!(Transfer::of(&unknown, 9.0, &Factors::default()), None);
     }
 }

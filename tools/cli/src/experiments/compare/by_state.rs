@@ -6,7 +6,7 @@ use downbeat_records::analysis::{AnalysisSettings, Average, BlockedGroup, Compar
 use downbeat_records::stats::{BlockedRatio, Interval, PValues, stars};
 use serde::Serialize;
 
-use crate::experiments::states::{ByState, HEADING, JsonStates, changing};
+use crate::experiments::states::{ByState, HEADING, JsonStates, NO_VALUES, changing};
 use crate::experiments::{
     JsonKey, JsonPValues, ProbedLaunches, key_cells, or_dash, percentage, plural,
 };
@@ -76,6 +76,10 @@ impl BlockedComparison {
             }
         }
         let mut text = Text::from(HEADING.to_owned());
+        if groups.iter().all(|group| group.states.is_empty()) {
+            text += NO_VALUES;
+            return text;
+        }
         text += table;
         text += "\n";
         let mut blocked = Table::new([

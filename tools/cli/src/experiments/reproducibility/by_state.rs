@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::group::{ReproducibilityGroupReport, row};
 use crate::experiments::ProbedLaunches;
-use crate::experiments::states::{ByState, HEADING, JsonStates, sorted};
+use crate::experiments::states::{ByState, HEADING, JsonStates, NO_VALUES, sorted};
 
 /// Reproducibility in each state.
 pub(super) struct ReproducibleStates {
@@ -67,6 +67,15 @@ impl ReproducibleStates {
             table.row(key.into_iter().chain(rest).collect::<Vec<_>>());
         }
         let mut text = Text::from(HEADING.to_owned());
+        if self
+            .groups
+            .iter()
+            .flatten()
+            .all(|group| group.trials.is_empty())
+        {
+            text += NO_VALUES;
+            return text;
+        }
         text += table;
         text
     }
