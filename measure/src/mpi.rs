@@ -11,6 +11,7 @@ mod group;
 mod kind;
 mod layout;
 mod memory;
+mod neighbours;
 mod operation;
 mod plug_in;
 mod reference;

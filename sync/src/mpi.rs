@@ -141,6 +141,25 @@ impl MpiComm {
         Ok(Self::new(context)?)
     }
 
+    /// Returns a communicator of the same ranks, in their order, with a distributed graph as its topology, in which this rank receives
+    /// from `sources` and sends to `destinations` in neighborhood collectives. All ranks must call it, with lists that agree.
+    ///
+    /// # Errors
+    /// If a neighbour does not exist, or MPI fails. The other ranks may be waiting then.
+    pub fn with_neighbours(
+        &self,
+        sources: &[u32],
+        destinations: &[u32],
+    ) -> Result<Self, CommError> {
+        for rank in sources.iter().chain(destinations) {
+            self.check_rank(*rank)?;
+        }
+        let numbers = |ranks: &[u32]| ranks.iter().map(|rank| *rank as c_int).collect::<Vec<_>>();
+        let (sources, destinations) = (numbers(sources), numbers(destinations));
+        let context = self.context.with_neighbours(&sources, &destinations)?;
+        Ok(Self::new(context)?)
+    }
+
     #[inline]
     fn check_rank(&self, rank: u32) -> Result<(), CommError> {
         if rank < self.size {

@@ -46,6 +46,7 @@ const SETTINGS: OperationSettings = OperationSettings {
     cache_bytes: 0,
     memory: 1 << 24,
     in_flight: 5,
+    radius: 2,
 };
 
 fn kind(name: &str) -> OperationKind {

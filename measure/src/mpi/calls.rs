@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_void};
 
 use downbeat_sync::MpiError;
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 
 /// Arguments of all operations; each operation uses some of them.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ pub(super) struct CallArguments {
     /// Number of elements of every rank's block, and the index of its first element.
     pub(super) counts: *const c_int,
     pub(super) starts: *const c_int,
+    /// Offset of the first byte of every rank's block, and its datatype.
+    pub(super) offsets: *const c_int,
+    pub(super) byte_offsets: *const MPI_Aint,
+    pub(super) datatypes: *const MPI_Datatype,
     pub(super) datatype: MPI_Datatype,
     pub(super) reduction: MPI_Op,
     /// Number of messages of a direction that are in flight at once, and a request for each of both directions.

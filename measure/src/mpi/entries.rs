@@ -19,6 +19,8 @@ pub(super) struct OperationEntry {
     pub(super) min_ranks: u32,
     /// True if many messages are in flight at once.
     pub(super) has_window: bool,
+    /// True if ranks are neighbours in a topology.
+    pub(super) among_neighbours: bool,
     pub(super) calls: CallPair,
     /// Returns the expected element at an index of a rank's result; `None` where any value is allowed.
     pub(super) expects: fn(&VerifyCase, usize) -> Option<i64>,
@@ -29,10 +31,26 @@ impl OperationEntry {
         self.send != BufferExtent::Nothing
     }
 
-    /// Returns true if MPI is given the index of every block, so that all elements together must fit into an `int`.
-    pub(super) fn passes_block_starts(&self) -> bool {
-        self.names[0].ends_with('v')
+    /// Returns what MPI counts with an `int`.
+    pub(super) fn counts(&self) -> Counts {
+        match self.names[0] {
+            // Offsets in other functions are addresses.
+            "alltoallw" => Counts::Offsets,
+            name if name.ends_with(['v', 'w']) => Counts::Starts,
+            _ => Counts::Elements,
+        }
     }
+}
+
+/// Quantity that MPI counts with an `int`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// Elements of a block.
+    Elements,
+    /// Elements of all blocks, as the index of every block is stated.
+    Starts,
+    /// Bytes of all blocks.
+    Offsets,
 }
 
 /// Size of what a rank contributes or gets.
@@ -43,6 +61,8 @@ pub(super) enum BufferExtent {
     Block,
     /// One block for every rank.
     BlockPerRank,
+    /// One block for every neighbour.
+    BlockPerNeighbour,
     /// One block for every rank, on the root only.
     AtRoot,
     /// Part of a block: the ranks' parts are equal, or the first ones have one element more.
@@ -79,8 +99,16 @@ const USUAL: OperationEntry = OperationEntry {
     in_place: InPlace::No("MPI does not define it"),
     min_ranks: 1,
     has_window: false,
+    among_neighbours: false,
     calls: EMPTY,
     expects: |_, _| None,
+};
+
+/// Properties of most operations among neighbours.
+const AMONG_NEIGHBOURS: OperationEntry = OperationEntry {
+    recv: BufferExtent::BlockPerNeighbour,
+    among_neighbours: true,
+    ..USUAL
 };
 
 /// Properties of most operations between pairs of ranks.
@@ -90,7 +118,7 @@ const OF_PAIRS: OperationEntry = OperationEntry {
     ..USUAL
 };
 
-pub(super) static ENTRIES: [OperationEntry; 22] = [
+pub(super) static ENTRIES: [OperationEntry; 28] = [
     OperationEntry {
         names: ["barrier", "ibarrier"],
         send: BufferExtent::Nothing,
@@ -203,6 +231,50 @@ pub(super) static ENTRIES: [OperationEntry; 22] = [
             Some(at.input(place / at.block, at.rank * at.block + place % at.block))
         },
         ..USUAL
+    },
+    OperationEntry {
+        names: ["alltoallw", "ialltoallw"],
+        send: BufferExtent::BlockPerRank,
+        recv: BufferExtent::BlockPerRank,
+        in_place: InPlace::Whole(InPlaceRanks::All),
+        calls: collective!(MPI_Alltoallw, MPI_Ialltoallw: send counts offsets datatypes recv counts offsets datatypes comm),
+        expects: |at, place| {
+            Some(at.input(place / at.block, at.rank * at.block + place % at.block))
+        },
+        ..USUAL
+    },
+    OperationEntry {
+        names: ["neighbor_allgather", "ineighbor_allgather"],
+        calls: collective!(MPI_Neighbor_allgather, MPI_Ineighbor_allgather: send count datatype recv count datatype comm),
+        expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
+        ..AMONG_NEIGHBOURS
+    },
+    OperationEntry {
+        names: ["neighbor_allgatherv", "ineighbor_allgatherv"],
+        calls: collective!(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv: send count datatype recv counts starts datatype comm),
+        expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
+        ..AMONG_NEIGHBOURS
+    },
+    OperationEntry {
+        names: ["neighbor_alltoall", "ineighbor_alltoall"],
+        send: BufferExtent::BlockPerNeighbour,
+        calls: collective!(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall: send count datatype recv count datatype comm),
+        expects: |at, place| Some(at.input(at.source(place / at.block), place)),
+        ..AMONG_NEIGHBOURS
+    },
+    OperationEntry {
+        names: ["neighbor_alltoallv", "ineighbor_alltoallv"],
+        send: BufferExtent::BlockPerNeighbour,
+        calls: collective!(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv: send counts starts datatype recv counts starts datatype comm),
+        expects: |at, place| Some(at.input(at.source(place / at.block), place)),
+        ..AMONG_NEIGHBOURS
+    },
+    OperationEntry {
+        names: ["neighbor_alltoallw", "ineighbor_alltoallw"],
+        send: BufferExtent::BlockPerNeighbour,
+        calls: collective!(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw: send counts byte_offsets datatypes recv counts byte_offsets datatypes comm),
+        expects: |at, place| Some(at.input(at.source(place / at.block), place)),
+        ..AMONG_NEIGHBOURS
     },
     OperationEntry {
         names: ["reduce_scatter", "ireduce_scatter"],

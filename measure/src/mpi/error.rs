@@ -55,6 +55,11 @@ pub enum OperationError {
         /// Number of elements.
         elements: u64,
     },
+    /// Blocks of a message begin at offsets that MPI cannot state.
+    TooFar {
+        /// Size of all blocks.
+        bytes: u64,
+    },
     /// The messages of a rank would exceed the memory limit.
     TooLarge {
         /// Size of the messages; `None` if it does not fit into 64 bits.
@@ -140,6 +145,11 @@ impl fmt::Display for OperationError {
                     "{elements} elements are more than MPI can count, which is {most}"
                 )
             }
+            Self::TooFar { bytes } => write!(
+                f,
+                "the blocks of a message begin up to {bytes} bytes from its begin, and MPI states offsets up to {}",
+                i32::MAX
+            ),
             Self::TooLarge {
                 bytes: Some(bytes),
                 memory,

@@ -22,14 +22,17 @@ use crate::names::{look_up, parse_list};
 /// | `gather`, `gatherv` | what a rank contributes | one to send, the root `n` to receive |
 /// | `scatter`, `scatterv` | what a rank gets | the root `n` to send, one to receive |
 /// | `allgather`, `allgatherv` | what a rank contributes | one to send, `n` to receive |
-/// | `alltoall`, `alltoallv` | what a rank sends to one rank | `n` to send, `n` to receive |
+/// | `alltoall`, `alltoallv`, `alltoallw` | what a rank sends to one rank | `n` to send, `n` to receive |
+/// | `neighbor_allgather`, `neighbor_allgatherv` | what a rank sends to each of its `k` neighbours | one to send, `k` to receive |
+/// | `neighbor_alltoall`, `neighbor_alltoallv`, `neighbor_alltoallw` | what a rank sends to one neighbour | `k` to send, `k` to receive |
 /// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of the round trip | one to send, one to receive |
 /// | `pair-ping-pong` | the same between all pairs of ranks `i` and `i + n / 2` at once; the last of an odd number of ranks does nothing | one to send, one to receive |
 /// | `bandwidth` | one of many messages that rank `i` sends at once to rank `i + n / 2`, which answers when it has all | one to send, one to receive |
 /// | `bidirectional` | the same in both directions, without an answer | one to send, one to receive |
 /// | `sendrecv` | what every rank sends to the next, and gets from the previous one | one to send, one to receive |
 ///
-/// The forms with a `v` have the same count for every rank. `empty` calls nothing: its time is the cost of measuring.
+/// The forms with a `v` or `w` have the same count for every rank. Ranks form a ring, in which those at a distance of at most a
+/// [radius](super::OperationSettings::radius) are neighbours on both sides; with few ranks, one may be a neighbour several times, or its own. `empty` calls nothing: its time is the cost of measuring.
 #[derive(Clone, Copy)]
 pub struct OperationKind {
     entry: &'static OperationEntry,
@@ -107,6 +110,11 @@ impl OperationKind {
         self.entry.has_window
     }
 
+    /// Returns true if the operation is one among [neighbours](super::OperationSettings::radius).
+    pub fn is_among_neighbours(self) -> bool {
+        self.entry.among_neighbours
+    }
+
     /// Returns the least number of ranks.
     pub fn min_ranks(self) -> u32 {
         self.entry.min_ranks
@@ -164,7 +172,7 @@ mod tests {
     #[test]
     fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
-        assert_eq!(all.len(), 16 + 16 + 6);
+        assert_eq!(all.len(), 22 + 22 + 6);
         for kind in all {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
@@ -184,12 +192,12 @@ mod tests {
         assert_eq!(names("scan,ibcast,scan"), Ok(vec!["scan", "ibcast"]));
         assert_eq!(
             names("empty,all").map(|all: Vec<_>| (all.len(), all[0])),
-            Ok((38, "empty"))
+            Ok((50, "empty"))
         );
-        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(22));
+        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(28));
         assert_eq!(
             names("nonblocking,blocking").map(|all: Vec<_>| (all.len(), all[0])),
-            Ok((38, "ibarrier"))
+            Ok((50, "ibarrier"))
         );
         assert!(names("scan,").is_err() && names("").is_err());
     }

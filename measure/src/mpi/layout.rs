@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use super::entries::{BufferExtent, InPlace, InPlaceRanks, OperationEntry};
+use super::entries::{BufferExtent, Counts, InPlace, InPlaceRanks, OperationEntry};
 use super::error::OperationError;
 use super::kind::OperationKind;
 use super::settings::{OperationSettings, Root};
@@ -42,6 +42,7 @@ impl BufferLayout {
             elements: bytes / width,
             rank: rank.into(),
             ranks: ranks.into(),
+            neighbours: 2 * u64::from(settings.radius),
         };
         blocks.check(kind.entry(), width, settings)?;
 
@@ -51,7 +52,7 @@ impl BufferLayout {
             BufferExtent::Share => (0..blocks.ranks)
                 .map(|rank| blocks.share(rank) as c_int)
                 .collect(),
-            _ => vec![blocks.elements as c_int; ranks as usize],
+            _ => vec![blocks.elements as c_int; blocks.most(kind.entry()) as usize],
         };
         let starts = counts.iter().scan(0, |next: &mut c_int, count| {
             let start = *next;
@@ -76,14 +77,23 @@ impl BufferLayout {
     }
 }
 
-/// Number of elements of a block, and of blocks: one per rank.
+/// Number of elements of a block, and of blocks: one per rank, or one per neighbour.
 struct BlockSizes {
     elements: u64,
     rank: u64,
     ranks: u64,
+    neighbours: u64,
 }
 
 impl BlockSizes {
+    /// Returns the greatest number of blocks in a buffer.
+    fn most(&self, entry: &OperationEntry) -> u64 {
+        match entry.among_neighbours {
+            true => self.neighbours,
+            false => self.ranks,
+        }
+    }
+
     /// Returns a rank's share of a block that is distributed evenly; the first ranks get the remainder.
     fn share(&self, rank: u64) -> u64 {
         self.elements / self.ranks + u64::from(rank < self.elements % self.ranks)
@@ -95,6 +105,7 @@ impl BlockSizes {
             BufferExtent::AtRoot if !root => 0,
             BufferExtent::Block => self.elements,
             BufferExtent::BlockPerRank | BufferExtent::AtRoot => self.elements * self.ranks,
+            BufferExtent::BlockPerNeighbour => self.elements * self.neighbours,
             BufferExtent::Share => self.share(self.rank),
         }
     }
@@ -127,7 +138,7 @@ impl BlockSizes {
         else {
             return too_large(None);
         };
-        if most.checked_mul(self.ranks).is_none() {
+        if most.checked_mul(self.most(entry)).is_none() {
             return too_large(None);
         }
         let (_, _, send, recv) = self.buffers(entry, true, settings.in_place);
@@ -135,15 +146,19 @@ impl BlockSizes {
         if bytes > memory || usize::try_from(bytes).is_err() {
             return too_large(Some(bytes));
         }
-        let elements = if entry.passes_block_starts() {
-            self.elements * self.ranks
-        } else {
-            self.elements
+        let elements = match entry.counts() {
+            Counts::Elements => self.elements,
+            Counts::Starts | Counts::Offsets => self.elements * self.most(entry),
         };
         if c_int::try_from(elements).is_err() {
-            Err(OperationError::TooMany { elements })
-        } else {
-            Ok(())
+            return Err(OperationError::TooMany { elements });
+        }
+        let bytes = elements * width;
+        match entry.counts() {
+            Counts::Offsets if c_int::try_from(bytes).is_err() => {
+                Err(OperationError::TooFar { bytes })
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -203,6 +218,7 @@ mod tests {
         cache_bytes: 0,
         memory: 1 << 20,
         in_flight: 64,
+        radius: 2,
     };
     const IN_PLACE: OperationSettings = OperationSettings {
         in_place: true,
@@ -236,6 +252,9 @@ mod tests {
         );
         let expected = [
             ("gather", [10, 30], [10, 0]),
+            ("ialltoallw", [30, 30], [30, 30]),
+            ("neighbor_allgatherv", [10, 40], [10, 40]),
+            ("ineighbor_alltoall", [40, 40], [40, 40]),
             ("scatterv", [30, 10], [0, 10]),
             ("iallgather", [10, 30], [10, 30]),
             ("alltoallv", [30, 30], [30, 30]),
@@ -401,6 +420,15 @@ mod tests {
         );
         assert_eq!(refused("gather", 3, most + 1, &large), too_many);
         assert_eq!(refused("gatherv", 2, most.div_ceil(2), &large), too_many);
+        let ints = OperationSettings {
+            datatype: Datatype::Int32,
+            ..large
+        };
+        assert!(BufferLayout::new("alltoallv".parse().unwrap(), 0, 2, 1 << 30, &ints).is_ok());
+        assert_eq!(
+            refused("alltoallw", 2, 1 << 30, &ints),
+            "the blocks of a message begin up to 2147483648 bytes from its begin, and MPI states offsets up to 2147483647"
+        );
         for bytes in [u64::MAX, u64::MAX / 2 + 1, u64::MAX / 6 + 1] {
             let why = refused("alltoall", 3, bytes, &large);
             assert_eq!(

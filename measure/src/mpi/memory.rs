@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use mpi::ffi::MPI_Request;
+use mpi::ffi::{MPI_Aint, MPI_Datatype, MPI_Request};
 
 use super::calls::no_request;
 use super::error::OperationError;
@@ -19,6 +19,10 @@ pub(super) struct OperationBuffers {
     pub(super) recv: MessageBuffer,
     pub(super) counts: Vec<c_int>,
     pub(super) starts: Vec<c_int>,
+    /// Offsets of blocks in bytes, as two functions want them, and their datatypes.
+    pub(super) offsets: Vec<c_int>,
+    pub(super) byte_offsets: Vec<MPI_Aint>,
+    pub(super) datatypes: Vec<MPI_Datatype>,
     pub(super) requests: Vec<MPI_Request>,
     pub(super) cache: Cache,
 }
@@ -32,11 +36,17 @@ impl OperationBuffers {
         let cache = Cache::new(settings.cache, settings.cache_bytes)?;
         let message =
             |elements: usize| MessageBuffer::new(elements * layout.width, settings, &cache, hook);
+        let width = layout.width as MPI_Aint;
+        let starts = layout.starts.iter();
+        let offsets = starts.map(|start| *start as MPI_Aint * width);
         Ok(Self {
             send: message(layout.send)?,
             recv: message(layout.recv)?,
             counts: layout.counts.clone(),
             starts: layout.starts.clone(),
+            offsets: offsets.clone().map(|offset| offset as c_int).collect(),
+            byte_offsets: offsets.collect(),
+            datatypes: vec![settings.datatype.raw(); layout.starts.len()],
             requests: vec![no_request(); layout.requests],
             cache,
         })

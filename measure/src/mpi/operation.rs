@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
 
-use downbeat_sync::{CommError, StableHasher};
+use downbeat_sync::{CommError, MpiComm, StableHasher};
 
 use super::calls::{CallArguments, MpiCall};
 use super::constants::in_place;
@@ -15,6 +15,7 @@ use super::group::{GroupAgreement, MpiGroup};
 use super::kind::OperationKind;
 use super::layout::BufferLayout;
 use super::memory::OperationBuffers;
+use super::neighbours::Neighbours;
 use super::plug_in::BufferHook;
 use super::reference::encode;
 use super::settings::{OperationSettings, Root};
@@ -51,8 +52,9 @@ pub struct MpiOperation {
     has_failed: bool,
     pub(super) layout: BufferLayout,
     pub(super) settings: OperationSettings,
-    /// Group whose communicator the operation uses.
     pub(super) group: MpiGroup,
+    /// Communicator in which ranks are neighbours, for the operations among these; others use that of the group.
+    neighbours: Option<MpiComm>,
 }
 
 /// Buffers of a call.
@@ -105,8 +107,21 @@ impl MpiOperation {
             GroupAgreement {
                 failed: Some(rank), ..
             } => prepared.and(Err(OperationError::Elsewhere { rank })),
-            GroupAgreement { failed: None, .. } => prepared,
+            GroupAgreement { failed: None, .. } => prepared?.with_neighbours(),
         }
+    }
+
+    /// Creates the communicator of neighbours, if the operation needs one. All ranks call this.
+    fn with_neighbours(mut self) -> Result<Self, OperationError> {
+        if self.kind.is_among_neighbours() {
+            let Neighbours {
+                sources,
+                destinations,
+            } = Neighbours::of(self.group.rank(), self.group.size(), self.settings.radius);
+            let comm = self.group.comm();
+            self.neighbours = Some(comm.with_neighbours(&sources, &destinations)?);
+        }
+        Ok(self)
     }
 
     /// Checks that the operation can be prepared, without communication.
@@ -161,6 +176,9 @@ impl MpiOperation {
                 count: layout.count,
                 counts: memory.counts.as_ptr(),
                 starts: memory.starts.as_ptr(),
+                offsets: memory.offsets.as_ptr(),
+                byte_offsets: memory.byte_offsets.as_ptr(),
+                datatypes: memory.datatypes.as_ptr(),
                 datatype: settings.datatype.raw(),
                 reduction: settings.reduction.raw(),
                 in_flight: settings.in_flight as c_int,
@@ -173,6 +191,7 @@ impl MpiOperation {
             layout,
             settings: *settings,
             group: group.clone(),
+            neighbours: None,
         };
         operation.reset_buffers()?;
         Ok(operation)
@@ -249,7 +268,10 @@ impl MpiOperation {
     #[inline(always)]
     pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
         // This fails if MPI was finalized.
-        self.arguments.comm = self.group.raw()?;
+        self.arguments.comm = match &self.neighbours {
+            None => self.group.raw()?,
+            Some(comm) => comm.raw()?,
+        };
         // Most operations have one root: a division would cost more than the rest of this function.
         let root = if self.turns == 1 {
             self.root

@@ -5,6 +5,7 @@ use core::ops::Range;
 use fastrand::Rng;
 
 use super::datatype::{Datatype, NumberKind, Reduction};
+use super::neighbours::Neighbours;
 
 /// One call on one rank.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +20,16 @@ pub(super) struct VerifyCase {
     pub(super) datatype: Datatype,
     /// Reduction; `None` if the operation has none.
     pub(super) reduction: Option<Reduction>,
+    pub(super) radius: u32,
 }
 
 impl VerifyCase {
+    /// Returns the rank that sends the block with this index to this rank, if ranks are neighbours.
+    pub(super) fn source(&self, block: usize) -> usize {
+        let (rank, ranks) = (self.rank as u32, self.ranks as u32);
+        Neighbours::of(rank, ranks, self.radius).sources[block] as usize
+    }
+
     pub(super) fn is_root(&self) -> bool {
         self.rank == self.root
     }
@@ -156,6 +164,7 @@ mod tests {
             block: 10,
             share: 0,
             datatype,
+            radius: 1,
             reduction,
         }
     }

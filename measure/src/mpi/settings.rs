@@ -34,9 +34,12 @@ pub struct OperationSettings {
     /// Number of messages that are in flight at once in each direction of `bandwidth` and `bidirectional`: the window of OSU and IMB.
     /// At least 1.
     pub in_flight: u32,
+    /// Distance up to which ranks are neighbours, on both sides, in neighborhood collectives. At least 1.
+    pub radius: u32,
 }
 
-/// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU.
+/// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; two
+/// neighbours.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -49,6 +52,7 @@ impl Default for OperationSettings {
             cache_bytes: 0,
             memory: 1 << 30,
             in_flight: 64,
+            radius: 1,
         }
     }
 }

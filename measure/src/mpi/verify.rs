@@ -38,8 +38,13 @@ impl MpiOperation {
             ranks: self.group.size() as usize,
             root: root as usize,
             block: self.layout.count as usize,
-            share: self.layout.starts[rank] as usize,
+            share: self
+                .layout
+                .starts
+                .get(rank)
+                .map_or(0, |start| *start as usize),
             datatype: self.settings.datatype,
+            radius: self.settings.radius,
             reduction: self
                 .kind()
                 .has_reduction()

@@ -247,6 +247,36 @@ impl Context {
         MpiError::check("MPI_Comm_split_type", code)?;
         Self::own(raw, ThreadClaim::new()?)
     }
+
+    /// Creates a communicator of the same ranks in which this one has these neighbours.
+    pub(super) fn with_neighbours(
+        &self,
+        sources: &[c_int],
+        destinations: &[c_int],
+    ) -> Result<Self, MpiError> {
+        check_running()?;
+        let equal = vec![1; sources.len().max(destinations.len())];
+        // SAFETY: a constant.
+        let no_info = unsafe { ffi::RSMPI_INFO_NULL };
+        let mut raw = null_comm();
+        // SAFETY: MPI is running; all lists are as long as stated, and `raw` can be written to.
+        let code = unsafe {
+            ffi::MPI_Dist_graph_create_adjacent(
+                self.raw,
+                sources.len() as c_int,
+                sources.as_ptr(),
+                equal.as_ptr(),
+                destinations.len() as c_int,
+                destinations.as_ptr(),
+                equal.as_ptr(),
+                no_info,
+                0,
+                &raw mut raw,
+            )
+        };
+        MpiError::check("MPI_Dist_graph_create_adjacent", code)?;
+        Self::own(raw, ThreadClaim::new()?)
+    }
 }
 
 /// Returns the number of received items of this type.

@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 17] = [
+const VARIANTS: [(&str, Expected); 18] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -88,6 +88,14 @@ const VARIANTS: [(&str, Expected); 17] = [
             &["bandwidth", "bidirectional", "pair-ping-pong"],
             &[0, 65_536],
             &[2, 3],
+        ),
+    ),
+    (
+        "--operation alltoallw,neighbor_alltoallw,ineighbor_allgather --radius 2 --datatype int32 --ranks 1,3 --verify --reps 5",
+        (
+            &["alltoallw", "neighbor_alltoallw", "ineighbor_allgather"],
+            &[8],
+            &[1, 3],
         ),
     ),
     (

@@ -363,10 +363,10 @@ impl MpiBenchSession<'_> {
         }
     }
 
-    /// Returns true if an operation has many messages in flight at once.
-    fn has_window(&self) -> bool {
+    /// Returns the operations of MPI.
+    fn kinds(&self) -> Vec<OperationKind> {
         let kinds = self.operations.iter().filter_map(BenchOperation::kind);
-        kinds.into_iter().any(OperationKind::has_window)
+        kinds.collect()
     }
 
     /// Returns the libraries of operations and of buffers.
@@ -388,7 +388,7 @@ impl MpiBenchSession<'_> {
         let is_suite = options.method.suite().is_some();
         let factors = options
             .settings
-            .factors(is_suite, self.has_window(), factors)?
+            .factors(is_suite, &self.kinds(), factors)?
             .with("verify", &options.verify);
         let factors = LibraryFile::add_digests(&self.libraries(), factors);
         Ok(match &options.buffers {

@@ -35,6 +35,9 @@ pub(crate) struct SettingsOptions {
     /// Number of messages in flight at once in each direction of bandwidth and bidirectional: the window of OSU and IMB
     #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().in_flight, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
     in_flight: u32,
+    /// Distance up to which ranks of a ring are neighbours, on both sides, in neighborhood collectives
+    #[arg(long, value_name = "DISTANCE", default_value_t = OperationSettings::default().radius, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
+    radius: u32,
     /// Size of the cache to make cold [default: that of the last private cache of a core]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 40), allow_hyphen_values = true)]
     cache_size: Option<u64>,
@@ -66,6 +69,7 @@ impl SettingsOptions {
             cache: self.cache,
             cache_bytes: self.cache_bytes()?,
             in_flight: self.in_flight,
+            radius: self.radius,
             ..default
         })
     }
@@ -94,12 +98,12 @@ fn unknown_size(why: &dyn Display) -> Failure {
 }
 
 impl SettingsOptions {
-    /// Adds the settings to the factors. Those that a suite has for each operation are not given by name; `has_window` is true if
-    /// an operation has many messages in flight.
+    /// Adds the settings to the factors. Those that a suite has for each operation are not given by name, and others only if one of the
+    /// operations has them.
     pub(crate) fn factors(
         &self,
         is_suite: bool,
-        has_window: bool,
+        kinds: &[OperationKind],
         factors: Factors,
     ) -> Result<Factors, Failure> {
         let default = OperationSettings::default();
@@ -119,10 +123,19 @@ impl SettingsOptions {
             .with("in place", &self.in_place)
             .with("alignment", &self.alignment)
             .with("cache", &self.cache);
-        let factors = match has_window {
-            true => factors.with(IN_FLIGHT, &self.in_flight),
-            false => factors,
-        };
+        let any = |has: fn(OperationKind) -> bool| kinds.iter().any(|kind| has(*kind));
+        let of_some: [(&str, u32, bool); 2] = [
+            (IN_FLIGHT, self.in_flight, any(OperationKind::has_window)),
+            (
+                "radius",
+                self.radius,
+                any(OperationKind::is_among_neighbours),
+            ),
+        ];
+        let of_some = of_some.into_iter().filter(|(.., applies)| *applies);
+        let factors = of_some.fold(factors, |factors, (name, value, _)| {
+            factors.with(name, &value)
+        });
         Ok(match self.cache {
             CacheState::Warm => factors,
             _ => factors.with("cache size", &self.cache_bytes()?),
