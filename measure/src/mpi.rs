@@ -13,6 +13,7 @@ mod layout;
 mod memory;
 mod neighbours;
 mod operation;
+mod persistent;
 mod plug_in;
 mod reference;
 mod settings;

@@ -1,15 +1,15 @@
 //! Table of all operations.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
-use super::calls::{CallPair, EMPTY, PING_PONG, SENDRECV, collective};
+use super::calls::{CallForms, EMPTY, PING_PONG, SENDRECV, collective};
 use super::reference::VerifyCase;
 use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source};
 
 /// Properties of an operation.
 #[derive(Debug)]
 pub(super) struct OperationEntry {
-    /// Name of the operation, and of its non-blocking form.
-    pub(super) names: [&'static str; 2],
+    /// Names of the operation, and of its non-blocking and persistent form.
+    pub(super) names: [&'static str; 3],
     /// Size of what a rank contributes, and of what it gets.
     pub(super) send: BufferExtent,
     pub(super) recv: BufferExtent,
@@ -21,7 +21,7 @@ pub(super) struct OperationEntry {
     pub(super) has_window: bool,
     /// True if ranks are neighbours in a topology.
     pub(super) among_neighbours: bool,
-    pub(super) calls: CallPair,
+    pub(super) calls: CallForms,
     /// Returns the expected element at an index of a rank's result; `None` where any value is allowed.
     pub(super) expects: fn(&VerifyCase, usize) -> Option<i64>,
 }
@@ -91,7 +91,7 @@ pub(super) enum InPlaceRanks {
 
 /// Properties of most operations.
 const USUAL: OperationEntry = OperationEntry {
-    names: ["", ""],
+    names: ["", "", ""],
     send: BufferExtent::Block,
     recv: BufferExtent::Block,
     has_root: false,
@@ -103,6 +103,13 @@ const USUAL: OperationEntry = OperationEntry {
     calls: EMPTY,
     expects: |_, _| None,
 };
+
+/// Returns the element that a rank gets from a neighbour that sends other blocks to others.
+fn of_neighbour(at: &VerifyCase, place: usize) -> Option<i64> {
+    // The blocks of a rank that is a neighbour several times arrive in this order in Open MPI, and in the opposite one in MPICH.
+    at.neighbours_differ()
+        .then(|| at.input(at.source(place / at.block), place))
+}
 
 /// Properties of most operations among neighbours.
 const AMONG_NEIGHBOURS: OperationEntry = OperationEntry {
@@ -120,44 +127,44 @@ const OF_PAIRS: OperationEntry = OperationEntry {
 
 pub(super) static ENTRIES: [OperationEntry; 28] = [
     OperationEntry {
-        names: ["barrier", "ibarrier"],
+        names: ["barrier", "ibarrier", "barrier_init"],
         send: BufferExtent::Nothing,
         recv: BufferExtent::Nothing,
         in_place: InPlace::No("it has no message"),
-        calls: collective!(MPI_Barrier, MPI_Ibarrier: comm),
+        calls: collective!(MPI_Barrier, MPI_Ibarrier, MPIX_Barrier: comm),
         ..USUAL
     },
     OperationEntry {
-        names: ["bcast", "ibcast"],
+        names: ["bcast", "ibcast", "bcast_init"],
         has_root: true,
         in_place: InPlace::No("it has only one buffer"),
-        calls: collective!(MPI_Bcast, MPI_Ibcast: buffer count datatype root comm),
+        calls: collective!(MPI_Bcast, MPI_Ibcast, MPIX_Bcast: buffer count datatype root comm),
         expects: |at, place| (!at.is_root()).then(|| at.input(at.root, place)),
         ..USUAL
     },
     OperationEntry {
-        names: ["reduce", "ireduce"],
+        names: ["reduce", "ireduce", "reduce_init"],
         has_root: true,
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::Root),
-        calls: collective!(MPI_Reduce, MPI_Ireduce: send recv count datatype reduction root comm),
+        calls: collective!(MPI_Reduce, MPI_Ireduce, MPIX_Reduce: send recv count datatype reduction root comm),
         expects: |at, place| at.combined(0..at.ranks, place).filter(|_| at.is_root()),
         ..USUAL
     },
     OperationEntry {
-        names: ["allreduce", "iallreduce"],
+        names: ["allreduce", "iallreduce", "allreduce_init"],
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Allreduce, MPI_Iallreduce: send recv count datatype reduction comm),
+        calls: collective!(MPI_Allreduce, MPI_Iallreduce, MPIX_Allreduce: send recv count datatype reduction comm),
         expects: |at, place| at.combined(0..at.ranks, place),
         ..USUAL
     },
     OperationEntry {
-        names: ["gather", "igather"],
+        names: ["gather", "igather", "gather_init"],
         recv: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::OwnBlock(InPlaceRanks::Root),
-        calls: collective!(MPI_Gather, MPI_Igather: send count datatype recv count datatype root comm),
+        calls: collective!(MPI_Gather, MPI_Igather, MPIX_Gather: send count datatype recv count datatype root comm),
         expects: |at, place| {
             at.is_root()
                 .then(|| at.input(place / at.block, place % at.block))
@@ -165,11 +172,11 @@ pub(super) static ENTRIES: [OperationEntry; 28] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["gatherv", "igatherv"],
+        names: ["gatherv", "igatherv", "gatherv_init"],
         recv: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::OwnBlock(InPlaceRanks::Root),
-        calls: collective!(MPI_Gatherv, MPI_Igatherv: send count datatype recv counts starts datatype root comm),
+        calls: collective!(MPI_Gatherv, MPI_Igatherv, MPIX_Gatherv: send count datatype recv counts starts datatype root comm),
         expects: |at, place| {
             at.is_root()
                 .then(|| at.input(place / at.block, place % at.block))
@@ -177,175 +184,199 @@ pub(super) static ENTRIES: [OperationEntry; 28] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["scatter", "iscatter"],
+        names: ["scatter", "iscatter", "scatter_init"],
         send: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::Kept,
-        calls: collective!(MPI_Scatter, MPI_Iscatter: send count datatype recv count datatype root comm),
+        calls: collective!(MPI_Scatter, MPI_Iscatter, MPIX_Scatter: send count datatype recv count datatype root comm),
         expects: |at, place| Some(at.input(at.root, at.rank * at.block + place)),
         ..USUAL
     },
     OperationEntry {
-        names: ["scatterv", "iscatterv"],
+        names: ["scatterv", "iscatterv", "scatterv_init"],
         send: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::Kept,
-        calls: collective!(MPI_Scatterv, MPI_Iscatterv: send counts starts datatype recv count datatype root comm),
+        calls: collective!(MPI_Scatterv, MPI_Iscatterv, MPIX_Scatterv: send counts starts datatype recv count datatype root comm),
         expects: |at, place| Some(at.input(at.root, at.rank * at.block + place)),
         ..USUAL
     },
     OperationEntry {
-        names: ["allgather", "iallgather"],
+        names: ["allgather", "iallgather", "allgather_init"],
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::OwnBlock(InPlaceRanks::All),
-        calls: collective!(MPI_Allgather, MPI_Iallgather: send count datatype recv count datatype comm),
+        calls: collective!(MPI_Allgather, MPI_Iallgather, MPIX_Allgather: send count datatype recv count datatype comm),
         expects: |at, place| Some(at.input(place / at.block, place % at.block)),
         ..USUAL
     },
     OperationEntry {
-        names: ["allgatherv", "iallgatherv"],
+        names: ["allgatherv", "iallgatherv", "allgatherv_init"],
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::OwnBlock(InPlaceRanks::All),
-        calls: collective!(MPI_Allgatherv, MPI_Iallgatherv: send count datatype recv counts starts datatype comm),
+        calls: collective!(MPI_Allgatherv, MPI_Iallgatherv, MPIX_Allgatherv: send count datatype recv counts starts datatype comm),
         expects: |at, place| Some(at.input(place / at.block, place % at.block)),
         ..USUAL
     },
     OperationEntry {
-        names: ["alltoall", "ialltoall"],
+        names: ["alltoall", "ialltoall", "alltoall_init"],
         send: BufferExtent::BlockPerRank,
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Alltoall, MPI_Ialltoall: send count datatype recv count datatype comm),
+        calls: collective!(MPI_Alltoall, MPI_Ialltoall, MPIX_Alltoall: send count datatype recv count datatype comm),
         expects: |at, place| {
             Some(at.input(place / at.block, at.rank * at.block + place % at.block))
         },
         ..USUAL
     },
     OperationEntry {
-        names: ["alltoallv", "ialltoallv"],
+        names: ["alltoallv", "ialltoallv", "alltoallv_init"],
         send: BufferExtent::BlockPerRank,
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Alltoallv, MPI_Ialltoallv: send counts starts datatype recv counts starts datatype comm),
+        calls: collective!(MPI_Alltoallv, MPI_Ialltoallv, MPIX_Alltoallv: send counts starts datatype recv counts starts datatype comm),
         expects: |at, place| {
             Some(at.input(place / at.block, at.rank * at.block + place % at.block))
         },
         ..USUAL
     },
     OperationEntry {
-        names: ["alltoallw", "ialltoallw"],
+        names: ["alltoallw", "ialltoallw", "alltoallw_init"],
         send: BufferExtent::BlockPerRank,
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Alltoallw, MPI_Ialltoallw: send counts offsets datatypes recv counts offsets datatypes comm),
+        calls: collective!(MPI_Alltoallw, MPI_Ialltoallw, MPIX_Alltoallw: send counts offsets datatypes recv counts offsets datatypes comm),
         expects: |at, place| {
             Some(at.input(place / at.block, at.rank * at.block + place % at.block))
         },
         ..USUAL
     },
     OperationEntry {
-        names: ["neighbor_allgather", "ineighbor_allgather"],
-        calls: collective!(MPI_Neighbor_allgather, MPI_Ineighbor_allgather: send count datatype recv count datatype comm),
+        names: [
+            "neighbor_allgather",
+            "ineighbor_allgather",
+            "neighbor_allgather_init",
+        ],
+        calls: collective!(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, MPIX_Neighbor_allgather: send count datatype recv count datatype comm),
         expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
         ..AMONG_NEIGHBOURS
     },
     OperationEntry {
-        names: ["neighbor_allgatherv", "ineighbor_allgatherv"],
-        calls: collective!(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv: send count datatype recv counts starts datatype comm),
+        names: [
+            "neighbor_allgatherv",
+            "ineighbor_allgatherv",
+            "neighbor_allgatherv_init",
+        ],
+        calls: collective!(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPIX_Neighbor_allgatherv: send count datatype recv counts starts datatype comm),
         expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
         ..AMONG_NEIGHBOURS
     },
     OperationEntry {
-        names: ["neighbor_alltoall", "ineighbor_alltoall"],
+        names: [
+            "neighbor_alltoall",
+            "ineighbor_alltoall",
+            "neighbor_alltoall_init",
+        ],
         send: BufferExtent::BlockPerNeighbour,
-        calls: collective!(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall: send count datatype recv count datatype comm),
-        expects: |at, place| Some(at.input(at.source(place / at.block), place)),
+        calls: collective!(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, MPIX_Neighbor_alltoall: send count datatype recv count datatype comm),
+        expects: of_neighbour,
         ..AMONG_NEIGHBOURS
     },
     OperationEntry {
-        names: ["neighbor_alltoallv", "ineighbor_alltoallv"],
+        names: [
+            "neighbor_alltoallv",
+            "ineighbor_alltoallv",
+            "neighbor_alltoallv_init",
+        ],
         send: BufferExtent::BlockPerNeighbour,
-        calls: collective!(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv: send counts starts datatype recv counts starts datatype comm),
-        expects: |at, place| Some(at.input(at.source(place / at.block), place)),
+        calls: collective!(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPIX_Neighbor_alltoallv: send counts starts datatype recv counts starts datatype comm),
+        expects: of_neighbour,
         ..AMONG_NEIGHBOURS
     },
     OperationEntry {
-        names: ["neighbor_alltoallw", "ineighbor_alltoallw"],
+        names: [
+            "neighbor_alltoallw",
+            "ineighbor_alltoallw",
+            "neighbor_alltoallw_init",
+        ],
         send: BufferExtent::BlockPerNeighbour,
-        calls: collective!(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw: send counts byte_offsets datatypes recv counts byte_offsets datatypes comm),
-        expects: |at, place| Some(at.input(at.source(place / at.block), place)),
+        calls: collective!(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, MPIX_Neighbor_alltoallw: send counts byte_offsets datatypes recv counts byte_offsets datatypes comm),
+        expects: of_neighbour,
         ..AMONG_NEIGHBOURS
     },
     OperationEntry {
-        names: ["reduce_scatter", "ireduce_scatter"],
+        names: ["reduce_scatter", "ireduce_scatter", "reduce_scatter_init"],
         recv: BufferExtent::Share,
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Reduce_scatter, MPI_Ireduce_scatter: send recv counts datatype reduction comm),
+        calls: collective!(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPIX_Reduce_scatter: send recv counts datatype reduction comm),
         expects: |at, place| at.combined(0..at.ranks, at.share + place),
         ..USUAL
     },
     OperationEntry {
-        names: ["reduce_scatter_block", "ireduce_scatter_block"],
+        names: [
+            "reduce_scatter_block",
+            "ireduce_scatter_block",
+            "reduce_scatter_block_init",
+        ],
         send: BufferExtent::BlockPerRank,
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block: send recv count datatype reduction comm),
+        calls: collective!(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPIX_Reduce_scatter_block: send recv count datatype reduction comm),
         expects: |at, place| at.combined(0..at.ranks, at.rank * at.block + place),
         ..USUAL
     },
     OperationEntry {
-        names: ["scan", "iscan"],
+        names: ["scan", "iscan", "scan_init"],
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Scan, MPI_Iscan: send recv count datatype reduction comm),
+        calls: collective!(MPI_Scan, MPI_Iscan, MPIX_Scan: send recv count datatype reduction comm),
         expects: |at, place| at.combined(0..at.rank + 1, place),
         ..USUAL
     },
     OperationEntry {
-        names: ["exscan", "iexscan"],
+        names: ["exscan", "iexscan", "exscan_init"],
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
-        calls: collective!(MPI_Exscan, MPI_Iexscan: send recv count datatype reduction comm),
+        calls: collective!(MPI_Exscan, MPI_Iexscan, MPIX_Exscan: send recv count datatype reduction comm),
         // No rank is before rank 0, whose result is undefined.
         expects: |at, place| at.combined(0..at.rank, place),
         ..USUAL
     },
     OperationEntry {
-        names: ["ping-pong", ""],
+        names: ["ping-pong", "", ""],
         calls: PING_PONG,
         expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["pair-ping-pong", ""],
+        names: ["pair-ping-pong", "", ""],
         calls: PAIR_PING_PONG,
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["bandwidth", ""],
+        names: ["bandwidth", "", ""],
         has_window: true,
         calls: BANDWIDTH,
         expects: |at, place| Some(at.input(source(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["bidirectional", ""],
+        names: ["bidirectional", "", ""],
         has_window: true,
         calls: BIDIRECTIONAL,
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["sendrecv", ""],
+        names: ["sendrecv", "", ""],
         in_place: InPlace::No("it is not a collective operation"),
         calls: SENDRECV,
         expects: |at, place| Some(at.input((at.rank + at.ranks - 1) % at.ranks, place)),
         ..USUAL
     },
     OperationEntry {
-        names: ["empty", ""],
+        names: ["empty", "", ""],
         send: BufferExtent::Nothing,
         recv: BufferExtent::Nothing,
         in_place: InPlace::No("it has no message"),

@@ -55,6 +55,15 @@ pub enum OperationError {
         /// Number of elements.
         elements: u64,
     },
+    /// The MPI library lacks the operation.
+    Missing {
+        /// Kind of the operation.
+        kind: OperationKind,
+        /// Function that the library lacks.
+        function: &'static str,
+    },
+    /// The message of a persistent operation cannot be moved between calls.
+    Moved(OperationKind),
     /// Blocks of a message begin at offsets that MPI cannot state.
     TooFar {
         /// Size of all blocks.
@@ -145,6 +154,13 @@ impl fmt::Display for OperationError {
                     "{elements} elements are more than MPI can count, which is {most}"
                 )
             }
+            Self::Missing { kind, function } => {
+                write!(f, "{kind}: this MPI library has no {function}")
+            }
+            Self::Moved(kind) => write!(
+                f,
+                "{kind} is made for one buffer, so that its messages cannot walk through memory; use cold-overwrite"
+            ),
             Self::TooFar { bytes } => write!(
                 f,
                 "the blocks of a message begin up to {bytes} bytes from its begin, and MPI states offsets up to {}",

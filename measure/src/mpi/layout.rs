@@ -6,6 +6,7 @@ use super::entries::{BufferExtent, Counts, InPlace, InPlaceRanks, OperationEntry
 use super::error::OperationError;
 use super::kind::OperationKind;
 use super::settings::{OperationSettings, Root};
+use crate::cache::CacheState;
 
 /// Layout of an operation's buffers, in elements.
 #[derive(Clone, Debug)]
@@ -69,9 +70,12 @@ impl BufferLayout {
             output: output as usize,
             send: send as usize,
             recv: recv as usize,
-            requests: match kind.has_window() {
-                true => 2 * settings.in_flight as usize,
-                false => 0,
+            requests: if kind.has_window() {
+                2 * settings.in_flight as usize
+            } else if kind.persistent().is_some() {
+                settings.roots(kind, ranks).1 as usize
+            } else {
+                0
             },
         })
     }
@@ -175,6 +179,7 @@ fn check(
         reduction,
         root,
         in_place,
+        cache,
         ..
     } = *settings;
     if ranks < kind.min_ranks() {
@@ -191,6 +196,15 @@ fn check(
     }
     if !bytes.is_multiple_of(datatype.bytes()) {
         return Err(OperationError::PartialElement { bytes, datatype });
+    }
+    if let Some(call) = kind.persistent() {
+        if call.find().is_none() {
+            let function = call.function();
+            return Err(OperationError::Missing { kind, function });
+        }
+        if cache == CacheState::ColdByWalking {
+            return Err(OperationError::Moved(kind));
+        }
     }
     if in_place && !kind.has_in_place() {
         return Err(OperationError::NotInPlace(kind));
@@ -214,7 +228,7 @@ mod tests {
         root: Root::Rank(1),
         in_place: false,
         alignment: crate::aligned::Alignment::CACHE_LINE,
-        cache: crate::cache::CacheState::Warm,
+        cache: CacheState::Warm,
         cache_bytes: 0,
         memory: 1 << 20,
         in_flight: 64,

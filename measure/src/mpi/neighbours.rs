@@ -1,7 +1,7 @@
 //! Neighbours of ranks on a ring, for neighborhood collectives.
 
 /// Ranks from which a rank receives, and to which it sends, in the order of the blocks: a block is received by the neighbour on one side
-/// as what comes from the other side, also if few ranks are neighbours several times.
+/// as what comes from the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Neighbours {
     pub(super) sources: Vec<u32>,

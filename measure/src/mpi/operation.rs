@@ -5,8 +5,9 @@ use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
 
 use downbeat_sync::{CommError, MpiComm, StableHasher};
+use mpi::ffi;
 
-use super::calls::{CallArguments, MpiCall};
+use super::calls::{CallArguments, MpiCall, no_request};
 use super::constants::in_place;
 use super::datatype::Reduction;
 use super::entries::{InPlace, InPlaceRanks};
@@ -18,7 +19,7 @@ use super::memory::OperationBuffers;
 use super::neighbours::Neighbours;
 use super::plug_in::BufferHook;
 use super::reference::encode;
-use super::settings::{OperationSettings, Root};
+use super::settings::OperationSettings;
 use crate::cache::CacheState;
 use crate::operation::Operation;
 
@@ -48,6 +49,8 @@ pub struct MpiOperation {
     usual: BufferPointers,
     as_root: BufferPointers,
     pub(super) memory: ManuallyDrop<OperationBuffers>,
+    /// True if its requests were made in advance.
+    is_persistent: bool,
     /// True after a call that failed: its request may still use the memory, which is never freed then.
     has_failed: bool,
     pub(super) layout: BufferLayout,
@@ -107,7 +110,7 @@ impl MpiOperation {
             GroupAgreement {
                 failed: Some(rank), ..
             } => prepared.and(Err(OperationError::Elsewhere { rank })),
-            GroupAgreement { failed: None, .. } => prepared?.with_neighbours(),
+            GroupAgreement { failed: None, .. } => prepared?.with_neighbours()?.with_requests(),
         }
     }
 
@@ -140,6 +143,23 @@ impl MpiOperation {
             .try_for_each(|rank| BufferLayout::new(kind, rank, ranks, bytes, settings).map(drop))
     }
 
+    /// Makes the requests of a persistent operation, one for each root. All ranks call this.
+    fn with_requests(mut self) -> Result<Self, OperationError> {
+        let persistent = self.kind.persistent();
+        let Some((call, function)) = persistent.and_then(|call| Some((call, call.find()?))) else {
+            return Ok(self);
+        };
+        for (number, _) in self.roots() {
+            self.take_arguments(number)?;
+            // SAFETY: MPI is running, and this thread may call it, as the communicator is valid and stays on its thread. The buffers are
+            // as large as the operation's entry requires, and stay where they are until the request is freed.
+            let made = unsafe { (call.make)(&self.arguments, function) };
+            self.has_failed |= made.is_err();
+            made.map_err(CommError::from)?;
+        }
+        Ok(self)
+    }
+
     fn prepare_alone(
         kind: OperationKind,
         group: &MpiGroup,
@@ -150,11 +170,7 @@ impl MpiOperation {
         let comm = group.raw().map_err(CommError::from)?;
         let layout = BufferLayout::new(kind, group.rank(), group.size(), bytes, settings)?;
         let mut memory = OperationBuffers::new(&layout, settings, hook)?;
-        let (root, turns) = match settings.root {
-            _ if !kind.has_root() => (0, 1),
-            Root::Rank(rank) => (rank, 1),
-            Root::Rotating => (0, group.size()),
-        };
+        let (root, turns) = settings.roots(kind, group.size());
         let nowhere = BufferPointers {
             send: core::ptr::null(),
             recv: core::ptr::null_mut(),
@@ -187,6 +203,7 @@ impl MpiOperation {
             usual: nowhere,
             as_root: nowhere,
             memory: ManuallyDrop::new(memory),
+            is_persistent: kind.persistent().is_some(),
             has_failed: false,
             layout,
             settings: *settings,
@@ -265,8 +282,9 @@ impl MpiOperation {
         );
     }
 
+    /// Sets the arguments of a call.
     #[inline(always)]
-    pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
+    fn take_arguments(&mut self, number: u32) -> Result<(), CommError> {
         // This fails if MPI was finalized.
         self.arguments.comm = match &self.neighbours {
             None => self.group.raw()?,
@@ -290,6 +308,16 @@ impl MpiOperation {
             buffer,
             ..self.arguments
         };
+        if self.is_persistent {
+            let request = (root as u32 - self.root) as usize;
+            self.arguments.requests = &raw mut self.memory.requests[request];
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
+        self.take_arguments(number)?;
         // SAFETY: MPI is running, and this thread may call it, as the communicator is valid and stays on its thread.
         // The buffers are as large as the operation's entry requires; the pointers were updated after any other use of
         // the buffers, which this call borrows. All ranks have the same counts if they prepared the same operation.
@@ -302,6 +330,17 @@ impl MpiOperation {
 impl Drop for MpiOperation {
     fn drop(&mut self) {
         if !self.has_failed {
+            if self.is_persistent && self.group.raw().is_ok() {
+                for request in self
+                    .memory
+                    .requests
+                    .iter_mut()
+                    .filter(|one| **one != no_request())
+                {
+                    // SAFETY: MPI is running, and the request was made and is not active. An error could not be reported.
+                    unsafe { ffi::MPI_Request_free(request) };
+                }
+            }
             // SAFETY: no call uses the memory any more, nor does anything after this.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }

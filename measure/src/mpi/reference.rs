@@ -24,6 +24,11 @@ pub(super) struct VerifyCase {
 }
 
 impl VerifyCase {
+    /// Returns true if no rank is a neighbour several times.
+    pub(super) fn neighbours_differ(&self) -> bool {
+        self.ranks > 2 * self.radius as usize
+    }
+
     /// Returns the rank that sends the block with this index to this rank, if ranks are neighbours.
     pub(super) fn source(&self, block: usize) -> usize {
         let (rank, ranks) = (self.rank as u32, self.ranks as u32);

@@ -58,6 +58,15 @@ impl Default for OperationSettings {
 }
 
 impl OperationSettings {
+    /// Returns the root of the first call, and the number of ranks that are roots in turn from there.
+    pub(super) fn roots(&self, kind: OperationKind, ranks: u32) -> (u32, u32) {
+        match self.root {
+            _ if !kind.has_root() => (0, 1),
+            Root::Rank(rank) => (rank, 1),
+            Root::Rotating => (0, ranks),
+        }
+    }
+
     /// Returns the settings with which a suite calls the operation: its datatype, reduction and root. Those of suites whose sources
     /// are not public are the default ones.
     pub fn of_suite(suite: Preset, kind: OperationKind) -> Self {

@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 18] = [
+const VARIANTS: [(&str, Expected); 19] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -96,6 +96,14 @@ const VARIANTS: [(&str, Expected); 18] = [
             &["alltoallw", "neighbor_alltoallw", "ineighbor_allgather"],
             &[8],
             &[1, 3],
+        ),
+    ),
+    (
+        "--operation barrier_init,allreduce_init,bcast_init --root rotating --verify --sizes 8,1Ki --reps 5",
+        (
+            &["barrier_init", "allreduce_init", "bcast_init"],
+            &[8, 1024],
+            &[3],
         ),
     ),
     (

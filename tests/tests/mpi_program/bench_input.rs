@@ -55,7 +55,7 @@ const NONSENSE: [(&str, &str); 38] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 22] = [
+const CONTRADICTIONS: [(&str, &str); 23] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -80,6 +80,10 @@ const CONTRADICTIONS: [(&str, &str); 22] = [
         "--ranks: --comm one-per-node selects 1 rank, and not 2",
     ),
     ("--comm some", "--comm"),
+    (
+        "--operation bcast_init --cache cold-walk --cache-size 65536",
+        "bcast_init is made for one buffer",
+    ),
     (
         "--operation bandwidth --ranks 1",
         "--operation: bandwidth needs at least 2 ranks",

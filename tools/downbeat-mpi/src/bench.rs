@@ -44,7 +44,7 @@ use crate::tsc::CalibratedTsc;
 )]
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
-    /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, empty; or all, blocking, nonblocking; FILE:NAME for your own in a shared library, by the interface of
+    /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, empty; or all, blocking, nonblocking, persistent; FILE:NAME for your own in a shared library, by the interface of
     /// downbeat_operation.h
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = OperationNames::parse)]
     operation: OperationNames,

@@ -1,0 +1,58 @@
+//! Persistent collectives of MPI 4: requests that are made once, and started by every call.
+#![expect(unsafe_code, reason = "MPI is a C library")]
+
+use core::ffi::c_void;
+use std::ffi::CString;
+
+use downbeat_sync::MpiError;
+use mpi::ffi;
+
+use super::calls::CallArguments;
+
+/// Makes the request of an operation, by the function of the library at this address.
+///
+/// # Safety
+/// As for [`MpiCall`](super::calls::MpiCall), until the request is freed; the address is that of the function.
+pub(super) type MakeRequest = unsafe fn(&CallArguments, *mut c_void) -> Result<(), MpiError>;
+
+/// Function that makes the request of an operation. Libraries before MPI 4 have it by another name, or not at all, and their headers
+/// do not declare it: it is looked up when the program runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PersistentCall {
+    /// Names in MPI 4, and before.
+    pub(super) functions: [&'static str; 2],
+    pub(super) make: MakeRequest,
+}
+
+impl PersistentCall {
+    /// Returns the address of the function; `None` if the library lacks it.
+    pub(super) fn find(&self) -> Option<*mut c_void> {
+        let find = |name: &str| {
+            let name = CString::new(name).ok()?;
+            // SAFETY: the name ends with a NUL.
+            let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            Some(address).filter(|address| !address.is_null())
+        };
+        self.functions.into_iter().find_map(find)
+    }
+
+    /// Name of the function in MPI 4.
+    pub(super) fn function(&self) -> &'static str {
+        self.functions[0]
+    }
+}
+
+/// Starts the request, and waits for it.
+///
+/// # Safety
+/// As for [`MpiCall`](super::calls::MpiCall); the request was made, and is not active.
+pub(super) unsafe fn start(with: &CallArguments) -> Result<(), MpiError> {
+    // SAFETY: guaranteed by the caller.
+    let code = unsafe { ffi::MPI_Start(with.requests) };
+    MpiError::check("MPI_Start", code)?;
+    // SAFETY: a constant.
+    let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
+    // SAFETY: guaranteed by the caller.
+    let code = unsafe { ffi::MPI_Wait(with.requests, no_status) };
+    MpiError::check("MPI_Wait", code)
+}
