@@ -145,6 +145,18 @@ pub(super) const EMPTY: CallForms = {
     CallForms::only_blocking(empty)
 };
 
+/// Each rank combines its two buffers into the second.
+pub(super) const REDUCE_LOCAL: CallForms = {
+    unsafe fn reduce_local(with: &CallArguments) -> Result<(), MpiError> {
+        let (count, datatype, reduction) = (with.count, with.datatype, with.reduction);
+        // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
+        let code =
+            unsafe { ffi::MPI_Reduce_local(with.send, with.recv, count, datatype, reduction) };
+        MpiError::check("MPI_Reduce_local", code)
+    }
+    CallForms::only_blocking(reduce_local)
+};
+
 /// Rank 0 sends to rank 1, which answers.
 pub(super) const PING_PONG: CallForms = {
     unsafe fn ping_pong(with: &CallArguments) -> Result<(), MpiError> {

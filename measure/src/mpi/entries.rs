@@ -1,7 +1,7 @@
 //! Table of all operations.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
-use super::calls::{CallForms, EMPTY, PING_PONG, SENDRECV, collective};
+use super::calls::{CallForms, EMPTY, PING_PONG, REDUCE_LOCAL, SENDRECV, collective};
 use super::reference::VerifyCase;
 use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source};
 
@@ -125,7 +125,7 @@ const OF_PAIRS: OperationEntry = OperationEntry {
     ..USUAL
 };
 
-pub(super) static ENTRIES: [OperationEntry; 28] = [
+pub(super) static ENTRIES: [OperationEntry; 29] = [
     OperationEntry {
         names: ["barrier", "ibarrier", "barrier_init"],
         send: BufferExtent::Nothing,
@@ -340,6 +340,13 @@ pub(super) static ENTRIES: [OperationEntry; 28] = [
         calls: collective!(MPI_Exscan, MPI_Iexscan, MPIX_Exscan: send recv count datatype reduction comm),
         // No rank is before rank 0, whose result is undefined.
         expects: |at, place| at.combined(0..at.rank, place),
+        ..USUAL
+    },
+    OperationEntry {
+        names: ["reduce_local", "", ""],
+        reduces: true,
+        in_place: InPlace::No("it is not a collective operation"),
+        calls: REDUCE_LOCAL,
         ..USUAL
     },
     OperationEntry {

@@ -27,6 +27,7 @@ use crate::names::{look_up, parse_list};
 /// | `scatter`, `scatterv` | what a rank gets | the root `n` to send, one to receive |
 /// | `allgather`, `allgatherv` | what a rank contributes | one to send, `n` to receive |
 /// | `alltoall`, `alltoallv`, `alltoallw` | what a rank sends to one rank | `n` to send, `n` to receive |
+/// | `reduce_local` | each of the buffers that a rank combines, without communication | one to send, one to receive |
 /// | `neighbor_allgather`, `neighbor_allgatherv` | what a rank sends to each of its `k` neighbours | one to send, `k` to receive |
 /// | `neighbor_alltoall`, `neighbor_alltoallv`, `neighbor_alltoallw` | what a rank sends to one neighbour | `k` to send, `k` to receive |
 /// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of the round trip | one to send, one to receive |
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
-        assert_eq!(all.len(), 22 + 22 + 22 + 6);
+        assert_eq!(all.len(), 22 + 22 + 22 + 7);
         for kind in all {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
@@ -226,13 +227,13 @@ mod tests {
         };
         assert_eq!(names("scan,ibcast,scan"), Ok(vec!["scan", "ibcast"]));
         assert_eq!(
-            names("empty,all").map(|all: Vec<_>| (all.len() >= 50, all[0])),
+            names("empty,all").map(|all: Vec<_>| (all.len() >= 51, all[0])),
             Ok((true, "empty"))
         );
-        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(28));
+        assert_eq!(names("blocking").map(|all: Vec<_>| all.len()), Ok(29));
         assert_eq!(
             names("nonblocking,blocking").map(|all: Vec<_>| (all.len(), all[0])),
-            Ok((50, "ibarrier"))
+            Ok((51, "ibarrier"))
         );
         assert_eq!(
             names("persistent").map(|all: Vec<_>| (all.len(), all[0])),

@@ -3,7 +3,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use downbeat_common::{Failure, PackagingCommand};
 
-use crate::experiments::{analyze, compare, reproducibility, samplesize};
+use crate::experiments::{analyze, compare, guidelines, reproducibility, samplesize};
 use crate::{
     bench, calibrate, clocks, demonstration, import, regions, report, simulate, sync, trace,
 };
@@ -53,6 +53,8 @@ enum DownbeatCommand {
     Analyze(analyze::AnalyzeOptions),
     /// Test whether two experiments differ, and by how much
     Compare(compare::CompareOptions),
+    /// Find operations that are slower than others with the same result
+    Guidelines(guidelines::GuidelineOptions),
     /// Show the spread between repetitions of an experiment
     Reproducibility(reproducibility::ReproducibilityOptions),
     /// Find the number of observations per launch from which means are normally distributed
@@ -90,6 +92,7 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         Some(DownbeatCommand::Import(options)) => import::run(&options),
         Some(DownbeatCommand::Analyze(options)) => analyze::run(&options),
         Some(DownbeatCommand::Compare(options)) => compare::run(&options),
+        Some(DownbeatCommand::Guidelines(options)) => guidelines::run(&options),
         Some(DownbeatCommand::Reproducibility(options)) => reproducibility::run(&options),
         Some(DownbeatCommand::Samplesize(options)) => samplesize::run(&options),
         Some(DownbeatCommand::Report(options)) => report::run(&options),

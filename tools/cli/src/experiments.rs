@@ -2,6 +2,7 @@
 
 pub(crate) mod analyze;
 pub(crate) mod compare;
+pub(crate) mod guidelines;
 pub(crate) mod reproducibility;
 pub(crate) mod samplesize;
 mod states;

@@ -1,7 +1,7 @@
 //! `downbeat report`: experiments as one HTML page with plots.
 
 mod histogram;
-mod lines;
+pub(crate) mod lines;
 mod measured;
 mod run_order;
 mod sections;

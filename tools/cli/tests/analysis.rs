@@ -809,3 +809,110 @@ fn experiments_in_unequal_states_are_not_compared() {
     let why = "allreduce, 8 bytes, 2 ranks: A and B were never in the same state";
     assert!(shown.contains(why), "{shown}");
 }
+
+/// Launches in which allreduce takes longer than reduce and bcast together at 8 bytes, and as long as at 16 bytes.
+fn guided_experiment(scratch: &AnalysisFolder, folder: &str, launches: u32) -> String {
+    for launch in 0..launches {
+        let mut text = "# downbeat launch 1\noperation,bytes,ranks,call,state,nanos\n".to_owned();
+        for (operation, bytes, nanos) in [
+            ("allreduce", 8, 1500),
+            ("allreduce", 16, 1550),
+            ("reduce", 8, 400),
+            ("bcast", 8, 600),
+        ] {
+            for call in 0..10 {
+                // What differs from launch to launch is common to all operations.
+                let nanos = (nanos + 3 * call) * (100 + launch) / 100;
+                let _ = writeln!(text, "{operation},{bytes},2,{call},valid,{nanos}");
+            }
+            let _ = writeln!(text, "# end {operation},{bytes},2 valid=10 late=0 long=0");
+        }
+        scratch.write(
+            &format!("{folder}/launch-{launch}.csv"),
+            &(text + "# complete\n"),
+        );
+    }
+    scratch.path(folder)
+}
+
+#[test]
+fn violated_guidelines_are_shown_by_their_factor() {
+    let scratch = AnalysisFolder::new("guidelines");
+    let folder = guided_experiment(&scratch, "a", 12);
+    let shown = stdout_of(&["guidelines", &folder]);
+    assert!(
+        shown.starts_with("1 of 4 guidelines is violated: "),
+        "{shown}"
+    );
+    let cells = row(&shown, "allreduce");
+    assert_eq!(cells[3], "reduce + bcast");
+    assert_eq!(cells.last(), Some(&"violated"));
+    assert!(!shown.contains("2 x 8 bytes"), "{shown}");
+    assert!(
+        shown.contains(
+            "add --operation allgather,bcast,gather,reduce,reduce_scatter_block,scatter and --sizes 4,8,16"
+        ),
+        "{shown}"
+    );
+    let all = stdout_of(&["guidelines", &folder, "--all"]);
+    assert!(all.contains("2 x 8 bytes"), "{all}");
+
+    let found = json_of(&["guidelines", &folder]);
+    assert_eq!(found["schema"], "downbeat.guidelines");
+    assert_eq!(
+        (&found["violated"], &found["untested"]),
+        (&1.into(), &5.into())
+    );
+    let first = &found["guidelines"][0];
+    assert_eq!(
+        (&first["kind"], &first["launches"]),
+        (&"mockup".into(), &12.into())
+    );
+    let times = first["times"].as_f64().expect("it is a number");
+    assert!((times - 1.47).abs() < 0.01, "{first}");
+    assert_eq!(first["others"][1]["operation"], "bcast");
+
+    let page = stdout_of(&["guidelines", &folder, "-o", "-"]);
+    for part in [
+        "allreduce and reduce + bcast, 2 ranks",
+        "1 of 4 guidelines is violated",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn guidelines_decide_the_exit_code_if_that_is_wanted() {
+    let scratch = AnalysisFolder::new("guideline-check");
+    let folder = guided_experiment(&scratch, "a", 12);
+    let output = downbeat(&["guidelines", &folder, "--check"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("1 guideline is violated"));
+    stdout_of(&["guidelines", &folder, "--check", "--tolerance", "2"]);
+    // Four launches cannot show anything among four guidelines.
+    let few = guided_experiment(&scratch, "few", 4);
+    let shown = stdout_of(&["guidelines", &few, "--check"]);
+    assert!(
+        shown.contains("4 launches are too few to find any violation among 4 guidelines"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn bad_options_of_guidelines_are_refused() {
+    let scratch = AnalysisFolder::new("guideline-input");
+    let folder = guided_experiment(&scratch, "a", 3);
+    for tolerance in ["0.9", "-1", "NaN", "inf", "x"] {
+        refuses(
+            &["guidelines", &folder, "--tolerance", tolerance],
+            &["--tolerance"],
+        );
+    }
+    refuses(&["guidelines", &folder, "--level", "0"], &["--level"]);
+    refuses(&["guidelines", &folder, "--svg", "x"], &["--output"]);
+    scratch.experiment("lone", "A", &TWO);
+    refuses(
+        &["guidelines", &scratch.path("lone")],
+        &["no guideline can be tested", "add --operation"],
+    );
+}

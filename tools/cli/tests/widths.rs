@@ -23,11 +23,12 @@ use shown::scratch;
 const WIDTHS: [usize; 4] = [60, 80, 100, 140];
 
 /// Commands whose output only depends on their input: all words must be the same at all widths.
-const REPEATABLE: [&[&str]; 10] = [
+const REPEATABLE: [&[&str]; 11] = [
     &["analyze", "a", "b"],
     &["compare", "a", "b", "--factor-differences"],
     &["reproducibility", "a", "b"],
     &["samplesize", "a"],
+    &["guidelines", "a", "--all"],
     &["import", "osu.txt", "--ranks", "4", "--out", "osu"],
     &["regions", "show", "run.json"],
     &["regions", "diff", "run.json", "other.json"],
@@ -96,7 +97,7 @@ const MEASURING: [&[&str]; 6] = [
 ];
 
 /// Commands with help.
-const HELP: [&str; 25] = [
+const HELP: [&str; 26] = [
     "",
     "clocks",
     "calibrate",
@@ -108,6 +109,7 @@ const HELP: [&str; 25] = [
     "import",
     "analyze",
     "compare",
+    "guidelines",
     "reproducibility",
     "samplesize",
     "report",

@@ -1,0 +1,282 @@
+//! `downbeat guidelines`: operations that are slower than something else with the same result, after PGMPI and pgchecker.
+
+mod document;
+mod page;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use downbeat_common::cli::share;
+use downbeat_common::output::{count, probability, time};
+use downbeat_common::{Failure, Outputs, PrintOptions, Table, Text};
+use downbeat_records::analysis::{
+    Analysis, AnalysisSettings, Average, Guideline, GuidelineTest, Guidelines, TestedGuideline,
+};
+use downbeat_records::stats::Interval;
+use downbeat_records::{GroupKey, launch_files};
+
+use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells};
+use super::{outliers_line, percentage, places, plural};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Guidelines: an operation is not slower than others that have the same result (allreduce <= reduce + bcast, \
+                  gather <= allgather, ...; blocking <= non-blocking), than itself with larger messages, and than several calls \
+                  with parts of the message. Those whose operations and sizes were measured in the same launches are tested, at \
+                  least twelve launches for some tens of guidelines.\n\n\
+                  Examples:\n  downbeat run -n 20 --out guide -- mpirun -np 4 downbeat-mpi bench \\\n    \
+                  --operation blocking --sizes 8,32,128,512 --time-slice 50ms\n  \
+                  downbeat guidelines guide -o guidelines.html"
+)]
+pub(crate) struct GuidelineOptions {
+    /// Folder of an experiment
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Multiple of the other side that an operation may take
+    #[arg(long, value_name = "FACTOR", default_value = "1.05", value_parser = tolerance, allow_hyphen_values = true)]
+    tolerance: f64,
+    /// Significance level: the probability that any guideline is taken for violated though none is
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
+    level: f64,
+    /// Also list the guidelines that hold
+    #[arg(long)]
+    all: bool,
+    /// Fail with exit code 1 if a guideline is violated
+    #[arg(long)]
+    check: bool,
+    /// Average of each launch to compare
+    #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
+    of: AverageOption,
+    /// Write one HTML page with plots to this file instead, or to standard output for -
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["json", "format"])]
+    output: Option<PathBuf>,
+    /// Folder for a separate SVG file of every plot
+    #[arg(long, value_name = "DIR", requires = "output")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    analysis: AnalysisOptions,
+    #[command(flatten)]
+    print: PrintOptions,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let factor: f64 = text.parse().map_err(|_| "must be a number".to_owned())?;
+    if factor.is_finite() && factor >= 1.0 {
+        Ok(factor)
+    } else {
+        Err("must be at least 1".to_owned())
+    }
+}
+
+/// Guidelines of an experiment, and their verdicts.
+struct GuidelineReport<'a> {
+    options: &'a GuidelineOptions,
+    settings: AnalysisSettings,
+    analysis: Analysis,
+    guidelines: Guidelines,
+    tested: Vec<TestedGuideline>,
+}
+
+pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
+    if let Some(page) = &options.output {
+        let records = launch_files(&options.folder).into_iter().flatten();
+        let mut outputs = Outputs::new(records.map(|(_, path)| path));
+        outputs.page("-o", page, options.svg.as_deref())?;
+    }
+    let settings = options.analysis.settings();
+    let mut seen = SeenLaunches::default();
+    let (analysis, _) = analyse(
+        &options.folder,
+        &settings,
+        options.analysis.verify,
+        &mut seen,
+    )?;
+    let keys: Vec<GroupKey> = analysis.groups.iter().map(|one| one.key.clone()).collect();
+    let guidelines = Guideline::all(&keys);
+    let average = Average::from(options.of);
+    let test = GuidelineTest {
+        average,
+        tolerance: options.tolerance,
+        level: options.level,
+        confidence: settings.confidence,
+    };
+    let tested = test.run(&guidelines.testable, &analysis);
+    let report = GuidelineReport {
+        options,
+        settings,
+        analysis,
+        guidelines,
+        tested,
+    };
+    if report.tested.is_empty() {
+        return Err(report.nothing_tested());
+    }
+    match &options.output {
+        Some(file) => report.page().write(
+            &format!("Performance guidelines: {}", options.folder.display()),
+            "-o",
+            file,
+            options.svg.as_deref(),
+        )?,
+        None => options
+            .print
+            .print(|| report.document(), || report.text())?,
+    }
+    match report.violated().count() {
+        violated if violated > 0 && options.check => Err(Failure::Run(format!(
+            "{} violated",
+            guidelines_are(violated)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Counts guidelines, with the verb.
+fn guidelines_are(number: usize) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} {verb}", count(number, "guideline"))
+}
+
+impl GuidelineReport<'_> {
+    fn violated(&self) -> impl Iterator<Item = &TestedGuideline> + Clone {
+        self.tested.iter().filter(|one| one.violated)
+    }
+
+    fn nothing_tested(&self) -> Failure {
+        let folder = self.options.folder.display();
+        let why = match self.missing() {
+            Some(missing) => missing,
+            None => format!("no launch has {}", plural(self.options.of.into())),
+        };
+        Failure::Input(format!("{folder}: no guideline can be tested: {why}"))
+    }
+
+    /// Verdict in one sentence.
+    fn verdict(&self) -> String {
+        let tested = count(self.tested.len(), "guideline");
+        match self.violated().count() {
+            0 => format!("None of {tested} is violated"),
+            1 => format!("1 of {tested} is violated"),
+            violated => format!("{violated} of {tested} are violated"),
+        }
+    }
+
+    /// Names what must be measured for the guidelines that were not tested, if there are any.
+    fn missing(&self) -> Option<String> {
+        let Guidelines {
+            missing,
+            untestable,
+            ..
+        } = &self.guidelines;
+        if missing.is_empty() {
+            return None;
+        }
+        let operations: BTreeSet<&str> = missing.iter().map(|key| &*key.operation).collect();
+        let sizes: BTreeSet<u64> = missing.iter().map(|key| key.bytes).collect();
+        let operations: Vec<&str> = operations.into_iter().collect();
+        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        Some(format!(
+            "{untestable} need groups that were not measured in any launch: add --operation {} and --sizes {}",
+            operations.join(","),
+            sizes.join(",")
+        ))
+    }
+
+    /// Lines below tables.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.missing().into_iter().collect();
+        let fewest = self.tested.iter().map(|one| one.launches).min();
+        // Exact p values of the signed-rank test cannot be less, and Holm's method multiplies the least by the number of tests.
+        let least = |launches: usize| 0.5_f64.powi(launches as i32) * self.tested.len() as f64;
+        if let Some(fewest) = fewest.filter(|fewest| least(*fewest) > self.options.level) {
+            notes.push(format!(
+                "{fewest} launches are too few to find any violation among {}",
+                count(self.tested.len(), "guideline")
+            ));
+        }
+        notes.extend(places(&self.analysis));
+        notes
+    }
+
+    /// Explanations of the columns.
+    fn explanation(&self) -> [String; 2] {
+        let GuidelineOptions {
+            tolerance, level, ..
+        } = self.options;
+        [
+            format!(
+                "Takes, at most: {} of the launches. Times: operation / other side in the same launch, with its {} interval.",
+                plural(self.options.of.into()),
+                percentage(self.settings.confidence.share()),
+            ),
+            format!(
+                "p: Wilcoxon's signed-rank test that it takes more than {tolerance} times as long, adjusted by Holm's method. Violated: p <= {level}."
+            ),
+        ]
+    }
+
+    fn text(&self) -> Text {
+        let mut text = Text::from(format!(
+            "{}: {}, {}\n\n",
+            self.verdict(),
+            self.options.folder.display(),
+            super::launches(self.analysis.launches.len())
+        ));
+        let shown: Vec<&TestedGuideline> = self
+            .tested
+            .iter()
+            .filter(|one| one.violated || self.options.all)
+            .collect();
+        if !shown.is_empty() {
+            let mut table = Table::new([
+                "operation",
+                "bytes",
+                "ranks",
+                "not slower than",
+                "takes",
+                "at most",
+                "times",
+                "p",
+                "",
+            ])
+            .named_by(4);
+            for one in shown {
+                table.row(row(one));
+            }
+            text += table;
+            text += "\n";
+        }
+        for note in self.notes() {
+            text += format!("Note: {note}\n");
+        }
+        text += outliers_line(&self.settings);
+        for line in self.explanation() {
+            text += format!("{line}\n");
+        }
+        text
+    }
+}
+
+fn row(one: &TestedGuideline) -> [String; 9] {
+    let [operation, bytes, ranks] = key_cells(&one.guideline.key);
+    let [own, bound] = one.medians.map(time);
+    let verdict = if one.violated { "violated" } else { "" };
+    [
+        operation,
+        bytes,
+        ranks,
+        one.guideline.bound(),
+        own,
+        bound,
+        times(one),
+        probability(one.adjusted),
+        verdict.to_owned(),
+    ]
+}
+
+/// Writes the factor with its interval.
+fn times(one: &TestedGuideline) -> String {
+    let Interval { low, high } = one.interval;
+    format!("{:.2} [{low:.2}, {high:.2}]", one.times)
+}

@@ -1,0 +1,136 @@
+//! Guidelines as one HTML page: the violated ones, their times over sizes, and all others.
+
+use std::collections::BTreeMap;
+
+use downbeat_common::page::{HtmlTable, Page};
+use downbeat_common::units;
+use downbeat_records::analysis::{Average, GuidelineKind, TestedGuideline};
+
+use super::{GuidelineReport, times};
+use crate::report::lines::{self, AverageLine, AveragePoint};
+
+/// An operation on a number of ranks, and the operations on the other side of a guideline.
+type Plot<'a> = (&'a str, u32, String);
+
+impl GuidelineReport<'_> {
+    pub(super) fn page(&self) -> Page {
+        let mut page = Page::default();
+        page.links(&[
+            ("violated", "Violated"),
+            ("sizes", "Over sizes"),
+            ("all", "All"),
+        ]);
+        page.section("violated", &self.verdict());
+        if self.violated().next().is_some() {
+            page.table(&table("Violated guidelines", self.violated()));
+        }
+        for note in self.notes() {
+            page.note(&format!("{note}."));
+        }
+        for line in self.explanation() {
+            page.note(&line);
+        }
+        page.section(
+            "sizes",
+            "Operations that are slower than others with the same result",
+        );
+        let average = Average::from(self.options.of).name();
+        let plots = self.plots();
+        if plots.is_empty() {
+            page.note("There are none.");
+        }
+        page.pictures(
+            plots
+                .into_iter()
+                .enumerate()
+                .map(|(number, (plot, lines))| {
+                    let (operation, ranks, others) = plot;
+                    let title = format!("{operation} and {others}, {ranks} ranks");
+                    let name = format!("guideline-{}-{operation}-{ranks}", number + 1);
+                    (name, lines::picture(title, average, &lines))
+                }),
+        );
+        page.section("all", "All tested guidelines");
+        page.folded("As a table", |page| {
+            page.table(&table("Tested guidelines", self.tested.iter()));
+        });
+        page
+    }
+
+    /// Lines over sizes of both sides, for each mockup that is violated at some size.
+    fn plots(&self) -> BTreeMap<Plot<'_>, Vec<AverageLine>> {
+        let plot = |one: &'_ TestedGuideline| -> String {
+            let others = one.guideline.others.iter();
+            let names: Vec<&str> = others.map(|(key, _)| &*key.operation).collect();
+            names.join(" + ")
+        };
+        let mockups = || {
+            let of_kind = |one: &&TestedGuideline| one.guideline.kind == GuidelineKind::Mockup;
+            self.tested.iter().filter(of_kind)
+        };
+        let mut plots = BTreeMap::new();
+        for violated in mockups().filter(|one| one.violated) {
+            let key = &violated.guideline.key;
+            let others = plot(violated);
+            let same = |one: &&TestedGuideline| {
+                let other = &one.guideline.key;
+                (&other.operation, other.ranks) == (&key.operation, key.ranks)
+                    && plot(one) == others
+            };
+            let mut points: Vec<(u64, [f64; 2])> = mockups()
+                .filter(same)
+                .map(|one| (one.guideline.key.bytes, one.medians))
+                .collect();
+            points.sort_unstable_by_key(|(bytes, _)| *bytes);
+            let line = |side: usize, name: &str| AverageLine {
+                name: name.to_owned(),
+                points: points
+                    .iter()
+                    .map(|(bytes, medians)| AveragePoint {
+                        bytes: *bytes,
+                        nanos: medians[side],
+                        interval: None,
+                    })
+                    .collect(),
+            };
+            let lines = vec![line(0, &key.operation), line(1, &others)];
+            plots.insert((&*key.operation, key.ranks, others), lines);
+        }
+        plots
+    }
+}
+
+fn table<'a>(caption: &str, guidelines: impl Iterator<Item = &'a TestedGuideline>) -> HtmlTable {
+    let mut table = HtmlTable::of_numbers(
+        caption,
+        [
+            "operation",
+            "size",
+            "ranks",
+            "not slower than",
+            "takes",
+            "at most",
+            "times",
+            "p",
+        ],
+    );
+    for one in guidelines {
+        let key = &one.guideline.key;
+        let cells = [
+            key.operation.clone(),
+            units::bytes(key.bytes),
+            key.ranks.to_string(),
+            one.guideline.bound(),
+            units::time(one.medians[0]),
+            units::time(one.medians[1]),
+            times(one),
+            format!("{:.4}", one.adjusted),
+        ];
+        if one.violated {
+            table.marked_row(cells);
+        } else {
+            table.row(cells);
+        }
+    }
+    table
+}
