@@ -7,6 +7,7 @@ mod control_variable;
 mod datatype;
 mod entries;
 mod error;
+mod forms;
 mod group;
 mod kind;
 mod layout;

@@ -6,8 +6,6 @@ use core::ffi::{c_int, c_void};
 use downbeat_sync::MpiError;
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 
-use super::persistent::PersistentCall;
-
 /// Arguments of all operations; each operation uses some of them.
 #[derive(Debug)]
 pub(super) struct CallArguments {
@@ -44,81 +42,6 @@ pub(super) struct CallArguments {
 /// types, and buffers as large as its `OperationEntry` requires, which nothing else uses during the call.
 pub(super) type MpiCall = unsafe fn(&CallArguments) -> Result<(), MpiError>;
 
-/// Forms of an operation.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CallForms {
-    pub(super) blocking: MpiCall,
-    /// Non-blocking form followed by a wait.
-    pub(super) immediate: Option<MpiCall>,
-    pub(super) persistent: Option<PersistentCall>,
-}
-
-impl CallForms {
-    /// Returns the forms of an operation that is no collective one.
-    pub(super) const fn only_blocking(call: MpiCall) -> Self {
-        Self {
-            blocking: call,
-            immediate: None,
-            persistent: None,
-        }
-    }
-}
-
-/// Creates the calls of a blocking, a non-blocking and a persistent function with these arguments; the non-blocking one also takes a
-/// request, and the persistent one hints and a request.
-macro_rules! collective {
-    ($blocking:ident, $immediate:ident, $extension:ident: $($argument:ident)*) => {{
-        unsafe fn blocking(with: &$crate::mpi::calls::CallArguments) -> Result<(), downbeat_sync::MpiError> {
-            // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
-            let code = unsafe { mpi::ffi::$blocking($(with.$argument),*) };
-            downbeat_sync::MpiError::check(stringify!($blocking), code)
-        }
-        unsafe fn immediate(with: &$crate::mpi::calls::CallArguments) -> Result<(), downbeat_sync::MpiError> {
-            let mut request = $crate::mpi::calls::no_request();
-            // SAFETY: the caller guarantees that MPI runs and that the arguments are valid; the request is writable.
-            let code = unsafe { mpi::ffi::$immediate($(with.$argument,)* &raw mut request) };
-            downbeat_sync::MpiError::check(stringify!($immediate), code)?;
-            $crate::mpi::calls::wait(request)
-        }
-        unsafe fn make(
-            with: &$crate::mpi::calls::CallArguments,
-            function: *mut core::ffi::c_void,
-        ) -> Result<(), downbeat_sync::MpiError> {
-            // SAFETY: the caller guarantees that this is the function, whose arguments are those of the blocking one and these two.
-            let function = unsafe {
-                core::mem::transmute::<
-                    *mut core::ffi::c_void,
-                    unsafe extern "C" fn(
-                        $($crate::mpi::calls::any!($argument),)*
-                        mpi::ffi::MPI_Info,
-                        *mut mpi::ffi::MPI_Request,
-                    ) -> core::ffi::c_int,
-                >(function)
-            };
-            // SAFETY: a constant.
-            let no_info = unsafe { mpi::ffi::RSMPI_INFO_NULL };
-            // SAFETY: the caller guarantees that MPI runs and that the arguments are valid, as long as the request exists.
-            let code = unsafe { function($(with.$argument,)* no_info, with.requests) };
-            downbeat_sync::MpiError::check(concat!(stringify!($blocking), "_init"), code)
-        }
-        let functions = [
-            concat!(stringify!($blocking), "_init"),
-            concat!(stringify!($extension), "_init"),
-        ];
-        let persistent = Some($crate::mpi::persistent::PersistentCall { functions, make });
-        $crate::mpi::calls::CallForms { blocking, immediate: Some(immediate), persistent }
-    }};
-}
-pub(super) use collective;
-
-/// Type that the compiler infers from an argument.
-macro_rules! any {
-    ($argument:ident) => {
-        _
-    };
-}
-pub(super) use any;
-
 pub(super) fn no_request() -> MPI_Request {
     // SAFETY: a constant.
     unsafe { ffi::RSMPI_REQUEST_NULL }
@@ -138,15 +61,15 @@ pub(super) fn wait(mut request: MPI_Request) -> Result<(), MpiError> {
 pub(super) const TAG: c_int = 0;
 
 /// No call.
-pub(super) const EMPTY: CallForms = {
+pub(super) const EMPTY: MpiCall = {
     unsafe fn empty(_: &CallArguments) -> Result<(), MpiError> {
         Ok(())
     }
-    CallForms::only_blocking(empty)
+    empty
 };
 
 /// Each rank combines its two buffers into the second.
-pub(super) const REDUCE_LOCAL: CallForms = {
+pub(super) const REDUCE_LOCAL: MpiCall = {
     unsafe fn reduce_local(with: &CallArguments) -> Result<(), MpiError> {
         let (count, datatype, reduction) = (with.count, with.datatype, with.reduction);
         // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
@@ -154,11 +77,11 @@ pub(super) const REDUCE_LOCAL: CallForms = {
             unsafe { ffi::MPI_Reduce_local(with.send, with.recv, count, datatype, reduction) };
         MpiError::check("MPI_Reduce_local", code)
     }
-    CallForms::only_blocking(reduce_local)
+    reduce_local
 };
 
 /// Rank 0 sends to rank 1, which answers.
-pub(super) const PING_PONG: CallForms = {
+pub(super) const PING_PONG: MpiCall = {
     unsafe fn ping_pong(with: &CallArguments) -> Result<(), MpiError> {
         match with.rank {
             0 => {
@@ -176,7 +99,7 @@ pub(super) const PING_PONG: CallForms = {
             _ => Ok(()),
         }
     }
-    CallForms::only_blocking(ping_pong)
+    ping_pong
 };
 
 /// # Safety
@@ -210,7 +133,7 @@ pub(super) unsafe fn receive(with: &CallArguments, from: c_int) -> Result<(), Mp
 }
 
 /// Every rank sends to the next rank and receives from the previous one.
-pub(super) const SENDRECV: CallForms = {
+pub(super) const SENDRECV: MpiCall = {
     unsafe fn sendrecv(with: &CallArguments) -> Result<(), MpiError> {
         let next = if with.rank + 1 == with.ranks {
             0
@@ -241,5 +164,5 @@ pub(super) const SENDRECV: CallForms = {
         };
         MpiError::check("MPI_Sendrecv", code)
     }
-    CallForms::only_blocking(sendrecv)
+    sendrecv
 };

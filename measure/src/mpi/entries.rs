@@ -1,7 +1,8 @@
 //! Table of all operations.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
-use super::calls::{CallForms, EMPTY, PING_PONG, REDUCE_LOCAL, SENDRECV, collective};
+use super::calls::{EMPTY, PING_PONG, REDUCE_LOCAL, SENDRECV};
+use super::forms::{CallForms, collective};
 use super::reference::VerifyCase;
 use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source};
 
@@ -100,7 +101,7 @@ const USUAL: OperationEntry = OperationEntry {
     min_ranks: 1,
     has_window: false,
     among_neighbours: false,
-    calls: EMPTY,
+    calls: CallForms::only_blocking(EMPTY),
     expects: |_, _| None,
 };
 
@@ -346,39 +347,39 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
         names: ["reduce_local", "", ""],
         reduces: true,
         in_place: InPlace::No("it is not a collective operation"),
-        calls: REDUCE_LOCAL,
+        calls: CallForms::only_blocking(REDUCE_LOCAL),
         ..USUAL
     },
     OperationEntry {
         names: ["ping-pong", "", ""],
-        calls: PING_PONG,
+        calls: CallForms::only_blocking(PING_PONG),
         expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
         ..OF_PAIRS
     },
     OperationEntry {
         names: ["pair-ping-pong", "", ""],
-        calls: PAIR_PING_PONG,
+        calls: CallForms::only_blocking(PAIR_PING_PONG),
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
         names: ["bandwidth", "", ""],
         has_window: true,
-        calls: BANDWIDTH,
+        calls: CallForms::only_blocking(BANDWIDTH),
         expects: |at, place| Some(at.input(source(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
         names: ["bidirectional", "", ""],
         has_window: true,
-        calls: BIDIRECTIONAL,
+        calls: CallForms::only_blocking(BIDIRECTIONAL),
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
         names: ["sendrecv", "", ""],
         in_place: InPlace::No("it is not a collective operation"),
-        calls: SENDRECV,
+        calls: CallForms::only_blocking(SENDRECV),
         expects: |at, place| Some(at.input((at.rank + at.ranks - 1) % at.ranks, place)),
         ..USUAL
     },

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use downbeat_sync::MpiError;
 use mpi::ffi::{self, MPI_Request};
 
-use super::calls::{CallArguments, CallForms, TAG, receive, send};
+use super::calls::{CallArguments, MpiCall, TAG, receive, send};
 
 /// Part of a rank in a pair: rank `i` sends to rank `i + n / 2` of `n`, so that pairs are between the halves of the ranks, which are on
 /// different nodes if ranks fill one node after the other.
@@ -49,7 +49,7 @@ pub(super) fn source(rank: usize, ranks: usize) -> Option<usize> {
 }
 
 /// All pairs play ping-pong at once.
-pub(super) const PAIR_PING_PONG: CallForms = {
+pub(super) const PAIR_PING_PONG: MpiCall = {
     unsafe fn ping_pong(with: &CallArguments) -> Result<(), MpiError> {
         match PairPart::of(with.rank, with.ranks) {
             PairPart::Sender(other) => {
@@ -67,11 +67,11 @@ pub(super) const PAIR_PING_PONG: CallForms = {
             PairPart::Idle => Ok(()),
         }
     }
-    CallForms::only_blocking(ping_pong)
+    ping_pong
 };
 
 /// One of each pair sends all messages at once; when the other has them, it answers.
-pub(super) const BANDWIDTH: CallForms = {
+pub(super) const BANDWIDTH: MpiCall = {
     unsafe fn bandwidth(with: &CallArguments) -> Result<(), MpiError> {
         match PairPart::of(with.rank, with.ranks) {
             PairPart::Sender(other) => {
@@ -93,11 +93,11 @@ pub(super) const BANDWIDTH: CallForms = {
             PairPart::Idle => Ok(()),
         }
     }
-    CallForms::only_blocking(bandwidth)
+    bandwidth
 };
 
 /// Both of each pair send all messages at once.
-pub(super) const BIDIRECTIONAL: CallForms = {
+pub(super) const BIDIRECTIONAL: MpiCall = {
     unsafe fn bidirectional(with: &CallArguments) -> Result<(), MpiError> {
         match PairPart::of(with.rank, with.ranks) {
             PairPart::Sender(other) | PairPart::Receiver(other) => {
@@ -111,13 +111,13 @@ pub(super) const BIDIRECTIONAL: CallForms = {
             PairPart::Idle => Ok(()),
         }
     }
-    CallForms::only_blocking(bidirectional)
+    bidirectional
 };
 
 /// Begins to send all messages, all from one buffer. Their requests begin at `first`.
 ///
 /// # Safety
-/// As for [`MpiCall`](super::calls::MpiCall).
+/// As for [`MpiCall`].
 #[inline(always)]
 unsafe fn begin_sends(with: &CallArguments, to: c_int, first: c_int) -> Result<(), MpiError> {
     for message in first..first + with.in_flight {
@@ -134,7 +134,7 @@ unsafe fn begin_sends(with: &CallArguments, to: c_int, first: c_int) -> Result<(
 /// Begins to receive all messages, all into one buffer, as suites do: they have equal content.
 ///
 /// # Safety
-/// As for [`MpiCall`](super::calls::MpiCall).
+/// As for [`MpiCall`].
 #[inline(always)]
 unsafe fn begin_receives(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
     for message in 0..with.in_flight {
@@ -149,7 +149,7 @@ unsafe fn begin_receives(with: &CallArguments, from: c_int) -> Result<(), MpiErr
 }
 
 /// # Safety
-/// As for [`MpiCall`](super::calls::MpiCall); this number of requests was made.
+/// As for [`MpiCall`]; this number of requests was made.
 #[inline(always)]
 unsafe fn wait_for_all(with: &CallArguments, requests: c_int) -> Result<(), MpiError> {
     // SAFETY: a constant.
@@ -162,7 +162,7 @@ unsafe fn wait_for_all(with: &CallArguments, requests: c_int) -> Result<(), MpiE
 /// Sends an empty message.
 ///
 /// # Safety
-/// As for [`MpiCall`](super::calls::MpiCall).
+/// As for [`MpiCall`].
 #[inline(always)]
 unsafe fn send_answer(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
     // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
@@ -173,7 +173,7 @@ unsafe fn send_answer(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
 /// Receives an empty message.
 ///
 /// # Safety
-/// As for [`MpiCall`](super::calls::MpiCall).
+/// As for [`MpiCall`].
 #[inline(always)]
 unsafe fn receive_answer(with: &CallArguments, from: c_int) -> Result<(), MpiError> {
     // SAFETY: a constant.
