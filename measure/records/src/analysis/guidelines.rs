@@ -5,7 +5,7 @@ mod rules;
 use super::experiment::Analysis;
 use super::group::{Average, GroupAnalysis};
 use crate::GroupKey;
-use crate::stats::{Confidence, Interval, SignedRank, holm};
+use crate::stats::{Confidence, Interval, Sample, SignedRank, holm};
 use rules::RULES;
 
 /// Self-consistent expectation of a library's user: an operation is not slower than something else that has the same result.
@@ -185,8 +185,7 @@ pub struct TestedGuideline {
     pub times: f64,
     /// Confidence interval of this multiple.
     pub interval: Interval,
-    /// p value of the alternative that the operation takes longer than the tolerance allows, and the same adjusted by Holm's method over
-    /// all guidelines.
+    /// p value of the alternative that the operation takes longer than the tolerance allows.
     pub p: f64,
     /// The same, adjusted by Holm's method over all guidelines.
     pub adjusted: f64,
@@ -257,17 +256,12 @@ impl GuidelineTest {
         let beyond = SignedRank::new(&differences(self.tolerance), self.confidence).ok()?;
         let median = |side: usize| {
             let mut values: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
-            values.sort_by(f64::total_cmp);
-            let middle = values.len() / 2;
-            match values.len() % 2 {
-                0 => f64::midpoint(values[middle - 1], values[middle]),
-                _ => values[middle],
-            }
+            Some(Sample::new(&mut values).ok()?.median())
         };
         Some(TestedGuideline {
             guideline: guideline.clone(),
             launches: pairs.len(),
-            medians: [median(0), median(1)],
+            medians: [median(0)?, median(1)?],
             times: ratio.shift.exp(),
             interval: Interval {
                 low: ratio.interval.low.exp(),
