@@ -720,7 +720,8 @@ fn probed_experiment(scratch: &AnalysisFolder, folder: &str, round_trips: &[f64]
                 nanos + f64::from(call % 7)
             );
         }
-        let end = "# end allreduce,8,2 valid=40 late=0 long=0\n# complete\n";
+        let end =
+            format!("# end allreduce,8,2 valid=40 late=0 long=0 median={nanos}\n# complete\n");
         let text = format!("{text}# probe 40 within={round_trip}\n{end}");
         scratch.write(&format!("{folder}/launch-{launch}.csv"), &text);
     }
