@@ -83,7 +83,7 @@ const VARIANTS: [(&str, Expected); 19] = [
         (&["ping-pong"], &[8], &[3]),
     ),
     (
-        "--operation bandwidth,bidirectional,pair-ping-pong --in-flight 7 --sizes 0,64Ki --ranks 2,3 --verify --reps 5",
+        "--operation bandwidth,bidirectional,pair-ping-pong --in-flight 7 --sizes 0,64Ki --ranks 2,3 --reps 5",
         (
             &["bandwidth", "bidirectional", "pair-ping-pong"],
             &[0, 65_536],
@@ -91,7 +91,7 @@ const VARIANTS: [(&str, Expected); 19] = [
         ),
     ),
     (
-        "--operation alltoallw,neighbor_alltoallw,ineighbor_allgather --radius 2 --datatype int32 --ranks 1,3 --verify --reps 5",
+        "--operation alltoallw,neighbor_alltoallw,ineighbor_allgather --radius 2 --datatype int32 --ranks 1,3 --reps 5",
         (
             &["alltoallw", "neighbor_alltoallw", "ineighbor_allgather"],
             &[8],
@@ -99,7 +99,7 @@ const VARIANTS: [(&str, Expected); 19] = [
         ),
     ),
     (
-        "--operation barrier_init,allreduce_init,bcast_init --root rotating --verify --sizes 8,1Ki --reps 5",
+        "--operation barrier_init,allreduce_init,bcast_init --root rotating --sizes 8,1Ki --reps 5",
         (
             &["barrier_init", "allreduce_init", "bcast_init"],
             &[8, 1024],
@@ -200,8 +200,16 @@ fn each<T>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) -> Outcome) -> 
 /// Blocking and nonblocking operations.
 #[test]
 fn every_operation() -> Result<(), Failure> {
-    const OTHERS: [&str; 3] = ["ping-pong", "sendrecv", "empty"];
-    const COLLECTIVES: [&str; 16] = [
+    const OTHERS: [&str; 7] = [
+        "ping-pong",
+        "pair-ping-pong",
+        "bandwidth",
+        "bidirectional",
+        "sendrecv",
+        "reduce_local",
+        "empty",
+    ];
+    const COLLECTIVES: [&str; 22] = [
         "barrier",
         "bcast",
         "reduce",
@@ -214,6 +222,12 @@ fn every_operation() -> Result<(), Failure> {
         "allgatherv",
         "alltoall",
         "alltoallv",
+        "alltoallw",
+        "neighbor_allgather",
+        "neighbor_allgatherv",
+        "neighbor_alltoall",
+        "neighbor_alltoallv",
+        "neighbor_alltoallw",
         "reduce_scatter",
         "reduce_scatter_block",
         "scan",
@@ -237,7 +251,7 @@ type Key = (String, u64, u64);
 fn groups(names: &[&str], sizes: &[u64], ranks: &[u64]) -> Vec<Key> {
     let mut all = Vec::new();
     for name in names {
-        let sizes = if matches!(*name, "barrier" | "ibarrier" | "empty") {
+        let sizes = if matches!(*name, "barrier" | "ibarrier" | "barrier_init" | "empty") {
             &[0]
         } else {
             sizes
