@@ -51,12 +51,11 @@ use timing::{REPS, TimingMethod};
                   downbeat-mpi imbalance --barrier library --out results/two"
 )]
 pub(crate) struct ImbalanceOptions {
-    /// Barriers, separated by commas
+    /// Barriers, separated by commas [default: library, double, dissemination, tree, linear, recursive-doubling, double-ring]
     #[arg(
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "library,double,dissemination,tree,linear,recursive-doubling,double-ring",
         allow_hyphen_values = true
     )]
     barrier: Vec<Barrier>,
@@ -119,12 +118,12 @@ pub(crate) fn run(
         return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
     let ranks = JobRanks::find(universe, comm, &options.session.place)?;
-    let mut barriers: Vec<StudiedBarrier> = options
-        .barrier
-        .iter()
-        .copied()
-        .map(StudiedBarrier::Known)
-        .collect();
+    let known = match options.barrier.as_slice() {
+        [] => &Barrier::ALL,
+        given => given,
+    };
+    let mut barriers: Vec<StudiedBarrier> =
+        known.iter().copied().map(StudiedBarrier::Known).collect();
     let mut algorithms = None;
     if let Some(wanted) = &options.algorithms {
         let found = WantedAlgorithms::find(&ranks)?;
