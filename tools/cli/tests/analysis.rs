@@ -894,7 +894,9 @@ fn guidelines_decide_the_exit_code_if_that_is_wanted() {
     let few = guided_experiment(&scratch, "few", 4);
     let shown = stdout_of(&["guidelines", &few, "--check"]);
     assert!(
-        shown.contains("4 launches are too few to find any violation among 4 guidelines"),
+        shown.contains(
+            "4 guidelines are measured in too few launches to find a violation among 4 guidelines"
+        ),
         "{shown}"
     );
 }

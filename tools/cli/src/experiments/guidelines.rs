@@ -22,7 +22,7 @@ use super::{outliers_line, percentage, places, plural};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Guidelines: an operation is not slower than others that have the same result (allreduce <= reduce + bcast, \
-                  gather <= allgather, ...; blocking <= non-blocking), than itself with larger messages, and than several calls \
+                  gather <= allgather, ...; blocking <= non-blocking, persistent <= both), than itself with larger messages, and than several calls \
                   with parts of the message. Those whose operations and sizes were measured in the same launches are tested, at \
                   least twelve launches for some tens of guidelines.\n\n\
                   Examples:\n  downbeat run -n 20 --out guide -- mpirun -np 4 downbeat-mpi bench \\\n    \
@@ -145,9 +145,15 @@ impl GuidelineReport<'_> {
 
     fn nothing_tested(&self) -> Failure {
         let folder = self.options.folder.display();
-        let why = match self.missing() {
-            Some(missing) => missing,
-            None => format!("no launch has {}", plural(self.options.of.into())),
+        let why = match (self.guidelines.testable.is_empty(), self.missing()) {
+            (true, Some(missing)) => missing,
+            (true, None) => {
+                "no operations with the same result, or other sizes, were measured".to_owned()
+            }
+            (false, _) => format!(
+                "no launch has {} of both sides of one that differ",
+                plural(self.options.of.into())
+            ),
         };
         Failure::Input(format!("{folder}: no guideline can be tested: {why}"))
     }
@@ -177,7 +183,11 @@ impl GuidelineReport<'_> {
         let operations: Vec<&str> = operations.into_iter().collect();
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         Some(format!(
-            "{untestable} need groups that were not measured in any launch: add --operation {} and --sizes {}",
+            "{} that were not measured in any launch: add --operation {} and --sizes {}",
+            match untestable {
+                1 => "1 guideline needs groups".to_owned(),
+                many => format!("{many} guidelines need groups"),
+            },
             operations.join(","),
             sizes.join(",")
         ))
@@ -186,12 +196,24 @@ impl GuidelineReport<'_> {
     /// Lines below tables.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.missing().into_iter().collect();
-        let fewest = self.tested.iter().map(|one| one.launches).min();
+        let apart = self.guidelines.testable.len() - self.tested.len();
+        if apart > 0 {
+            notes.push(format!(
+                "{} not tested, as no launch has both sides, or they do not differ",
+                guidelines_are(apart)
+            ));
+        }
         // Exact p values of the signed-rank test cannot be less, and Holm's method multiplies the least by the number of tests.
         let least = |launches: usize| 0.5_f64.powi(launches as i32) * self.tested.len() as f64;
-        if let Some(fewest) = fewest.filter(|fewest| least(*fewest) > self.options.level) {
+        let few = self
+            .tested
+            .iter()
+            .filter(|one| least(one.launches) > self.options.level);
+        let few = few.count();
+        if few > 0 {
             notes.push(format!(
-                "{fewest} launches are too few to find any violation among {}",
+                "{} measured in too few launches to find a violation among {}",
+                guidelines_are(few),
                 count(self.tested.len(), "guideline")
             ));
         }

@@ -65,7 +65,7 @@ const fn rule(operation: &'static str, others: &'static [Term]) -> Rule {
 
 /// All rules but those of the forms of an operation. Messages of `gather` and `scatter` are those of one rank, messages of `reduce` and
 /// `bcast` all there is.
-pub(super) static RULES: [Rule; 22] = [
+pub(super) static RULES: [Rule; 21] = [
     rule("bcast", &[over_ranks("scatter"), over_ranks("allgather")]),
     rule("reduce", &[same("allreduce")]),
     rule(
@@ -95,7 +95,6 @@ pub(super) static RULES: [Rule; 22] = [
         &[times_ranks("reduce"), same("scatter")],
     ),
     rule("reduce_scatter_block", &[times_ranks("reduce_scatter")]),
-    rule("exscan", &[same("scan")]),
     rule("scan", &[same("exscan"), same("reduce_local")]),
 ];
 

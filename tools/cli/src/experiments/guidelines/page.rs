@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use downbeat_common::output::probability;
 use downbeat_common::page::{HtmlTable, Page};
 use downbeat_common::units;
 use downbeat_records::analysis::{Average, GuidelineKind, TestedGuideline};
@@ -124,7 +125,7 @@ fn table<'a>(caption: &str, guidelines: impl Iterator<Item = &'a TestedGuideline
             units::time(one.medians[0]),
             units::time(one.medians[1]),
             times(one),
-            format!("{:.4}", one.adjusted),
+            probability(one.adjusted),
         ];
         if one.violated {
             table.marked_row(cells);
