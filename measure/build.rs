@@ -20,7 +20,9 @@ fn compile_constants() -> Result<(), Box<dyn Error>> {
     let mut build = cc::Build::new();
     build.file(SOURCE).includes(&library.include_paths);
     if let Some(compiler) = library.mpicc {
-        println!("cargo:rustc-env=DOWNBEAT_MPICC={}", command_of(&compiler));
+        if let Some(command) = command_of(&compiler) {
+            println!("cargo:rustc-env=DOWNBEAT_MPICC={command}");
+        }
         build.compiler(compiler);
     }
     build.try_compile("downbeat_mpi_constants")?;
@@ -29,9 +31,9 @@ fn compile_constants() -> Result<(), Box<dyn Error>> {
 
 /// Returns the command that MPI's compiler runs, which Open MPI, MPICH and their relatives tell, in one line; nothing from others.
 #[cfg(feature = "mpi")]
-fn command_of(compiler: &str) -> String {
+fn command_of(compiler: &str) -> Option<String> {
     let shown = std::process::Command::new(compiler).arg("-show").output();
-    let shown = shown.ok().filter(|output| output.status.success());
-    let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).replace('\n', " "));
-    shown.unwrap_or_default().trim().to_owned()
+    let shown = shown.ok().filter(|output| output.status.success())?;
+    let command = String::from_utf8_lossy(&shown.stdout).replace('\n', " ");
+    Some(command.trim().to_owned()).filter(|command| !command.is_empty())
 }

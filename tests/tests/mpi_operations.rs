@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod job;
+mod kinds;
 
 use downbeat_measure::mpi::{
     Datatype, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings, Reduction,
@@ -13,6 +14,7 @@ use downbeat_measure::mpi::{
 use downbeat_measure::{Alignment, BufferError, CacheState, Coordinator, Operation};
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
+use kinds::kinds;
 use mpi::Threading;
 
 fn main() {
@@ -51,18 +53,6 @@ const SETTINGS: OperationSettings = OperationSettings {
 
 fn kind(name: &str) -> OperationKind {
     name.parse().unwrap()
-}
-
-/// Returns the operations that this number of ranks can perform, and that the library has.
-fn kinds(ranks: u32) -> impl Iterator<Item = OperationKind> {
-    let library = mpi::environment::library_version().unwrap();
-    // Its MPI_Gather_init sends what is in the buffers when the request is made, and MPI_Scatter_init fails when it is started again.
-    let lacks_persistent = library.contains("MPICH Version:\t4.0");
-    OperationKind::all().filter(move |kind| {
-        kind.min_ranks() <= ranks
-            && kind.is_available()
-            && !(lacks_persistent && kind.is_persistent())
-    })
 }
 
 /// Returns true if there are many ranks, for which fewer combinations are tested.

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod job;
+mod kinds;
 
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
@@ -16,6 +17,7 @@ use downbeat_measure::mpi::{
 use downbeat_measure::{Coordinator, Operation};
 use downbeat_sync::{CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
+use kinds::kinds;
 use mpi::Threading;
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
 
@@ -222,19 +224,6 @@ fn prepared(kind: OperationKind, group: &MpiGroup) -> MpiOperation {
     MpiOperation::prepare(kind, group, bytes, &OperationSettings::default()).unwrap()
 }
 
-/// Returns the operations that the group can perform, and that the library has.
-fn kinds(group: &MpiGroup) -> impl Iterator<Item = OperationKind> {
-    let ranks = group.size();
-    let library = mpi::environment::library_version().unwrap();
-    // Some of its persistent operations are wrong without a fault.
-    let lacks_persistent = library.contains("MPICH Version:\t4.0");
-    OperationKind::all().filter(move |kind| {
-        kind.min_ranks() <= ranks
-            && kind.is_available()
-            && !(lacks_persistent && kind.is_persistent())
-    })
-}
-
 /// Returns the MPI functions with which the ranks begin an operation: that of the first half, of the second half, and of the last of an
 /// odd number of ranks.
 fn functions(kind: OperationKind) -> [Option<String>; 3] {
@@ -284,7 +273,7 @@ fn assert_named<T: std::fmt::Debug>(name: &str, failure: Result<T, CommError>) {
 }
 
 fn every_call_that_fails_is_named(group: &MpiGroup) {
-    for kind in kinds(group) {
+    for kind in kinds(group.size()) {
         let mut operation = prepared(kind, group);
         let broken = transfers(kind);
         let failure = with_faults(&broken, Fault::Fails, || block_on_ready(operation.call(0)));
@@ -308,7 +297,7 @@ fn every_call_that_fails_is_named(group: &MpiGroup) {
 fn calls_without_effect_are_detected(group: &MpiGroup) {
     // What a rank combines by itself is not verified.
     let verified = |kind: &OperationKind| kind.has_message() && kind.name() != "reduce_local";
-    for kind in kinds(group).filter(verified) {
+    for kind in kinds(group.size()).filter(verified) {
         let mut operation = prepared(kind, group);
         let found = with_faults(&transfers(kind), Fault::DoesNothing, || operation.verify());
         // A single rank has no receiver of a broadcast, and no rank before it; two ranks are neighbours twice.

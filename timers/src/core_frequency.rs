@@ -35,43 +35,40 @@ pub fn core_cycle() -> Option<f64> {
     (0..CHAINS).map_while(|_| chain()).reduce(f64::min)
 }
 
-/// Runs the instructions; returns false where they are unknown.
+/// Runs instructions that take one cycle each, between those that count the rounds.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! run {
+    ($cycle:literal, $count:literal, $repeat:literal) => {
+        // SAFETY: only the named registers change.
+        unsafe {
+            core::arch::asm!(
+                "2:",
+                ".rept {unrolled}",
+                $cycle,
+                ".endr",
+                $count,
+                $repeat,
+                unrolled = const UNROLLED,
+                value = inout(reg) 0_u64 => _,
+                other = in(reg) 1_u64,
+                rounds = inout(reg) ROUNDS => _,
+                options(nomem, nostack),
+            );
+        }
+    };
+}
+
+/// Runs the chain; returns false where its instructions are unknown.
 fn run_chain() -> bool {
     // Exclusive or takes one cycle everywhere; additions of constants take none on some processors.
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: only the named registers change.
-    unsafe {
-        core::arch::asm!(
-            "2:",
-            ".rept {unrolled}",
-            "xor {value}, {other}",
-            ".endr",
-            "sub {rounds:e}, 1",
-            "jnz 2b",
-            unrolled = const UNROLLED,
-            value = inout(reg) 0_u64 => _,
-            other = in(reg) 1_u64,
-            rounds = inout(reg) ROUNDS => _,
-            options(nomem, nostack),
-        );
-    }
+    run!("xor {value}, {other}", "sub {rounds:e}, 1", "jnz 2b");
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: only the named registers change.
-    unsafe {
-        core::arch::asm!(
-            "2:",
-            ".rept {unrolled}",
-            "eor {value}, {value}, {other}",
-            ".endr",
-            "subs {rounds:w}, {rounds:w}, #1",
-            "b.ne 2b",
-            unrolled = const UNROLLED,
-            value = inout(reg) 0_u64 => _,
-            other = in(reg) 1_u64,
-            rounds = inout(reg) ROUNDS => _,
-            options(nomem, nostack),
-        );
-    }
+    run!(
+        "eor {value}, {value}, {other}",
+        "subs {rounds:w}, {rounds:w}, #1",
+        "b.ne 2b"
+    );
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
 }
 

@@ -13,8 +13,6 @@ use super::control_variable::{ControlVariable, NamedValue};
 #[derive(Debug)]
 pub struct BarrierAlgorithms {
     variable: ControlVariable,
-    /// Value with which the library chooses by itself.
-    automatic: c_int,
     algorithms: Vec<NamedValue>,
 }
 
@@ -54,8 +52,12 @@ impl BarrierAlgorithms {
             algorithms = listed_values(&variable.facts.description);
         }
         let is_automatic = |(name, _): &NamedValue| AUTOMATIC.contains(&name.as_str());
-        Ok(algorithms.iter().position(is_automatic).map(|index| Self {
-            automatic: algorithms.remove(index).1,
+        // Without it, these are no algorithms.
+        let Some(automatic) = algorithms.iter().position(is_automatic) else {
+            return Ok(None);
+        };
+        algorithms.remove(automatic);
+        Ok(Some(Self {
             variable,
             algorithms,
         }))
@@ -78,7 +80,7 @@ impl BarrierAlgorithms {
         let before = self.variable.read()?;
         self.variable.write(*value)?;
         Ok(Some(SelectedBarrier {
-            algorithms: self,
+            variable: &self.variable,
             before,
         }))
     }
@@ -87,18 +89,15 @@ impl BarrierAlgorithms {
 /// Barrier algorithm that is in use.
 #[derive(Debug)]
 pub struct SelectedBarrier<'a> {
-    algorithms: &'a BarrierAlgorithms,
-    /// What the user has selected, or nothing.
+    variable: &'a ControlVariable,
+    /// Selection of the user, or the library's own.
     before: c_int,
 }
 
 impl Drop for SelectedBarrier<'_> {
     fn drop(&mut self) {
-        let Self { algorithms, before } = self;
-        // It was written to before. Should it fail nevertheless, the library's own choice is what a user expects.
-        if algorithms.variable.write(*before).is_err() {
-            let _ = algorithms.variable.write(algorithms.automatic);
-        }
+        // It was written to before; a failure now could not be reported.
+        let _ = self.variable.write(self.before);
     }
 }
 
@@ -117,11 +116,7 @@ fn listed_values(description: &str) -> Vec<NamedValue> {
         .collect();
     // The last explanation is followed by no item.
     names.pop();
-    names
-        .into_iter()
-        .map(str::to_owned)
-        .zip(0..)
-        .collect::<Vec<_>>()
+    names.into_iter().map(str::to_owned).zip(0..).collect()
 }
 
 #[cfg(test)]

@@ -105,18 +105,32 @@ const USUAL: OperationEntry = OperationEntry {
     expects: |_, _| None,
 };
 
-/// Returns the element that a rank gets from a neighbour that sends other blocks to others.
-fn of_neighbour(at: &VerifyCase, place: usize) -> Option<i64> {
-    // The blocks of a rank that is a neighbour several times arrive in this order in Open MPI, and in the opposite one in MPICH.
-    at.neighbours_differ()
-        .then(|| at.input(at.source(place / at.block), place))
-}
+/// Properties of operations by which each rank sends another block to each rank.
+const TO_ALL: OperationEntry = OperationEntry {
+    send: BufferExtent::BlockPerRank,
+    recv: BufferExtent::BlockPerRank,
+    in_place: InPlace::Whole(InPlaceRanks::All),
+    expects: |at, place| Some(at.input(place / at.block, at.rank * at.block + place % at.block)),
+    ..USUAL
+};
 
-/// Properties of most operations among neighbours.
-const AMONG_NEIGHBOURS: OperationEntry = OperationEntry {
+/// Properties of operations by which each rank sends one block to all of its neighbours.
+const FROM_NEIGHBOURS: OperationEntry = OperationEntry {
     recv: BufferExtent::BlockPerNeighbour,
     among_neighbours: true,
+    expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
     ..USUAL
+};
+
+/// Properties of operations by which each rank sends another block to each of its neighbours.
+const TO_NEIGHBOURS: OperationEntry = OperationEntry {
+    send: BufferExtent::BlockPerNeighbour,
+    // The blocks of a rank that is a neighbour several times arrive in this order in Open MPI, and in the opposite one in MPICH.
+    expects: |at, place| {
+        at.neighbours_differ()
+            .then(|| at.input(at.source(place / at.block), place))
+    },
+    ..FROM_NEIGHBOURS
 };
 
 /// Properties of most operations between pairs of ranks.
@@ -220,36 +234,18 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
     },
     OperationEntry {
         names: ["alltoall", "ialltoall", "alltoall_init"],
-        send: BufferExtent::BlockPerRank,
-        recv: BufferExtent::BlockPerRank,
-        in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Alltoall, MPI_Ialltoall, MPIX_Alltoall: send count datatype recv count datatype comm),
-        expects: |at, place| {
-            Some(at.input(place / at.block, at.rank * at.block + place % at.block))
-        },
-        ..USUAL
+        ..TO_ALL
     },
     OperationEntry {
         names: ["alltoallv", "ialltoallv", "alltoallv_init"],
-        send: BufferExtent::BlockPerRank,
-        recv: BufferExtent::BlockPerRank,
-        in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Alltoallv, MPI_Ialltoallv, MPIX_Alltoallv: send counts starts datatype recv counts starts datatype comm),
-        expects: |at, place| {
-            Some(at.input(place / at.block, at.rank * at.block + place % at.block))
-        },
-        ..USUAL
+        ..TO_ALL
     },
     OperationEntry {
         names: ["alltoallw", "ialltoallw", "alltoallw_init"],
-        send: BufferExtent::BlockPerRank,
-        recv: BufferExtent::BlockPerRank,
-        in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Alltoallw, MPI_Ialltoallw, MPIX_Alltoallw: send counts offsets datatypes recv counts offsets datatypes comm),
-        expects: |at, place| {
-            Some(at.input(place / at.block, at.rank * at.block + place % at.block))
-        },
-        ..USUAL
+        ..TO_ALL
     },
     OperationEntry {
         names: [
@@ -258,8 +254,7 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
             "neighbor_allgather_init",
         ],
         calls: collective!(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, MPIX_Neighbor_allgather: send count datatype recv count datatype comm),
-        expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
-        ..AMONG_NEIGHBOURS
+        ..FROM_NEIGHBOURS
     },
     OperationEntry {
         names: [
@@ -268,8 +263,7 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
             "neighbor_allgatherv_init",
         ],
         calls: collective!(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPIX_Neighbor_allgatherv: send count datatype recv counts starts datatype comm),
-        expects: |at, place| Some(at.input(at.source(place / at.block), place % at.block)),
-        ..AMONG_NEIGHBOURS
+        ..FROM_NEIGHBOURS
     },
     OperationEntry {
         names: [
@@ -277,10 +271,8 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
             "ineighbor_alltoall",
             "neighbor_alltoall_init",
         ],
-        send: BufferExtent::BlockPerNeighbour,
         calls: collective!(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, MPIX_Neighbor_alltoall: send count datatype recv count datatype comm),
-        expects: of_neighbour,
-        ..AMONG_NEIGHBOURS
+        ..TO_NEIGHBOURS
     },
     OperationEntry {
         names: [
@@ -288,10 +280,8 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
             "ineighbor_alltoallv",
             "neighbor_alltoallv_init",
         ],
-        send: BufferExtent::BlockPerNeighbour,
         calls: collective!(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPIX_Neighbor_alltoallv: send counts starts datatype recv counts starts datatype comm),
-        expects: of_neighbour,
-        ..AMONG_NEIGHBOURS
+        ..TO_NEIGHBOURS
     },
     OperationEntry {
         names: [
@@ -299,10 +289,8 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
             "ineighbor_alltoallw",
             "neighbor_alltoallw_init",
         ],
-        send: BufferExtent::BlockPerNeighbour,
         calls: collective!(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, MPIX_Neighbor_alltoallw: send counts byte_offsets datatypes recv counts byte_offsets datatypes comm),
-        expects: of_neighbour,
-        ..AMONG_NEIGHBOURS
+        ..TO_NEIGHBOURS
     },
     OperationEntry {
         names: ["reduce_scatter", "ireduce_scatter", "reduce_scatter_init"],

@@ -2,6 +2,7 @@
 
 use downbeat_clock_core::Duration;
 use downbeat_records::analysis::MachineStates;
+use downbeat_records::stats::Levels;
 use downbeat_records::{Probe, RoundTrips};
 
 /// Progress towards a number of observations in one state of the machine.
@@ -46,9 +47,6 @@ impl StateProgress {
     }
 }
 
-/// Ratio of round trips that are told apart: that of different levels.
-const SAME: f64 = 1.25;
-
 /// Returns the state whose round trip is nearest to this one, if they are not told apart.
 fn nearest(states: &[RoundTrips], named: Duration) -> Option<usize> {
     let ratio = |state: &RoundTrips| {
@@ -59,7 +57,7 @@ fn nearest(states: &[RoundTrips], named: Duration) -> Option<usize> {
     let ratios = states.iter().enumerate();
     let ratios = ratios.filter_map(|(state, found)| Some((state, ratio(found)?)));
     ratios
-        .filter(|(_, ratio)| *ratio <= SAME.ln())
+        .filter(|(_, ratio)| *ratio <= Levels::LEAST_RATIO.ln())
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(state, _)| state)
 }

@@ -1,5 +1,6 @@
 //! Ranks that take part in a measurement, selected and ordered by their nodes and sockets.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use clap::ValueEnum;
@@ -43,14 +44,14 @@ impl RankSelection {
                 keep_first_of_each(&mut selected, |place| (place.node, place.socket));
             }
             Self::AcrossNodes => {
-                let index_on_node = |rank: u32, place: &RankPlacement| {
-                    let before = &places[..rank as usize];
-                    before
-                        .iter()
-                        .filter(|other| other.node == place.node)
-                        .count()
-                };
-                selected.sort_by_cached_key(|(rank, place)| index_on_node(*rank, place));
+                let mut on_node: HashMap<u32, u32> = HashMap::new();
+                let index_on_node = places.iter().map(|place| {
+                    let number = on_node.entry(place.node).or_default();
+                    *number += 1;
+                    *number
+                });
+                let index_on_node: Vec<u32> = index_on_node.collect();
+                selected.sort_by_key(|(rank, _)| index_on_node[*rank as usize]);
             }
         }
         selected.into_iter().map(|(rank, _)| rank).collect()
@@ -89,15 +90,8 @@ fn keep_first_of_each(
     selected: &mut Vec<(u32, &RankPlacement)>,
     unit: impl Fn(&RankPlacement) -> (u32, u32),
 ) {
-    let mut seen = Vec::new();
-    selected.retain(|(_, place)| {
-        let unit = unit(place);
-        let is_new = !seen.contains(&unit);
-        if is_new {
-            seen.push(unit);
-        }
-        is_new
-    });
+    let mut seen = HashSet::new();
+    selected.retain(|(_, place)| seen.insert(unit(place)));
 }
 
 /// Selected ranks.

@@ -100,19 +100,18 @@ impl Guideline {
     }
 }
 
-/// Begin and end of the names of forms of an operation, and of those that may be slower.
-const FORMS: [[[&str; 2]; 2]; 3] = [
-    [["", ""], ["i", ""]],
-    [["", "_init"], ["", ""]],
-    [["", "_init"], ["i", ""]],
-];
-
-/// Returns the name of an operation without those of its form.
-fn base<'a>(name: &'a str, [begin, end]: [&str; 2]) -> Option<&'a str> {
-    name.strip_prefix(begin)?.strip_suffix(end)
-}
+/// End of the name of a form of an operation, and begin and end of that of one that may be slower.
+const FORMS: [(&str, [&str; 2]); 3] = [("", ["i", ""]), ("_init", ["", ""]), ("_init", ["i", ""])];
 
 impl Guidelines {
+    fn add(&mut self, key: &GroupKey, kind: GuidelineKind, others: Vec<(GroupKey, u64)>) {
+        self.testable.push(Guideline {
+            key: key.clone(),
+            kind,
+            others,
+        });
+    }
+
     fn add_mockups(&mut self, key: &GroupKey, measured: &[GroupKey]) {
         let of = |operation: &str, bytes| GroupKey {
             operation: operation.to_owned(),
@@ -132,28 +131,20 @@ impl Guidelines {
             let lacking = others.iter().map(|(other, _)| other);
             let lacking: Vec<_> = lacking.filter(|other| !measured.contains(other)).collect();
             if lacking.is_empty() {
-                self.testable.push(Guideline {
-                    key: key.clone(),
-                    kind: GuidelineKind::Mockup,
-                    others,
-                });
+                self.add(key, GuidelineKind::Mockup, others);
             } else {
                 self.untestable += 1;
                 self.missing.extend(lacking.into_iter().cloned());
             }
         }
         // A call can do all that the non-blocking form and a wait do, and a persistent operation has done a part of that before.
-        for [own, other] in FORMS {
-            let Some(operation) = base(&key.operation, own) else {
+        for (end, [other_begin, other_end]) in FORMS {
+            let Some(operation) = key.operation.strip_suffix(end) else {
                 continue;
             };
-            let other = of(&format!("{}{operation}{}", other[0], other[1]), key.bytes);
+            let other = of(&format!("{other_begin}{operation}{other_end}"), key.bytes);
             if measured.contains(&other) {
-                self.testable.push(Guideline {
-                    key: key.clone(),
-                    kind: GuidelineKind::Mockup,
-                    others: vec![(other, 1)],
-                });
+                self.add(key, GuidelineKind::Mockup, vec![(other, 1)]);
             }
         }
     }
@@ -162,11 +153,7 @@ impl Guidelines {
     fn add_larger<'a>(&mut self, key: &GroupKey, sizes: impl Iterator<Item = &'a GroupKey>) {
         let larger = sizes.filter(|one| one.bytes > key.bytes);
         if let Some(next) = larger.min_by_key(|one| one.bytes) {
-            self.testable.push(Guideline {
-                key: key.clone(),
-                kind: GuidelineKind::Monotony,
-                others: vec![(next.clone(), 1)],
-            });
+            self.add(key, GuidelineKind::Monotony, vec![(next.clone(), 1)]);
         }
     }
 
@@ -175,12 +162,10 @@ impl Guidelines {
         let parts = sizes.filter(|one| {
             one.bytes > 0 && one.bytes < key.bytes && key.bytes.is_multiple_of(one.bytes)
         });
-        let largest = parts.max_by_key(|one| one.bytes);
-        self.testable.extend(largest.map(|part| Guideline {
-            key: key.clone(),
-            kind: GuidelineKind::Split,
-            others: vec![(part.clone(), key.bytes / part.bytes)],
-        }));
+        if let Some(part) = parts.max_by_key(|one| one.bytes) {
+            let calls = key.bytes / part.bytes;
+            self.add(key, GuidelineKind::Split, vec![(part.clone(), calls)]);
+        }
     }
 }
 
@@ -220,7 +205,7 @@ pub struct GuidelineTest {
 
 impl GuidelineTest {
     /// Tests guidelines: violated ones first, by the factor by which they are. Both sides of a guideline come from the same launch, so that
-    /// Wilcoxon's signed-rank test decides. Those without a difference are left out.
+    /// Wilcoxon's signed-rank test decides. Those whose sides no launch has are left out.
     pub fn run(&self, guidelines: &[Guideline], analysis: &Analysis) -> Vec<TestedGuideline> {
         let mut tested: Vec<TestedGuideline> = guidelines
             .iter()
@@ -260,12 +245,12 @@ impl GuidelineTest {
                 Some([of_launch(own, &launch.launch)?, bound])
             })
             .collect();
-        let differences = |tolerance: f64| -> Vec<f64> {
-            let of_pair = |[own, bound]: &[f64; 2]| (own / (bound * tolerance)).ln();
-            pairs.iter().map(of_pair).collect()
-        };
-        let ratio = SignedRank::new(&differences(1.0), self.confidence).ok()?;
-        let beyond = SignedRank::new(&differences(self.tolerance), self.confidence).ok()?;
+        // Beyond the tolerance. Without it, the differences of logarithms are all larger by its logarithm, and so are their means.
+        let differences = pairs
+            .iter()
+            .map(|[own, bound]| (own / (bound * self.tolerance)).ln());
+        let beyond = SignedRank::new(&differences.collect::<Vec<_>>(), self.confidence).ok()?;
+        let times = |difference: f64| self.tolerance * difference.exp();
         let median = |side: usize| {
             let mut values: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
             Some(Sample::new(&mut values).ok()?.median())
@@ -274,10 +259,10 @@ impl GuidelineTest {
             guideline: guideline.clone(),
             launches: pairs.len(),
             medians: [median(0)?, median(1)?],
-            times: ratio.shift.exp(),
+            times: times(beyond.shift),
             interval: Interval {
-                low: ratio.interval.low.exp(),
-                high: ratio.interval.high.exp(),
+                low: times(beyond.interval.low),
+                high: times(beyond.interval.high),
             },
             p: beyond.p.greater,
             adjusted: 1.0,

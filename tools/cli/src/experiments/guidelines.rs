@@ -151,7 +151,7 @@ impl GuidelineReport<'_> {
                 "no operations with the same result, or other sizes, were measured".to_owned()
             }
             (false, _) => format!(
-                "no launch has {} of both sides of one that differ",
+                "no launch has {} of both sides of one",
                 plural(self.options.of.into())
             ),
         };
@@ -199,7 +199,7 @@ impl GuidelineReport<'_> {
         let apart = self.guidelines.testable.len() - self.tested.len();
         if apart > 0 {
             notes.push(format!(
-                "{} not tested, as no launch has both sides, or they do not differ",
+                "{} not tested, as no launch has both sides",
                 guidelines_are(apart)
             ));
         }
@@ -251,18 +251,8 @@ impl GuidelineReport<'_> {
             .filter(|one| one.violated || self.options.all)
             .collect();
         if !shown.is_empty() {
-            let mut table = Table::new([
-                "operation",
-                "bytes",
-                "ranks",
-                "not slower than",
-                "takes",
-                "at most",
-                "times",
-                "p",
-                "",
-            ])
-            .named_by(4);
+            let key = ["operation", "bytes", "ranks"].into_iter();
+            let mut table = Table::new(key.chain(HEADINGS).chain([""])).named_by(4);
             for one in shown {
                 table.row(row(one));
             }
@@ -280,25 +270,22 @@ impl GuidelineReport<'_> {
     }
 }
 
-fn row(one: &TestedGuideline) -> [String; 9] {
-    let [operation, bytes, ranks] = key_cells(&one.guideline.key);
+/// Headings of what is said about a guideline, behind its key.
+const HEADINGS: [&str; 5] = ["not slower than", "takes", "at most", "times", "p"];
+
+/// Cells below these headings, with times in the given form.
+fn cells(one: &TestedGuideline, time: fn(f64) -> String) -> [String; 5] {
+    let Interval { low, high } = one.interval;
     let [own, bound] = one.medians.map(time);
-    let verdict = if one.violated { "violated" } else { "" };
-    [
-        operation,
-        bytes,
-        ranks,
-        one.guideline.bound(),
-        own,
-        bound,
-        times(one),
-        probability(one.adjusted),
-        verdict.to_owned(),
-    ]
+    let times = format!("{:.2} [{low:.2}, {high:.2}]", one.times);
+    let p = probability(one.adjusted);
+    [one.guideline.bound(), own, bound, times, p]
 }
 
-/// Writes the factor with its interval.
-fn times(one: &TestedGuideline) -> String {
-    let Interval { low, high } = one.interval;
-    format!("{:.2} [{low:.2}, {high:.2}]", one.times)
+fn row(one: &TestedGuideline) -> Vec<String> {
+    let verdict = if one.violated { "violated" } else { "" };
+    let key = key_cells(&one.guideline.key).into_iter();
+    key.chain(cells(one, time))
+        .chain([verdict.to_owned()])
+        .collect()
 }

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(TermSize::TimesRanks.of(u64::MAX, 2), None);
     }
 
-    /// What a rank gets is as large on both sides: in units of the message of one rank, of `n` ranks.
+    /// Both sides give a rank as much: in units of the message of one rank, of `n` ranks.
     #[test]
     fn both_sides_move_equal_amounts() {
         let n = 6;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_common::output::probability;
 use downbeat_common::page::{HtmlTable, Page};
 use downbeat_common::units;
 use downbeat_records::analysis::{Average, GuidelineKind, TestedGuideline};
 
-use super::{GuidelineReport, times};
+use super::{GuidelineReport, HEADINGS, cells};
 use crate::report::lines::{self, AverageLine, AveragePoint};
 
 /// An operation on a number of ranks, and the operations on the other side of a guideline.
@@ -102,35 +101,21 @@ impl GuidelineReport<'_> {
 }
 
 fn table<'a>(caption: &str, guidelines: impl Iterator<Item = &'a TestedGuideline>) -> HtmlTable {
-    let mut table = HtmlTable::of_numbers(
-        caption,
-        [
-            "operation",
-            "size",
-            "ranks",
-            "not slower than",
-            "takes",
-            "at most",
-            "times",
-            "p",
-        ],
-    );
+    let [others, own, bound, times, p] = HEADINGS;
+    let headings = ["operation", "size", "ranks", others, own, bound, times, p];
+    let mut table = HtmlTable::of_numbers(caption, headings);
     for one in guidelines {
         let key = &one.guideline.key;
-        let cells = [
+        let key = [
             key.operation.clone(),
             units::bytes(key.bytes),
             key.ranks.to_string(),
-            one.guideline.bound(),
-            units::time(one.medians[0]),
-            units::time(one.medians[1]),
-            times(one),
-            probability(one.adjusted),
         ];
+        let row = key.into_iter().chain(cells(one, units::time));
         if one.violated {
-            table.marked_row(cells);
+            table.marked_row(row);
         } else {
-            table.row(cells);
+            table.row(row);
         }
     }
     table
