@@ -12,14 +12,16 @@ use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
 use downbeat_measure::mpi::{
-    MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings,
+    Epoch, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings,
 };
 use downbeat_measure::{Coordinator, Operation};
 use downbeat_sync::{CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
 use kinds::kinds;
 use mpi::Threading;
-use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
+use mpi::ffi::{
+    self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Group, MPI_Op, MPI_Request, MPI_Status, MPI_Win,
+};
 
 type In = *const c_void;
 type Out = *mut c_void;
@@ -171,6 +173,26 @@ faulty! {
     MPI_Wait = PMPI_Wait(q: *mut MPI_Request, status: *mut MPI_Status);
     MPI_Send = PMPI_Send(s: In, n: c_int, t: Of, to: c_int, tag: c_int, c: MPI_Comm);
     MPI_Recv = PMPI_Recv(r: Out, n: c_int, t: Of, from: c_int, tag: c_int, c: MPI_Comm, status: *mut MPI_Status);
+    MPI_Put = PMPI_Put(s: In, n: c_int, t: Of, to: c_int, at: MPI_Aint, m: c_int, u: Of, w: MPI_Win);
+    MPI_Get = PMPI_Get(r: Out, n: c_int, t: Of, to: c_int, at: MPI_Aint, m: c_int, u: Of, w: MPI_Win);
+    MPI_Accumulate =
+        PMPI_Accumulate(s: In, n: c_int, t: Of, to: c_int, at: MPI_Aint, m: c_int, u: Of, o: MPI_Op, w: MPI_Win);
+    MPI_Get_accumulate = PMPI_Get_accumulate(
+        s: In, n: c_int, t: Of, r: Out, l: c_int, v: Of, to: c_int, at: MPI_Aint, m: c_int, u: Of, o: MPI_Op,
+        w: MPI_Win
+    );
+    MPI_Fetch_and_op =
+        PMPI_Fetch_and_op(s: In, r: Out, t: Of, to: c_int, at: MPI_Aint, o: MPI_Op, w: MPI_Win);
+    MPI_Compare_and_swap =
+        PMPI_Compare_and_swap(s: In, d: In, r: Out, t: Of, to: c_int, at: MPI_Aint, w: MPI_Win);
+    MPI_Win_flush = PMPI_Win_flush(to: c_int, w: MPI_Win);
+    MPI_Win_lock = PMPI_Win_lock(kind: c_int, to: c_int, assert: c_int, w: MPI_Win);
+    MPI_Win_unlock = PMPI_Win_unlock(to: c_int, w: MPI_Win);
+    MPI_Win_start = PMPI_Win_start(g: MPI_Group, assert: c_int, w: MPI_Win);
+    MPI_Win_complete = PMPI_Win_complete(w: MPI_Win);
+    MPI_Win_post = PMPI_Win_post(g: MPI_Group, assert: c_int, w: MPI_Win);
+    MPI_Win_wait = PMPI_Win_wait(w: MPI_Win);
+    MPI_Win_fence = PMPI_Win_fence(assert: c_int, w: MPI_Win);
     MPI_Sendrecv = PMPI_Sendrecv(
         s: In, n: c_int, t: Of, to: c_int, tag: c_int, r: Out, m: c_int, u: Of, from: c_int, tag_of: c_int,
         c: MPI_Comm, status: *mut MPI_Status
@@ -212,6 +234,9 @@ fn main() {
     job(Threading::Single, |world| {
         let group = MpiGroup::all(&MpiComm::duplicate(world).unwrap()).unwrap();
         every_call_that_fails_is_named(&group);
+        if group.size() > 1 {
+            every_epoch_that_fails_is_named(&group);
+        }
         calls_without_effect_are_detected(&group);
         a_changed_byte_is_detected(&group);
         a_rank_that_overwrites_its_send_buffer_is_detected(&group);
@@ -220,7 +245,11 @@ fn main() {
 }
 
 fn prepared(kind: OperationKind, group: &MpiGroup) -> MpiOperation {
-    let bytes = if kind.has_message() { 12 } else { 0 };
+    let bytes = match kind {
+        _ if kind.is_single_element() => 1,
+        _ if kind.has_message() => 12,
+        _ => 0,
+    };
     MpiOperation::prepare(kind, group, bytes, &OperationSettings::default()).unwrap()
 }
 
@@ -234,6 +263,13 @@ fn functions(kind: OperationKind) -> [Option<String>; 3] {
         "pair-ping-pong" => [named("MPI_Send"), named("MPI_Recv"), None],
         "bandwidth" => [named("MPI_Isend"), named("MPI_Irecv"), None],
         "bidirectional" => [named("MPI_Irecv"), named("MPI_Irecv"), None],
+        "put-bandwidth" => [named("MPI_Put"), None, None],
+        "get-bandwidth" => [named("MPI_Get"), None, None],
+        name if kind.is_one_sided() => [
+            named(&format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..])),
+            None,
+            None,
+        ],
         _ if kind.is_persistent() => all("MPI_Start"),
         name => all(&format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..])),
     }
@@ -291,6 +327,48 @@ fn every_call_that_fails_is_named(group: &MpiGroup) {
             );
         }
         assert_eq!(operation.verify(), Ok(()), "{kind}");
+        assert_eq!(operation.finish(), Ok(()), "{kind}");
+    }
+}
+
+/// Functions that synchronize one-sided operations, in their order: those of the origin, and of the target.
+const SYNCHRONIZING: [(Epoch, [&[&str]; 2]); 4] = [
+    (Epoch::Flush, [&["MPI_Win_flush"], &[]]),
+    (Epoch::Lock, [&["MPI_Win_lock", "MPI_Win_unlock"], &[]]),
+    (
+        Epoch::Pscw,
+        [
+            &["MPI_Win_start", "MPI_Win_complete"],
+            &["MPI_Win_post", "MPI_Win_wait"],
+        ],
+    ),
+    (Epoch::Fence, [&["MPI_Win_fence"], &["MPI_Win_fence"]]),
+];
+
+/// All functions fail, so that no rank waits for another.
+fn every_epoch_that_fails_is_named(group: &MpiGroup) {
+    let half = group.size() / 2;
+    for (epoch, [origin, target]) in SYNCHRONIZING {
+        let settings = OperationSettings {
+            epoch,
+            ..OperationSettings::default()
+        };
+        let put = "put".parse().unwrap();
+        let mut operation = MpiOperation::prepare(put, group, 8, &settings).unwrap();
+        let broken: Vec<String> = [origin, target]
+            .concat()
+            .into_iter()
+            .map(String::from)
+            .collect();
+        let failure = with_faults(&broken, Fault::Fails, || block_on_ready(operation.call(0)));
+        let is_idle = group.rank() == 2 * half && epoch != Epoch::Fence;
+        let own = if group.rank() < half { origin } else { target };
+        match own.first().filter(|_| !is_idle) {
+            Some(first) => assert_named(first, failure),
+            None => assert_eq!(failure, Ok(())),
+        }
+        assert_eq!(operation.verify(), Ok(()), "{epoch}");
+        assert_eq!(operation.finish(), Ok(()), "{epoch}");
     }
 }
 
@@ -309,17 +387,19 @@ fn calls_without_effect_are_detected(group: &MpiGroup) {
         };
         match found {
             Ok(()) => assert!(alone, "{kind}"),
+            // Combined with others, an element may stay as it is.
             Err(OperationError::WrongElement {
                 rank,
                 root: 0,
-                element: 0,
+                element,
                 ..
-            }) => assert_eq!(rank, group.rank()),
+            }) => assert!(rank == group.rank() && (element == 0 || kind.is_one_sided())),
             // Not every rank receives data.
             Err(OperationError::WrongElsewhere { .. }) => assert!(group.size() > 1, "{kind}"),
             Err(other) => unreachable!("{kind}: {other}"),
         }
         assert_eq!(operation.verify(), Ok(()), "{kind}");
+        assert_eq!(operation.finish(), Ok(()), "{kind}");
     }
 }
 

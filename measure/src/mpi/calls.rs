@@ -4,7 +4,9 @@
 use core::ffi::{c_int, c_void};
 
 use downbeat_sync::MpiError;
-use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Group, MPI_Op, MPI_Request, MPI_Win};
+
+use super::epoch::Epoch;
 
 /// Arguments of all operations; each operation uses some of them.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(super) struct CallArguments {
     pub(super) recv: *mut c_void,
     /// Buffer of an operation that has only one.
     pub(super) buffer: *mut c_void,
+    /// Second element of the send buffer, if the operation sends two.
+    pub(super) second: *const c_void,
     /// Number of elements of a block.
     pub(super) count: c_int,
     /// Number of elements of every rank's block, and the index of its first element.
@@ -33,6 +37,11 @@ pub(super) struct CallArguments {
     /// Number of messages of a direction that are in flight at once, and a request for each of both directions.
     pub(super) in_flight: c_int,
     pub(super) requests: *mut MPI_Request,
+    /// Window of a one-sided operation, the group of the other rank of this pair, and the offset of the message in its memory.
+    pub(super) window: MPI_Win,
+    pub(super) partner: MPI_Group,
+    pub(super) place: MPI_Aint,
+    pub(super) epoch: Epoch,
 }
 
 /// Calls MPI.

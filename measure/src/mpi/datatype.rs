@@ -106,6 +106,11 @@ impl Datatype {
         }
     }
 
+    /// Returns true if MPI can compare and swap elements (MPI 4.0, section 12.3.4).
+    pub const fn can_be_compared(self) -> bool {
+        !matches!(self.meaning(), NumberKind::None | NumberKind::Float)
+    }
+
     /// Returns true if MPI defines the reduction for the datatype (MPI 4.0, section 6.9.2).
     pub const fn allows(self, reduction: Reduction) -> bool {
         use Reduction::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};

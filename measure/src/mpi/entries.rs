@@ -1,10 +1,11 @@
 //! Table of all operations.
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
-use super::calls::{EMPTY, PING_PONG, REDUCE_LOCAL, SENDRECV};
+use super::calls::{EMPTY, MpiCall, PING_PONG, REDUCE_LOCAL, SENDRECV};
 use super::forms::{CallForms, collective};
+use super::one_sided::{ACCUMULATE, COMPARE_AND_SWAP, FETCH_AND_OP, GET, GET_ACCUMULATE, PUT};
 use super::reference::VerifyCase;
-use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source};
+use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source, target};
 
 /// Properties of an operation.
 #[derive(Debug)]
@@ -19,10 +20,18 @@ pub(super) struct OperationEntry {
     pub(super) in_place: InPlace,
     pub(super) min_ranks: u32,
     /// True if many messages are in flight at once.
-    pub(super) has_window: bool,
+    pub(super) has_many_in_flight: bool,
     /// True if ranks are neighbours in a topology.
     pub(super) among_neighbours: bool,
     pub(super) calls: CallForms,
+    /// Buffer of the target that a one-sided operation accesses.
+    pub(super) exposed: Option<Exposed>,
+    /// True if the message is one element.
+    pub(super) single_element: bool,
+    /// True if elements are compared.
+    pub(super) compares: bool,
+    /// Returns the element at an index of a rank's receive buffer before a call, if the result depends on it.
+    pub(super) begins_with: fn(&VerifyCase, usize) -> Option<i64>,
     /// Returns the expected element at an index of a rank's result; `None` where any value is allowed.
     pub(super) expects: fn(&VerifyCase, usize) -> Option<i64>,
 }
@@ -60,6 +69,7 @@ pub(super) enum BufferExtent {
     Nothing,
     /// One block.
     Block,
+    TwoBlocks,
     /// One block for every rank.
     BlockPerRank,
     /// One block for every neighbour.
@@ -68,6 +78,13 @@ pub(super) enum BufferExtent {
     AtRoot,
     /// Part of a block: the ranks' parts are equal, or the first ones have one element more.
     Share,
+}
+
+/// Buffer of the target that a one-sided operation accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exposed {
+    Send,
+    Recv,
 }
 
 /// Use of `MPI_IN_PLACE`.
@@ -99,9 +116,13 @@ const USUAL: OperationEntry = OperationEntry {
     reduces: false,
     in_place: InPlace::No("MPI does not define it"),
     min_ranks: 1,
-    has_window: false,
+    has_many_in_flight: false,
     among_neighbours: false,
     calls: CallForms::only_blocking(EMPTY),
+    exposed: None,
+    single_element: false,
+    compares: false,
+    begins_with: |_, _| None,
     expects: |_, _| None,
 };
 
@@ -140,7 +161,46 @@ const OF_PAIRS: OperationEntry = OperationEntry {
     ..USUAL
 };
 
-pub(super) static ENTRIES: [OperationEntry; 29] = [
+/// Properties of operations by which one rank of a pair writes to memory of the other.
+const WRITES: OperationEntry = OperationEntry {
+    exposed: Some(Exposed::Recv),
+    expects: |at, place| Some(at.input(source(at.rank, at.ranks)?, place)),
+    ..OF_PAIRS
+};
+
+/// Properties of operations by which one rank of a pair reads memory of the other.
+const READS: OperationEntry = OperationEntry {
+    exposed: Some(Exposed::Send),
+    expects: |at, place| Some(at.input(target(at.rank, at.ranks)?, place)),
+    ..OF_PAIRS
+};
+
+/// Properties of operations that combine the origin's contribution with what the target has.
+const UPDATES: OperationEntry = OperationEntry {
+    reduces: true,
+    begins_with: |at, place| {
+        source(at.rank, at.ranks)?;
+        Some(at.input(at.rank, place))
+    },
+    expects: |at, place| at.combined([at.rank, source(at.rank, at.ranks)?], place),
+    ..WRITES
+};
+
+/// Properties of operations that also return what the target had.
+const FETCHES: OperationEntry = OperationEntry {
+    expects: |at, place| match target(at.rank, at.ranks) {
+        Some(target) => Some(at.input(target, place)),
+        None => (UPDATES.expects)(at, place),
+    },
+    ..UPDATES
+};
+
+/// Returns the forms of a one-sided operation with one access, or with many.
+const fn accesses([one, many]: [MpiCall; 2], are_many: bool) -> CallForms {
+    CallForms::only_blocking(if are_many { many } else { one })
+}
+
+pub(super) static ENTRIES: [OperationEntry; 37] = [
     OperationEntry {
         names: ["barrier", "ibarrier", "barrier_init"],
         send: BufferExtent::Nothing,
@@ -352,17 +412,69 @@ pub(super) static ENTRIES: [OperationEntry; 29] = [
     },
     OperationEntry {
         names: ["bandwidth", "", ""],
-        has_window: true,
+        has_many_in_flight: true,
         calls: CallForms::only_blocking(BANDWIDTH),
         expects: |at, place| Some(at.input(source(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
         names: ["bidirectional", "", ""],
-        has_window: true,
+        has_many_in_flight: true,
         calls: CallForms::only_blocking(BIDIRECTIONAL),
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
+    },
+    OperationEntry {
+        names: ["put", "", ""],
+        calls: accesses(PUT, false),
+        ..WRITES
+    },
+    OperationEntry {
+        names: ["get", "", ""],
+        calls: accesses(GET, false),
+        ..READS
+    },
+    OperationEntry {
+        names: ["put-bandwidth", "", ""],
+        has_many_in_flight: true,
+        calls: accesses(PUT, true),
+        ..WRITES
+    },
+    OperationEntry {
+        names: ["get-bandwidth", "", ""],
+        has_many_in_flight: true,
+        calls: accesses(GET, true),
+        ..READS
+    },
+    OperationEntry {
+        names: ["accumulate", "", ""],
+        calls: accesses(ACCUMULATE, false),
+        ..UPDATES
+    },
+    OperationEntry {
+        names: ["get_accumulate", "", ""],
+        calls: accesses(GET_ACCUMULATE, false),
+        ..FETCHES
+    },
+    OperationEntry {
+        names: ["fetch_and_op", "", ""],
+        single_element: true,
+        calls: accesses(FETCH_AND_OP, false),
+        ..FETCHES
+    },
+    OperationEntry {
+        names: ["compare_and_swap", "", ""],
+        // What is stored, and what it replaces.
+        send: BufferExtent::TwoBlocks,
+        single_element: true,
+        compares: true,
+        calls: accesses(COMPARE_AND_SWAP, false),
+        begins_with: |at, _| Some(at.input(source(at.rank, at.ranks)?, 1)),
+        expects: |at, _| match target(at.rank, at.ranks) {
+            Some(_) => Some(at.input(at.rank, 1)),
+            None => Some(at.input(source(at.rank, at.ranks)?, 0)),
+        },
+        ..WRITES
     },
     OperationEntry {
         names: ["sendrecv", "", ""],

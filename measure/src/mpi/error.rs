@@ -34,6 +34,24 @@ pub enum OperationError {
         /// Size that was asked for.
         bytes: u64,
     },
+    /// The message of the operation is one element.
+    SingleElement {
+        /// The operation.
+        kind: OperationKind,
+        /// Size that was asked for.
+        bytes: u64,
+        /// Datatype of the element.
+        datatype: Datatype,
+    },
+    /// MPI compares no elements of the datatype.
+    NotComparable {
+        /// The operation.
+        kind: OperationKind,
+        /// Datatype of the element.
+        datatype: Datatype,
+    },
+    /// Memory of a plug-in cannot be that of a window which MPI allocates.
+    HookedWindow,
     /// The operation does not support `MPI_IN_PLACE`.
     NotInPlace(OperationKind),
     /// The root is not one of the ranks.
@@ -62,7 +80,7 @@ pub enum OperationError {
         /// Function that the library lacks.
         function: &'static str,
     },
-    /// The message of a persistent operation cannot be moved between calls.
+    /// The message of a persistent or one-sided operation cannot be moved between calls.
     Moved(OperationKind),
     /// Blocks of a message begin at offsets that MPI cannot state.
     TooFar {
@@ -138,6 +156,23 @@ impl fmt::Display for OperationError {
             Self::NoMessage { kind, bytes } => {
                 write!(f, "{kind} has no message: its size is 0, not {bytes} bytes")
             }
+            Self::SingleElement {
+                kind,
+                bytes,
+                datatype,
+            } => {
+                let width = datatype.bytes();
+                write!(
+                    f,
+                    "{kind} has one element: with {datatype}, its size is {width}, not {bytes} bytes"
+                )
+            }
+            Self::NotComparable { kind, datatype } => {
+                write!(f, "{kind} takes integers and bytes, not {datatype}")
+            }
+            Self::HookedWindow => f.write_str(
+                "a window that MPI allocates has no memory of a plug-in; its memory is for create",
+            ),
             Self::NotInPlace(kind) => {
                 let why = kind.why_not_in_place();
                 write!(f, "{kind} cannot be done in place: {why}")

@@ -12,7 +12,8 @@ use crate::names::{look_up, parse_list};
 /// Operation of MPI, blocking, non-blocking or persistent. A non-blocking one is followed by a wait; the request of a persistent one is
 /// made in advance, and a call starts it and waits.
 ///
-/// `MPI_Gather_init` and `MPI_Scatter_init` of MPICH 4.0.2 are wrong: [verification](super::MpiOperation::verify) tells.
+/// `MPI_Gather_init` and `MPI_Scatter_init` of MPICH 4.0.2 are wrong: [verification](super::MpiOperation::verify) tells. Open MPI 4.1.4 crashes in
+/// `MPI_Compare_and_swap` of 8 bytes in [windows that it allocated](super::WindowMemory::Allocate).
 ///
 /// Meaning of the message size, for `n` ranks:
 ///
@@ -34,11 +35,17 @@ use crate::names::{look_up, parse_list};
 /// | `pair-ping-pong` | the same between all pairs of ranks `i` and `i + n / 2` at once; the last of an odd number of ranks does nothing | one to send, one to receive |
 /// | `bandwidth` | one of many messages that rank `i` sends at once to rank `i + n / 2`, which answers when it has all | one to send, one to receive |
 /// | `bidirectional` | the same in both directions, without an answer | one to send, one to receive |
+/// | `put`, `accumulate` | what rank `i` writes to memory of rank `i + n / 2`, or combines with it | one to send, one to receive |
+/// | `get`, `get_accumulate` | what rank `i` reads from memory of rank `i + n / 2`, which `get_accumulate` also combines with what it sends | one to send, one to receive |
+/// | `fetch_and_op` | the same as `get_accumulate` with one element | one to send, one to receive |
+/// | `compare_and_swap` | one element that replaces another, if that is equal to a third | two to send, one to receive |
+/// | `put-bandwidth`, `get-bandwidth` | one of many messages at once | one to send, one to receive |
 /// | `sendrecv` | what every rank sends to the next, and gets from the previous one | one to send, one to receive |
 ///
 /// The forms with a `v` or `w` have the same count for every rank. Ranks form a ring, in which those at a distance of at most a
 /// [radius](super::OperationSettings::radius) are neighbours on both sides; with few ranks, one may be a neighbour several times, or its own,
-/// and what it sends to one and the other side is not verified then. `empty` calls nothing: its time is the cost of measuring.
+/// and what it sends to one and the other side is not verified then. One-sided operations include their
+/// [synchronization](super::OperationSettings::epoch). `empty` calls nothing: its time is the cost of measuring.
 #[derive(Clone, Copy)]
 pub struct OperationKind {
     entry: &'static OperationEntry,
@@ -67,7 +74,8 @@ impl OperationKind {
         })
     }
 
-    /// Parses a list of names: `allreduce,ibcast`; `blocking`, `nonblocking`, both as `all`, and `persistent` name several. Each operation is
+    /// Parses a list of names: `allreduce,ibcast`; `blocking`, `nonblocking`, both as `all`, `persistent` and
+    /// `one-sided` name several. Each operation is
     /// listed once, where it is named first.
     ///
     /// # Errors
@@ -76,8 +84,14 @@ impl OperationKind {
         parse_list(text, |name| {
             Ok(match name {
                 // Libraries lack persistent ones, or have wrong ones.
-                "all" => Self::all().filter(|kind| !kind.is_persistent()).collect(),
-                "blocking" => Self::of_form(Form::Blocking),
+                "all" => Self::all()
+                    .filter(|kind| !kind.is_persistent() && !kind.is_one_sided())
+                    .collect(),
+                "blocking" => Self::of_form(Form::Blocking)
+                    .into_iter()
+                    .filter(|kind| !kind.is_one_sided())
+                    .collect(),
+                "one-sided" => Self::all().filter(|kind| kind.is_one_sided()).collect(),
                 "nonblocking" => Self::of_form(Form::Nonblocking),
                 "persistent" => Self::of_form(Form::Persistent),
                 _ => vec![name.parse()?],
@@ -131,13 +145,23 @@ impl OperationKind {
     }
 
     /// Returns true if the operation has [many messages](super::OperationSettings::in_flight) in flight at once.
-    pub fn has_window(self) -> bool {
-        self.entry.has_window
+    pub fn has_many_in_flight(self) -> bool {
+        self.entry.has_many_in_flight
     }
 
     /// Returns true if the operation is one among [neighbours](super::OperationSettings::radius).
     pub fn is_among_neighbours(self) -> bool {
         self.entry.among_neighbours
+    }
+
+    /// Returns true if ranks access memory of others.
+    pub fn is_one_sided(self) -> bool {
+        self.entry.exposed.is_some()
+    }
+
+    /// Returns true if the message is one element.
+    pub fn is_single_element(self) -> bool {
+        self.entry.single_element
     }
 
     /// Returns the least number of ranks.
@@ -209,7 +233,7 @@ mod tests {
     #[test]
     fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
-        assert_eq!(all.len(), 22 + 22 + 22 + 7);
+        assert_eq!(all.len(), 22 + 22 + 22 + 7 + 8);
         for kind in all {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
@@ -239,6 +263,10 @@ mod tests {
         assert_eq!(
             names("persistent").map(|all: Vec<_>| (all.len(), all[0])),
             Ok((22, "barrier_init"))
+        );
+        assert_eq!(
+            names("one-sided").map(|all: Vec<_>| (all.len(), all[0])),
+            Ok((8, "put"))
         );
         assert!(names("scan,").is_err() && names("").is_err());
     }

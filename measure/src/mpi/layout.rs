@@ -70,7 +70,7 @@ impl BufferLayout {
             output: output as usize,
             send: send as usize,
             recv: recv as usize,
-            requests: if kind.has_window() {
+            requests: if kind.has_many_in_flight() {
                 2 * settings.in_flight as usize
             } else if kind.persistent().is_some() {
                 settings.roots(kind, ranks).1 as usize
@@ -108,6 +108,7 @@ impl BlockSizes {
             BufferExtent::Nothing => 0,
             BufferExtent::AtRoot if !root => 0,
             BufferExtent::Block => self.elements,
+            BufferExtent::TwoBlocks => 2 * self.elements,
             BufferExtent::BlockPerRank | BufferExtent::AtRoot => self.elements * self.ranks,
             BufferExtent::BlockPerNeighbour => self.elements * self.neighbours,
             BufferExtent::Share => self.share(self.rank),
@@ -197,14 +198,24 @@ fn check(
     if !bytes.is_multiple_of(datatype.bytes()) {
         return Err(OperationError::PartialElement { bytes, datatype });
     }
-    if let Some(call) = kind.persistent() {
-        if call.find().is_none() {
-            let function = call.function();
-            return Err(OperationError::Missing { kind, function });
-        }
-        if cache == CacheState::ColdByWalking {
-            return Err(OperationError::Moved(kind));
-        }
+    if let Some(call) = kind.persistent()
+        && call.find().is_none()
+    {
+        let function = call.function();
+        return Err(OperationError::Missing { kind, function });
+    }
+    if cache == CacheState::ColdByWalking && (kind.is_persistent() || kind.is_one_sided()) {
+        return Err(OperationError::Moved(kind));
+    }
+    if kind.is_single_element() && bytes != datatype.bytes() {
+        return Err(OperationError::SingleElement {
+            kind,
+            bytes,
+            datatype,
+        });
+    }
+    if kind.entry().compares && !datatype.can_be_compared() {
+        return Err(OperationError::NotComparable { kind, datatype });
     }
     if in_place && !kind.has_in_place() {
         return Err(OperationError::NotInPlace(kind));
@@ -220,6 +231,7 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::super::datatype::{Datatype, Reduction};
+    use super::super::epoch::{Epoch, WindowMemory};
     use super::*;
 
     const SETTINGS: OperationSettings = OperationSettings {
@@ -233,6 +245,8 @@ mod tests {
         memory: 1 << 20,
         in_flight: 64,
         radius: 2,
+        epoch: Epoch::Flush,
+        window_memory: WindowMemory::Allocate,
     };
     const IN_PLACE: OperationSettings = OperationSettings {
         in_place: true,
@@ -258,6 +272,8 @@ mod tests {
             "bandwidth",
             "bidirectional",
             "sendrecv",
+            "put",
+            "get_accumulate",
         ];
         assert!(
             two_blocks
@@ -380,6 +396,26 @@ mod tests {
                     },
                 ),
                 "MPI has no reduction sum of byte: bytes are no numbers, and have only bits",
+            ),
+            (
+                refused("fetch_and_op", 2, 16, &SETTINGS),
+                "fetch_and_op has one element: with double, its size is 8, not 16 bytes",
+            ),
+            (
+                refused("compare_and_swap", 2, 8, &SETTINGS),
+                "compare_and_swap takes integers and bytes, not double",
+            ),
+            (
+                refused(
+                    "put",
+                    2,
+                    8,
+                    &OperationSettings {
+                        cache: CacheState::ColdByWalking,
+                        ..SETTINGS
+                    },
+                ),
+                "put is made for one buffer, so that its messages cannot walk through memory; use cold-overwrite",
             ),
             (
                 refused("bcast", 2, 8, &IN_PLACE),

@@ -1,6 +1,8 @@
 //! Memory that the arguments of an operation point to.
+#![expect(unsafe_code, reason = "MPI allocates memory")]
 
 use core::ffi::{c_int, c_void};
+use core::ptr;
 
 use mpi::ffi::{MPI_Aint, MPI_Datatype, MPI_Request};
 
@@ -53,12 +55,21 @@ impl OperationBuffers {
     }
 }
 
+/// Memory of a message that is not the program's own.
+#[derive(Debug)]
+enum ForeignMemory {
+    /// That of a plug-in.
+    Hooked(HookedMemory),
+    /// That of a window.
+    Window(*mut u8),
+}
+
 /// Buffer of a message, whose offset may change from call to call.
 #[derive(Debug)]
 pub(super) struct MessageBuffer {
     memory: AlignedBytes,
     /// Memory that MPI gets instead, of which `memory` is a copy.
-    hooked: Option<HookedMemory>,
+    foreign: Option<ForeignMemory>,
     walk: BufferWalk,
     begin: usize,
     length: usize,
@@ -77,11 +88,16 @@ impl MessageBuffer {
         let hooked = hook.map(|hook| hook.allocate(bytes, settings.alignment));
         Ok(Self {
             memory,
-            hooked: hooked.transpose()?,
+            foreign: hooked.transpose()?.map(ForeignMemory::Hooked),
             begin: walk.next_offset(),
             length,
             walk,
         })
+    }
+
+    /// Moves the message into memory of a window, as long as this message, which is not used after the window is freed.
+    pub(super) fn move_to(&mut self, begin: *mut u8) {
+        self.foreign = Some(ForeignMemory::Window(begin));
     }
 
     /// Moves the message to the next offset.
@@ -91,28 +107,39 @@ impl MessageBuffer {
 
     /// Returns the address that MPI gets.
     pub(super) fn address(&mut self) -> *mut c_void {
-        match &self.hooked {
-            Some(hooked) => hooked.address(self.begin),
+        match &self.foreign {
+            Some(ForeignMemory::Hooked(hooked)) => hooked.address(self.begin),
+            Some(ForeignMemory::Window(begin)) => begin.cast(),
             None => self.bytes_mut().as_mut_ptr().cast(),
         }
     }
 
     /// Passes the bytes on to the memory that MPI gets.
     pub(super) fn publish(&mut self) -> Result<(), OperationError> {
-        let written = self
-            .hooked
-            .as_mut()
-            .map(|hooked| hooked.write(&self.memory));
-        Ok(written.transpose().map(drop)?)
+        match &mut self.foreign {
+            Some(ForeignMemory::Hooked(hooked)) => Ok(hooked.write(&self.memory)?),
+            Some(ForeignMemory::Window(begin)) => {
+                let bytes = &self.memory[self.begin..][..self.length];
+                // SAFETY: the window has that many bytes from there, which no other rank accesses now; it is other memory than this.
+                unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), *begin, bytes.len()) };
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Fetches the bytes from the memory that MPI has got.
     pub(super) fn fetch(&mut self) -> Result<(), OperationError> {
-        let read = self
-            .hooked
-            .as_ref()
-            .map(|hooked| hooked.read(&mut self.memory));
-        Ok(read.transpose().map(drop)?)
+        match &self.foreign {
+            Some(ForeignMemory::Hooked(hooked)) => Ok(hooked.read(&mut self.memory)?),
+            Some(ForeignMemory::Window(begin)) => {
+                let bytes = &mut self.memory[self.begin..][..self.length];
+                // SAFETY: as in `publish`.
+                unsafe { ptr::copy_nonoverlapping(*begin, bytes.as_mut_ptr(), bytes.len()) };
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {

@@ -4,13 +4,14 @@
 use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
 
-use downbeat_sync::{CommError, MpiComm, StableHasher};
+use downbeat_sync::{CommError, MpiComm, StableHasher, block_on_ready};
 use mpi::ffi;
 
 use super::calls::{CallArguments, MpiCall, no_request};
 use super::constants::in_place;
 use super::datatype::Reduction;
-use super::entries::{InPlace, InPlaceRanks};
+use super::entries::{Exposed, InPlace, InPlaceRanks};
+use super::epoch::WindowMemory;
 use super::error::OperationError;
 use super::group::{GroupAgreement, MpiGroup};
 use super::kind::OperationKind;
@@ -20,8 +21,9 @@ use super::neighbours::Neighbours;
 use super::plug_in::BufferHook;
 use super::reference::encode;
 use super::settings::OperationSettings;
+use super::window::Window;
 use crate::cache::CacheState;
-use crate::operation::Operation;
+use crate::operation::{Coordinator, Operation};
 
 /// Operation of MPI with allocated buffers.
 ///
@@ -56,6 +58,8 @@ pub struct MpiOperation {
     pub(super) layout: BufferLayout,
     pub(super) settings: OperationSettings,
     pub(super) group: MpiGroup,
+    /// Window of a one-sided operation.
+    window: Option<Window>,
     /// Communicator in which ranks are neighbours, for the operations among these; others use that of the group.
     neighbours: Option<MpiComm>,
 }
@@ -110,7 +114,9 @@ impl MpiOperation {
             GroupAgreement {
                 failed: Some(rank), ..
             } => prepared.and(Err(OperationError::Elsewhere { rank })),
-            GroupAgreement { failed: None, .. } => prepared?.with_neighbours()?.with_requests(),
+            GroupAgreement { failed: None, .. } => {
+                prepared?.with_neighbours()?.with_window()?.with_requests()
+            }
         }
     }
 
@@ -125,6 +131,58 @@ impl MpiOperation {
             self.neighbours = Some(comm.with_neighbours(&sources, &destinations)?);
         }
         Ok(self)
+    }
+
+    /// Makes the window of a one-sided operation. All ranks call this.
+    fn with_window(mut self) -> Result<Self, OperationError> {
+        let Some(exposed) = self.kind.entry().exposed else {
+            return Ok(self);
+        };
+        let message = match exposed {
+            Exposed::Send => &mut self.memory.send,
+            Exposed::Recv => &mut self.memory.recv,
+        };
+        let window = Window::new(&self.group, message, &self.settings)?;
+        self.arguments.window = window.raw;
+        self.arguments.partner = window.partner;
+        self.arguments.place = window.place;
+        self.window = Some(window);
+        self.with_own_memory(Self::reset_buffers)?;
+        Ok(self)
+    }
+
+    /// Uses the buffers between calls, when no other rank accesses them. All ranks call this.
+    pub(super) fn with_own_memory(
+        &mut self,
+        mut work: impl FnMut(&mut Self) -> Result<(), OperationError>,
+    ) -> Result<(), OperationError> {
+        let Some(window) = self.window.take() else {
+            return work(self);
+        };
+        // Where targets are passive, they do not know when an access has ended.
+        let outcome = block_on_ready(self.group.barrier())
+            .and_then(|()| window.begin_own_access(&self.group))
+            .map_err(OperationError::from)
+            .and_then(|()| {
+                let done = work(self);
+                window.end_own_access(&self.group)?;
+                done
+            });
+        self.window = Some(window);
+        block_on_ready(self.group.barrier())?;
+        outcome
+    }
+
+    /// Frees the operation, and the window of a one-sided one. All ranks of the group call this, after calls that succeeded; without it,
+    /// windows and their memory stay until MPI ends, which MPICH may not survive.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn finish(mut self) -> Result<(), OperationError> {
+        match self.window.take() {
+            Some(window) => Ok(window.free(&self.group)?),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the operation can be prepared, without communication.
@@ -169,6 +227,10 @@ impl MpiOperation {
     ) -> Result<Self, OperationError> {
         let comm = group.raw().map_err(CommError::from)?;
         let layout = BufferLayout::new(kind, group.rank(), group.size(), bytes, settings)?;
+        if kind.is_one_sided() && hook.is_some() && settings.window_memory == WindowMemory::Allocate
+        {
+            return Err(OperationError::HookedWindow);
+        }
         let mut memory = OperationBuffers::new(&layout, settings, hook)?;
         let (root, turns) = settings.roots(kind, group.size());
         let nowhere = BufferPointers {
@@ -189,6 +251,7 @@ impl MpiOperation {
                 send: nowhere.send,
                 recv: nowhere.recv,
                 buffer: nowhere.buffer,
+                second: nowhere.send,
                 count: layout.count,
                 counts: memory.counts.as_ptr(),
                 starts: memory.starts.as_ptr(),
@@ -199,6 +262,12 @@ impl MpiOperation {
                 reduction: settings.reduction.raw(),
                 in_flight: settings.in_flight as c_int,
                 requests: memory.requests.as_mut_ptr(),
+                // SAFETY: constants.
+                window: unsafe { ffi::RSMPI_WIN_NULL },
+                // SAFETY: as above.
+                partner: unsafe { ffi::RSMPI_GROUP_NULL },
+                place: 0,
+                epoch: settings.epoch,
             },
             usual: nowhere,
             as_root: nowhere,
@@ -208,6 +277,7 @@ impl MpiOperation {
             layout,
             settings: *settings,
             group: group.clone(),
+            window: None,
             neighbours: None,
         };
         operation.reset_buffers()?;
@@ -246,6 +316,7 @@ impl MpiOperation {
     pub(super) fn update_pointers(&mut self) {
         let send = self.memory.send.address();
         let recv = self.memory.recv.address();
+        self.arguments.second = send.wrapping_byte_add(self.layout.width);
         let both = BufferPointers {
             send,
             recv,
@@ -329,7 +400,8 @@ impl MpiOperation {
 
 impl Drop for MpiOperation {
     fn drop(&mut self) {
-        if !self.has_failed {
+        // Other ranks may access the memory of a window.
+        if !self.has_failed && self.window.is_none() {
             if self.is_persistent && self.group.raw().is_ok() {
                 for request in self
                     .memory

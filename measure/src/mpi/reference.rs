@@ -1,7 +1,5 @@
 //! Inputs and expected results for verifying operations; one rank computes the inputs of all ranks.
 
-use core::ops::Range;
-
 use fastrand::Rng;
 
 use super::datatype::{Datatype, NumberKind, Reduction};
@@ -71,8 +69,13 @@ impl VerifyCase {
     }
 
     /// Returns the reduction of these ranks' elements at an index; `None` for no ranks.
-    pub(super) fn combined(&self, mut ranks: Range<usize>, place: usize) -> Option<i64> {
+    pub(super) fn combined(
+        &self,
+        ranks: impl IntoIterator<Item = usize>,
+        place: usize,
+    ) -> Option<i64> {
         let reduction = self.reduction?;
+        let mut ranks = ranks.into_iter();
         let first = self.input(ranks.next()?, place);
         Some(ranks.fold(first, |sum, rank| {
             combine(reduction, sum, self.input(rank, place))

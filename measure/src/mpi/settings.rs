@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::datatype::{Datatype, Reduction};
+use super::epoch::{Epoch, WindowMemory};
 use super::kind::OperationKind;
 use crate::Preset;
 use crate::aligned::Alignment;
@@ -31,15 +32,19 @@ pub struct OperationSettings {
     pub cache_bytes: usize,
     /// Memory limit for the messages of a rank, in bytes, without the memory that makes caches cold.
     pub memory: u64,
-    /// Number of messages that are in flight at once in each direction of `bandwidth` and `bidirectional`: the window of OSU and IMB.
-    /// At least 1.
+    /// Number of messages that are in flight at once in each direction of `bandwidth` and `bidirectional`, and of accesses of
+    /// `put-bandwidth` and `get-bandwidth`: the window of OSU and IMB. At least 1.
     pub in_flight: u32,
     /// Distance up to which ranks are neighbours, on both sides, in neighborhood collectives. At least 1.
     pub radius: u32,
+    /// Synchronization of one-sided operations.
+    pub epoch: Epoch,
+    /// Memory of their windows. That of a plug-in needs [`WindowMemory::Create`].
+    pub window_memory: WindowMemory,
 }
 
 /// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; two
-/// neighbours.
+/// neighbours; allocated windows that are flushed, as in OSU.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -53,6 +58,8 @@ impl Default for OperationSettings {
             memory: 1 << 30,
             in_flight: 64,
             radius: 1,
+            epoch: Epoch::Flush,
+            window_memory: WindowMemory::Allocate,
         }
     }
 }

@@ -48,6 +48,11 @@ pub(super) fn source(rank: usize, ranks: usize) -> Option<usize> {
     partner(rank, ranks).filter(|other| *other < rank)
 }
 
+/// Returns the rank whose memory a rank accesses in a one-sided operation.
+pub(super) fn target(rank: usize, ranks: usize) -> Option<usize> {
+    partner(rank, ranks).filter(|other| *other > rank)
+}
+
 /// All pairs play ping-pong at once.
 pub(super) const PAIR_PING_PONG: MpiCall = {
     unsafe fn ping_pong(with: &CallArguments) -> Result<(), MpiError> {
@@ -203,6 +208,8 @@ mod tests {
         );
         let sources: Vec<_> = (0..5).map(|rank| source(rank, 5)).collect();
         assert_eq!(sources, [None, None, Some(0), Some(1), None]);
+        let targets: Vec<_> = (0..5).map(|rank| target(rank, 5)).collect();
+        assert_eq!(targets, [Some(2), Some(3), None, None, None]);
         let partners: Vec<_> = (0..5).map(|rank| partner(rank, 5)).collect();
         assert_eq!(partners, [Some(2), Some(3), Some(0), Some(1), None]);
     }

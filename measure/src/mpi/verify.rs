@@ -19,12 +19,12 @@ impl MpiOperation {
         let mut found = Ok(());
         for (call, root) in self.roots() {
             let case = self.case(root);
-            let filled = self.fill_buffers(&case);
+            let filled = self.with_own_memory(|operation| operation.fill_buffers(&case));
             self.call_now(call)?;
-            let compared = self.compare(&case);
+            let compared = self.with_own_memory(|operation| operation.compare(&case));
             found = found.and(filled).and(compared);
         }
-        found = found.and(self.reset_buffers());
+        found = found.and(self.with_own_memory(Self::reset_buffers));
         match self.group.agree(0, found.is_err())?.failed {
             Some(rank) => found.and(Err(OperationError::WrongElsewhere { rank })),
             None => Ok(()),
@@ -96,10 +96,14 @@ impl MpiOperation {
         }
         let own = self.in_place(case).unwrap_or_default();
         for place in 0..self.layout.recv {
-            let content = if own.contains(&place) {
-                encode(case.datatype, case.input(case.rank, place - own.start)).0
+            let initial = if own.contains(&place) {
+                Some(case.input(case.rank, place - own.start))
             } else {
-                case.opposite(self.expected(case, place).unwrap_or_default())
+                (self.kind().entry().begins_with)(case, place)
+            };
+            let content = match initial {
+                Some(initial) => encode(case.datatype, initial).0,
+                None => case.opposite(self.expected(case, place).unwrap_or_default()),
             };
             self.memory.recv.bytes_mut()[place * width..][..width]
                 .copy_from_slice(&content[..width]);

@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 19] = [
+const VARIANTS: [(&str, Expected); 22] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -97,6 +97,22 @@ const VARIANTS: [(&str, Expected); 19] = [
             &[8],
             &[1, 3],
         ),
+    ),
+    (
+        "--operation put,get,accumulate,put-bandwidth --epoch pscw --in-flight 3 --sizes 0,8Ki --ranks 2,3 --reps 5",
+        (
+            &["put", "get", "accumulate", "put-bandwidth"],
+            &[0, 8192],
+            &[2, 3],
+        ),
+    ),
+    (
+        "--operation get_accumulate,get-bandwidth --epoch fence --window-memory create --datatype double --reps 5",
+        (&["get_accumulate", "get-bandwidth"], &[8], &[3]),
+    ),
+    (
+        "--operation fetch_and_op,compare_and_swap --epoch lock --window-memory create --datatype int64 --sizes 1,2,3 --reps 5",
+        (&["fetch_and_op", "compare_and_swap"], &[8], &[3]),
     ),
     (
         "--operation barrier_init,allreduce_init,bcast_init --root rotating --sizes 8,1Ki --reps 5",

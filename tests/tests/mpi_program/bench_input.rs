@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 38] = [
+const NONSENSE: [(&str, &str); 40] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -26,6 +26,8 @@ const NONSENSE: [(&str, &str); 38] = [
     ("--ranks 0", "--ranks"),
     ("--operation bandwidth --in-flight 0", "--in-flight"),
     ("--ranks -1", "--ranks"),
+    ("--epoch unlock", "there is no epoch \"unlock\""),
+    ("--window-memory 1Mi", "--window-memory"),
     ("--reps 0", "--reps"),
     ("--reps -1", "--reps"),
     ("--max-reps 0", "--max-reps"),
@@ -55,7 +57,7 @@ const NONSENSE: [(&str, &str); 38] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 23] = [
+const CONTRADICTIONS: [(&str, &str); 25] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -83,6 +85,14 @@ const CONTRADICTIONS: [(&str, &str); 23] = [
     (
         "--operation bcast_init --cache cold-walk --cache-size 65536",
         "bcast_init is made for one buffer",
+    ),
+    (
+        "--operation compare_and_swap --datatype float",
+        "compare_and_swap takes integers and bytes, not float",
+    ),
+    (
+        "--operation get --cache cold-walk --cache-size 65536",
+        "get is made for one buffer",
     ),
     (
         "--operation bandwidth --ranks 1",

@@ -113,7 +113,7 @@ fn the_example_says_that_it_needs_a_power_of_two() -> Result<(), Failure> {
 }
 
 /// Plug-ins that no rank can use, each with a part of the message.
-const UNUSABLE: [(&str, &str); 24] = [
+const UNUSABLE: [(&str, &str); 25] = [
     (
         "--operation DIR/none.so:good",
         "--operation: DIR/none.so: No such file",
@@ -185,6 +185,10 @@ const UNUSABLE: [(&str, &str); 24] = [
     (
         "--operation DIR/x.so:good --buffers DIR/other/x.so:inverted",
         "--buffers: DIR/x.so and DIR/other/x.so would have one name in records",
+    ),
+    (
+        "--buffers DIR/x.so:inverted --operation put",
+        "--window-memory: MPI allocates this memory: select create for that of --buffers",
     ),
     (
         "--buffers DIR/x.so:absent",
@@ -443,6 +447,8 @@ fn messages_in_memory_of_a_plug_in() -> Result<(), Failure> {
         if !is_known {
             return Err(format!("the factors are {factors}"));
         }
+        let windows = "--operation put,get --window-memory create --json";
+        jobs.report(3, &format!("{arguments} {windows}"))?;
         let cold = "--operation bcast,allgather --cache cold-walk --cache-size 10000 --json";
         jobs.report(3, &format!("{arguments} {cold}"))?;
         let cases = [

@@ -11,8 +11,8 @@ use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::mpi::{
-    BufferHook, MpiGroup, MpiOperation, OperationKind, OperationSettings, PlugInError, PlugInName,
-    PlugInOperation, Root,
+    BufferHook, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings,
+    PlugInError, PlugInName, PlugInOperation, Root,
 };
 use downbeat_measure::{
     ClockBasis, GlobalClock, MeasureContext, MeasureError, Measurement, Method,
@@ -44,7 +44,8 @@ use crate::tsc::CalibratedTsc;
 )]
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
-    /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, empty; or all, blocking, nonblocking, persistent; FILE:NAME for your own in a shared library, by the interface of
+    /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, put, get, put-bandwidth, get-bandwidth, empty; or all,
+    /// blocking, nonblocking, persistent, one-sided; FILE:NAME for your own in a shared library, by the interface of
     /// downbeat_operation.h
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = OperationNames::parse)]
     operation: OperationNames,
@@ -96,7 +97,7 @@ pub(crate) fn run(
         let settings = options.settings_of(operation)?;
         check_root(key.ranks, settings.root)?;
         options.method(key, &settings)?;
-        operation.check(key, &settings, options.verify)?;
+        operation.check(key, &settings, options.verify, options.buffers.is_some())?;
     }
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
@@ -169,7 +170,10 @@ impl MpiBenchOptions {
     ) -> Result<Vec<GroupKey>, Failure> {
         let mut groups = Vec::new();
         for operation in operations {
-            let sizes = if operation.has_message() {
+            let element = [self.settings_of(operation)?.datatype.bytes()];
+            let sizes = if operation.is_single_element() {
+                &element
+            } else if operation.has_message() {
                 self.sizes.as_slice()
             } else {
                 &[0]
@@ -295,7 +299,7 @@ impl MpiBenchSession<'_> {
             None => Ok(None),
         };
         let prepared = agree_blocking(ranks.all, prepared);
-        let prepared = match (prepared, operation) {
+        let mut prepared = match (prepared, operation) {
             // Errors of its author cost the other operations nothing.
             (Err(Failure::Run(why)), BenchOperation::User(_)) => {
                 return Ok(ranks.is_first().then_some(GroupOutcome::Failed(why)));
@@ -303,7 +307,7 @@ impl MpiBenchSession<'_> {
             (prepared, _) => prepared?,
         };
         let mut measured = Ok(None);
-        if let (Some(part), Some(mut prepared)) = (part, prepared) {
+        if let (Some(part), Some(prepared)) = (part, &mut prepared) {
             let context = MeasureContext {
                 comm: part.group.comm(),
                 coordinator: part.group,
@@ -315,7 +319,11 @@ impl MpiBenchSession<'_> {
                 abort_all_ranks(ranks.failure(format!("{key}: {why}")));
             }
         }
-        agree_on_measured(ranks, key, measured)
+        let measured = agree_on_measured(ranks, key, measured)?;
+        // All ranks have succeeded.
+        let finished = prepared.map_or(Ok(()), PreparedOperation::finish);
+        finished.map_err(|why| ranks.failure(format!("{key}: {why}")))?;
+        Ok(measured)
     }
 
     /// Prepares an operation, and verifies its results if that is wanted. Returns `None` if that fails on another rank, which reports it.
@@ -334,8 +342,12 @@ impl MpiBenchSession<'_> {
                 let mut prepared =
                     MpiOperation::prepare_in(*kind, part, key.bytes, settings, buffers)
                         .map_err(failed)?;
-                if verify {
-                    prepared.verify().map_err(failed)?;
+                if verify && let Err(why) = prepared.verify() {
+                    // Otherwise all ranks have failed.
+                    if !matches!(why, OperationError::Comm(_)) {
+                        prepared.finish().map_err(failed)?;
+                    }
+                    return Err(failed(why));
                 }
                 Ok(Some(PreparedOperation::Mpi(Box::new(prepared))))
             }
@@ -413,6 +425,14 @@ impl PreparedOperation {
         match self {
             Self::Mpi(operation) => method.measure_blocking(context, &mut **operation),
             Self::User(operation) => method.measure_blocking(context, &mut **operation),
+        }
+    }
+
+    /// Frees it after calls that succeeded. All ranks that measured it call this.
+    fn finish(self) -> Result<(), OperationError> {
+        match self {
+            Self::Mpi(operation) => operation.finish(),
+            Self::User(_) => Ok(()),
         }
     }
 

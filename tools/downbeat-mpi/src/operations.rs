@@ -8,6 +8,7 @@ use downbeat_common::{Failure, agree_blocking, digest};
 use downbeat_measure::CacheState;
 use downbeat_measure::mpi::{
     BufferHook, MpiOperation, OperationKind, OperationSettings, PlugIn, PlugInError, PlugInName,
+    WindowMemory,
 };
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
@@ -215,6 +216,11 @@ impl BenchOperation {
         }
     }
 
+    /// Returns true if its message is one element.
+    pub(crate) fn is_single_element(&self) -> bool {
+        self.kind().is_some_and(OperationKind::is_single_element)
+    }
+
     /// Returns the numbers of ranks among which it can be called.
     pub(crate) fn allowed_ranks(&self) -> RangeInclusive<u32> {
         match self {
@@ -229,9 +235,17 @@ impl BenchOperation {
         key: &GroupKey,
         settings: &OperationSettings,
         verify: bool,
+        has_buffers: bool,
     ) -> Result<(), Failure> {
         match self {
             Self::Mpi(kind) => {
+                if has_buffers
+                    && kind.is_one_sided()
+                    && settings.window_memory == WindowMemory::Allocate
+                {
+                    let why = "MPI allocates this memory: select create for that of --buffers";
+                    return Err(Failure::option("--window-memory", why));
+                }
                 let checked = MpiOperation::check(*kind, key.ranks, key.bytes, settings);
                 checked.map_err(|why| Failure::Input(format!("{key}: {why}")))
             }

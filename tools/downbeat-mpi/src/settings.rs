@@ -6,7 +6,9 @@ use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::bench::IN_FLIGHT;
 use downbeat_common::records::Factors;
-use downbeat_measure::mpi::{Datatype, OperationKind, OperationSettings, Reduction, Root};
+use downbeat_measure::mpi::{
+    Datatype, Epoch, OperationKind, OperationSettings, Reduction, Root, WindowMemory,
+};
 use downbeat_measure::{Alignment, CacheState, Preset};
 use downbeat_timers::caches::last_private_cache;
 use downbeat_timers::cores::current_core;
@@ -32,12 +34,20 @@ pub(crate) struct SettingsOptions {
     /// in another buffer)
     #[arg(long, value_name = "STATE", default_value_t = CacheState::Warm)]
     cache: CacheState,
-    /// Number of messages in flight at once in each direction of bandwidth and bidirectional: the window of OSU and IMB
+    /// Number of messages in flight at once in each direction of bandwidth and bidirectional, and of accesses in put-bandwidth
+    /// and get-bandwidth: the window of OSU and IMB
     #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().in_flight, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
     in_flight: u32,
     /// Distance up to which ranks of a ring are neighbours, on both sides, in neighborhood collectives
     #[arg(long, value_name = "DISTANCE", default_value_t = OperationSettings::default().radius, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
     radius: u32,
+    /// Synchronization in each call of a one-sided operation: flush (MPI_Win_lock_all around all calls), lock, pscw (post, start,
+    /// complete, wait) or fence
+    #[arg(long, value_name = "NAME", default_value_t = OperationSettings::default().epoch)]
+    epoch: Epoch,
+    /// Memory of the windows of one-sided operations: allocate (MPI_Win_allocate) or create (MPI_Win_create)
+    #[arg(long, value_name = "NAME", default_value_t = OperationSettings::default().window_memory)]
+    window_memory: WindowMemory,
     /// Size of the cache to make cold [default: that of the last private cache of a core]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 40), allow_hyphen_values = true)]
     cache_size: Option<u64>,
@@ -70,6 +80,8 @@ impl SettingsOptions {
             cache_bytes: self.cache_bytes()?,
             in_flight: self.in_flight,
             radius: self.radius,
+            epoch: self.epoch,
+            window_memory: self.window_memory,
             ..default
         })
     }
@@ -124,17 +136,24 @@ impl SettingsOptions {
             .with("alignment", &self.alignment)
             .with("cache", &self.cache);
         let any = |has: fn(OperationKind) -> bool| kinds.iter().any(|kind| has(*kind));
-        let of_some: [(&str, u32, bool); 2] = [
-            (IN_FLIGHT, self.in_flight, any(OperationKind::has_window)),
+        let one_sided = any(OperationKind::is_one_sided);
+        let of_some: [(&str, &dyn Display, bool); 4] = [
+            (
+                IN_FLIGHT,
+                &self.in_flight,
+                any(OperationKind::has_many_in_flight),
+            ),
             (
                 "radius",
-                self.radius,
+                &self.radius,
                 any(OperationKind::is_among_neighbours),
             ),
+            ("epoch", &self.epoch, one_sided),
+            ("window memory", &self.window_memory, one_sided),
         ];
         let of_some = of_some.into_iter().filter(|(.., applies)| *applies);
         let factors = of_some.fold(factors, |factors, (name, value, _)| {
-            factors.with(name, &value)
+            factors.with(name, value)
         });
         Ok(match self.cache {
             CacheState::Warm => factors,

@@ -48,7 +48,8 @@ impl Transfer {
             "ping-pong" => (1.0, Some(nanos / 2.0), false),
             "pair-ping-pong" => (pairs, Some(nanos / 2.0), false),
             "sendrecv" => (2.0, None, false),
-            "bandwidth" => (pairs * in_flight()?, None, true),
+            "put" | "get" | "accumulate" | "get_accumulate" => (pairs, None, false),
+            "bandwidth" | "put-bandwidth" | "get-bandwidth" => (pairs * in_flight()?, None, true),
             "bidirectional" => (2.0 * pairs * in_flight()?, None, true),
             _ => return None,
         };
@@ -87,6 +88,7 @@ mod tests {
             Some((Some(500.0), Some(2_000.0)))
         );
         assert_eq!(of("sendrecv", 1_000, 1_000.0), Some((None, Some(2_000.0))));
+        assert_eq!(of("put", 1_000, 1_000.0), Some((None, Some(1_000.0))));
         assert_eq!(of("ping-pong", 0, 1_000.0), Some((Some(500.0), None)));
         assert_eq!(of("sendrecv", 8, 0.0), Some((None, None)));
         assert_eq!(of("allreduce", 8, 1_000.0), None);
@@ -97,7 +99,7 @@ mod tests {
             (Some(500.0), Some(4_000.0))
         );
         // 64 messages of 1,000 bytes from each of two ranks in 16 us, and from each of four.
-        let found = ["bandwidth", "bidirectional"].map(|operation| {
+        let found = ["get-bandwidth", "bidirectional"].map(|operation| {
             let found = of_ranks(operation, 1_000, 16_000.0, 4).unwrap();
             (found.mb_per_s.unwrap(), found.messages_per_s.unwrap())
         });
