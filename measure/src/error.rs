@@ -28,6 +28,8 @@ pub enum MethodError {
         /// Greatest alignment.
         most: usize,
     },
+    /// The text is no layout of messages.
+    Layout(String),
     /// A stopping rule has the wrong number of parameters.
     ParameterCount {
         /// Form of the rule's label.
@@ -88,6 +90,11 @@ impl fmt::Display for MethodError {
             Self::Alignment { found, most } => write!(
                 f,
                 "an alignment is a power of two up to {most}, which {found} is not"
+            ),
+            Self::Layout(text) => write!(
+                f,
+                "\"{text}\" is no layout: there are contiguous, vector/BLOCK/STRIDE, indexed/BLOCK/STRIDE and struct/BLOCK/STRIDE, with \
+                 1 <= BLOCK <= STRIDE <= 2^20 elements"
             ),
             Self::ParameterCount { form } => write!(f, "the rule is written {form}"),
             Self::Parameter { name, found } => write!(f, "{name} cannot be \"{found}\""),

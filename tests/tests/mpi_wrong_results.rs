@@ -38,6 +38,8 @@ enum Fault {
     DoesNothing,
     /// Changes the last byte that the last rank receives.
     Spoils,
+    /// Changes the second byte of the last rank's buffer, which is no element.
+    SpoilsGap,
     /// Changes the first byte that the last rank sends.
     Overwrites,
 }
@@ -81,7 +83,6 @@ macro_rules! faulty {
 
 faulty! {
     MPI_Barrier = PMPI_Barrier(c: MPI_Comm);
-    MPI_Bcast = PMPI_Bcast(b: Out, n: c_int, t: Of, root: c_int, c: MPI_Comm);
     MPI_Reduce = PMPI_Reduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, root: c_int, c: MPI_Comm);
     MPI_Gather = PMPI_Gather(s: In, n: c_int, t: Of, r: Out, m: c_int, u: Of, root: c_int, c: MPI_Comm);
     MPI_Gatherv =
@@ -199,7 +200,6 @@ faulty! {
     );
 }
 
-/// Broadcast of bytes, or of the words by which ranks agree.
 #[unsafe(no_mangle)]
 extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Comm) -> c_int {
     let fault = fault("MPI_Allreduce");
@@ -230,6 +230,29 @@ extern "C" fn MPI_Allreduce(s: In, r: Out, n: c_int, t: Of, o: MPI_Op, c: MPI_Co
     code
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn MPI_Bcast(b: Out, n: c_int, t: Of, root: c_int, c: MPI_Comm) -> c_int {
+    let fault = fault("MPI_Bcast");
+    match fault {
+        Some(Fault::DoesNothing) => return ffi::MPI_SUCCESS as c_int,
+        Some(Fault::Fails) => return ffi::MPI_ERR_OTHER as c_int,
+        _ => {}
+    }
+    // SAFETY: the caller keeps MPI's contract.
+    let code = unsafe { ffi::PMPI_Bcast(b, n, t, root, c) };
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: a communicator, and a number that can be written to.
+    unsafe { ffi::MPI_Comm_rank(c, &raw mut rank) };
+    // SAFETY: as above.
+    unsafe { ffi::MPI_Comm_size(c, &raw mut size) };
+    if fault == Some(Fault::SpoilsGap) && rank == size - 1 {
+        let gap = b.cast::<u8>().wrapping_add(1);
+        // SAFETY: the only test with this fault leaves a gap behind the first byte.
+        unsafe { *gap ^= 1 };
+    }
+    code
+}
+
 fn main() {
     job(Threading::Single, |world| {
         let group = MpiGroup::all(&MpiComm::duplicate(world).unwrap()).unwrap();
@@ -239,6 +262,9 @@ fn main() {
         }
         calls_without_effect_are_detected(&group);
         a_changed_byte_is_detected(&group);
+        if group.size() > 1 {
+            a_byte_between_elements_is_detected(&group);
+        }
         a_rank_that_overwrites_its_send_buffer_is_detected(&group);
         agreement_can_fail(&group);
     });
@@ -430,6 +456,29 @@ fn a_changed_byte_is_detected(group: &MpiGroup) {
         text.starts_with(&format!("rank {last} got")) && text.contains(expected),
         "{text}"
     );
+}
+
+fn a_byte_between_elements_is_detected(group: &MpiGroup) {
+    let last = group.size() - 1;
+    let settings = OperationSettings {
+        layout: "vector/1/2".parse().unwrap(),
+        ..OperationSettings::default()
+    };
+    let mut operation =
+        MpiOperation::prepare("bcast".parse().unwrap(), group, 12, &settings).unwrap();
+    let found = with_faults(&["MPI_Bcast".into()], Fault::SpoilsGap, || {
+        operation.verify()
+    });
+    let expected = match group.rank() == last {
+        true => OperationError::GapOverwritten {
+            rank: last,
+            root: 0,
+            element: 0,
+        },
+        false => OperationError::WrongElsewhere { rank: last },
+    };
+    assert_eq!(found, Err(expected));
+    assert_eq!(operation.verify(), Ok(()));
 }
 
 fn a_rank_that_overwrites_its_send_buffer_is_detected(group: &MpiGroup) {

@@ -6,6 +6,7 @@ use downbeat_sync::CommError;
 
 use super::datatype::{Datatype, Reduction};
 use super::kind::OperationKind;
+use super::message_layout::MessageLayout;
 use super::plug_in::PlugInError;
 use crate::aligned::BufferError;
 
@@ -34,6 +35,15 @@ pub enum OperationError {
         /// Size that was asked for.
         bytes: u64,
     },
+    /// The message does not consist of whole blocks of its layout.
+    PartialBlock {
+        /// Number of elements.
+        elements: u64,
+        /// Layout of the message.
+        layout: MessageLayout,
+    },
+    /// The operation takes no derived datatypes.
+    NotDerived(OperationKind),
     /// The message of the operation is one element.
     SingleElement {
         /// The operation.
@@ -118,6 +128,15 @@ pub enum OperationError {
         /// Value found.
         found: String,
     },
+    /// The operation wrote between the elements of this rank's result.
+    GapOverwritten {
+        /// This rank.
+        rank: u32,
+        /// Root of the call.
+        root: u32,
+        /// Index of the element before the gap.
+        element: usize,
+    },
     /// The operation wrote to the send buffer of this rank.
     Overwritten {
         /// This rank.
@@ -156,6 +175,14 @@ impl fmt::Display for OperationError {
             Self::NoMessage { kind, bytes } => {
                 write!(f, "{kind} has no message: its size is 0, not {bytes} bytes")
             }
+            Self::PartialBlock { elements, layout } => write!(
+                f,
+                "a message of {elements} elements has no whole blocks of {layout}"
+            ),
+            Self::NotDerived(kind) => write!(
+                f,
+                "{kind} takes no derived datatypes: its messages are contiguous"
+            ),
             Self::SingleElement {
                 kind,
                 bytes,
@@ -228,6 +255,14 @@ impl fmt::Display for OperationError {
             } => write!(
                 f,
                 "rank {rank} got {found} as element {element} where {expected} is right (root {root})"
+            ),
+            Self::GapOverwritten {
+                rank,
+                root,
+                element,
+            } => write!(
+                f,
+                "rank {rank} finds memory behind element {element} of its result overwritten (root {root})"
             ),
             Self::Overwritten {
                 rank,

@@ -13,7 +13,8 @@ use crate::names::{look_up, parse_list};
 /// made in advance, and a call starts it and waits.
 ///
 /// `MPI_Gather_init` and `MPI_Scatter_init` of MPICH 4.0.2 are wrong: [verification](super::MpiOperation::verify) tells. Open MPI 4.1.4 crashes in
-/// `MPI_Compare_and_swap` of 8 bytes in [windows that it allocated](super::WindowMemory::Allocate).
+/// `MPI_Compare_and_swap` of 8 bytes in [windows that it allocated](super::WindowMemory::Allocate), and its `MPI_Get_accumulate` does nothing
+/// with logical reductions in [others](super::WindowMemory::Create).
 ///
 /// Meaning of the message size, for `n` ranks:
 ///
@@ -142,6 +143,11 @@ impl OperationKind {
     /// Returns true if the operation supports `MPI_IN_PLACE`.
     pub fn has_in_place(self) -> bool {
         !matches!(self.entry.in_place, InPlace::No(_))
+    }
+
+    /// Returns true if the operation takes derived datatypes: those that MPI combines or compares are predefined.
+    pub fn takes_derived(self) -> bool {
+        !self.has_reduction() && !self.is_single_element()
     }
 
     /// Returns true if the operation has [many messages](super::OperationSettings::in_flight) in flight at once.

@@ -5,6 +5,7 @@ use core::ffi::c_int;
 use super::entries::{BufferExtent, Counts, InPlace, InPlaceRanks, OperationEntry};
 use super::error::OperationError;
 use super::kind::OperationKind;
+use super::message_layout::Placement;
 use super::settings::{OperationSettings, Root};
 use crate::cache::CacheState;
 
@@ -13,6 +14,8 @@ use crate::cache::CacheState;
 pub(super) struct BufferLayout {
     /// Size of an element in bytes.
     pub(super) width: usize,
+    /// Places of elements in memory.
+    pub(super) placement: Placement,
     /// Size of a block.
     pub(super) count: c_int,
     /// Size of each rank's block, and the index of its first element.
@@ -63,6 +66,7 @@ impl BufferLayout {
         });
         Ok(Self {
             width: width as usize,
+            placement: Placement::new(settings.layout, blocks.elements as usize),
             count: blocks.elements as c_int,
             starts: starts.collect(),
             counts,
@@ -147,7 +151,14 @@ impl BlockSizes {
             return too_large(None);
         }
         let (_, _, send, recv) = self.buffers(entry, true, settings.in_place);
-        let bytes = (send + recv) * width;
+        // Elements may be far from each other.
+        let [block, stride] = settings.layout.blocks().map_or([1, 1], |blocks| {
+            [blocks.block(), blocks.stride()].map(u64::from)
+        });
+        let places = |elements: u64| (elements / block).checked_mul(stride);
+        let Some(bytes) = places(send + recv).and_then(|places| places.checked_mul(width)) else {
+            return too_large(None);
+        };
         if bytes > memory || usize::try_from(bytes).is_err() {
             return too_large(Some(bytes));
         }
@@ -158,7 +169,8 @@ impl BlockSizes {
         if c_int::try_from(elements).is_err() {
             return Err(OperationError::TooMany { elements });
         }
-        let bytes = elements * width;
+        // As much as all blocks, within the limit.
+        let bytes = elements / block * stride * width;
         match entry.counts() {
             Counts::Offsets if c_int::try_from(bytes).is_err() => {
                 Err(OperationError::TooFar { bytes })
@@ -207,6 +219,16 @@ fn check(
     if cache == CacheState::ColdByWalking && (kind.is_persistent() || kind.is_one_sided()) {
         return Err(OperationError::Moved(kind));
     }
+    if let Some(blocks) = settings.layout.blocks() {
+        if !kind.takes_derived() {
+            return Err(OperationError::NotDerived(kind));
+        }
+        let elements = bytes / datatype.bytes();
+        if !elements.is_multiple_of(blocks.block().into()) {
+            let layout = settings.layout;
+            return Err(OperationError::PartialBlock { elements, layout });
+        }
+    }
     if kind.is_single_element() && bytes != datatype.bytes() {
         return Err(OperationError::SingleElement {
             kind,
@@ -232,10 +254,12 @@ fn check(
 mod tests {
     use super::super::datatype::{Datatype, Reduction};
     use super::super::epoch::{Epoch, WindowMemory};
+    use super::super::message_layout::MessageLayout;
     use super::*;
 
     const SETTINGS: OperationSettings = OperationSettings {
         datatype: Datatype::Double,
+        layout: MessageLayout::Contiguous,
         reduction: Reduction::Sum,
         root: Root::Rank(1),
         in_place: false,
@@ -356,6 +380,10 @@ mod tests {
 
     #[test]
     fn undefined_operations_are_refused() {
+        let derived = OperationSettings {
+            layout: "vector/2/3".parse().unwrap(),
+            ..SETTINGS
+        };
         let expected = [
             (
                 refused("ping-pong", 1, 8, &SETTINGS),
@@ -396,6 +424,26 @@ mod tests {
                     },
                 ),
                 "MPI has no reduction sum of byte: bytes are no numbers, and have only bits",
+            ),
+            (
+                refused("bcast", 2, 40, &derived),
+                "a message of 5 elements has no whole blocks of vector/2/3",
+            ),
+            (
+                refused("iallreduce", 2, 16, &derived),
+                "iallreduce takes no derived datatypes: its messages are contiguous",
+            ),
+            (
+                refused(
+                    "bcast",
+                    2,
+                    1 << 19,
+                    &OperationSettings {
+                        layout: "vector/1/1024".parse().unwrap(),
+                        ..SETTINGS
+                    },
+                ),
+                "the messages of a rank would take 1073741824 bytes, which exceeds the limit of 1048576",
             ),
             (
                 refused("fetch_and_op", 2, 16, &SETTINGS),

@@ -33,22 +33,35 @@ impl OperationBuffers {
     pub(super) fn new(
         layout: &BufferLayout,
         settings: &OperationSettings,
+        datatype: MPI_Datatype,
         hook: Option<&BufferHook>,
     ) -> Result<Self, OperationError> {
         let cache = Cache::new(settings.cache, settings.cache_bytes)?;
-        let message =
-            |elements: usize| MessageBuffer::new(elements * layout.width, settings, &cache, hook);
-        let width = layout.width as MPI_Aint;
-        let starts = layout.starts.iter();
-        let offsets = starts.map(|start| *start as MPI_Aint * width);
+        let message = |elements: usize| {
+            let bytes = layout.placement.extent(elements) * layout.width;
+            MessageBuffer::new(bytes, settings, &cache, hook)
+        };
+        let extent = (layout.placement.places * layout.width) as MPI_Aint;
+        // A derived datatype describes a whole block.
+        let described = layout.placement.elements as c_int;
+        let starts: Vec<c_int> = layout
+            .starts
+            .iter()
+            .map(|start| start / described)
+            .collect();
+        let offsets = starts.iter().map(|start| *start as MPI_Aint * extent);
         Ok(Self {
             send: message(layout.send)?,
             recv: message(layout.recv)?,
-            counts: layout.counts.clone(),
-            starts: layout.starts.clone(),
+            counts: layout
+                .counts
+                .iter()
+                .map(|count| count / described)
+                .collect(),
             offsets: offsets.clone().map(|offset| offset as c_int).collect(),
             byte_offsets: offsets.collect(),
-            datatypes: vec![settings.datatype.raw(); layout.starts.len()],
+            starts,
+            datatypes: vec![datatype; layout.starts.len()],
             requests: vec![no_request(); layout.requests],
             cache,
         })

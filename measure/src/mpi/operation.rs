@@ -10,6 +10,7 @@ use mpi::ffi;
 use super::calls::{CallArguments, MpiCall, no_request};
 use super::constants::in_place;
 use super::datatype::Reduction;
+use super::derived::MessageType;
 use super::entries::{Exposed, InPlace, InPlaceRanks};
 use super::epoch::WindowMemory;
 use super::error::OperationError;
@@ -50,6 +51,7 @@ pub struct MpiOperation {
     /// Buffers that this rank passes if it is not the root, and if it is.
     usual: BufferPointers,
     as_root: BufferPointers,
+    datatype: MessageType,
     pub(super) memory: ManuallyDrop<OperationBuffers>,
     /// True if its requests were made in advance.
     is_persistent: bool,
@@ -231,7 +233,9 @@ impl MpiOperation {
         {
             return Err(OperationError::HookedWindow);
         }
-        let mut memory = OperationBuffers::new(&layout, settings, hook)?;
+        let datatype =
+            MessageType::new(settings.datatype, &layout.placement).map_err(CommError::from)?;
+        let mut memory = OperationBuffers::new(&layout, settings, datatype.raw, hook)?;
         let (root, turns) = settings.roots(kind, group.size());
         let nowhere = BufferPointers {
             send: core::ptr::null(),
@@ -252,13 +256,13 @@ impl MpiOperation {
                 recv: nowhere.recv,
                 buffer: nowhere.buffer,
                 second: nowhere.send,
-                count: layout.count,
+                count: layout.count / layout.placement.elements as c_int,
                 counts: memory.counts.as_ptr(),
                 starts: memory.starts.as_ptr(),
                 offsets: memory.offsets.as_ptr(),
                 byte_offsets: memory.byte_offsets.as_ptr(),
                 datatypes: memory.datatypes.as_ptr(),
-                datatype: settings.datatype.raw(),
+                datatype: datatype.raw,
                 reduction: settings.reduction.raw(),
                 in_flight: settings.in_flight as c_int,
                 requests: memory.requests.as_mut_ptr(),
@@ -271,6 +275,7 @@ impl MpiOperation {
             },
             usual: nowhere,
             as_root: nowhere,
+            datatype,
             memory: ManuallyDrop::new(memory),
             is_persistent: kind.persistent().is_some(),
             has_failed: false,
@@ -402,7 +407,8 @@ impl Drop for MpiOperation {
     fn drop(&mut self) {
         // Other ranks may access the memory of a window.
         if !self.has_failed && self.window.is_none() {
-            if self.is_persistent && self.group.raw().is_ok() {
+            let is_running = self.group.raw().is_ok();
+            if self.is_persistent && is_running {
                 for request in self
                     .memory
                     .requests
@@ -412,6 +418,9 @@ impl Drop for MpiOperation {
                     // SAFETY: MPI is running, and the request was made and is not active. An error could not be reported.
                     unsafe { ffi::MPI_Request_free(request) };
                 }
+            }
+            if is_running {
+                self.datatype.free();
             }
             // SAFETY: no call uses the memory any more, nor does anything after this.
             unsafe { ManuallyDrop::drop(&mut self.memory) };

@@ -6,6 +6,7 @@ use core::str::FromStr;
 use super::datatype::{Datatype, Reduction};
 use super::epoch::{Epoch, WindowMemory};
 use super::kind::OperationKind;
+use super::message_layout::MessageLayout;
 use crate::Preset;
 use crate::aligned::Alignment;
 use crate::cache::CacheState;
@@ -16,6 +17,8 @@ use crate::error::MethodError;
 pub struct OperationSettings {
     /// Datatype of the elements.
     pub datatype: Datatype,
+    /// Places of the elements in memory.
+    pub layout: MessageLayout,
     /// Reduction that combines elements.
     pub reduction: Reduction,
     /// Root of the operation.
@@ -43,12 +46,13 @@ pub struct OperationSettings {
     pub window_memory: WindowMemory,
 }
 
-/// Bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; two
+/// Contiguous bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; two
 /// neighbours; allocated windows that are flushed, as in OSU.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
             datatype: Datatype::Byte,
+            layout: MessageLayout::Contiguous,
             reduction: Reduction::Bor,
             root: Root::Rank(0),
             in_place: false,

@@ -7,6 +7,9 @@ use super::error::OperationError;
 use super::operation::MpiOperation;
 use super::reference::{VerifyCase, encode};
 
+/// Byte between elements.
+const GAP: u8 = 0xa5;
+
 impl MpiOperation {
     /// Calls the operation once with each of its roots, and compares the results of all ranks with expected ones. All ranks
     /// must call this, and all fail if one does. Afterwards the buffers have their initial content.
@@ -81,18 +84,21 @@ impl MpiOperation {
         }
     }
 
+    /// Returns the bytes of an element in a buffer.
+    fn bytes_of(&self, element: usize) -> Range<usize> {
+        let (width, place) = (self.layout.width, self.layout.placement.place(element));
+        place * width..(place + 1) * width
+    }
+
     /// Writes this rank's contribution, and wrong values everywhere else.
     fn fill_buffers(&mut self, case: &VerifyCase) -> Result<(), OperationError> {
         let width = self.layout.width;
-        for (place, element) in self
-            .memory
-            .send
-            .bytes_mut()
-            .chunks_exact_mut(width)
-            .enumerate()
-        {
-            element
-                .copy_from_slice(&encode(case.datatype, case.input(case.rank, place)).0[..width]);
+        self.memory.send.bytes_mut().fill(GAP);
+        self.memory.recv.bytes_mut().fill(GAP);
+        for place in 0..self.layout.send {
+            let bytes = self.bytes_of(place);
+            let content = encode(case.datatype, case.input(case.rank, place)).0;
+            self.memory.send.bytes_mut()[bytes].copy_from_slice(&content[..width]);
         }
         let own = self.in_place(case).unwrap_or_default();
         for place in 0..self.layout.recv {
@@ -105,10 +111,23 @@ impl MpiOperation {
                 Some(initial) => encode(case.datatype, initial).0,
                 None => case.opposite(self.expected(case, place).unwrap_or_default()),
             };
-            self.memory.recv.bytes_mut()[place * width..][..width]
-                .copy_from_slice(&content[..width]);
+            let bytes = self.bytes_of(place);
+            self.memory.recv.bytes_mut()[bytes].copy_from_slice(&content[..width]);
         }
         self.publish_buffers()
+    }
+
+    /// Returns the index of the last element before a gap that was written to.
+    fn changed_gap(&self) -> Option<usize> {
+        let found = self.memory.recv.bytes();
+        (0..self.layout.recv).find(|element| {
+            let next = match element + 1 < self.layout.recv {
+                true => self.bytes_of(element + 1).start,
+                false => found.len(),
+            };
+            let mut gap = found[self.bytes_of(*element).end..next].iter();
+            gap.any(|byte| *byte != GAP)
+        })
     }
 
     fn compare(&mut self, case: &VerifyCase) -> Result<(), OperationError> {
@@ -116,17 +135,11 @@ impl MpiOperation {
         let (rank, root) = (case.rank as u32, case.root as u32);
         self.memory.send.fetch()?;
         self.memory.recv.fetch()?;
-        for (element, found) in self
-            .memory
-            .recv
-            .bytes()
-            .chunks_exact(width)
-            .take(self.layout.output)
-            .enumerate()
-        {
+        for element in 0..self.layout.output {
             let Some(expected) = self.expected(case, element) else {
                 continue;
             };
+            let found = &self.memory.recv.bytes()[self.bytes_of(element)];
             if !case.accepts(found, expected) {
                 let expected = encode(datatype, expected).0;
                 let [expected, found] =
@@ -140,10 +153,20 @@ impl MpiOperation {
                 });
             }
         }
-        let sent = |place| encode(datatype, case.input(case.rank, place)).0;
-        let mut contributed = self.memory.send.bytes().chunks_exact(width).enumerate();
-        match contributed.find(|(place, found)| **found != sent(*place)[..width]) {
-            Some((element, _)) => Err(OperationError::Overwritten {
+        if let Some(element) = self.changed_gap() {
+            return Err(OperationError::GapOverwritten {
+                rank,
+                root,
+                element,
+            });
+        }
+        let contributed = self.memory.send.bytes();
+        let overwritten = (0..self.layout.send).find(|element| {
+            let sent = encode(datatype, case.input(case.rank, *element)).0;
+            contributed[self.bytes_of(*element)] != sent[..width]
+        });
+        match overwritten {
+            Some(element) => Err(OperationError::Overwritten {
                 rank,
                 root,
                 element,

@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 22] = [
+const VARIANTS: [(&str, Expected); 23] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -113,6 +113,14 @@ const VARIANTS: [(&str, Expected); 22] = [
     (
         "--operation fetch_and_op,compare_and_swap --epoch lock --window-memory create --datatype int64 --sizes 1,2,3 --reps 5",
         (&["fetch_and_op", "compare_and_swap"], &[8], &[3]),
+    ),
+    (
+        "--operation alltoallw,igather,ping-pong,put --datatype int32 --layout indexed/4/10 --sizes 64,16Ki --reps 5",
+        (
+            &["alltoallw", "igather", "ping-pong", "put"],
+            &[64, 16_384],
+            &[3],
+        ),
     ),
     (
         "--operation barrier_init,allreduce_init,bcast_init --root rotating --sizes 8,1Ki --reps 5",

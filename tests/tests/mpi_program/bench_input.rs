@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 40] = [
+const NONSENSE: [(&str, &str); 42] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -26,6 +26,8 @@ const NONSENSE: [(&str, &str); 40] = [
     ("--ranks 0", "--ranks"),
     ("--operation bandwidth --in-flight 0", "--in-flight"),
     ("--ranks -1", "--ranks"),
+    ("--layout vector/2/1", "\"vector/2/1\" is no layout"),
+    ("--layout row", "--layout"),
     ("--epoch unlock", "there is no epoch \"unlock\""),
     ("--window-memory 1Mi", "--window-memory"),
     ("--reps 0", "--reps"),
@@ -57,7 +59,7 @@ const NONSENSE: [(&str, &str); 40] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 25] = [
+const CONTRADICTIONS: [(&str, &str); 27] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -85,6 +87,14 @@ const CONTRADICTIONS: [(&str, &str); 25] = [
     (
         "--operation bcast_init --cache cold-walk --cache-size 65536",
         "bcast_init is made for one buffer",
+    ),
+    (
+        "--operation bcast --layout vector/3/4",
+        "a message of 8 elements has no whole blocks of vector/3/4",
+    ),
+    (
+        "--layout struct/1/2",
+        "allreduce takes no derived datatypes",
     ),
     (
         "--operation compare_and_swap --datatype float",

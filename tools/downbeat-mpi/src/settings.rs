@@ -7,7 +7,7 @@ use downbeat_common::Failure;
 use downbeat_common::bench::IN_FLIGHT;
 use downbeat_common::records::Factors;
 use downbeat_measure::mpi::{
-    Datatype, Epoch, OperationKind, OperationSettings, Reduction, Root, WindowMemory,
+    Datatype, Epoch, MessageLayout, OperationKind, OperationSettings, Reduction, Root, WindowMemory,
 };
 use downbeat_measure::{Alignment, CacheState, Preset};
 use downbeat_timers::caches::last_private_cache;
@@ -18,6 +18,10 @@ pub(crate) struct SettingsOptions {
     /// Datatype of the messages: byte, char, int, long, float, double, ... [default: that of the suite, or byte]
     #[arg(long, value_name = "TYPE")]
     datatype: Option<Datatype>,
+    /// Places of the elements: contiguous, or by a derived datatype: vector/BLOCK/STRIDE, indexed/BLOCK/STRIDE (irregular places) or
+    /// struct/BLOCK/STRIDE (elements and bytes in turn), in elements
+    #[arg(long, value_name = "LAYOUT", default_value_t = OperationSettings::default().layout)]
+    layout: MessageLayout,
     /// Reduction operator: sum, prod, min, max, band, bor, ... [default: that of the suite, or bor, or sum for float and double]
     #[arg(long, value_name = "NAME")]
     reduction: Option<Reduction>,
@@ -72,6 +76,7 @@ impl SettingsOptions {
         let usual = usual.unwrap_or(default.reduction);
         Ok(OperationSettings {
             datatype: self.datatype.unwrap_or(default.datatype),
+            layout: self.layout,
             reduction: self.reduction.unwrap_or(usual),
             root: self.root.unwrap_or(default.root),
             in_place: self.in_place,
@@ -137,7 +142,12 @@ impl SettingsOptions {
             .with("cache", &self.cache);
         let any = |has: fn(OperationKind) -> bool| kinds.iter().any(|kind| has(*kind));
         let one_sided = any(OperationKind::is_one_sided);
-        let of_some: [(&str, &dyn Display, bool); 4] = [
+        let of_some: [(&str, &dyn Display, bool); 5] = [
+            (
+                "layout",
+                &self.layout,
+                self.layout != MessageLayout::Contiguous,
+            ),
             (
                 IN_FLIGHT,
                 &self.in_flight,
