@@ -2,6 +2,7 @@
 
 mod barrier_algorithms;
 mod calls;
+mod computation;
 mod constants;
 mod control_variable;
 mod datatype;

@@ -7,6 +7,9 @@
 mod job;
 mod kinds;
 
+use std::time::Instant;
+
+use downbeat_clock_core::Duration;
 use downbeat_measure::mpi::{
     Datatype, Epoch, MessageLayout, MpiGroup, MpiOperation, OperationError, OperationKind,
     OperationSettings, Reduction, Root, WindowMemory,
@@ -27,6 +30,7 @@ fn main() {
         every_reduction_of_every_datatype_is_right(&group);
         one_sided_operations_are_right_in_every_epoch(&group);
         derived_datatypes_are_right(&group);
+        operations_are_right_during_a_computation(&group);
         results_are_right_in_every_cache_state(&group);
         requests_that_differ_between_ranks_are_refused(&group);
         impossible_requests_are_refused_on_all_ranks(&group);
@@ -238,6 +242,23 @@ fn derived_datatypes_are_right(group: &MpiGroup) {
             for elements in [12, 0] {
                 assert_right(kind, group, 4 * elements, &settings);
             }
+        }
+    }
+}
+
+fn operations_are_right_during_a_computation(group: &MpiGroup) {
+    let duration = Duration::from_micros(50);
+    for kind in OperationKind::all().filter(|kind| kind.is_overlapped()) {
+        let bytes = if kind.has_message() { 44 } else { 0 };
+        let mut operation = prepared(kind, group, bytes, &SETTINGS);
+        for tests in [0, 3] {
+            operation.compute_for(duration, tests);
+            let begin = Instant::now();
+            block_on_ready(operation.call(0)).unwrap();
+            assert!(begin.elapsed() >= duration.try_into().unwrap(), "{kind}");
+            operation
+                .verify()
+                .unwrap_or_else(|why| panic!("{kind}: {why}"));
         }
     }
 }

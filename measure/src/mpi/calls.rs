@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_void};
 use downbeat_sync::MpiError;
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Group, MPI_Op, MPI_Request, MPI_Win};
 
+use super::computation::Computation;
 use super::epoch::Epoch;
 
 /// Arguments of all operations; each operation uses some of them.
@@ -37,6 +38,8 @@ pub(super) struct CallArguments {
     /// Number of messages of a direction that are in flight at once, and a request for each of both directions.
     pub(super) in_flight: c_int,
     pub(super) requests: *mut MPI_Request,
+    /// Computation during a non-blocking operation.
+    pub(super) computation: Computation,
     /// Window of a one-sided operation, the group of the other rank of this pair, and the offset of the message in its memory.
     pub(super) window: MPI_Win,
     pub(super) partner: MPI_Group,

@@ -10,8 +10,8 @@ use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source
 /// Properties of an operation.
 #[derive(Debug)]
 pub(super) struct OperationEntry {
-    /// Names of the operation, and of its non-blocking and persistent form.
-    pub(super) names: [&'static str; 3],
+    /// Names of the operation, and of its non-blocking, persistent and overlapped form.
+    pub(super) names: [&'static str; 4],
     /// Size of what a rank contributes, and of what it gets.
     pub(super) send: BufferExtent,
     pub(super) recv: BufferExtent,
@@ -107,9 +107,21 @@ pub(super) enum InPlaceRanks {
     Root,
 }
 
+/// Names of the forms of a collective operation.
+macro_rules! named {
+    ($name:literal) => {
+        [
+            $name,
+            concat!("i", $name),
+            concat!($name, "_init"),
+            concat!("i", $name, "+compute"),
+        ]
+    };
+}
+
 /// Properties of most operations.
 const USUAL: OperationEntry = OperationEntry {
-    names: ["", "", ""],
+    names: ["", "", "", ""],
     send: BufferExtent::Block,
     recv: BufferExtent::Block,
     has_root: false,
@@ -202,7 +214,7 @@ const fn accesses([one, many]: [MpiCall; 2], are_many: bool) -> CallForms {
 
 pub(super) static ENTRIES: [OperationEntry; 37] = [
     OperationEntry {
-        names: ["barrier", "ibarrier", "barrier_init"],
+        names: named!("barrier"),
         send: BufferExtent::Nothing,
         recv: BufferExtent::Nothing,
         in_place: InPlace::No("it has no message"),
@@ -210,7 +222,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["bcast", "ibcast", "bcast_init"],
+        names: named!("bcast"),
         has_root: true,
         in_place: InPlace::No("it has only one buffer"),
         calls: collective!(MPI_Bcast, MPI_Ibcast, MPIX_Bcast: buffer count datatype root comm),
@@ -218,7 +230,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["reduce", "ireduce", "reduce_init"],
+        names: named!("reduce"),
         has_root: true,
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::Root),
@@ -227,7 +239,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["allreduce", "iallreduce", "allreduce_init"],
+        names: named!("allreduce"),
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Allreduce, MPI_Iallreduce, MPIX_Allreduce: send recv count datatype reduction comm),
@@ -235,7 +247,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["gather", "igather", "gather_init"],
+        names: named!("gather"),
         recv: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::OwnBlock(InPlaceRanks::Root),
@@ -247,7 +259,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["gatherv", "igatherv", "gatherv_init"],
+        names: named!("gatherv"),
         recv: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::OwnBlock(InPlaceRanks::Root),
@@ -259,7 +271,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["scatter", "iscatter", "scatter_init"],
+        names: named!("scatter"),
         send: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::Kept,
@@ -268,7 +280,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["scatterv", "iscatterv", "scatterv_init"],
+        names: named!("scatterv"),
         send: BufferExtent::AtRoot,
         has_root: true,
         in_place: InPlace::Kept,
@@ -277,7 +289,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["allgather", "iallgather", "allgather_init"],
+        names: named!("allgather"),
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::OwnBlock(InPlaceRanks::All),
         calls: collective!(MPI_Allgather, MPI_Iallgather, MPIX_Allgather: send count datatype recv count datatype comm),
@@ -285,7 +297,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["allgatherv", "iallgatherv", "allgatherv_init"],
+        names: named!("allgatherv"),
         recv: BufferExtent::BlockPerRank,
         in_place: InPlace::OwnBlock(InPlaceRanks::All),
         calls: collective!(MPI_Allgatherv, MPI_Iallgatherv, MPIX_Allgatherv: send count datatype recv counts starts datatype comm),
@@ -293,67 +305,47 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["alltoall", "ialltoall", "alltoall_init"],
+        names: named!("alltoall"),
         calls: collective!(MPI_Alltoall, MPI_Ialltoall, MPIX_Alltoall: send count datatype recv count datatype comm),
         ..TO_ALL
     },
     OperationEntry {
-        names: ["alltoallv", "ialltoallv", "alltoallv_init"],
+        names: named!("alltoallv"),
         calls: collective!(MPI_Alltoallv, MPI_Ialltoallv, MPIX_Alltoallv: send counts starts datatype recv counts starts datatype comm),
         ..TO_ALL
     },
     OperationEntry {
-        names: ["alltoallw", "ialltoallw", "alltoallw_init"],
+        names: named!("alltoallw"),
         calls: collective!(MPI_Alltoallw, MPI_Ialltoallw, MPIX_Alltoallw: send counts offsets datatypes recv counts offsets datatypes comm),
         ..TO_ALL
     },
     OperationEntry {
-        names: [
-            "neighbor_allgather",
-            "ineighbor_allgather",
-            "neighbor_allgather_init",
-        ],
+        names: named!("neighbor_allgather"),
         calls: collective!(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, MPIX_Neighbor_allgather: send count datatype recv count datatype comm),
         ..FROM_NEIGHBOURS
     },
     OperationEntry {
-        names: [
-            "neighbor_allgatherv",
-            "ineighbor_allgatherv",
-            "neighbor_allgatherv_init",
-        ],
+        names: named!("neighbor_allgatherv"),
         calls: collective!(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPIX_Neighbor_allgatherv: send count datatype recv counts starts datatype comm),
         ..FROM_NEIGHBOURS
     },
     OperationEntry {
-        names: [
-            "neighbor_alltoall",
-            "ineighbor_alltoall",
-            "neighbor_alltoall_init",
-        ],
+        names: named!("neighbor_alltoall"),
         calls: collective!(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, MPIX_Neighbor_alltoall: send count datatype recv count datatype comm),
         ..TO_NEIGHBOURS
     },
     OperationEntry {
-        names: [
-            "neighbor_alltoallv",
-            "ineighbor_alltoallv",
-            "neighbor_alltoallv_init",
-        ],
+        names: named!("neighbor_alltoallv"),
         calls: collective!(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPIX_Neighbor_alltoallv: send counts starts datatype recv counts starts datatype comm),
         ..TO_NEIGHBOURS
     },
     OperationEntry {
-        names: [
-            "neighbor_alltoallw",
-            "ineighbor_alltoallw",
-            "neighbor_alltoallw_init",
-        ],
+        names: named!("neighbor_alltoallw"),
         calls: collective!(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, MPIX_Neighbor_alltoallw: send counts byte_offsets datatypes recv counts byte_offsets datatypes comm),
         ..TO_NEIGHBOURS
     },
     OperationEntry {
-        names: ["reduce_scatter", "ireduce_scatter", "reduce_scatter_init"],
+        names: named!("reduce_scatter"),
         recv: BufferExtent::Share,
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
@@ -362,11 +354,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: [
-            "reduce_scatter_block",
-            "ireduce_scatter_block",
-            "reduce_scatter_block_init",
-        ],
+        names: named!("reduce_scatter_block"),
         send: BufferExtent::BlockPerRank,
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
@@ -375,7 +363,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["scan", "iscan", "scan_init"],
+        names: named!("scan"),
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Scan, MPI_Iscan, MPIX_Scan: send recv count datatype reduction comm),
@@ -383,7 +371,7 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["exscan", "iexscan", "exscan_init"],
+        names: named!("exscan"),
         reduces: true,
         in_place: InPlace::Whole(InPlaceRanks::All),
         calls: collective!(MPI_Exscan, MPI_Iexscan, MPIX_Exscan: send recv count datatype reduction comm),
@@ -392,78 +380,78 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..USUAL
     },
     OperationEntry {
-        names: ["reduce_local", "", ""],
+        names: ["reduce_local", "", "", ""],
         reduces: true,
         in_place: InPlace::No("it is not a collective operation"),
         calls: CallForms::only_blocking(REDUCE_LOCAL),
         ..USUAL
     },
     OperationEntry {
-        names: ["ping-pong", "", ""],
+        names: ["ping-pong", "", "", ""],
         calls: CallForms::only_blocking(PING_PONG),
         expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["pair-ping-pong", "", ""],
+        names: ["pair-ping-pong", "", "", ""],
         calls: CallForms::only_blocking(PAIR_PING_PONG),
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["bandwidth", "", ""],
+        names: ["bandwidth", "", "", ""],
         has_many_in_flight: true,
         calls: CallForms::only_blocking(BANDWIDTH),
         expects: |at, place| Some(at.input(source(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["bidirectional", "", ""],
+        names: ["bidirectional", "", "", ""],
         has_many_in_flight: true,
         calls: CallForms::only_blocking(BIDIRECTIONAL),
         expects: |at, place| Some(at.input(partner(at.rank, at.ranks)?, place)),
         ..OF_PAIRS
     },
     OperationEntry {
-        names: ["put", "", ""],
+        names: ["put", "", "", ""],
         calls: accesses(PUT, false),
         ..WRITES
     },
     OperationEntry {
-        names: ["get", "", ""],
+        names: ["get", "", "", ""],
         calls: accesses(GET, false),
         ..READS
     },
     OperationEntry {
-        names: ["put-bandwidth", "", ""],
+        names: ["put-bandwidth", "", "", ""],
         has_many_in_flight: true,
         calls: accesses(PUT, true),
         ..WRITES
     },
     OperationEntry {
-        names: ["get-bandwidth", "", ""],
+        names: ["get-bandwidth", "", "", ""],
         has_many_in_flight: true,
         calls: accesses(GET, true),
         ..READS
     },
     OperationEntry {
-        names: ["accumulate", "", ""],
+        names: ["accumulate", "", "", ""],
         calls: accesses(ACCUMULATE, false),
         ..UPDATES
     },
     OperationEntry {
-        names: ["get_accumulate", "", ""],
+        names: ["get_accumulate", "", "", ""],
         calls: accesses(GET_ACCUMULATE, false),
         ..FETCHES
     },
     OperationEntry {
-        names: ["fetch_and_op", "", ""],
+        names: ["fetch_and_op", "", "", ""],
         single_element: true,
         calls: accesses(FETCH_AND_OP, false),
         ..FETCHES
     },
     OperationEntry {
-        names: ["compare_and_swap", "", ""],
+        names: ["compare_and_swap", "", "", ""],
         // What is stored, and what it replaces.
         send: BufferExtent::TwoBlocks,
         single_element: true,
@@ -477,14 +465,14 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
         ..WRITES
     },
     OperationEntry {
-        names: ["sendrecv", "", ""],
+        names: ["sendrecv", "", "", ""],
         in_place: InPlace::No("it is not a collective operation"),
         calls: CallForms::only_blocking(SENDRECV),
         expects: |at, place| Some(at.input((at.rank + at.ranks - 1) % at.ranks, place)),
         ..USUAL
     },
     OperationEntry {
-        names: ["empty", "", ""],
+        names: ["empty", "", "", ""],
         send: BufferExtent::Nothing,
         recv: BufferExtent::Nothing,
         in_place: InPlace::No("it has no message"),

@@ -7,7 +7,7 @@ use super::persistent::PersistentCall;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallForms {
     pub(super) blocking: MpiCall,
-    /// Non-blocking form followed by a wait.
+    /// Non-blocking form followed by a wait, with a computation in between if there is one.
     pub(super) immediate: Option<MpiCall>,
     pub(super) persistent: Option<PersistentCall>,
 }
@@ -37,6 +37,7 @@ macro_rules! collective {
             // SAFETY: the caller guarantees that MPI runs and that the arguments are valid; the request is writable.
             let code = unsafe { mpi::ffi::$immediate($(with.$argument,)* &raw mut request) };
             downbeat_sync::MpiError::check(stringify!($immediate), code)?;
+            with.computation.run(&mut request)?;
             $crate::mpi::calls::wait(request)
         }
         unsafe fn make(

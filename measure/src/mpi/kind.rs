@@ -9,8 +9,8 @@ use super::persistent::{PersistentCall, start};
 use crate::error::MethodError;
 use crate::names::{look_up, parse_list};
 
-/// Operation of MPI, blocking, non-blocking or persistent. A non-blocking one is followed by a wait; the request of a persistent one is
-/// made in advance, and a call starts it and waits.
+/// Operation of MPI, blocking, non-blocking or persistent. A non-blocking one is followed by a wait, and can have a computation before it; the
+/// request of a persistent one is made in advance, and a call starts it and waits.
 ///
 /// `MPI_Gather_init` and `MPI_Scatter_init` of MPICH 4.0.2 are wrong: [verification](super::MpiOperation::verify) tells. Open MPI 4.1.4 crashes in
 /// `MPI_Compare_and_swap` of 8 bytes in [windows that it allocated](super::WindowMemory::Allocate), and its `MPI_Get_accumulate` does nothing
@@ -59,6 +59,7 @@ enum Form {
     Blocking,
     Nonblocking,
     Persistent,
+    Overlapped,
 }
 
 impl OperationKind {
@@ -69,14 +70,15 @@ impl OperationKind {
                 Some(Form::Blocking),
                 entry.calls.immediate.map(|_| Form::Nonblocking),
                 entry.calls.persistent.map(|_| Form::Persistent),
+                entry.calls.immediate.map(|_| Form::Overlapped),
             ];
             let forms = forms.into_iter().flatten();
             forms.map(|form| Self { entry, form })
         })
     }
 
-    /// Parses a list of names: `allreduce,ibcast`; `blocking`, `nonblocking`, both as `all`, `persistent` and
-    /// `one-sided` name several. Each operation is
+    /// Parses a list of names: `allreduce,ibcast`; `blocking`, `nonblocking`, both as `all`, `persistent`, `overlapped`
+    /// and `one-sided` name several. Each operation is
     /// listed once, where it is named first.
     ///
     /// # Errors
@@ -86,12 +88,14 @@ impl OperationKind {
             Ok(match name {
                 // Libraries lack persistent ones, or have wrong ones.
                 "all" => Self::all()
-                    .filter(|kind| !kind.is_persistent() && !kind.is_one_sided())
+                    .filter(|kind| matches!(kind.form, Form::Blocking | Form::Nonblocking))
+                    .filter(|kind| !kind.is_one_sided())
                     .collect(),
                 "blocking" => Self::of_form(Form::Blocking)
                     .into_iter()
                     .filter(|kind| !kind.is_one_sided())
                     .collect(),
+                "overlapped" => Self::of_form(Form::Overlapped),
                 "one-sided" => Self::all().filter(|kind| kind.is_one_sided()).collect(),
                 "nonblocking" => Self::of_form(Form::Nonblocking),
                 "persistent" => Self::of_form(Form::Persistent),
@@ -103,6 +107,11 @@ impl OperationKind {
     /// Returns true if the request is made in advance.
     pub fn is_persistent(self) -> bool {
         self.form == Form::Persistent
+    }
+
+    /// Returns true if the operation is a non-blocking one with a [computation](super::MpiOperation::compute_for) before its wait.
+    pub fn is_overlapped(self) -> bool {
+        self.form == Form::Overlapped
     }
 
     fn of_form(form: Form) -> Vec<Self> {
@@ -196,7 +205,7 @@ impl OperationKind {
         let calls = self.entry.calls;
         let of_form = match self.form {
             Form::Blocking => Some(calls.blocking),
-            Form::Nonblocking => calls.immediate,
+            Form::Nonblocking | Form::Overlapped => calls.immediate,
             Form::Persistent => Some(start as MpiCall),
         };
         of_form.unwrap_or(calls.blocking)
@@ -239,14 +248,14 @@ mod tests {
     #[test]
     fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
-        assert_eq!(all.len(), 22 + 22 + 22 + 7 + 8);
+        assert_eq!(all.len(), 4 * 22 + 7 + 8);
         for kind in all {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
         for wrong in ["", "Barrier", "iping-pong", " bcast"] {
             let why = wrong.parse::<OperationKind>().unwrap_err().to_string();
             assert!(why.starts_with(&format!(
-                "there is no operation \"{wrong}\"; there are barrier, ibarrier, barrier_init, bcast,"
+                "there is no operation \"{wrong}\"; there are barrier, ibarrier, barrier_init, ibarrier+compute, bcast,"
             )));
         }
     }
@@ -269,6 +278,10 @@ mod tests {
         assert_eq!(
             names("persistent").map(|all: Vec<_>| (all.len(), all[0])),
             Ok((22, "barrier_init"))
+        );
+        assert_eq!(
+            names("overlapped").map(|all: Vec<_>| (all.len(), all[1])),
+            Ok((22, "ibcast+compute"))
         );
         assert_eq!(
             names("one-sided").map(|all: Vec<_>| (all.len(), all[0])),

@@ -4,10 +4,12 @@
 use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
 
+use downbeat_clock_core::Duration;
 use downbeat_sync::{CommError, MpiComm, StableHasher, block_on_ready};
 use mpi::ffi;
 
 use super::calls::{CallArguments, MpiCall, no_request};
+use super::computation::Computation;
 use super::constants::in_place;
 use super::datatype::Reduction;
 use super::derived::MessageType;
@@ -266,6 +268,7 @@ impl MpiOperation {
                 reduction: settings.reduction.raw(),
                 in_flight: settings.in_flight as c_int,
                 requests: memory.requests.as_mut_ptr(),
+                computation: Computation::default(),
                 // SAFETY: constants.
                 window: unsafe { ffi::RSMPI_WIN_NULL },
                 // SAFETY: as above.
@@ -292,6 +295,17 @@ impl MpiOperation {
     /// Returns the kind of the operation.
     pub fn kind(&self) -> OperationKind {
         self.kind
+    }
+
+    /// Sets the computation in calls of an [overlapped](OperationKind::is_overlapped) operation: from now on, each rank computes for this long, and calls
+    /// `MPI_Test` this number of times meanwhile. At first it does not compute.
+    pub fn compute_for(&mut self, duration: Duration, tests: u32) {
+        if self.kind.is_overlapped() {
+            self.arguments.computation = Computation {
+                duration: duration.try_into().unwrap_or_default(),
+                tests,
+            };
+        }
     }
 
     /// Returns the numbers of calls and their roots, until the roots repeat.

@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 23] = [
+const VARIANTS: [(&str, Expected); 24] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -121,6 +121,10 @@ const VARIANTS: [(&str, Expected); 23] = [
             &[64, 16_384],
             &[3],
         ),
+    ),
+    (
+        "--operation ibarrier+compute,iallgatherv+compute --compute 30us --tests 3 --reps 5",
+        (&["ibarrier+compute", "iallgatherv+compute"], &[8], &[3]),
     ),
     (
         "--operation barrier_init,allreduce_init,bcast_init --root rotating --sizes 8,1Ki --reps 5",
@@ -275,7 +279,10 @@ type Key = (String, u64, u64);
 fn groups(names: &[&str], sizes: &[u64], ranks: &[u64]) -> Vec<Key> {
     let mut all = Vec::new();
     for name in names {
-        let sizes = if matches!(*name, "barrier" | "ibarrier" | "barrier_init" | "empty") {
+        let sizes = if matches!(
+            *name,
+            "barrier" | "ibarrier" | "barrier_init" | "ibarrier+compute" | "empty"
+        ) {
             &[0]
         } else {
             sizes

@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 42] = [
+const NONSENSE: [(&str, &str); 44] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -28,6 +28,8 @@ const NONSENSE: [(&str, &str); 42] = [
     ("--ranks -1", "--ranks"),
     ("--layout vector/2/1", "\"vector/2/1\" is no layout"),
     ("--layout row", "--layout"),
+    ("--compute 0", "--compute"),
+    ("--tests -1", "--tests"),
     ("--epoch unlock", "there is no epoch \"unlock\""),
     ("--window-memory 1Mi", "--window-memory"),
     ("--reps 0", "--reps"),

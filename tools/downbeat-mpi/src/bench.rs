@@ -25,6 +25,7 @@ use crate::abort::abort_all_ranks;
 use crate::clock::{ClockUser, Timebase};
 use crate::factors;
 use crate::operations::{BenchOperation, LibraryFile, Loaded, OperationNames, load_buffers};
+use crate::overlap::OverlapOptions;
 use crate::participants::{Participants, RankSelection};
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
@@ -45,7 +46,7 @@ use crate::tsc::CalibratedTsc;
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
     /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, put, get, put-bandwidth, get-bandwidth, empty; or all,
-    /// blocking, nonblocking, persistent, one-sided; FILE:NAME for your own in a shared library, by the interface of
+    /// blocking, nonblocking, persistent, one-sided, overlapped (iallreduce+compute, ...); FILE:NAME for your own in a shared library, by the interface of
     /// downbeat_operation.h
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = OperationNames::parse)]
     operation: OperationNames,
@@ -69,6 +70,8 @@ pub(crate) struct MpiBenchOptions {
     near: NearnessOptions,
     #[command(flatten)]
     settings: SettingsOptions,
+    #[command(flatten)]
+    overlap: OverlapOptions,
     /// Memory of the messages, as that of a device: functions of a shared library, by the interface of downbeat_operation.h
     #[arg(long, value_name = "FILE:NAME")]
     buffers: Option<PlugInName>,
@@ -314,7 +317,7 @@ impl MpiBenchSession<'_> {
                 clock: me.clock(),
                 clock_basis: ClockBasis::new(part.global.as_ref(), me.base()),
             };
-            measured = prepared.measure(&method, &context);
+            measured = prepared.measure(&method, &context, &options.overlap);
             if let (Err(MeasureError::Operation(_)), Some(why)) = (&measured, prepared.failure()) {
                 abort_all_ranks(ranks.failure(format!("{key}: {why}")));
             }
@@ -402,6 +405,7 @@ impl MpiBenchSession<'_> {
             .settings
             .factors(is_suite, &self.kinds(), factors)?
             .with("verify", &options.verify);
+        let factors = options.overlap.factors(&self.kinds(), factors);
         let factors = LibraryFile::add_digests(&self.libraries(), factors);
         Ok(match &options.buffers {
             Some(name) => factors.with("buffers", name),
@@ -421,8 +425,12 @@ impl PreparedOperation {
         &mut self,
         method: &Method,
         context: &MeasureContext<'_, MpiComm, MpiGroup, K>,
+        overlap: &OverlapOptions,
     ) -> Result<Option<Measurement>, MeasureError> {
         match self {
+            Self::Mpi(operation) if operation.kind().is_overlapped() => {
+                overlap.measure(operation, method, context)
+            }
             Self::Mpi(operation) => method.measure_blocking(context, &mut **operation),
             Self::User(operation) => method.measure_blocking(context, &mut **operation),
         }

@@ -9,6 +9,7 @@ mod drift;
 mod factors;
 mod imbalance;
 mod operations;
+mod overlap;
 mod participants;
 mod ranks;
 mod session;

@@ -274,7 +274,8 @@ impl BenchResults {
             transfer: measured
                 .figures
                 .first()
-                .and_then(|figure| Transfer::of(key, figure.nanos, &self.factors)),
+                .and_then(|figure| Transfer::of(key, figure.nanos, &self.factors))
+                .or_else(|| Transfer::of_overlap(measured)),
             left_out: LeftOut::of(&measured.observations),
             discarded_ns: measured.discarded.clone(),
             synchronizations: measured.clock_checks.map(|checks| checks.synchronizations),

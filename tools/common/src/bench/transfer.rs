@@ -1,12 +1,13 @@
-//! One-way time and throughput of messages between two ranks, beside the time of the whole call, as OSU and IMB report them.
+//! One-way time and throughput of messages between two ranks, beside the time of the whole call, and overlap, as OSU and IMB report them.
 
+use downbeat_measure::Measurement;
 use downbeat_records::{Factors, GroupKey};
 use serde::Serialize;
 
 use crate::{output, units};
 
-/// One-way time and throughput of an operation that transfers messages between pairs of ranks.
-#[derive(Debug, PartialEq, Serialize)]
+/// One-way time and throughput of an operation that transfers messages between pairs of ranks, or overlap of one with computation.
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct Transfer {
     /// Half of the round trip, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,17 +19,26 @@ pub(super) struct Transfer {
     /// Messages per second, if many are in flight at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) messages_per_s: Option<f64>,
+    /// Share of the shorter one of operation and computation that costs no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) overlap: Option<f64>,
 }
 
 /// Name of the factor that states the number of messages in flight at once.
 pub const IN_FLIGHT: &str = "in flight";
+
+/// Name of the figure that states how long an operation takes without the computation that it overlaps.
+pub const ALONE: &str = "alone";
+
+/// Name of the figure, and of the factor, that states how long each rank computes in a call.
+pub const COMPUTE: &str = "compute";
 
 /// Heading of a column, and its cell, if there is one.
 pub(super) type TransferColumn = (&'static str, fn(&Transfer) -> Option<String>);
 
 impl Transfer {
     /// Columns of tables.
-    pub(super) const COLUMNS: [TransferColumn; 3] = [
+    pub(super) const COLUMNS: [TransferColumn; 4] = [
         ("half", |transfer| transfer.half_ns.map(output::time)),
         ("MB/s", |transfer| {
             transfer.mb_per_s.map(|speed| format!("{speed:.1}"))
@@ -36,6 +46,11 @@ impl Transfer {
         ("msg/s", |transfer| {
             let rate = transfer.messages_per_s?;
             Some(units::count(rate.round() as u64))
+        }),
+        ("overlap", |transfer| {
+            transfer
+                .overlap
+                .map(|share| format!("{:.1} %", 100.0 * share))
         }),
     ];
 
@@ -59,13 +74,64 @@ impl Transfer {
             half_ns,
             mb_per_s: (key.bytes > 0 && is_timed).then_some(1e3 * per_ns * key.bytes as f64),
             messages_per_s: (many && is_timed).then_some(1e9 * per_ns),
+            overlap: None,
+        })
+    }
+
+    /// Computes the overlap with a computation; `None` without one. It is negative if both together take longer than one after the other.
+    pub(super) fn of_overlap(measured: &Measurement) -> Option<Self> {
+        let detail = |name| {
+            let found = measured.details.iter().find(|(found, _)| *found == name);
+            found.map(|(_, time)| time.as_nanos() as f64)
+        };
+        let (alone, compute) = (detail(ALONE)?, detail(COMPUTE)?);
+        let both = measured.figures.first()?.nanos;
+        Some(Self {
+            overlap: Some((alone + compute - both) / alone.min(compute)),
+            ..Self::default()
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use downbeat_clock_core::Duration;
+    use downbeat_measure::processing::Figure;
+    use downbeat_measure::stopping::StopReason;
+    use downbeat_records::{CallTimes, Observations};
+
     use super::*;
+
+    #[test]
+    fn overlap_is_the_time_that_both_save() {
+        let micros = Duration::from_micros;
+        let with = |details: Vec<(&'static str, Duration)>| Measurement {
+            observations: Observations::new(1, vec![], CallTimes::Means(vec![])).unwrap(),
+            figures: vec![Figure {
+                name: "median",
+                nanos: 120e3,
+            }],
+            effective: Ok(0.0),
+            no_interval: None,
+            made: 0,
+            details,
+            exits: None,
+            discarded: vec![],
+            clock_checks: None,
+            stop_reason: StopReason::Count,
+            elapsed: Duration::ZERO,
+        };
+        let overlap = |alone, compute| {
+            let measured = with(vec![(ALONE, micros(alone)), (COMPUTE, micros(compute))]);
+            Transfer::of_overlap(&measured).and_then(|found| found.overlap)
+        };
+        // All, half and less than nothing of the operation; and half of a computation that is shorter.
+        assert_eq!(overlap(20, 120), Some(1.0));
+        assert_eq!(overlap(80, 80), Some(0.5));
+        assert_eq!(overlap(50, 60), Some(-0.2));
+        assert_eq!(overlap(100, 40), Some(0.5));
+        assert_eq!(Transfer::of_overlap(&with(vec![])), None);
+    }
 
     #[test]
     fn transfers_are_counted_as_by_suites() {
