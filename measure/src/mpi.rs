@@ -24,6 +24,7 @@ mod plug_in;
 mod reference;
 mod settings;
 mod shared_cells;
+mod team;
 mod transfers;
 mod verify;
 mod window;

@@ -55,6 +55,7 @@ const SETTINGS: OperationSettings = OperationSettings {
     cache_bytes: 0,
     memory: 1 << 24,
     in_flight: 5,
+    threads: 1,
     radius: 2,
     epoch: Epoch::Flush,
     window_memory: WindowMemory::Allocate,
@@ -333,6 +334,12 @@ fn impossible_requests_are_refused_on_all_ranks(group: &MpiGroup) {
         refused("bcast", 4, in_place),
         OperationError::NotInPlace(kind("bcast"))
     );
+    // This program initializes MPI for one thread.
+    let threads = OperationSettings {
+        threads: 2,
+        ..SETTINGS
+    };
+    assert_eq!(refused("bcast", 4, threads), OperationError::NoThreads);
     // More memory than any machine has, needed by the root only.
     let settings = OperationSettings {
         datatype: Datatype::Byte,

@@ -10,7 +10,7 @@ use super::computation::Computation;
 use super::epoch::Epoch;
 
 /// Arguments of all operations; each operation uses some of them.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct CallArguments {
     pub(super) comm: MPI_Comm,
     pub(super) rank: c_int,

@@ -42,6 +42,10 @@ pub enum OperationError {
         /// Layout of the message.
         layout: MessageLayout,
     },
+    /// MPI was not initialized for calls of several threads at once.
+    NoThreads,
+    /// The threads that call the operation cannot be started.
+    Threads(String),
     /// The operation takes no derived datatypes.
     NotDerived(OperationKind),
     /// The message of the operation is one element.
@@ -179,6 +183,10 @@ impl fmt::Display for OperationError {
                 f,
                 "a message of {elements} elements has no whole blocks of {layout}"
             ),
+            Self::NoThreads => f.write_str(
+                "MPI has no MPI_THREAD_MULTIPLE here, which several threads of a rank need",
+            ),
+            Self::Threads(why) => write!(f, "threads cannot be started: {why}"),
             Self::NotDerived(kind) => write!(
                 f,
                 "{kind} takes no derived datatypes: its messages are contiguous"

@@ -2,6 +2,9 @@
 
 use core::ffi::c_int;
 
+use mpi::Threading;
+use mpi::environment::threading_support;
+
 use super::entries::{BufferExtent, Counts, InPlace, InPlaceRanks, OperationEntry};
 use super::error::OperationError;
 use super::kind::OperationKind;
@@ -156,7 +159,12 @@ impl BlockSizes {
             [blocks.block(), blocks.stride()].map(u64::from)
         });
         let places = |elements: u64| (elements / block).checked_mul(stride);
-        let Some(bytes) = places(send + recv).and_then(|places| places.checked_mul(width)) else {
+        let of_threads = |places: u64| {
+            places
+                .checked_mul(width)?
+                .checked_mul(settings.threads.into())
+        };
+        let Some(bytes) = places(send + recv).and_then(of_threads) else {
             return too_large(None);
         };
         if bytes > memory || usize::try_from(bytes).is_err() {
@@ -219,6 +227,9 @@ fn check(
     if cache == CacheState::ColdByWalking && (kind.is_persistent() || kind.is_one_sided()) {
         return Err(OperationError::Moved(kind));
     }
+    if settings.threads > 1 && threading_support() < Threading::Multiple {
+        return Err(OperationError::NoThreads);
+    }
     if let Some(blocks) = settings.layout.blocks() {
         if !kind.takes_derived() {
             return Err(OperationError::NotDerived(kind));
@@ -268,6 +279,7 @@ mod tests {
         cache_bytes: 0,
         memory: 1 << 20,
         in_flight: 64,
+        threads: 1,
         radius: 2,
         epoch: Epoch::Flush,
         window_memory: WindowMemory::Allocate,

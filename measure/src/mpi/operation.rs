@@ -24,6 +24,7 @@ use super::neighbours::Neighbours;
 use super::plug_in::BufferHook;
 use super::reference::encode;
 use super::settings::OperationSettings;
+use super::team::ThreadTeam;
 use super::window::Window;
 use crate::cache::CacheState;
 use crate::operation::{Coordinator, Operation};
@@ -62,6 +63,9 @@ pub struct MpiOperation {
     pub(super) layout: BufferLayout,
     pub(super) settings: OperationSettings,
     pub(super) group: MpiGroup,
+    /// Threads besides this one, and the operation that each of them calls.
+    team: Option<ThreadTeam>,
+    pub(super) others: Vec<MpiOperation>,
     /// Window of a one-sided operation.
     window: Option<Window>,
     /// Communicator in which ranks are neighbours, for the operations among these; others use that of the group.
@@ -119,9 +123,37 @@ impl MpiOperation {
                 failed: Some(rank), ..
             } => prepared.and(Err(OperationError::Elsewhere { rank })),
             GroupAgreement { failed: None, .. } => {
-                prepared?.with_neighbours()?.with_window()?.with_requests()
+                let prepared = prepared?.with_neighbours()?.with_window()?;
+                prepared.with_requests()?.with_threads(bytes, hook)
             }
         }
+    }
+
+    /// Starts other threads, and prepares the operations that they call. All ranks call this.
+    fn with_threads(
+        mut self,
+        bytes: u64,
+        hook: Option<&BufferHook>,
+    ) -> Result<Self, OperationError> {
+        let alone = OperationSettings {
+            threads: 1,
+            ..self.settings
+        };
+        for _ in 1..self.settings.threads {
+            let group = MpiGroup::all(self.group.comm())?;
+            let other = Self::prepare_in(self.kind, &group, bytes, &alone, hook)?;
+            self.others.push(other);
+        }
+        if !self.others.is_empty() {
+            let team = ThreadTeam::new(self.others.len(), self.call)
+                .map_err(|why| OperationError::Threads(why.to_string()));
+            let failed = self.group.agree(0, team.is_err())?.failed;
+            self.team = Some(team?);
+            if let Some(rank) = failed {
+                return Err(OperationError::Elsewhere { rank });
+            }
+        }
+        Ok(self)
     }
 
     /// Creates the communicator of neighbours, if the operation needs one. All ranks call this.
@@ -183,6 +215,9 @@ impl MpiOperation {
     /// # Errors
     /// If MPI fails.
     pub fn finish(mut self) -> Result<(), OperationError> {
+        for other in self.others.drain(..) {
+            other.finish()?;
+        }
         match self.window.take() {
             Some(window) => Ok(window.free(&self.group)?),
             None => Ok(()),
@@ -285,6 +320,8 @@ impl MpiOperation {
             layout,
             settings: *settings,
             group: group.clone(),
+            team: None,
+            others: Vec::new(),
             window: None,
             neighbours: None,
         };
@@ -305,6 +342,9 @@ impl MpiOperation {
                 duration: duration.try_into().unwrap_or_default(),
                 tests,
             };
+        }
+        for other in &mut self.others {
+            other.compute_for(duration, tests);
         }
     }
 
@@ -408,6 +448,9 @@ impl MpiOperation {
     #[inline(always)]
     pub(super) fn call_now(&mut self, number: u32) -> Result<(), CommError> {
         self.take_arguments(number)?;
+        if self.team.is_some() {
+            return self.call_in_threads(number);
+        }
         // SAFETY: MPI is running, and this thread may call it, as the communicator is valid and stays on its thread.
         // The buffers are as large as the operation's entry requires; the pointers were updated after any other use of
         // the buffers, which this call borrows. All ranks have the same counts if they prepared the same operation.
@@ -417,8 +460,35 @@ impl MpiOperation {
     }
 }
 
+impl MpiOperation {
+    /// Calls the operation in all threads.
+    fn call_in_threads(&mut self, number: u32) -> Result<(), CommError> {
+        for other in &mut self.others {
+            other.take_arguments(number)?;
+        }
+        let Some(team) = &self.team else {
+            return Ok(());
+        };
+        let others = self.others.iter().map(|other| &other.arguments);
+        // SAFETY: as in `call_now`, for each operation; layouts are only prepared for several threads if MPI allows it.
+        let called = unsafe { team.run(&self.arguments, others) };
+        if called.is_err() {
+            self.has_failed = true;
+            self.others
+                .iter_mut()
+                .for_each(|other| other.has_failed = true);
+        }
+        Ok(called?)
+    }
+}
+
 impl Drop for MpiOperation {
     fn drop(&mut self) {
+        match &mut self.team {
+            Some(team) if self.has_failed => team.abandon(),
+            // Threads end before the operations that they call.
+            _ => self.team = None,
+        }
         // Other ranks may access the memory of a window.
         if !self.has_failed && self.window.is_none() {
             let is_running = self.group.raw().is_ok();
@@ -455,6 +525,9 @@ impl Operation for MpiOperation {
 
     #[inline]
     fn prepare_in_series(&mut self) {
+        self.others
+            .iter_mut()
+            .for_each(Operation::prepare_in_series);
         if self.memory.cache.state() == CacheState::ColdByWalking {
             self.memory.send.step();
             self.memory.recv.step();

@@ -38,6 +38,9 @@ pub struct OperationSettings {
     /// Number of messages that are in flight at once in each direction of `bandwidth` and `bidirectional`, and of accesses of
     /// `put-bandwidth` and `get-bandwidth`: the window of OSU and IMB. At least 1.
     pub in_flight: u32,
+    /// Number of threads of each rank that call the operation at once, each with messages and a communicator of its own. At least 1; more need
+    /// `MPI_THREAD_MULTIPLE`.
+    pub threads: u32,
     /// Distance up to which ranks are neighbours, on both sides, in neighborhood collectives. At least 1.
     pub radius: u32,
     /// Synchronization of one-sided operations.
@@ -46,8 +49,8 @@ pub struct OperationSettings {
     pub window_memory: WindowMemory,
 }
 
-/// Contiguous bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; two
-/// neighbours; allocated windows that are flushed, as in OSU.
+/// Contiguous bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; one
+/// thread; two neighbours; allocated windows that are flushed, as in OSU.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -61,6 +64,7 @@ impl Default for OperationSettings {
             cache_bytes: 0,
             memory: 1 << 30,
             in_flight: 64,
+            threads: 1,
             radius: 1,
             epoch: Epoch::Flush,
             window_memory: WindowMemory::Allocate,

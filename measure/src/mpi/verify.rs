@@ -22,16 +22,30 @@ impl MpiOperation {
         let mut found = Ok(());
         for (call, root) in self.roots() {
             let case = self.case(root);
-            let filled = self.with_own_memory(|operation| operation.fill_buffers(&case));
+            let filled = self.in_each_thread(|operation| operation.fill_buffers(&case));
             self.call_now(call)?;
-            let compared = self.with_own_memory(|operation| operation.compare(&case));
+            let compared = self.in_each_thread(|operation| operation.compare(&case));
             found = found.and(filled).and(compared);
         }
-        found = found.and(self.with_own_memory(Self::reset_buffers));
+        found = found.and(self.in_each_thread(Self::reset_buffers));
         match self.group.agree(0, found.is_err())?.failed {
             Some(rank) => found.and(Err(OperationError::WrongElsewhere { rank })),
             None => Ok(()),
         }
+    }
+
+    /// Uses the buffers of each thread's operation between calls. All ranks call this.
+    fn in_each_thread(
+        &mut self,
+        mut work: impl FnMut(&mut Self) -> Result<(), OperationError>,
+    ) -> Result<(), OperationError> {
+        let mut outcome = Ok(());
+        let mut others = core::mem::take(&mut self.others);
+        for other in &mut others {
+            outcome = outcome.and(other.with_own_memory(&mut work));
+        }
+        self.others = others;
+        outcome.and(self.with_own_memory(work))
     }
 
     fn case(&self, root: u32) -> VerifyCase {

@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 44] = [
+const NONSENSE: [(&str, &str); 46] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -30,6 +30,8 @@ const NONSENSE: [(&str, &str); 44] = [
     ("--layout row", "--layout"),
     ("--compute 0", "--compute"),
     ("--tests -1", "--tests"),
+    ("--threads 0", "--threads"),
+    ("--threads 1025", "--threads"),
     ("--epoch unlock", "there is no epoch \"unlock\""),
     ("--window-memory 1Mi", "--window-memory"),
     ("--reps 0", "--reps"),

@@ -113,7 +113,7 @@ fn the_example_says_that_it_needs_a_power_of_two() -> Result<(), Failure> {
 }
 
 /// Plug-ins that no rank can use, each with a part of the message.
-const UNUSABLE: [(&str, &str); 25] = [
+const UNUSABLE: [(&str, &str); 26] = [
     (
         "--operation DIR/none.so:good",
         "--operation: DIR/none.so: No such file",
@@ -185,6 +185,10 @@ const UNUSABLE: [(&str, &str); 25] = [
     (
         "--operation DIR/x.so:good --buffers DIR/other/x.so:inverted",
         "--buffers: DIR/x.so and DIR/other/x.so would have one name in records",
+    ),
+    (
+        "--operation DIR/x.so:good --threads 2",
+        "--threads: x:good is called by one thread",
     ),
     (
         "--buffers DIR/x.so:inverted --operation put",

@@ -22,7 +22,7 @@ pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
-pub use transfer::{ALONE, COMPUTE, IN_FLIGHT};
+pub use transfer::{ALONE, COMPUTE, IN_FLIGHT, THREADS};
 
 use crate::machine::random_seed;
 use crate::output::count;

@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use downbeat_common::{Failure, PackagingCommand, agree_blocking, cli};
 use downbeat_measure::mpi::BarrierAlgorithms;
 use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
+use mpi::Threading;
 use mpi::environment::Universe;
 
 use crate::{bench, clocks, drift, imbalance, sync, trace_correct};
@@ -42,13 +43,28 @@ enum MpiCommand {
     Packaging(PackagingCommand),
 }
 
+/// Returns true if an option is given.
+fn is_given(option: &str) -> bool {
+    env::args_os().skip(1).any(|argument: OsString| {
+        let argument = argument.to_string_lossy();
+        argument.split('=').next() == Some(option)
+    })
+}
+
+/// Initializes MPI, for several threads if they are wanted: that makes calls slower, also with one thread. Returns `None` if it is initialized.
+pub(crate) fn initialize_mpi() -> Option<Universe> {
+    match is_given("--threads") {
+        true => {
+            let initialized = mpi::initialize_with_threading(Threading::Multiple);
+            initialized.map(|(universe, _)| universe)
+        }
+        false => mpi::initialize(),
+    }
+}
+
 /// Prepares what MPI reads when it is initialized, which is before the options are parsed, as all ranks agree on errors in them.
 pub(crate) fn prepare_mpi() {
-    let is_selection = |argument: OsString| {
-        let argument = argument.to_string_lossy();
-        argument.split('=').next() == Some("--algorithms")
-    };
-    if env::args_os().skip(1).any(is_selection) {
+    if is_given("--algorithms") {
         #[expect(unsafe_code, reason = "the environment is shared by all threads")]
         // SAFETY: this process has no other thread yet, and has not initialized MPI.
         unsafe {

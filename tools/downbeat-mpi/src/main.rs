@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     downbeat_common::survive_file_size_limit();
     downbeat_common::trace::survive_lack_of_memory();
     command_line::prepare_mpi();
-    let Some(universe) = mpi::initialize() else {
+    let Some(universe) = command_line::initialize_mpi() else {
         return report_failure(Failure::run("MPI is already initialized"), NAME);
     };
     abort_on_panic();

@@ -251,6 +251,10 @@ impl BenchOperation {
             }
             Self::User(loaded) => {
                 let part = &loaded.part;
+                if settings.threads > 1 {
+                    let why = format!("{self} is called by one thread, which can start others");
+                    return Err(Failure::option("--threads", why));
+                }
                 if verify && !part.has_check() {
                     return Err(Failure::option(
                         "--verify",

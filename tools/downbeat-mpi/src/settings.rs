@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use clap::Args;
 use downbeat_common::Failure;
-use downbeat_common::bench::IN_FLIGHT;
+use downbeat_common::bench::{IN_FLIGHT, THREADS};
 use downbeat_common::records::Factors;
 use downbeat_measure::mpi::{
     Datatype, Epoch, MessageLayout, OperationKind, OperationSettings, Reduction, Root, WindowMemory,
@@ -42,6 +42,9 @@ pub(crate) struct SettingsOptions {
     /// and get-bandwidth: the window of OSU and IMB
     #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().in_flight, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
     in_flight: u32,
+    /// Number of threads of each rank that call the operation at once, each with a communicator of its own; more than one need MPI_THREAD_MULTIPLE
+    #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().threads, value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
+    pub(crate) threads: u32,
     /// Distance up to which ranks of a ring are neighbours, on both sides, in neighborhood collectives
     #[arg(long, value_name = "DISTANCE", default_value_t = OperationSettings::default().radius, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
     radius: u32,
@@ -84,6 +87,7 @@ impl SettingsOptions {
             cache: self.cache,
             cache_bytes: self.cache_bytes()?,
             in_flight: self.in_flight,
+            threads: self.threads,
             radius: self.radius,
             epoch: self.epoch,
             window_memory: self.window_memory,
@@ -142,7 +146,8 @@ impl SettingsOptions {
             .with("cache", &self.cache);
         let any = |has: fn(OperationKind) -> bool| kinds.iter().any(|kind| has(*kind));
         let one_sided = any(OperationKind::is_one_sided);
-        let of_some: [(&str, &dyn Display, bool); 5] = [
+        let of_some: [(&str, &dyn Display, bool); 6] = [
+            (THREADS, &self.threads, self.threads > 1),
             (
                 "layout",
                 &self.layout,

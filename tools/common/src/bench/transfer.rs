@@ -27,6 +27,9 @@ pub(super) struct Transfer {
 /// Name of the factor that states the number of messages in flight at once.
 pub const IN_FLIGHT: &str = "in flight";
 
+/// Name of the factor that states the number of threads of each rank, if there are several.
+pub const THREADS: &str = "threads";
+
 /// Name of the figure that states how long an operation takes without the computation that it overlaps.
 pub const ALONE: &str = "alone";
 
@@ -68,7 +71,10 @@ impl Transfer {
             "bidirectional" => (2.0 * pairs * in_flight()?, None, true),
             _ => return None,
         };
-        let per_ns = messages / half_ns.unwrap_or(nanos);
+        let threads = factors
+            .get(THREADS)
+            .and_then(|threads| threads.parse::<f64>().ok());
+        let per_ns = threads.unwrap_or(1.0) * messages / half_ns.unwrap_or(nanos);
         let is_timed = nanos > 0.0;
         Some(Self {
             half_ns,
@@ -170,6 +176,18 @@ mod tests {
             (found.mb_per_s.unwrap(), found.messages_per_s.unwrap())
         });
         assert_eq!(found, [(8_000.0, 8e6), (16_000.0, 16e6)]);
+        // Four times as many.
+        let of_threads = factors.clone().with(THREADS, &4);
+        let key = GroupKey {
+            operation: "ping-pong".to_owned(),
+            bytes: 1_000,
+            ranks: 2,
+        };
+        let found = Transfer::of(&key, 1_000.0, &of_threads).unwrap();
+        assert_eq!(
+            (found.half_ns, found.mb_per_s),
+            (Some(500.0), Some(8_000.0))
+        );
         let unknown = GroupKey {
             operation: "bandwidth".to_owned(),
             bytes: 8,
