@@ -20,6 +20,7 @@ mod neighbours;
 mod one_sided;
 mod operation;
 mod persistent;
+mod persistent_pair;
 mod plug_in;
 mod reference;
 mod settings;

@@ -56,6 +56,7 @@ const SETTINGS: OperationSettings = OperationSettings {
     memory: 1 << 24,
     in_flight: 5,
     threads: 1,
+    partitions: 1,
     radius: 2,
     epoch: Epoch::Flush,
     window_memory: WindowMemory::Allocate,

@@ -38,6 +38,8 @@ pub(super) struct CallArguments {
     /// Number of messages of a direction that are in flight at once, and a request for each of both directions.
     pub(super) in_flight: c_int,
     pub(super) requests: *mut MPI_Request,
+    /// Number of parts of a partitioned message.
+    pub(super) partitions: c_int,
     /// Computation during a non-blocking operation.
     pub(super) computation: Computation,
     /// Window of a one-sided operation, the group of the other rank of this pair, and the offset of the message in its memory.

@@ -4,6 +4,9 @@
 use super::calls::{EMPTY, MpiCall, PING_PONG, REDUCE_LOCAL, SENDRECV};
 use super::forms::{CallForms, collective};
 use super::one_sided::{ACCUMULATE, COMPARE_AND_SWAP, FETCH_AND_OP, GET, GET_ACCUMULATE, PUT};
+use super::persistent_pair::{
+    PARTITIONED, PARTITIONED_PING_PONG, PERSISTENT, PERSISTENT_PING_PONG,
+};
 use super::reference::VerifyCase;
 use super::transfers::{BANDWIDTH, BIDIRECTIONAL, PAIR_PING_PONG, partner, source, target};
 
@@ -30,6 +33,8 @@ pub(super) struct OperationEntry {
     pub(super) single_element: bool,
     /// True if elements are compared.
     pub(super) compares: bool,
+    /// True if the message consists of parts that become ready one after the other.
+    pub(super) is_partitioned: bool,
     /// Returns the element at an index of a rank's receive buffer before a call, if the result depends on it.
     pub(super) begins_with: fn(&VerifyCase, usize) -> Option<i64>,
     /// Returns the expected element at an index of a rank's result; `None` where any value is allowed.
@@ -134,6 +139,7 @@ const USUAL: OperationEntry = OperationEntry {
     exposed: None,
     single_element: false,
     compares: false,
+    is_partitioned: false,
     begins_with: |_, _| None,
     expects: |_, _| None,
 };
@@ -212,7 +218,7 @@ const fn accesses([one, many]: [MpiCall; 2], are_many: bool) -> CallForms {
     CallForms::only_blocking(if are_many { many } else { one })
 }
 
-pub(super) static ENTRIES: [OperationEntry; 37] = [
+pub(super) static ENTRIES: [OperationEntry; 39] = [
     OperationEntry {
         names: named!("barrier"),
         send: BufferExtent::Nothing,
@@ -389,6 +395,19 @@ pub(super) static ENTRIES: [OperationEntry; 37] = [
     OperationEntry {
         names: ["ping-pong", "", "", ""],
         calls: CallForms::only_blocking(PING_PONG),
+        expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
+        ..OF_PAIRS
+    },
+    OperationEntry {
+        names: ["persistent-ping-pong", "", "", ""],
+        calls: CallForms::by_requests(PERSISTENT, PERSISTENT_PING_PONG),
+        expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
+        ..OF_PAIRS
+    },
+    OperationEntry {
+        names: ["partitioned-ping-pong", "", "", ""],
+        is_partitioned: true,
+        calls: CallForms::by_requests(PARTITIONED, PARTITIONED_PING_PONG),
         expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
         ..OF_PAIRS
     },

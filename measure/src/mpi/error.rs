@@ -42,6 +42,13 @@ pub enum OperationError {
         /// Layout of the message.
         layout: MessageLayout,
     },
+    /// The message cannot be divided into equal parts.
+    PartialPartition {
+        /// Number of elements.
+        elements: u64,
+        /// Number of parts.
+        partitions: u32,
+    },
     /// MPI was not initialized for calls of several threads at once.
     NoThreads,
     /// The threads that call the operation cannot be started.
@@ -182,6 +189,13 @@ impl fmt::Display for OperationError {
             Self::PartialBlock { elements, layout } => write!(
                 f,
                 "a message of {elements} elements has no whole blocks of {layout}"
+            ),
+            Self::PartialPartition {
+                elements,
+                partitions,
+            } => write!(
+                f,
+                "a message of {elements} elements has no {partitions} equal partitions"
             ),
             Self::NoThreads => f.write_str(
                 "MPI has no MPI_THREAD_MULTIPLE here, which several threads of a rank need",

@@ -10,6 +10,8 @@ pub(super) struct CallForms {
     /// Non-blocking form followed by a wait, with a computation in between if there is one.
     pub(super) immediate: Option<MpiCall>,
     pub(super) persistent: Option<PersistentCall>,
+    /// Requests that the blocking form needs.
+    pub(super) requests: Option<PersistentCall>,
 }
 
 impl CallForms {
@@ -19,6 +21,15 @@ impl CallForms {
             blocking: call,
             immediate: None,
             persistent: None,
+            requests: None,
+        }
+    }
+
+    /// Returns the form of a call that starts requests, which are made in advance.
+    pub(super) const fn by_requests(requests: PersistentCall, call: MpiCall) -> Self {
+        Self {
+            requests: Some(requests),
+            ..Self::only_blocking(call)
         }
     }
 }
@@ -65,8 +76,8 @@ macro_rules! collective {
             concat!(stringify!($blocking), "_init"),
             concat!(stringify!($extension), "_init"),
         ];
-        let persistent = Some($crate::mpi::persistent::PersistentCall { functions, make });
-        $crate::mpi::forms::CallForms { blocking, immediate: Some(immediate), persistent }
+        let persistent = Some($crate::mpi::persistent::PersistentCall { functions, requests: 1, make });
+        $crate::mpi::forms::CallForms { blocking, immediate: Some(immediate), persistent, requests: None }
     }};
 }
 pub(super) use collective;

@@ -33,6 +33,8 @@ use crate::names::{look_up, parse_list};
 /// | `neighbor_allgather`, `neighbor_allgatherv` | what a rank sends to each of its `k` neighbours | one to send, `k` to receive |
 /// | `neighbor_alltoall`, `neighbor_alltoallv`, `neighbor_alltoallw` | what a rank sends to one neighbour | `k` to send, `k` to receive |
 /// | `ping-pong` | what rank 0 sends to rank 1, and gets back; the other ranks do nothing. Its time is that of the round trip | one to send, one to receive |
+/// | `persistent-ping-pong` | the same as `ping-pong` by persistent requests | one to send, one to receive |
+/// | `partitioned-ping-pong` | the same by a message in [parts](super::OperationSettings::partitions) that become ready one after the other | one to send, one to receive |
 /// | `pair-ping-pong` | the same between all pairs of ranks `i` and `i + n / 2` at once; the last of an odd number of ranks does nothing | one to send, one to receive |
 /// | `bandwidth` | one of many messages that rank `i` sends at once to rank `i + n / 2`, which answers when it has all | one to send, one to receive |
 /// | `bidirectional` | the same in both directions, without an answer | one to send, one to receive |
@@ -89,16 +91,19 @@ impl OperationKind {
                 // Libraries lack persistent ones, or have wrong ones.
                 "all" => Self::all()
                     .filter(|kind| matches!(kind.form, Form::Blocking | Form::Nonblocking))
-                    .filter(|kind| !kind.is_one_sided())
+                    .filter(|kind| !kind.is_special())
                     .collect(),
                 "blocking" => Self::of_form(Form::Blocking)
                     .into_iter()
-                    .filter(|kind| !kind.is_one_sided())
+                    .filter(|kind| !kind.is_special())
+                    .collect(),
+                "nonblocking" => Self::of_form(Form::Nonblocking),
+                // Few libraries have partitioned messages.
+                "persistent" => Self::all()
+                    .filter(|kind| kind.persistent().is_some() && !kind.is_partitioned())
                     .collect(),
                 "overlapped" => Self::of_form(Form::Overlapped),
                 "one-sided" => Self::all().filter(|kind| kind.is_one_sided()).collect(),
-                "nonblocking" => Self::of_form(Form::Nonblocking),
-                "persistent" => Self::of_form(Form::Persistent),
                 _ => vec![name.parse()?],
             })
         })
@@ -112,6 +117,11 @@ impl OperationKind {
     /// Returns true if the operation is a non-blocking one with a [computation](super::MpiOperation::compute_for) before its wait.
     pub fn is_overlapped(self) -> bool {
         self.form == Form::Overlapped
+    }
+
+    /// Returns true if the operation is not one of those that most users measure.
+    fn is_special(self) -> bool {
+        self.is_one_sided() || self.persistent().is_some()
     }
 
     fn of_form(form: Form) -> Vec<Self> {
@@ -154,9 +164,10 @@ impl OperationKind {
         !matches!(self.entry.in_place, InPlace::No(_))
     }
 
-    /// Returns true if the operation takes derived datatypes: those that MPI combines or compares are predefined.
+    /// Returns true if the operation takes derived datatypes: those that MPI combines or compares are predefined, and a derived
+    /// one has no parts.
     pub fn takes_derived(self) -> bool {
-        !self.has_reduction() && !self.is_single_element()
+        !self.has_reduction() && !self.is_single_element() && !self.is_partitioned()
     }
 
     /// Returns true if the operation has [many messages](super::OperationSettings::in_flight) in flight at once.
@@ -172,6 +183,11 @@ impl OperationKind {
     /// Returns true if ranks access memory of others.
     pub fn is_one_sided(self) -> bool {
         self.entry.exposed.is_some()
+    }
+
+    /// Returns true if the message consists of [parts](super::OperationSettings::partitions).
+    pub fn is_partitioned(self) -> bool {
+        self.entry.is_partitioned
     }
 
     /// Returns true if the message is one element.
@@ -195,10 +211,13 @@ impl OperationKind {
         self.entry
     }
 
-    /// Returns the function that makes the request of a persistent operation.
+    /// Returns the function that makes the requests of an operation in advance.
     pub(super) fn persistent(self) -> Option<PersistentCall> {
-        let call = self.entry.calls.persistent;
-        call.filter(|_| self.is_persistent())
+        match self.form {
+            Form::Blocking => self.entry.calls.requests,
+            Form::Persistent => self.entry.calls.persistent,
+            Form::Nonblocking | Form::Overlapped => None,
+        }
     }
 
     pub(super) fn call(self) -> MpiCall {
@@ -248,7 +267,7 @@ mod tests {
     #[test]
     fn names_can_be_parsed() {
         let all: Vec<OperationKind> = OperationKind::all().collect();
-        assert_eq!(all.len(), 4 * 22 + 7 + 8);
+        assert_eq!(all.len(), 4 * 22 + 9 + 8);
         for kind in all {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
@@ -276,8 +295,8 @@ mod tests {
             Ok((51, "ibarrier"))
         );
         assert_eq!(
-            names("persistent").map(|all: Vec<_>| (all.len(), all[0])),
-            Ok((22, "barrier_init"))
+            names("persistent").map(|all: Vec<_>| (all.len(), all[0], all[22])),
+            Ok((23, "barrier_init", "persistent-ping-pong"))
         );
         assert_eq!(
             names("overlapped").map(|all: Vec<_>| (all.len(), all[1])),

@@ -79,10 +79,9 @@ impl BufferLayout {
             recv: recv as usize,
             requests: if kind.has_many_in_flight() {
                 2 * settings.in_flight as usize
-            } else if kind.persistent().is_some() {
-                settings.roots(kind, ranks).1 as usize
             } else {
-                0
+                let of_root = kind.persistent().map_or(0, |call| call.requests);
+                of_root * settings.roots(kind, ranks).1 as usize
             },
         })
     }
@@ -218,13 +217,7 @@ fn check(
     if !bytes.is_multiple_of(datatype.bytes()) {
         return Err(OperationError::PartialElement { bytes, datatype });
     }
-    if let Some(call) = kind.persistent()
-        && call.find().is_none()
-    {
-        let function = call.function();
-        return Err(OperationError::Missing { kind, function });
-    }
-    if cache == CacheState::ColdByWalking && (kind.is_persistent() || kind.is_one_sided()) {
+    if cache == CacheState::ColdByWalking && (kind.persistent().is_some() || kind.is_one_sided()) {
         return Err(OperationError::Moved(kind));
     }
     if settings.threads > 1 && threading_support() < Threading::Multiple {
@@ -240,6 +233,14 @@ fn check(
             return Err(OperationError::PartialBlock { elements, layout });
         }
     }
+    let elements = bytes / datatype.bytes();
+    if kind.is_partitioned() && !elements.is_multiple_of(settings.partitions.into()) {
+        let partitions = settings.partitions;
+        return Err(OperationError::PartialPartition {
+            elements,
+            partitions,
+        });
+    }
     if kind.is_single_element() && bytes != datatype.bytes() {
         return Err(OperationError::SingleElement {
             kind,
@@ -253,9 +254,16 @@ fn check(
     if in_place && !kind.has_in_place() {
         return Err(OperationError::NotInPlace(kind));
     }
-    match root {
-        Root::Rank(root) if kind.has_root() && root >= ranks => {
-            Err(OperationError::Root { root, ranks })
+    if let Root::Rank(root) = root
+        && kind.has_root()
+        && root >= ranks
+    {
+        return Err(OperationError::Root { root, ranks });
+    }
+    match kind.persistent() {
+        Some(call) if call.find().is_none() => {
+            let function = call.function();
+            Err(OperationError::Missing { kind, function })
         }
         _ => Ok(()),
     }
@@ -280,6 +288,7 @@ mod tests {
         memory: 1 << 20,
         in_flight: 64,
         threads: 1,
+        partitions: 4,
         radius: 2,
         epoch: Epoch::Flush,
         window_memory: WindowMemory::Allocate,
@@ -436,6 +445,14 @@ mod tests {
                     },
                 ),
                 "MPI has no reduction sum of byte: bytes are no numbers, and have only bits",
+            ),
+            (
+                refused("partitioned-ping-pong", 2, 48, &SETTINGS),
+                "a message of 6 elements has no 4 equal partitions",
+            ),
+            (
+                refused("partitioned-ping-pong", 2, 64, &derived),
+                "partitioned-ping-pong takes no derived datatypes: its messages are contiguous",
             ),
             (
                 refused("bcast", 2, 40, &derived),

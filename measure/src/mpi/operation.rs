@@ -303,6 +303,7 @@ impl MpiOperation {
                 reduction: settings.reduction.raw(),
                 in_flight: settings.in_flight as c_int,
                 requests: memory.requests.as_mut_ptr(),
+                partitions: settings.partitions as c_int,
                 computation: Computation::default(),
                 // SAFETY: constants.
                 window: unsafe { ffi::RSMPI_WIN_NULL },

@@ -21,18 +21,22 @@ pub(super) type MakeRequest = unsafe fn(&CallArguments, *mut c_void) -> Result<(
 pub(super) struct PersistentCall {
     /// Names in MPI 4, and before.
     pub(super) functions: [&'static str; 2],
+    /// Number of requests for each root.
+    pub(super) requests: usize,
     pub(super) make: MakeRequest,
+}
+
+/// Returns the address of a function; `None` if the library lacks it.
+pub(super) fn find(name: &str) -> Option<*mut c_void> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the name ends with a NUL.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    Some(address).filter(|address| !address.is_null())
 }
 
 impl PersistentCall {
     /// Returns the address of the function; `None` if the library lacks it.
     pub(super) fn find(&self) -> Option<*mut c_void> {
-        let find = |name: &str| {
-            let name = CString::new(name).ok()?;
-            // SAFETY: the name ends with a NUL.
-            let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            Some(address).filter(|address| !address.is_null())
-        };
         self.functions.into_iter().find_map(find)
     }
 

@@ -41,6 +41,8 @@ pub struct OperationSettings {
     /// Number of threads of each rank that call the operation at once, each with messages and a communicator of its own. At least 1; more need
     /// `MPI_THREAD_MULTIPLE`.
     pub threads: u32,
+    /// Number of parts of the messages of `partitioned-ping-pong`. At least 1.
+    pub partitions: u32,
     /// Distance up to which ranks are neighbours, on both sides, in neighborhood collectives. At least 1.
     pub radius: u32,
     /// Synchronization of one-sided operations.
@@ -50,7 +52,7 @@ pub struct OperationSettings {
 }
 
 /// Contiguous bytes with bitwise or, which allow every size; root 0; warm caches; at most 1 GiB of messages; 64 in flight, as in OSU; one
-/// thread; two neighbours; allocated windows that are flushed, as in OSU.
+/// thread; four parts; two neighbours; allocated windows that are flushed, as in OSU.
 impl Default for OperationSettings {
     fn default() -> Self {
         Self {
@@ -65,6 +67,7 @@ impl Default for OperationSettings {
             memory: 1 << 30,
             in_flight: 64,
             threads: 1,
+            partitions: 4,
             radius: 1,
             epoch: Epoch::Flush,
             window_memory: WindowMemory::Allocate,

@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str); 13] = [
 type Expected = (&'static [&'static str], &'static [u64], &'static [u64]);
 
 /// Options of jobs of three ranks, with the expected groups.
-const VARIANTS: [(&str, Expected); 25] = [
+const VARIANTS: [(&str, Expected); 26] = [
     (
         "--operation allreduce,empty,scan --ranks 1,2,3 --reps 5",
         (&["allreduce", "empty", "scan"], &[8], &[1, 2, 3]),
@@ -125,6 +125,10 @@ const VARIANTS: [(&str, Expected); 25] = [
     (
         "--operation ibarrier+compute,iallgatherv+compute --compute 30us --tests 3 --reps 5",
         (&["ibarrier+compute", "iallgatherv+compute"], &[8], &[3]),
+    ),
+    (
+        "--operation persistent-ping-pong --layout vector/2/4 --sizes 0,1Ki --ranks 2,3 --reps 5",
+        (&["persistent-ping-pong"], &[0, 1024], &[2, 3]),
     ),
     (
         "--operation ping-pong,alltoall --threads 2 --sizes 0,1Ki --reps 5",

@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 46] = [
+const NONSENSE: [(&str, &str); 47] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -32,6 +32,7 @@ const NONSENSE: [(&str, &str); 46] = [
     ("--tests -1", "--tests"),
     ("--threads 0", "--threads"),
     ("--threads 1025", "--threads"),
+    ("--partitions 0", "--partitions"),
     ("--epoch unlock", "there is no epoch \"unlock\""),
     ("--window-memory 1Mi", "--window-memory"),
     ("--reps 0", "--reps"),
@@ -63,7 +64,7 @@ const NONSENSE: [(&str, &str); 46] = [
 ];
 
 /// Options that contradict each other, the job or existing files, each with a part of the message.
-const CONTRADICTIONS: [(&str, &str); 27] = [
+const CONTRADICTIONS: [(&str, &str); 28] = [
     ("--sizes 12 --datatype double --reduction sum", "12 bytes"),
     (
         "--datatype double --reduction bor",
@@ -99,6 +100,10 @@ const CONTRADICTIONS: [(&str, &str); 27] = [
     (
         "--layout struct/1/2",
         "allreduce takes no derived datatypes",
+    ),
+    (
+        "--operation persistent-ping-pong --cache cold-walk --cache-size 65536",
+        "persistent-ping-pong is made for one buffer",
     ),
     (
         "--operation compare_and_swap --datatype float",

@@ -45,9 +45,9 @@ use crate::tsc::CalibratedTsc;
 )]
 pub(crate) struct MpiBenchOptions {
     /// Operations to measure, separated by commas: MPI functions without MPI_ in lower case (allreduce, ibcast, ...),
-    /// ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, put, get, put-bandwidth, get-bandwidth, empty; or all,
-    /// blocking, nonblocking, persistent, one-sided, overlapped (iallreduce+compute, ...); FILE:NAME for your own in a shared library, by the interface of
-    /// downbeat_operation.h
+    /// ping-pong, persistent-ping-pong, partitioned-ping-pong, pair-ping-pong, bandwidth, bidirectional, sendrecv, put-bandwidth,
+    /// get-bandwidth, empty, iallreduce+compute, ...; or all, blocking, nonblocking, persistent, one-sided, overlapped; FILE:NAME for
+    /// your own in a shared library, by the interface of downbeat_operation.h
     #[arg(long, value_name = "NAMES", default_value = "allreduce", value_parser = OperationNames::parse)]
     operation: OperationNames,
     /// Sizes of messages in bytes, separated by commas; also as 2^10, 1Ki, and 2^10..2^20*2 for all powers of two in a range

@@ -42,6 +42,9 @@ pub(crate) struct SettingsOptions {
     /// and get-bandwidth: the window of OSU and IMB
     #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().in_flight, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
     in_flight: u32,
+    /// Number of parts of the messages of partitioned-ping-pong, which become ready one after the other
+    #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().partitions, value_parser = clap::value_parser!(u32).range(1..=65_536), allow_hyphen_values = true)]
+    partitions: u32,
     /// Number of threads of each rank that call the operation at once, each with a communicator of its own; more than one need MPI_THREAD_MULTIPLE
     #[arg(long, value_name = "COUNT", default_value_t = OperationSettings::default().threads, value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
     pub(crate) threads: u32,
@@ -88,6 +91,7 @@ impl SettingsOptions {
             cache_bytes: self.cache_bytes()?,
             in_flight: self.in_flight,
             threads: self.threads,
+            partitions: self.partitions,
             radius: self.radius,
             epoch: self.epoch,
             window_memory: self.window_memory,
@@ -146,7 +150,12 @@ impl SettingsOptions {
             .with("cache", &self.cache);
         let any = |has: fn(OperationKind) -> bool| kinds.iter().any(|kind| has(*kind));
         let one_sided = any(OperationKind::is_one_sided);
-        let of_some: [(&str, &dyn Display, bool); 6] = [
+        let of_some: [(&str, &dyn Display, bool); 7] = [
+            (
+                "partitions",
+                &self.partitions,
+                any(OperationKind::is_partitioned),
+            ),
             (THREADS, &self.threads, self.threads > 1),
             (
                 "layout",

@@ -63,7 +63,9 @@ impl Transfer {
         let pairs = f64::from(key.ranks / 2);
         let in_flight = || factors.get(IN_FLIGHT)?.parse::<f64>().ok();
         let (messages, half_ns, many) = match key.operation.as_str() {
-            "ping-pong" => (1.0, Some(nanos / 2.0), false),
+            "ping-pong" | "persistent-ping-pong" | "partitioned-ping-pong" => {
+                (1.0, Some(nanos / 2.0), false)
+            }
             "pair-ping-pong" => (pairs, Some(nanos / 2.0), false),
             "sendrecv" => (2.0, None, false),
             "put" | "get" | "accumulate" | "get_accumulate" => (pairs, None, false),
