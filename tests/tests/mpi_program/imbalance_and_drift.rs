@@ -96,8 +96,42 @@ fn drift_of_a_skewed_clock_is_found() -> Result<(), Failure> {
 }
 
 #[test]
+fn pages_show_barriers_drift_and_synchronizations() -> Result<(), Failure> {
+    let cases: [(&str, &[&str]); 3] = [
+        (
+            "imbalance --barrier tree,linear --reps 20 --latency --methods ms1",
+            &["tree: median ", "ms1 behind linear: "],
+        ),
+        (
+            "drift --during 500ms --every 50ms --check-by skampi/9",
+            &["<title>rank 1</title>", "Residuals of a line"],
+        ),
+        (
+            "sync --algorithm skampi/skampi/9 --check 0 --repeat 2",
+            &["skampi/skampi/9, run 2: took "],
+        ),
+    ];
+    test("pages", |jobs| {
+        for (command, parts) in cases {
+            let written = jobs.run(&[(2, &format!("{command} -o DIR/page.html --svg DIR/svg"))])?;
+            expect(
+                written.code == Some(0) && written.stdout.is_empty(),
+                &written,
+                "a page instead of text",
+            )?;
+            let page = fs::read_to_string(jobs.folder.join("page.html"));
+            let page = page.map_err(|why| why.to_string())?;
+            if let Some(part) = parts.iter().find(|part| !page.contains(**part)) {
+                return Err(format!("no \"{part}\" in the page of {command}:\n{page}"));
+            }
+        }
+        Ok(())
+    })
+}
+
+#[test]
 fn bad_input_is_refused() -> Result<(), Failure> {
-    const CASES: [(&str, &str); 14] = [
+    const CASES: [(&str, &str); 17] = [
         ("imbalance --barrier bruck", "--barrier"),
         ("imbalance --reps 0", "--reps"),
         ("imbalance --time-slice -1s", "--time-slice"),
@@ -118,6 +152,12 @@ fn bad_input_is_refused() -> Result<(), Failure> {
         ),
         ("drift --windows 1s", "--windows"),
         ("drift --csv /nonexistent/file", "--csv: /nonexistent/file"),
+        ("drift -o /nonexistent/file", "-o: /nonexistent/file"),
+        ("imbalance -o /nonexistent/file", "-o: /nonexistent/file"),
+        (
+            "sync --check 0 -o /nonexistent/file",
+            "-o: /nonexistent/file",
+        ),
     ];
     test("imbalance-and-drift-bad-input", |jobs| {
         jobs.all_fail(2, "", &CASES)?;

@@ -12,10 +12,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use downbeat_common::Failure;
 use downbeat_common::cli::{VerifyOptions, share, unreadable};
 use downbeat_common::output::{percent, time};
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::serialize_factors;
+use downbeat_common::{Failure, Outputs};
 use downbeat_files::FileError;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
 use downbeat_records::stats::{Confidence, PValues};
@@ -49,6 +50,20 @@ impl From<OutliersOption> for Outliers {
             OutliersOption::Keep => Self::Keep,
         }
     }
+}
+
+/// Checks, before records are read, that a page can be written and replaces none of them.
+fn protect_records(
+    page: &PageOptions,
+    folders: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> Result<(), Failure> {
+    if !page.is_wanted() {
+        return Ok(());
+    }
+    let records = folders
+        .into_iter()
+        .flat_map(|folder| launch_files(folder.as_ref()));
+    page.add_to(&mut Outputs::new(records.flatten().map(|(_, path)| path)))
 }
 
 /// Definition of quartiles that all outputs name.

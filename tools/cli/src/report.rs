@@ -1,8 +1,11 @@
 //! `downbeat report`: experiments as one HTML page with plots.
 
+mod averages;
 mod histogram;
+mod launch_places;
 pub(crate) mod lines;
 mod measured;
+mod normal_plot;
 mod run_order;
 mod sections;
 mod shifts;

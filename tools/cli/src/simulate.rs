@@ -7,6 +7,7 @@ use clap::Args;
 use downbeat_clock_core::Timestamp;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::count;
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     self, CsvFile, Factors, LargestDeviation, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
     all_or_first_failure,
@@ -25,7 +26,7 @@ use crate::memory;
                   are compared run by run with the first. Built-in clusters: typical; jupiter, hydra and titan, after the \
                   machines of a paper.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 \\\n    \
-                  --algorithm hca3/100/skampi/20,jk/100/skampi/20\n  \
+                  --algorithm hca3/100/skampi/20,jk/100/skampi/20 --repeat 6 -o sync.html\n  \
                   downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
 )]
 pub(crate) struct SimulateOptions {
@@ -42,6 +43,8 @@ pub(crate) struct SimulateOptions {
     algorithm: Labels,
     #[command(flatten)]
     trial: TrialOptions,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     print: PrintOptions,
     /// File for one line per run and check, written as each run ends
@@ -66,13 +69,15 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     sim.validate()
         .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);
+    // The name of a built-in cluster is no file.
+    let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
+    let mut outputs = Outputs::new(input);
+    options.page.add_to(&mut outputs)?;
     let mut csv = options
         .csv
         .as_ref()
         .map(|path| {
-            // The name of a built-in cluster is no file.
-            let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
-            Outputs::new(input).claim("--csv", path)?;
+            outputs.claim("--csv", path)?;
             CsvFile::create(path, &factors)
         })
         .transpose()?;
@@ -102,22 +107,31 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let (name, check_by) = (&cluster.name, options.trial.check_by);
     let checks = runs.iter().flat_map(|run| &run.checks);
     let beyond: usize = checks.filter_map(|check| check.beyond_bound).sum();
-    let mut text = Text::from(format!(
-        "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}\n\n",
+    let title = format!(
+        "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}",
         options.trial.seed
-    ));
-    text += records::table(&runs);
-    text += format!(
-        "\nTook: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
+    );
+    let explained = format!(
+        "Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
          True errors beyond the stated bound of their clock: {beyond}.\n\
          {messages} messages simulated in {:.1} s.\n",
         began.elapsed().as_secs_f64()
     );
     let comparisons = PairedRuns::new(&runs);
-    text += comparisons.text();
-    options
-        .print
-        .print(|| SyncRunsReport::new(factors, runs, comparisons), || text)
+    options.page.write_or(
+        &title,
+        || records::synchronization_page(&runs, explained.lines()),
+        || {
+            let mut text = Text::from(format!("{title}\n\n"));
+            text += records::table(&runs);
+            text += format!("\n{explained}");
+            text += comparisons.text();
+            options.print.print(
+                || SyncRunsReport::new(factors, runs.clone(), comparisons.clone()),
+                || text,
+            )
+        },
+    )
 }
 
 fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -> Factors {

@@ -510,6 +510,23 @@ fn trials_are_compared_by_the_ratio_of_their_means() {
         .filter_map(|of| of["ratio"].as_f64())
         .collect();
     assert_eq!(ratios, [12.0 / 11.0, 1.0, 15.0 / 11.0]);
+
+    let page = stdout_of(&["reproducibility", &scratch.path("all"), "-o", "-"]);
+    // A dot for each trial, and the spread in text.
+    assert_eq!(page.matches("class=\"half c0\"").count(), 3, "{page}");
+    for part in [
+        "one, 8 B: 1.0909 times the fastest, 12.00 ns",
+        "8 B: spread 36.4 %.",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    let json = ["reproducibility", &scratch.path("all"), "-o", "-", "--json"];
+    refuses(&json, &["--json"]);
+    let record = scratch.path("all/one/launch-001.csv");
+    refuses(
+        &["reproducibility", &scratch.path("all"), "-o", &record],
+        &["-o", "which is only read"],
+    );
     assert_eq!(report["trials"][0]["factors"]["ranks"], "2");
 
     let [one, two, six] = ["one", "two", "six"].map(|trial| scratch.path(&format!("all/{trial}")));
@@ -574,6 +591,15 @@ fn sample_sizes_depend_on_the_seed() {
     );
     assert_eq!(kept["groups"][0]["launches"][0]["smallest"], Value::Null);
     assert_eq!(json_of(&filtered), json_of(&filtered));
+
+    let page = stdout_of(&[&filtered[..], &["-o", "-"]].concat());
+    assert_eq!(page.matches("class=\"half c0\"").count(), 1, "{page}");
+    for part in [
+        "launch-001, 8 B: from 10 of ",
+        "Note: allreduce, 8 bytes, 2 ranks: launch-002 cannot be tested",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
 }
 
 #[test]

@@ -495,6 +495,31 @@ const SIMULATE: [&str; 7] = [
 ];
 
 #[test]
+fn a_simulation_as_a_page_shows_every_run() {
+    let folder = scratch("simulated-pages");
+    let pictures = folder.join("pictures");
+    let (page, pictures) = (folder.join("page.html"), pictures.to_str().unwrap());
+    fs::create_dir_all(&folder).unwrap();
+    let file = page.to_str().unwrap();
+    let options = ["--repeat", "2", "-o", file, "--svg", pictures];
+    assert_eq!(stdout_of(&[&SIMULATE[..], &options].concat()), "");
+    let html = fs::read_to_string(&page).unwrap();
+    // Two checks, of offsets and of true errors: two runs of two algorithms, which are also in the legend.
+    for colour in ["c0", "c1"] {
+        let markers = html.matches(&format!("class=\"m {colour}\"")).count();
+        assert_eq!(markers, 2 * 2 * (2 + 1), "{colour} in {html}");
+    }
+    assert!(html.contains("hca3/5/skampi/5, run 2: took "));
+    let written = fs::read_dir(pictures).unwrap().count();
+    assert_eq!(written, 2 * 2);
+    fs::remove_dir_all(&folder).unwrap();
+    refuses(
+        &[&SIMULATE[..], &["-o", "/nonexistent/file"]].concat(),
+        "-o: /nonexistent/file",
+    );
+}
+
+#[test]
 fn a_simulation_as_json_holds_every_run_and_only_depends_on_its_seed() {
     let path = scratch("simulated.csv");
     let csv = path.to_str().unwrap();

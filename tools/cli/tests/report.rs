@@ -49,8 +49,8 @@ fn two_experiments_are_a_page_on_every_device() {
     let page = folder.join("page.html");
     let html = fs::read_to_string(&page).expect("it was written");
     assert!(html.len() < 3_000_000, "{}", html.len());
-    // Three kinds: medians and shifts of each; at 3 + 1 + 3 sizes violins, histograms, and two orders.
-    let figures = 3 + 3 + 7 * 4;
+    // Three kinds: medians and shifts of each; at 3 + 1 + 3 sizes violins, histograms, two orders, averages of launches, and two Q-Q plots.
+    let figures = 3 + 3 + 7 * 4 + 7 * 3;
     let pictures = fs::read_dir(folder.join("pictures"))
         .expect("it was written")
         .count();

@@ -2,9 +2,13 @@
 
 pub mod axis;
 pub mod bins;
+pub mod curves;
 mod digest;
+pub mod dot_rows;
 pub mod frame;
+mod options;
 pub mod rectangles;
+pub mod scatter;
 pub mod style;
 pub mod svg;
 
@@ -13,7 +17,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::units::quantity;
-use crate::{Failure, write_text};
+use crate::{Failure, Table, write_text};
+pub use options::PageOptions;
 use svg::{Canvas, Picture, escape};
 
 /// Script of every page, which makes tables and grids interactive; others run after it and may use its functions.
@@ -60,6 +65,15 @@ impl HtmlTable {
             html: html + "<tbody>",
             rows: 0,
         }
+    }
+
+    /// Creates a table of numbers with the content of a table of text.
+    pub fn of_table(caption: &str, table: &Table) -> Self {
+        let mut html = Self::new("n", caption, table.headings.iter().map(String::as_str));
+        for row in &table.rows {
+            html.row(row);
+        }
+        html
     }
 
     /// Adds a row.

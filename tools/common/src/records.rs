@@ -1,5 +1,6 @@
 //! Results of trials of synchronizations: as a table, as CSV and as JSON.
 
+mod page;
 mod paired;
 
 use std::fmt::Write as _;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use crate::table::Table;
 use crate::{Failure, Trial, TrialResult};
+pub use page::page as synchronization_page;
 pub use paired::PairedRuns;
 
 /// Results of all runs as one JSON document.

@@ -28,8 +28,8 @@ pub enum TableForm {
 /// Table of text, laid out in columns.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    headings: Vec<String>,
-    rows: Vec<Vec<String>>,
+    pub(crate) headings: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
     keys: usize,
 }
 

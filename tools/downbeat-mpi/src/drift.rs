@@ -1,5 +1,6 @@
 //! `downbeat-mpi drift`: drift between the clocks of the ranks over minutes, and the residuals of linear models of it.
 
+mod page;
 mod report;
 
 use std::fmt::Write as _;
@@ -10,8 +11,9 @@ use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Global};
 use downbeat_common::bench::GroupOutcome;
 use downbeat_common::cli::positive;
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{Failure, ProgressBar, agree_blocking};
+use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch, OffsetSeries};
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
 use downbeat_measure::processing::Processing;
@@ -34,7 +36,7 @@ use report::{DriftReport, TransferTimes};
 #[command(
     after_help = "The clocks are not synchronized. A drift of 1 ppm is one microsecond per second.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi drift --during 10min \\\n    \
-                  --windows 10s,1min,5min --csv offsets.csv\n  \
+                  --windows 10s,1min,5min --csv offsets.csv -o drift.html\n  \
                   mpirun -np 2 downbeat-mpi drift --skew drift=20ppm,wander=0.1ppm \\\n    \
                   --during 30s --windows 5s,15s"
 )]
@@ -60,6 +62,8 @@ pub(crate) struct DriftOptions {
     /// Clock that every rank reads
     #[arg(long, value_enum, default_value_t = ClockKind::Monotonic, ignore_case = true)]
     clock: ClockKind,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     comparison: ComparisonOptions,
 }
@@ -186,6 +190,7 @@ impl DriftSession<'_> {
     fn observe<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
+        ranks.on_first(|| options.page.add_to(&mut Outputs::default()))?;
         let create = |path: &_| {
             CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
         };
@@ -334,7 +339,11 @@ impl DriftSession<'_> {
             ranks.description()
         );
         let print = options.comparison.print;
-        print.print(|| &report, || report.text(&headline))
+        options.page.write_or(
+            &headline,
+            || report.page(),
+            || print.print(|| &report, || report.text(&headline)),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 //! measurements behind the barrier.
 
 mod job;
+mod page;
 mod studied;
 mod table;
 mod timing;
@@ -10,9 +11,10 @@ use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::bench::{BenchPlan, BenchResults, GroupOutcome, check_ranks, measure_all};
 use downbeat_common::cli::positive;
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
-use downbeat_common::{Failure, agree_blocking};
+use downbeat_common::{Failure, Outputs, agree_blocking};
 use downbeat_measure::imbalance::BarrierOperation;
 use downbeat_measure::mpi::{
     BarrierAlgorithms, MpiGroup, MpiOperation, OperationKind, OperationSettings,
@@ -46,7 +48,7 @@ use timing::{REPS, TimingMethod};
                   component for the network (as hcoll) provides the barrier. Algorithms of other libraries are set with \
                   their own variables, which are recorded.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi imbalance --latency\n  \
-                  mpirun -np 4 downbeat-mpi imbalance --algorithms all --latency\n  \
+                  mpirun -np 4 downbeat-mpi imbalance --algorithms all --latency -o barriers.html\n  \
                   I_MPI_ADJUST_BARRIER=2 mpirun -np 4 \\\n    \
                   downbeat-mpi imbalance --barrier library --out results/two"
 )]
@@ -95,6 +97,8 @@ pub(crate) struct ImbalanceOptions {
     #[arg(long, value_name = "BYTES", default_value = "8", value_parser = size, requires = "latency", allow_hyphen_values = true)]
     size: u64,
     #[command(flatten)]
+    page: PageOptions,
+    #[command(flatten)]
     session: SessionOptions,
 }
 
@@ -131,6 +135,7 @@ pub(crate) fn run(
         algorithms = Some(found);
     }
     let jobs = options.jobs(&barriers, comm.size())?;
+    ranks.on_first(|| options.page.add_to(&mut Outputs::default()))?;
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
@@ -330,10 +335,14 @@ impl ImbalanceSession<'_> {
 
     fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {
         summary.sort_by_jobs(&self.jobs);
-        self.options.session.output.show_as(
-            results,
-            &summary.report(results),
-            summary.text(results),
+        let options = self.options;
+        options.page.write_or(
+            &format!("Barriers: {}", results.headline()),
+            || summary.page(results),
+            || {
+                let output = &options.session.output;
+                output.show_as(results, &summary.report(results), summary.text(results))
+            },
         )
     }
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use clap::Args;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::count;
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     self, CsvFile, Factors, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
 };
-use downbeat_common::{Failure, ProgressBar, Text, Trial, TrialOptions, agree_blocking};
+use downbeat_common::{Failure, Outputs, ProgressBar, Text, Trial, TrialOptions, agree_blocking};
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
@@ -24,7 +25,7 @@ use crate::tsc::CalibratedTsc;
     after_help = "Offsets are measured with messages. With --truth the true errors are shown as well: the ranks of one machine \
                   share a counter.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi sync \\\n    \
-                  --algorithm hca3/1000/skampi/100,jk/100/skampi/20 --repeat 10\n  \
+                  --algorithm hca3/1000/skampi/100,jk/100/skampi/20 --repeat 10 -o sync.html\n  \
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
 )]
 pub(crate) struct MpiSyncOptions {
@@ -38,6 +39,8 @@ pub(crate) struct MpiSyncOptions {
     /// Show the true errors, too; all ranks must run on one machine
     #[arg(long)]
     truth: bool,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     comparison: ComparisonOptions,
 }
@@ -89,6 +92,7 @@ impl MpiSyncSession<'_> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| CsvFile::create(path, &factors);
+        ranks.on_first(|| options.page.add_to(&mut Outputs::default()))?;
         let mut csv = options.comparison.csv(ranks, create)?;
         let progress = ProgressBar::lasting(if ranks.is_first() {
             self.min_seconds()
@@ -120,7 +124,7 @@ impl MpiSyncSession<'_> {
         }
         drop(progress);
         if !runs.is_empty() {
-            ranks.on_first(|| self.show(factors, runs))?;
+            ranks.on_first(|| self.show(factors, &runs))?;
         }
         match failures.is_empty() {
             true => Ok(()),
@@ -194,7 +198,7 @@ impl MpiSyncSession<'_> {
         factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
     }
 
-    fn show(&self, factors: Factors, runs: Vec<RunRecord>) -> Result<(), Failure> {
+    fn show(&self, factors: Factors, runs: &[RunRecord]) -> Result<(), Failure> {
         let options = self.options;
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
         let check_by = options.trial.check_by;
@@ -203,15 +207,23 @@ impl MpiSyncSession<'_> {
         } else {
             "\n"
         };
-        let mut text = Text::from(format!(
-            "{}, clock {clock}, {repeat} of each\n\n",
+        let title = format!(
+            "{}, clock {clock}, {repeat} of each",
             self.ranks.description()
-        ));
-        text += records::table(&runs);
-        text += format!("\nOffsets: to rank 0, as measured by {check_by}.{truth}");
-        let comparisons = PairedRuns::new(&runs);
-        text += comparisons.text();
-        let document = || SyncRunsReport::new(factors, runs, comparisons);
-        options.comparison.print.print(document, || text)
+        );
+        let explained = format!("Offsets: to rank 0, as measured by {check_by}.{truth}");
+        options.page.write_or(
+            &title,
+            || records::synchronization_page(runs, explained.lines()),
+            || {
+                let mut text = Text::from(format!("{title}\n\n"));
+                text += records::table(runs);
+                text += format!("\n{explained}");
+                let comparisons = PairedRuns::new(runs);
+                text += comparisons.text();
+                let document = || SyncRunsReport::new(factors, runs.to_vec(), comparisons);
+                options.comparison.print.print(document, || text)
+            },
+        )
     }
 }

@@ -9,15 +9,16 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::cli::share;
 use downbeat_common::output::{count, probability, time};
-use downbeat_common::{Failure, Outputs, PrintOptions, Table, Text};
+use downbeat_common::page::PageOptions;
+use downbeat_common::{Failure, PrintOptions, Table, Text};
+use downbeat_records::GroupKey;
 use downbeat_records::analysis::{
     Analysis, AnalysisSettings, Average, Guideline, GuidelineTest, Guidelines, TestedGuideline,
 };
 use downbeat_records::stats::Interval;
-use downbeat_records::{GroupKey, launch_files};
 
 use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells};
-use super::{outliers_line, percentage, places, plural};
+use super::{outliers_line, percentage, places, plural, protect_records};
 
 #[derive(Args, Debug)]
 #[command(
@@ -48,12 +49,8 @@ pub(crate) struct GuidelineOptions {
     /// Average of each launch to compare
     #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
     of: AverageOption,
-    /// Write one HTML page with plots to this file instead, or to standard output for -
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["json", "format"])]
-    output: Option<PathBuf>,
-    /// Folder for a separate SVG file of every plot
-    #[arg(long, value_name = "DIR", requires = "output")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     analysis: AnalysisOptions,
     #[command(flatten)]
@@ -79,11 +76,7 @@ struct GuidelineReport<'a> {
 }
 
 pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
-    if let Some(page) = &options.output {
-        let records = launch_files(&options.folder).into_iter().flatten();
-        let mut outputs = Outputs::new(records.map(|(_, path)| path));
-        outputs.page("-o", page, options.svg.as_deref())?;
-    }
+    protect_records(&options.page, [&options.folder])?;
     let settings = options.analysis.settings();
     let mut seen = SeenLaunches::default();
     let (analysis, _) = analyse(
@@ -112,17 +105,11 @@ pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
     if report.tested.is_empty() {
         return Err(report.nothing_tested());
     }
-    match &options.output {
-        Some(file) => report.page().write(
-            &format!("Performance guidelines: {}", options.folder.display()),
-            "-o",
-            file,
-            options.svg.as_deref(),
-        )?,
-        None => options
-            .print
-            .print(|| report.document(), || report.text())?,
-    }
+    options.page.write_or(
+        &format!("Performance guidelines: {}", options.folder.display()),
+        || report.page(),
+        || options.print.print(|| report.document(), || report.text()),
+    )?;
     match report.violated().count() {
         violated if violated > 0 && options.check => Err(Failure::Run(format!(
             "{} violated",

@@ -2,11 +2,13 @@
 
 mod by_state;
 mod group;
+mod page;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility};
@@ -14,7 +16,7 @@ use serde::Serialize;
 
 use super::states::JsonStates;
 use super::{AnalysisOptions, AverageOption, JsonMethod, SeenLaunches, analyse, experiments_in};
-use super::{many_outliers, outliers_line, percentage, places, plural};
+use super::{many_outliers, outliers_line, percentage, places, plural, protect_records};
 use by_state::{ReproducibleState, ReproducibleStates};
 use group::{ReproducibilityGroupReport, row};
 
@@ -27,7 +29,7 @@ use group::{ReproducibilityGroupReport, row};
                   for i in 1 2 3; do\n    \
                   downbeat run -n 5 --out trials/$i -- mpirun -np 2 downbeat-mpi bench\n  \
                   done\n  \
-                  downbeat reproducibility trials"
+                  downbeat reproducibility trials -o trials.html"
 )]
 pub(crate) struct ReproducibilityOptions {
     /// Folders of trials, or folders that contain such folders
@@ -38,6 +40,8 @@ pub(crate) struct ReproducibilityOptions {
     of: AverageOption,
     #[command(flatten)]
     analysis: AnalysisOptions,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     print: PrintOptions,
 }
@@ -51,6 +55,7 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
             "{only}: only one trial; at least two are needed"
         )));
     }
+    protect_records(&options.page, &folders)?;
     let (mut trials, mut seen) = (Vec::new(), SeenLaunches::default());
     let mut probed = Vec::new();
     for folder in folders {
@@ -68,20 +73,23 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     }
     let names: Vec<String> = trials.iter().map(|(name, _)| name.clone()).collect();
     let states = ReproducibleStates::new(&names, &probed, average, &settings)?;
-    options.print.print(
-        || report(options, &trials, &found, states.as_ref()),
-        || render(average, &settings, &trials, &found, states.as_ref()),
+    options.page.write_or(
+        &format!("Reproducibility of {} trials", trials.len()),
+        || {
+            let (table, remarks) = (table(&found, &settings), remarks(&trials, &found));
+            page::page(&found, &table, &remarks, &explanation(average, &settings))
+        },
+        || {
+            options.print.print(
+                || report(options, &trials, &found, states.as_ref()),
+                || render(average, &settings, &trials, &found, states.as_ref()),
+            )
+        },
     )
 }
 
-fn render(
-    average: Average,
-    settings: &AnalysisSettings,
-    trials: &[(String, Analysis)],
-    found: &[Reproducibility],
-    states: Option<&ReproducibleStates>,
-) -> Text {
-    let mut text = Text::from(format!("{} trials: {}\n\n", trials.len(), names(trials)));
+/// Returns a table with a row for each group.
+fn table(found: &[Reproducibility], settings: &AnalysisSettings) -> Table {
     let mut table = Table::new([
         "operation",
         "bytes",
@@ -98,7 +106,18 @@ fn render(
     for group in found {
         table.row(row(group, settings));
     }
-    text += table;
+    table
+}
+
+fn render(
+    average: Average,
+    settings: &AnalysisSettings,
+    trials: &[(String, Analysis)],
+    found: &[Reproducibility],
+    states: Option<&ReproducibleStates>,
+) -> Text {
+    let mut text = Text::from(format!("{} trials: {}\n\n", trials.len(), names(trials)));
+    text += table(found, settings);
     if let Some(states) = states {
         text += states.text(settings);
     }
@@ -107,16 +126,20 @@ fn render(
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "Note: {remark}");
     }
-    text += outliers_line(settings);
-    let _ = write!(
-        text,
-        "Smallest, largest: means of the launches' {} of a trial. Spread: largest / smallest - 1, which grows with the number \
+    text += explanation(average, settings);
+    text
+}
+
+/// Explains the columns of the table.
+fn explanation(average: Average, settings: &AnalysisSettings) -> String {
+    let outliers = outliers_line(settings);
+    format!(
+        "{outliers}Smallest, largest: means of the launches' {} of a trial. Spread: largest / smallest - 1, which grows with the number \
          of trials.\n\
          Deviation: standard deviation of the trials relative to their mean, with its {} interval if they are normal.\n",
         plural(average),
         percentage(settings.confidence.share())
-    );
-    text
+    )
 }
 
 fn names(trials: &[(String, Analysis)]) -> String {

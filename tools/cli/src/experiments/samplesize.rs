@@ -1,12 +1,15 @@
 //! `downbeat samplesize`: number of observations per launch from which means are normally distributed, as in figure 2 of
 //! Hunold 2016.
 
+mod page;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::cli::{VerifyOptions, share};
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, PrintOptions, ProgressBar, Table, Text};
 use downbeat_records::Experiment;
@@ -15,7 +18,9 @@ use downbeat_records::analysis::{ObservationsNeeded, Outliers};
 use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
 use serde::Serialize;
 
-use super::{JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentage};
+use super::{
+    JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentage, protect_records,
+};
 
 #[derive(Args, Debug)]
 #[command(
@@ -25,7 +30,7 @@ use super::{JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentag
                   by the number of sizes. Random samples do not show that calls depend on those before them: `bench --json` states how \
                   many observations count as independent.\n\n\
                   Example:\n  downbeat run -n 3 --out results -- mpirun -np 2 downbeat-mpi bench\n  \
-                  downbeat samplesize results"
+                  downbeat samplesize results -o sizes.html"
 )]
 pub(crate) struct SampleSizeOptions {
     /// Folder of an experiment
@@ -49,10 +54,16 @@ pub(crate) struct SampleSizeOptions {
     #[command(flatten)]
     verify: VerifyOptions,
     #[command(flatten)]
+    page: PageOptions,
+    #[command(flatten)]
     print: PrintOptions,
 }
 
 impl SampleSizeOptions {
+    fn outliers(&self) -> &'static str {
+        Outliers::from(self.outliers).name()
+    }
+
     fn check(&self) -> SampleSizeCheck {
         let published = SampleSizeCheck::as_published(self.seed);
         let sizes = self.sizes.iter().map(|size| *size as usize).collect();
@@ -73,6 +84,7 @@ impl SampleSizeOptions {
 type NeededByGroup<'a> = BTreeMap<&'a GroupKey, Vec<(&'a str, ObservationsNeeded)>>;
 
 pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
+    protect_records(&options.page, [&options.folder])?;
     let experiment = SeenLaunches::default().read(&options.folder, options.verify)?;
     let check = options.check();
     let found = test_launches(options, &experiment, &check)?;
@@ -80,10 +92,46 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
         let folder = options.folder.display();
         return Err(Failure::Input(format!("{folder}: no group is complete")));
     }
-    options.print.print(
-        || report(options, &check, &experiment, &found),
-        || render(options, &check, &experiment, &found),
+    options.page.write_or(
+        &format!("Sample sizes: {}", options.folder.display()),
+        || {
+            let groups = found.iter().map(|(key, launches)| (*key, &launches[..]));
+            let explanation = explanation(&check, options.outliers());
+            page::page(
+                &check,
+                groups,
+                &table(&found),
+                &untested(&found),
+                &explanation,
+            )
+        },
+        || {
+            options.print.print(
+                || report(options, &check, &experiment, &found),
+                || render(options, &check, &experiment, &found),
+            )
+        },
     )
+}
+
+/// Returns a table with a row for each group.
+fn table(found: &NeededByGroup<'_>) -> Table {
+    let mut table = Table::new([
+        "operation",
+        "bytes",
+        "ranks",
+        "launches",
+        "observations",
+        "that pass",
+        "from, least",
+        "median",
+        "most",
+    ])
+    .named_by(3);
+    for (key, launches) in found {
+        table.row(row(key, launches));
+    }
+    table
 }
 
 fn test_launches<'a>(
@@ -133,34 +181,31 @@ fn render(
 ) -> Text {
     let launches = super::launches(experiment.launches.len());
     let mut text = Text::from(format!("{}: {launches}\n\n", options.folder.display()));
-    let mut table = Table::new([
-        "operation",
-        "bytes",
-        "ranks",
-        "launches",
-        "observations",
-        "that pass",
-        "from, least",
-        "median",
-        "most",
-    ])
-    .named_by(3);
-    for (key, launches) in found {
-        table.row(row(key, launches));
-    }
-    text += table;
+    text += table(found);
     text += "\n";
-    for (key, launches) in found {
-        for (name, needed) in launches {
-            if let Err(why) = &needed.smallest {
-                // Writing to a string cannot fail, here and below.
-                let _ = writeln!(text, "Note: {key}: {name} cannot be tested: {why}");
-            }
-        }
+    for note in untested(found) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "Note: {note}");
     }
-    let outliers = Outliers::from(options.outliers);
-    let _ = write!(
-        text,
+    text += explanation(check, options.outliers());
+    text
+}
+
+/// Returns notes on launches that cannot be tested.
+fn untested(found: &NeededByGroup<'_>) -> Vec<String> {
+    let of_group = |(key, launches): (&&GroupKey, &Vec<(&str, ObservationsNeeded)>)| {
+        let untested = launches.iter().filter_map(|(name, needed)| {
+            let why = needed.smallest.as_ref().err()?;
+            Some(format!("{key}: {name} cannot be tested: {why}"))
+        });
+        untested.collect::<Vec<_>>()
+    };
+    found.iter().flat_map(of_group).collect()
+}
+
+/// Explains the columns of the table.
+fn explanation(check: &SampleSizeCheck, outliers: &str) -> String {
+    format!(
         "Observations: minimum over launches. That pass: number of launches in which the means pass the test from some size on.\n\
          From: that size in these launches: minimum, median and maximum.\n\
          Tested: {}; {} means of each, drawn with seed {}, for each launch separately; Shapiro-Wilk test at level {}.\n\
@@ -169,9 +214,8 @@ fn render(
         check.means,
         check.seed,
         percentage(check.level),
-        outliers.name()
-    );
-    text
+        outliers
+    )
 }
 
 fn sizes(sizes: &[usize]) -> String {

@@ -166,6 +166,8 @@ struct OrderBlock {
     /// Numbers of observations of all launches before its begin and its end.
     ends: [f64; 2],
     quartiles: [f64; 3],
+    /// Mean without outliers.
+    mean: f64,
     text: String,
 }
 
@@ -181,20 +183,23 @@ fn blocks(launch: &[f64], number: usize, names: &str, before: usize) -> Vec<Orde
         let [first, last] = [ends[0] + 1, ends[1]].map(|number| units::count(number as u64));
         let quartiles = [0.25, 0.5, 0.75].map(|share| sample.quantile(share));
         let [lower, median, upper] = quartiles.map(units::time);
+        let mean = sample.without_outliers(0.0).mean();
         let [low, high] = [0.0, 1.0].map(|share| units::time(sample.quantile(share)));
         Some(OrderBlock {
             ends: [ends[0], ends[1]].map(|end| (before + end) as f64),
             quartiles,
+            mean,
             text: format!(
                 "launch {number}, {names} {first} to {last}: median {median}, quartiles {lower} and {upper}, \
-                 from {low} to {high}"
+                 mean {}, from {low} to {high}",
+                units::time(mean)
             ),
         })
     };
     ends.windows(2).filter_map(block).collect()
 }
 
-/// Draws medians and quartiles of consecutive blocks of each launch, and describes them where a reader points at them.
+/// Draws medians, means and quartiles of consecutive blocks of each launch, and describes them where a reader points at them.
 fn draw_medians(frame: &mut Frame, series: usize, names: &str, launches: &[&[f64]]) {
     let (mut before, mut described) = (0, vec![]);
     for (number, launch) in (1..).zip(launches) {
@@ -207,13 +212,21 @@ fn draw_medians(frame: &mut Frame, series: usize, names: &str, launches: &[&[f64
             blocks.iter().map(place).collect()
         };
         let [first, medians, third] = [0, 1, 2].map(line);
+        let means = blocks.iter().map(|block| {
+            let middle = 0.5 * (block.ends[0] + block.ends[1]);
+            frame.at((middle, block.mean))
+        });
+        let means: Vec<_> = means.collect();
         let outline: Vec<_> = first.into_iter().chain(third.into_iter().rev()).collect();
         frame
             .canvas
             .path(&format!("half {}", style::colour(series)), &outline);
         match medians[..] {
             [(x, y)] => frame.canvas.line("median", (x - 2.0, y), (x + 2.0, y)),
-            _ => frame.canvas.path("median", &medians),
+            _ => {
+                frame.canvas.path("median", &medians);
+                frame.canvas.path("median k2", &means);
+            }
         }
         before += launch.len();
         described.extend(blocks);
@@ -312,6 +325,8 @@ mod tests {
         )
         .unwrap()
         .inline(1);
+        assert_eq!(drawn.matches("class=\"median k2\"").count(), 1);
+        assert!(drawn.contains(", mean 404.5 ns, from "));
         let above = drawn
             .split("class=\"above c0\" d=\"")
             .nth(1)

@@ -4,6 +4,7 @@ mod comparison;
 mod conditions;
 mod distributions;
 mod headline;
+mod launches;
 mod medians;
 mod orders;
 mod states;
@@ -20,6 +21,7 @@ pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
     let mut sections = vec![
         ("medians", "Run-times"),
         ("comparison", "Comparison"),
+        ("launches", "Launches"),
         ("distributions", "Distributions"),
         ("order", "Order"),
         ("states", "States"),
@@ -35,6 +37,7 @@ pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
     page.links(&sections);
     medians::write(page, experiments, &operations);
     comparison::write(page, experiments, &operations, &compared);
+    launches::write(page, experiments, &operations);
     distributions::write(page, experiments, &operations);
     orders::write(page, experiments, &operations);
     if let Some(states) = &states {

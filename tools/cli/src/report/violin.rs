@@ -2,20 +2,18 @@
 
 use downbeat_records::stats::Sample;
 
+use super::launch_places::{self, LaunchPlace};
 use super::smooth;
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::style;
-use downbeat_common::page::svg::{Picture, TextAnchor};
+use downbeat_common::page::svg::Picture;
 use downbeat_common::units;
 
 /// Violin of one launch.
 #[derive(Debug)]
 pub(crate) struct Violin<'a> {
-    /// Index of the experiment.
-    pub(crate) series: usize,
-    /// Number of the launch, from 1.
-    pub(crate) launch: usize,
+    pub(crate) of: LaunchPlace,
     /// Observations without outliers.
     pub(crate) kept: Sample<'a>,
 }
@@ -61,8 +59,9 @@ pub(crate) fn picture(
         let text = describe_one(names, violin);
         draw(&mut frame, place as f64 + 0.5, slot, violin, &text);
     }
-    label_launches(&mut frame, violins, slot);
-    mark_experiments(&mut frame, violins);
+    let places: Vec<LaunchPlace> = violins.iter().map(|violin| violin.of).collect();
+    launch_places::label(&mut frame, &places);
+    launch_places::mark(&mut frame, &places);
     Some(frame.finish(title, describe(names, violins)))
 }
 
@@ -94,48 +93,15 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>, text: &st
             (slot, low - high + 4.0),
         );
         if let Some(outline) = outline {
-            canvas.path(&format!("area {}", style::colour(violin.series)), &outline);
+            canvas.path(
+                &format!("area {}", style::colour(violin.of.series)),
+                &outline,
+            );
         }
         canvas.line("axis", (x, low), (x, high));
         canvas.rectangle("box", (x - half, third), (2.0 * half, first - third));
         canvas.line("median", (x - half, median), (x + half, median));
     });
-}
-
-/// Draws the numbers of launches, and borders between experiments.
-fn label_launches(frame: &mut Frame, violins: &[Violin<'_>], slot: f64) {
-    // Label every launch, every second, every fifth...
-    let every = [1, 2, 5, 10, 20, 50, 100, 200, 500]
-        .into_iter()
-        .find(|every| slot * *every as f64 >= 20.0)
-        .unwrap_or(1_000);
-    for (place, violin) in violins.iter().enumerate() {
-        let (x, bottom) = (frame.at_x(place as f64 + 0.5), frame.bottom());
-        if violin.launch.is_multiple_of(every) || (violin.launch == 1 && every > 2) {
-            frame.canvas.line("axis", (x, bottom), (x, bottom + 4.0));
-            frame.canvas.text(
-                "",
-                (x, bottom + 17.0),
-                TextAnchor::Middle,
-                &violin.launch.to_string(),
-            );
-        }
-        if place > 0 && violins[place - 1].series != violin.series {
-            let (x, top) = (frame.at_x(place as f64), frame.top());
-            frame.canvas.line("border", (x, top), (x, bottom));
-        }
-    }
-}
-
-/// Draws the marker of each experiment above the middle of its violins.
-fn mark_experiments(frame: &mut Frame, violins: &[Violin<'_>]) {
-    let mut before = 0;
-    for experiment in violins.chunk_by(|one, two| one.series == two.series) {
-        let x = frame.at_x(before as f64 + 0.5 * experiment.len() as f64);
-        let y = frame.top() - 8.0;
-        frame.canvas.marker(experiment[0].series, (x, y));
-        before += experiment.len();
-    }
 }
 
 fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
@@ -147,12 +113,12 @@ fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
 }
 
 fn describe_one(names: &[String], violin: &Violin<'_>) -> String {
-    let name = names.get(violin.series).map_or("", String::as_str);
+    let name = names.get(violin.of.series).map_or("", String::as_str);
     let [low, first, median, third, high] =
         [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(violin.kept.quantile(share)));
     format!(
         "{name}, launch {}: median {median}, quartiles {first} and {third}, from {low} to {high}, {}",
-        violin.launch,
+        violin.of.launch,
         units::counted(violin.kept.len(), "observation", "observations")
     )
 }
@@ -174,8 +140,10 @@ mod tests {
             .iter_mut()
             .enumerate()
             .map(|(i, nanos)| Violin {
-                series: i / 3,
-                launch: i % 3 + 1,
+                of: LaunchPlace {
+                    series: i / 3,
+                    launch: i % 3 + 1,
+                },
                 kept: Sample::new(nanos).unwrap(),
             })
             .collect();
@@ -199,8 +167,10 @@ mod tests {
     fn equal_observations_are_a_line() {
         let mut same = [5.0; 9];
         let violins = [Violin {
-            series: 0,
-            launch: 1,
+            of: LaunchPlace {
+                series: 0,
+                launch: 1,
+            },
             kept: Sample::new(&mut same).unwrap(),
         }];
         let drawn = picture("same".into(), &["one".to_owned()], &violins, 0)

@@ -50,6 +50,9 @@ struct RankDrift {
     whole: Option<FitReport>,
     windows: Vec<DriftWindow>,
     begin_to_end: Option<ResidualReport>,
+    /// Seconds since the first offset, and offsets in nanoseconds, for pictures.
+    #[serde(skip)]
+    points: Vec<(f64, f64)>,
 }
 
 /// All windows of one length.
@@ -147,6 +150,7 @@ impl<'a> DriftReport<'a> {
                 .map(|first| first.offset.as_nanos()),
             whole: series.fit().map(|fit| FitReport::new(&fit, series)),
             windows: windows.iter().map(window).collect(),
+            points: points(series),
             begin_to_end: series.begin_to_end().map(|residual| ResidualReport {
                 largest_ns: residual.largest.as_nanos(),
                 after_s: residual.after.as_secs_f64(),
@@ -156,6 +160,11 @@ impl<'a> DriftReport<'a> {
                 exceeds_allreduce: residual.exceeds(allreduce),
             }),
         });
+    }
+
+    /// Returns the offsets over time of each rank.
+    pub(super) fn curves(&self) -> impl Iterator<Item = (usize, &[(f64, f64)])> {
+        self.ranks.iter().map(|one| (one.rank, &*one.points))
     }
 
     /// Returns the tables, below the headline.
@@ -168,31 +177,37 @@ impl<'a> DriftReport<'a> {
         text += "\nResiduals of a line from the first offset to the last:\n\n";
         text += self.residuals();
         text += "\n";
+        for note in self.notes() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{note}");
+        }
+        text
+    }
+
+    /// Returns notes below the tables.
+    pub(super) fn notes(&self) -> Vec<String> {
         let TransferTimes {
             message_ns,
             allreduce_ns,
         } = self.latency;
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
+        let mut notes = vec![format!(
             "In this run a message of {} bytes takes {}, an allreduce {}. Where clocks corrected by such a line differ by more, \
              messages can seem to arrive before they were sent.",
             TransferTimes::BYTES,
             time(message_ns),
             time(allreduce_ns)
-        );
+        )];
         if self.missed > 0 {
-            let _ = writeln!(
-                text,
+            notes.push(format!(
                 "{} left out, because the previous one took too long.",
                 count(self.missed as usize, "measurement")
-            );
+            ));
         }
-        text
+        notes
     }
 
     /// Returns a table with a row for each rank and length of windows.
-    fn windows(&self) -> Table {
+    pub(super) fn windows(&self) -> Table {
         let headings = [
             "rank",
             "window",
@@ -219,7 +234,7 @@ impl<'a> DriftReport<'a> {
     }
 
     /// Returns a table with a row for each rank.
-    fn residuals(&self) -> Table {
+    pub(super) fn residuals(&self) -> Table {
         let headings = [
             "rank",
             "offsets",
@@ -271,6 +286,19 @@ impl<'a> DriftReport<'a> {
         }
         table
     }
+}
+
+/// Returns the offsets over time since the first.
+fn points<C: Domain>(series: &OffsetSeries<C>) -> Vec<(f64, f64)> {
+    let samples = series.samples();
+    let Some(first) = samples.first() else {
+        return Vec::new();
+    };
+    let point = samples.iter().map(|sample| {
+        let time = (sample.at - first.at).as_secs_f64();
+        (time, sample.offset.as_nanos() as f64)
+    });
+    point.collect()
 }
 
 /// Returns the row for the lines of one length.

@@ -46,11 +46,11 @@ struct BarrierExits {
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-struct ImbalanceQuantiles {
-    median: f64,
-    q1: f64,
-    q3: f64,
-    p95: f64,
+pub(super) struct ImbalanceQuantiles {
+    pub(super) median: f64,
+    pub(super) q1: f64,
+    pub(super) q3: f64,
+    pub(super) p95: f64,
     max: f64,
 }
 
@@ -203,13 +203,8 @@ impl ImbalanceResults {
         }
         text += "\nImbalance: time from the first rank that leaves a barrier to the last:\n\n";
         text += self.barriers();
-        if let Some(first) = self.latency.first() {
-            let OperationLatency {
-                operation, bytes, ..
-            } = first;
-            text += format!(
-                "\nLatency of {operation}, {bytes} bytes, as each method reports it behind each barrier:\n\n"
-            );
+        if let Some(title) = self.latency_title() {
+            text += format!("\n{title}, as each method reports it behind each barrier:\n\n");
             text += self.latencies();
             if self.latency.iter().any(|one| one.method == "round-time") {
                 text += "\nround-time has no barrier: its values differ by chance.\n";
@@ -218,7 +213,30 @@ impl ImbalanceResults {
         text
     }
 
-    fn barriers(&self) -> Table {
+    /// Returns the barriers of which rounds were valid.
+    pub(super) fn quantiles(&self) -> impl Iterator<Item = (&str, ImbalanceQuantiles)> {
+        self.imbalance.iter().filter_map(|one| {
+            let leaving = one.leaving.as_ref()?;
+            Some((&*one.barrier, leaving.imbalance_ns))
+        })
+    }
+
+    /// Returns the latencies that methods report behind barriers: both names, and nanoseconds.
+    pub(super) fn reported(&self) -> impl Iterator<Item = (&str, &str, f64)> {
+        self.latency
+            .iter()
+            .filter_map(|one| Some((&*one.method, &*one.barrier, one.latency_ns?)))
+    }
+
+    /// Returns the operation whose latency was measured, if one was.
+    pub(super) fn latency_title(&self) -> Option<String> {
+        let OperationLatency {
+            operation, bytes, ..
+        } = self.latency.first()?;
+        Some(format!("Latency of {operation}, {bytes} bytes"))
+    }
+
+    pub(super) fn barriers(&self) -> Table {
         let headings = [
             "barrier",
             "valid",
@@ -260,7 +278,7 @@ impl ImbalanceResults {
     }
 
     /// Returns a table with a row for each barrier and a column for each method.
-    fn latencies(&self) -> Table {
+    pub(super) fn latencies(&self) -> Table {
         let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
         for one in &self.latency {
             match methods.iter_mut().find(|(method, _)| *method == one.method) {

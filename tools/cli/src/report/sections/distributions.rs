@@ -4,6 +4,7 @@ use downbeat_records::GroupKey;
 use downbeat_records::stats::Sample;
 
 use crate::report::histogram::{self, PooledSample};
+use crate::report::launch_places::LaunchPlace;
 use crate::report::measured::{
     Experiments, MeasuredExperiment, MeasuredOperation, shown_sizes, without_outliers,
 };
@@ -99,8 +100,10 @@ fn violins(
     for (series, launches) in kept.iter_mut().enumerate() {
         for (i, nanos) in launches.iter_mut().enumerate() {
             violins.extend(Sample::new(nanos).ok().map(|kept| Violin {
-                series,
-                launch: i + 1,
+                of: LaunchPlace {
+                    series,
+                    launch: i + 1,
+                },
                 kept,
             }));
         }

@@ -12,7 +12,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
     page.section("order", "Observations in their order");
     page.note(
         "All observations are shown: a column extends from the smallest to the largest observation in it. The dark line \
-         is the median over time, in the band between the quartiles; a slope is drift. Observations above the dashed \
+         is the median over time, in the band between the quartiles, and the dotted one the mean without outliers; a slope is drift. Observations above the dashed \
          line are outliers, on a logarithmic scale.",
     );
     let shown = shown_sizes(operations.len());

@@ -1,0 +1,259 @@
+//! Averages of launches with their intervals, beside that of the experiment.
+
+use downbeat_records::stats::Interval;
+
+use super::launch_places::{self, LaunchPlace, stride};
+use downbeat_common::page::axis::Axis;
+use downbeat_common::page::frame::Frame;
+use downbeat_common::page::style;
+use downbeat_common::page::svg::Picture;
+use downbeat_common::units;
+
+/// Averages of the launches of one experiment.
+#[derive(Debug)]
+pub(crate) struct ExperimentLaunches {
+    pub(crate) name: String,
+    /// Median of the averages.
+    pub(crate) median: f64,
+    /// Interval of that median, if known.
+    pub(crate) interval: Option<Interval>,
+    /// Launches with an average, at least one.
+    pub(crate) launches: Vec<AveragedLaunch>,
+}
+
+/// Average of one launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AveragedLaunch {
+    /// Number of the launch, from 1.
+    pub(crate) number: usize,
+    pub(crate) nanos: f64,
+    /// Interval of the average by the observations of the launch, if known.
+    pub(crate) interval: Option<Interval>,
+}
+
+/// Maximum number of launches that are drawn, so that their marks are distinct.
+const MOST: usize = 60;
+
+/// Draws the launches of all experiments; `None` if there are none.
+pub(crate) fn picture(
+    title: String,
+    average: &str,
+    experiments: &[ExperimentLaunches],
+) -> Option<Picture> {
+    let all: usize = experiments
+        .iter()
+        .map(|experiment| experiment.launches.len())
+        .sum();
+    let every = stride(all as f64 / MOST as f64);
+    let shown: Vec<Vec<&AveragedLaunch>> = experiments
+        .iter()
+        .map(|experiment| thinned(&experiment.launches, every))
+        .collect();
+    let spans = experiments.iter().zip(&shown).flat_map(|(of_all, shown)| {
+        let own = shown
+            .iter()
+            .map(|launch| span(launch.nanos, launch.interval));
+        own.chain([span(of_all.median, of_all.interval)])
+    });
+    let (low, high) = spans.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
+    let places: Vec<LaunchPlace> = (0..)
+        .zip(&shown)
+        .flat_map(|(series, shown)| {
+            let place = move |launch: &&AveragedLaunch| LaunchPlace {
+                series,
+                launch: launch.number,
+            };
+            shown.iter().map(place)
+        })
+        .collect();
+    let label = match every {
+        1 => "launch".to_owned(),
+        _ => format!("launch (1 of {every} shown)"),
+    };
+    let names: Vec<String> = experiments.iter().map(|one| one.name.clone()).collect();
+    let mut frame = Frame::new(
+        Axis::exact(&label, 0.0, places.len() as f64, vec![]),
+        Axis::times(&format!("{average} run-time"), low, high, 5),
+        &names,
+        210.0,
+    );
+    let mut before = 0;
+    for (series, (experiment, shown)) in experiments.iter().zip(&shown).enumerate() {
+        let ends = [before, before + shown.len()].map(|place| frame.at_x(place as f64));
+        draw_experiment(&mut frame, series, ends, experiment);
+        for (place, launch) in (before..).zip(shown) {
+            draw_launch(
+                &mut frame,
+                series,
+                place as f64 + 0.5,
+                &experiment.name,
+                launch,
+            );
+        }
+        before += shown.len();
+    }
+    launch_places::label(&mut frame, &places);
+    Some(frame.finish(title, describe(experiments)))
+}
+
+/// Returns every n-th launch; all if none has such a number.
+fn thinned(launches: &[AveragedLaunch], every: usize) -> Vec<&AveragedLaunch> {
+    let is_shown = |launch: &&AveragedLaunch| launch.number.is_multiple_of(every);
+    let shown: Vec<_> = launches.iter().filter(is_shown).collect();
+    if shown.is_empty() {
+        launches.iter().collect()
+    } else {
+        shown
+    }
+}
+
+fn span(nanos: f64, interval: Option<Interval>) -> (f64, f64) {
+    interval.map_or((nanos, nanos), |Interval { low, high }| {
+        (nanos.min(low), nanos.max(high))
+    })
+}
+
+/// Draws the median of an experiment and its interval behind the launches, between two horizontal positions.
+fn draw_experiment(
+    frame: &mut Frame,
+    series: usize,
+    [left, right]: [f64; 2],
+    experiment: &ExperimentLaunches,
+) {
+    let colour = style::colour(series);
+    let middle = frame.at_y(experiment.median);
+    let (low, high) = span(experiment.median, experiment.interval);
+    let [low, high] = [low, high].map(|nanos| frame.at_y(nanos));
+    frame
+        .canvas
+        .titled(&describe_experiment(experiment), |canvas| {
+            canvas.rectangle(
+                &format!("h1 {colour}"),
+                (left, high),
+                (right - left, low - high),
+            );
+            canvas.line(&format!("thin {colour}"), (left, middle), (right, middle));
+        });
+}
+
+fn draw_launch(
+    frame: &mut Frame,
+    series: usize,
+    place: f64,
+    experiment: &str,
+    launch: &AveragedLaunch,
+) {
+    let ends = launch
+        .interval
+        .map(|Interval { low, high }| [low, high].map(|nanos| frame.at((place, nanos))));
+    let middle = frame.at((place, launch.nanos));
+    let text = format!(
+        "{experiment}, launch {}: {}",
+        launch.number,
+        with_interval(launch.nanos, launch.interval)
+    );
+    frame.canvas.titled(&text, |canvas| {
+        let class = format!("e {}", style::colour(series));
+        if let Some([low, high]) = ends {
+            canvas.line(&class, low, high);
+            for (x, y) in [low, high] {
+                canvas.line(&class, (x - 2.5, y), (x + 2.5, y));
+            }
+        }
+        canvas.marker(series, middle);
+    });
+}
+
+/// Writes a time with its interval: `4.20 us (4.10 us to 4.30 us)`.
+fn with_interval(nanos: f64, interval: Option<Interval>) -> String {
+    let interval = interval.map_or_else(String::new, |Interval { low, high }| {
+        let [low, high] = [low, high].map(units::time);
+        format!(" ({low} to {high})")
+    });
+    units::time(nanos) + &interval
+}
+
+fn describe_experiment(experiment: &ExperimentLaunches) -> String {
+    format!(
+        "{}: median of {} {}",
+        experiment.name,
+        units::counted(experiment.launches.len(), "launch", "launches"),
+        with_interval(experiment.median, experiment.interval)
+    )
+}
+
+fn describe(experiments: &[ExperimentLaunches]) -> String {
+    let describe_one = |experiment: &ExperimentLaunches| {
+        let nanos = || experiment.launches.iter().map(|launch| launch.nanos);
+        let [least, most] = [
+            nanos().fold(f64::INFINITY, f64::min),
+            nanos().fold(f64::NEG_INFINITY, f64::max),
+        ]
+        .map(units::time);
+        let of_all = describe_experiment(experiment);
+        format!("{of_all}, launches from {least} to {most}.")
+    };
+    let all: Vec<String> = experiments.iter().map(describe_one).collect();
+    all.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(name: &str, count: usize) -> ExperimentLaunches {
+        let launch = |number: usize| AveragedLaunch {
+            number,
+            nanos: 400.0 + number as f64,
+            interval: Some(Interval {
+                low: 399.0 + number as f64,
+                high: 401.0 + number as f64,
+            }),
+        };
+        ExperimentLaunches {
+            name: name.to_owned(),
+            median: 405.0,
+            interval: Some(Interval {
+                low: 402.0,
+                high: 409.0,
+            }),
+            launches: (1..=count).map(launch).collect(),
+        }
+    }
+
+    #[test]
+    fn every_launch_has_a_dot_and_a_bar_over_the_interval_of_its_experiment() {
+        let experiments = [experiment("one", 10), experiment("two", 3)];
+        let drawn = picture("averages".into(), "median", &experiments)
+            .unwrap()
+            .inline(1);
+        // Each experiment has a marker in the legend, and each launch a bar with two ends.
+        for (colour, launches) in [("c0", 10), ("c1", 3)] {
+            let drawn = |class: &str| {
+                drawn
+                    .matches(&format!("class=\"{class} {colour}\""))
+                    .count()
+            };
+            let found = [drawn("m"), drawn("e"), drawn("h1"), drawn("thin")];
+            assert_eq!(found, [launches + 1, 3 * launches, 1, 1], "{colour}");
+        }
+        for text in [
+            "two, launch 3: 403.0 ns (402.0 ns to 404.0 ns)",
+            "one: median of 10 launches 405.0 ns (402.0 ns to 409.0 ns), launches from 401.0 ns to 410.0 ns.",
+        ] {
+            assert!(drawn.contains(text), "no {text} in {drawn}");
+        }
+        assert!(picture("none".into(), "median", &[]).is_none());
+    }
+
+    #[test]
+    fn many_launches_are_thinned_but_counted() {
+        let drawn = picture("many".into(), "median", &[experiment("one", 250)])
+            .unwrap()
+            .inline(1);
+        assert!(
+            drawn.contains("launch (1 of 5 shown)") && drawn.contains("median of 250 launches")
+        );
+        assert_eq!(drawn.matches("class=\"m c0\"").count(), 50);
+    }
+}

@@ -1,0 +1,63 @@
+//! Curves of several series over one quantity.
+
+use super::axis::Axis;
+use super::frame::Frame;
+use super::style;
+use super::svg::Picture;
+
+/// Curve with its name, which the legend shows.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Name of the series.
+    pub name: String,
+    /// Points, from left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Draws the curves; `None` if there are no points.
+pub fn picture(
+    title: String,
+    description: String,
+    [x, y]: [Axis; 2],
+    curves: &[Curve],
+) -> Option<Picture> {
+    if curves.iter().all(|curve| curve.points.is_empty()) {
+        return None;
+    }
+    let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
+    let mut frame = Frame::new(x, y, &names, 210.0);
+    for (series, curve) in curves.iter().enumerate() {
+        let places: Vec<_> = curve.points.iter().map(|point| frame.at(*point)).collect();
+        frame.canvas.titled(&curve.name, |canvas| {
+            canvas.path(&style::line(series), &places);
+        });
+    }
+    Some(frame.finish(title, description))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::axis::linear_ticks;
+    use super::*;
+
+    #[test]
+    fn every_curve_is_a_line_with_its_name() {
+        let axes = || {
+            [
+                Axis::exact("time, s", 0.0, 2.0, linear_ticks(0.0, 2.0, 4)),
+                Axis::linear_times("offset", -5.0, 5.0, 5),
+            ]
+        };
+        let curve = |name: &str, end| Curve {
+            name: name.to_owned(),
+            points: vec![(0.0, 0.0), (2.0, end)],
+        };
+        let draw = |curves: &[Curve]| picture("curves".into(), "two".into(), axes(), curves);
+        let drawn = draw(&[curve("rank 1", 5.0), curve("rank 2", -5.0)]).unwrap();
+        let drawn = drawn.inline(1);
+        for name in ["rank 1", "rank 2"] {
+            assert_eq!(drawn.matches(&format!("<title>{name}</title>")).count(), 1);
+        }
+        assert!(draw(&[]).is_none());
+    }
+}

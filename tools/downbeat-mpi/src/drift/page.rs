@@ -1,0 +1,130 @@
+//! Drift as a page, as figure 2 of Hunold and Carpen-Amarie 2018: offsets over time, and what a line leaves of them.
+
+use downbeat_common::output::count;
+use downbeat_common::page::axis::{Axis, linear_ticks};
+use downbeat_common::page::curves::{self, Curve};
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::{HtmlTable, Page};
+
+use super::report::DriftReport;
+
+/// Maximum number of ranks that are drawn, so that curves can be told apart.
+const MOST_CURVES: usize = 8;
+/// Maximum number of points of a curve.
+const MOST_POINTS: usize = 600;
+
+impl DriftReport<'_> {
+    /// Returns the page.
+    pub(super) fn page(&self) -> Page {
+        let mut page = Page::default();
+        page.section("drift", "Offsets to rank 0 over time");
+        page.note(
+            "Offsets since the first one: a straight line is a constant difference of rates. Residuals: what the line from the first to the \
+             last offset leaves, by which clocks that were corrected by it are wrong.",
+        );
+        if self.curves().count() > MOST_CURVES {
+            let all = count(self.curves().count(), "rank");
+            page.note(&format!("Of {all}, the first {MOST_CURVES} are drawn."));
+        }
+        let drift = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            let first = points.first().map_or(0.0, |(_, offset)| *offset);
+            let since = points.iter().map(|(time, offset)| (*time, offset - first));
+            since.collect()
+        };
+        page.pictures([
+            (
+                "offsets".to_owned(),
+                self.picture("Offsets since the first", drift),
+            ),
+            (
+                "residuals".to_owned(),
+                self.picture("Residuals of a line from begin to end", residuals),
+            ),
+        ]);
+        for note in self.notes() {
+            page.note(&note);
+        }
+        page.section("lines", "Lines fitted to windows of time");
+        page.table(&HtmlTable::of_table("Lines", &self.windows()));
+        page.section("residuals", "Residuals of a line from begin to end");
+        page.table(&HtmlTable::of_table("Residuals", &self.residuals()));
+        page
+    }
+
+    fn picture(
+        &self,
+        title: &str,
+        shown: impl Fn(&[(f64, f64)]) -> Vec<(f64, f64)>,
+    ) -> Option<Picture> {
+        let curves: Vec<Curve> = self
+            .curves()
+            .take(MOST_CURVES)
+            .map(|(rank, points)| Curve {
+                name: format!("rank {rank}"),
+                points: thinned(&shown(points)),
+            })
+            .collect();
+        let points = || curves.iter().flat_map(|curve| &curve.points);
+        let end = points().map(|(time, _)| *time).fold(0.0, f64::max);
+        let low = points().map(|(_, nanos)| *nanos).fold(0.0, f64::min);
+        let high = points().map(|(_, nanos)| *nanos).fold(0.0, f64::max);
+        let axes = [
+            Axis::exact("time, s", 0.0, end, linear_ticks(0.0, end, 6)),
+            Axis::linear_times("offset", low, high, 5),
+        ];
+        let described: Vec<String> = curves
+            .iter()
+            .map(|curve| {
+                let last = curve.points.last().map_or(0.0, |(_, nanos)| *nanos);
+                format!("{}: {last:.0} ns at the end.", curve.name)
+            })
+            .collect();
+        curves::picture(title.to_owned(), described.join(" "), axes, &curves)
+    }
+}
+
+/// Returns what the line from the first to the last point leaves of each.
+fn residuals(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let [Some((begin, from)), Some((end, to))] = [points.first(), points.last()] else {
+        return Vec::new();
+    };
+    let slope = if end > begin {
+        (to - from) / (end - begin)
+    } else {
+        0.0
+    };
+    let residual = |(time, offset): &(f64, f64)| (*time, offset - from - slope * (time - begin));
+    points.iter().map(residual).collect()
+}
+
+/// Returns equally many points between the kept ones, with both ends.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let last = points.len().saturating_sub(1);
+    let kept = points.iter().enumerate();
+    kept.filter(|(number, _)| number.is_multiple_of(every) || *number == last)
+        .map(|(_, point)| *point)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residuals_are_what_a_line_leaves() {
+        let points = [(0.0, 10.0), (1.0, 25.0), (4.0, 50.0)];
+        assert_eq!(residuals(&points), [(0.0, 0.0), (1.0, 5.0), (4.0, 0.0)]);
+        assert_eq!(residuals(&points[..1]), [(0.0, 0.0)]);
+        assert_eq!(residuals(&[]), []);
+    }
+
+    #[test]
+    fn long_curves_keep_their_ends() {
+        let points: Vec<(f64, f64)> = (0..5_000).map(|i| (f64::from(i), 0.0)).collect();
+        let kept = thinned(&points);
+        assert!(kept.len() <= MOST_POINTS + 1, "{}", kept.len());
+        assert_eq!((kept[0].0, kept[kept.len() - 1].0), (0.0, 4_999.0));
+        assert_eq!(thinned(&points[..3]).len(), 3);
+    }
+}
