@@ -51,6 +51,8 @@ pub struct Measurement {
     pub no_interval: Option<StatsError>,
     /// Durations that the scheme determined by itself, with names.
     pub details: Vec<(&'static str, Duration)>,
+    /// Facts that the caller found out about it, for its record.
+    pub facts: Vec<(&'static str, String)>,
     /// First figures of earlier measurements that the caller discarded and replaced by this one, in nanoseconds.
     pub discarded: Vec<f64>,
     /// Checks of the global clock; `None` if no clock can drift, because all ranks read one or measure locally.
@@ -237,6 +239,7 @@ impl Method {
                 observations,
                 exits,
                 details: scheme.details(),
+                facts: Vec::new(),
                 discarded: Vec::new(),
                 clock_checks,
                 stop_reason,

@@ -68,6 +68,8 @@ mod mock;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(feature = "std")]
+mod pages;
+#[cfg(feature = "std")]
 mod ptp;
 mod resolution;
 #[cfg(feature = "std")]
@@ -104,6 +106,8 @@ pub use machine_clock::{CalibratedRate, ClockName, MachineClock, UnknownClock};
 pub use mock::MockClock;
 #[cfg(feature = "mpi")]
 pub use mpi::WtimeClock;
+#[cfg(feature = "std")]
+pub use pages::{PagePlacement, numa_nodes};
 pub use resolution::Resolution;
 #[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId};

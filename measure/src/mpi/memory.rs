@@ -108,6 +108,18 @@ impl MessageBuffer {
         })
     }
 
+    /// Returns the memory that MPI gets; `None` if programs on the host may not be able to read it.
+    pub(super) fn host_memory(&self) -> Option<&[u8]> {
+        match &self.foreign {
+            None => Some(&self.memory),
+            Some(ForeignMemory::Window(begin)) => {
+                // SAFETY: the window has that many bytes from there, and is not freed before this.
+                Some(unsafe { core::slice::from_raw_parts(*begin, self.length) })
+            }
+            Some(ForeignMemory::Hooked(_)) => None,
+        }
+    }
+
     /// Moves the message into memory of a window, as long as this message, which is not used after the window is freed.
     pub(super) fn move_to(&mut self, begin: *mut u8) {
         self.foreign = Some(ForeignMemory::Window(begin));

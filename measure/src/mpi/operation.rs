@@ -19,7 +19,7 @@ use super::error::OperationError;
 use super::group::{GroupAgreement, MpiGroup};
 use super::kind::OperationKind;
 use super::layout::BufferLayout;
-use super::memory::OperationBuffers;
+use super::memory::{MessageBuffer, OperationBuffers};
 use super::neighbours::Neighbours;
 use super::plug_in::BufferHook;
 use super::reference::encode;
@@ -347,6 +347,14 @@ impl MpiOperation {
         for other in &mut self.others {
             other.compute_for(duration, tests);
         }
+    }
+
+    /// Returns the memory of this rank's messages, also those of other threads, except memory of a plug-in. Other ranks must not access
+    /// it meanwhile.
+    pub fn message_memory(&self) -> impl Iterator<Item = &[u8]> {
+        let all = core::iter::once(self).chain(&self.others);
+        all.flat_map(|one| [&one.memory.send, &one.memory.recv])
+            .filter_map(MessageBuffer::host_memory)
     }
 
     /// Returns the numbers of calls and their roots, until the roots repeat.

@@ -326,6 +326,12 @@ fn measure(
         &job,
         &format!("{ranks} ranks"),
     )?;
+    let nodes = report["facts"]["numa nodes"].as_str().unwrap_or_default();
+    expect(
+        nodes == "unknown" || nodes.parse::<u32>().is_ok_and(|nodes| nodes > 0),
+        &job,
+        "the number of NUMA nodes",
+    )?;
     for of in ["program digest", "mpi digest"] {
         let digest = report["factors"][of].as_str();
         expect(

@@ -18,7 +18,8 @@ use downbeat_measure::{
     ClockBasis, GlobalClock, MeasureContext, MeasureError, Measurement, Method,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey};
-use downbeat_sync::{LocalClock, MpiComm};
+use downbeat_sync::{Comm, LocalClock, MpiComm, block_on_ready, collective};
+use downbeat_timers::{PagePlacement, numa_nodes};
 use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
@@ -243,6 +244,7 @@ impl ClockUser for MpiBenchSession<'_> {
         let Self { options, ranks, .. } = self;
         let method = options.method.usual_method()?;
         let libraries = self.libraries();
+        let nodes = numa_nodes().map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string());
         let plan = BenchPlan {
             groups: self.groups.clone(),
             seed: options.session.seed,
@@ -254,7 +256,8 @@ impl ClockUser for MpiBenchSession<'_> {
                     factors::add_tsc(self.tsc.as_ref(), Factors::default()),
                 ),
             )
-            .with(CLOCK_STEP, &base.step_nanos()),
+            .with(CLOCK_STEP, &base.step_nanos())
+            .with("numa nodes", &nodes),
             headline: headline(
                 &(ranks.description() + &self.participants.description()),
                 &method,
@@ -324,6 +327,17 @@ impl MpiBenchSession<'_> {
         }
         let measured = agree_on_measured(ranks, key, measured)?;
         // All ranks have succeeded.
+        let remote = match (part, &prepared) {
+            (Some(part), Some(prepared)) => prepared.remote_pages(part.group.comm())?,
+            _ => None,
+        };
+        let measured = match (measured, remote) {
+            (Some(GroupOutcome::Measured(mut measured)), Some(remote)) => {
+                measured.facts.push(("remote pages", remote));
+                Some(GroupOutcome::Measured(measured))
+            }
+            (measured, _) => measured,
+        };
         let finished = prepared.map_or(Ok(()), PreparedOperation::finish);
         finished.map_err(|why| ranks.failure(format!("{key}: {why}")))?;
         Ok(measured)
@@ -434,6 +448,22 @@ impl PreparedOperation {
             Self::Mpi(operation) => method.measure_blocking(context, &mut **operation),
             Self::User(operation) => method.measure_blocking(context, &mut **operation),
         }
+    }
+
+    /// Counts the pages of all ranks' messages that are not on the NUMA node of their rank; `None` if there are none, or on ranks other than
+    /// the first. All ranks of the group call this.
+    fn remote_pages(&self, comm: &MpiComm) -> Result<Option<String>, Failure> {
+        let own = match self {
+            Self::Mpi(operation) => {
+                let placed = operation.message_memory().filter_map(PagePlacement::of);
+                placed.fold(PagePlacement::default(), PagePlacement::and)
+            }
+            Self::User(_) => PagePlacement::default(),
+        };
+        let add = |a: [u64; 2], b: [u64; 2]| [a[0] + b[0], a[1] + b[1]];
+        let all = collective::all_reduce(comm, [own.remote, own.pages], add);
+        let [remote, pages] = block_on_ready(all).map_err(Failure::run)?;
+        Ok((remote > 0 && comm.rank() == 0).then(|| format!("{remote} of {pages}")))
     }
 
     /// Frees it after calls that succeeded. All ranks that measured it call this.

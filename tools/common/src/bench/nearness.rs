@@ -153,6 +153,7 @@ mod tests {
             no_interval: None,
             made: 0,
             details: vec![],
+            facts: vec![],
             exits: None,
             discarded: vec![],
             clock_checks: None,

@@ -245,6 +245,9 @@ impl BenchResults {
             if measured.made as usize > measured.observations.len() {
                 journal.add_fact(&format!("calls of {key}"), &measured.made.to_string());
             }
+            for (name, value) in &measured.facts {
+                journal.add_fact(&format!("{name} of {key}"), value);
+            }
             if !measured.discarded.is_empty() {
                 journal.add_fact(
                     &format!("discarded of {key}"),

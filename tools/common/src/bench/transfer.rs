@@ -123,6 +123,7 @@ mod tests {
             no_interval: None,
             made: 0,
             details,
+            facts: vec![],
             exits: None,
             discarded: vec![],
             clock_checks: None,
