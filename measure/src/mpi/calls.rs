@@ -42,8 +42,9 @@ pub(super) struct CallArguments {
     pub(super) partitions: c_int,
     /// Computation during a non-blocking operation.
     pub(super) computation: Computation,
-    /// Window of a one-sided operation, the group of the other rank of this pair, and the offset of the message in its memory.
+    /// Window of a one-sided operation, the other rank of this pair, its group, and the offset of the message in its memory.
     pub(super) window: MPI_Win,
+    pub(super) target: c_int,
     pub(super) partner: MPI_Group,
     pub(super) place: MPI_Aint,
     pub(super) epoch: Epoch,

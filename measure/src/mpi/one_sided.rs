@@ -10,21 +10,15 @@ use super::calls::{CallArguments, MpiCall};
 use super::epoch::Epoch;
 use super::transfers::PairPart;
 
-/// Begins to access memory of a rank.
-///
-/// # Safety
-/// As for [`MpiCall`]; this rank may access the rank's memory.
-type Access = unsafe fn(&CallArguments, c_int) -> Result<(), MpiError>;
-
-/// Creates the call of a function with these arguments, of which `to` is the rank and `place` the beginning of its message.
+/// Creates the calls of a function with these arguments: one access, and many in flight.
 macro_rules! access {
-    ($function:ident: $($argument:tt)*) => {{
-        unsafe fn access(with: &CallArguments, to: c_int) -> Result<(), MpiError> {
+    ($function:ident: $($argument:ident)*) => {{
+        unsafe fn access(with: &CallArguments) -> Result<(), MpiError> {
             // SAFETY: the caller guarantees that MPI runs and that the arguments are valid.
-            let code = unsafe { access!(@call $function, with, to, [] $($argument)*) };
+            let code = unsafe { ffi::$function($(with.$argument),*) };
             MpiError::check(stringify!($function), code)
         }
-        unsafe fn call(with: &CallArguments) -> Result<(), MpiError> {
+        unsafe fn one(with: &CallArguments) -> Result<(), MpiError> {
             // SAFETY: guaranteed by the caller.
             unsafe { in_epoch(with, 1, access) }
         }
@@ -32,45 +26,35 @@ macro_rules! access {
             // SAFETY: guaranteed by the caller.
             unsafe { in_epoch(with, with.in_flight, access) }
         }
-        [call as MpiCall, many as MpiCall]
+        [one as MpiCall, many as MpiCall]
     }};
-    (@call $function:ident, $with:ident, $to:ident, [$($done:expr,)*] to $($rest:tt)*) => {
-        access!(@call $function, $with, $to, [$($done,)* $to,] $($rest)*)
-    };
-    (@call $function:ident, $with:ident, $to:ident, [$($done:expr,)*] $field:ident $($rest:tt)*) => {
-        access!(@call $function, $with, $to, [$($done,)* $with.$field,] $($rest)*)
-    };
-    (@call $function:ident, $with:ident, $to:ident, [$($done:expr,)*]) => {
-        ffi::$function($($done),*)
-    };
 }
 
-/// Calls with one access, and with many in flight.
 pub(super) const PUT: [MpiCall; 2] =
-    access!(MPI_Put: send count datatype to place count datatype window);
+    access!(MPI_Put: send count datatype target place count datatype window);
 pub(super) const GET: [MpiCall; 2] =
-    access!(MPI_Get: recv count datatype to place count datatype window);
+    access!(MPI_Get: recv count datatype target place count datatype window);
 pub(super) const ACCUMULATE: [MpiCall; 2] =
-    access!(MPI_Accumulate: send count datatype to place count datatype reduction window);
-pub(super) const GET_ACCUMULATE: [MpiCall; 2] = access!(MPI_Get_accumulate: send count datatype recv count datatype to place count datatype reduction window);
+    access!(MPI_Accumulate: send count datatype target place count datatype reduction window);
+pub(super) const GET_ACCUMULATE: [MpiCall; 2] = access!(MPI_Get_accumulate: send count datatype recv count datatype target place count datatype reduction window);
 pub(super) const FETCH_AND_OP: [MpiCall; 2] =
-    access!(MPI_Fetch_and_op: send recv datatype to place reduction window);
+    access!(MPI_Fetch_and_op: send recv datatype target place reduction window);
 pub(super) const COMPARE_AND_SWAP: [MpiCall; 2] =
-    access!(MPI_Compare_and_swap: send second recv datatype to place window);
+    access!(MPI_Compare_and_swap: send second recv datatype target place window);
 
 /// Accesses memory of the other rank of this pair, which is complete there when both have returned and met.
 ///
 /// # Safety
 /// As for [`MpiCall`].
 #[inline(always)]
-unsafe fn in_epoch(with: &CallArguments, accesses: c_int, access: Access) -> Result<(), MpiError> {
+unsafe fn in_epoch(with: &CallArguments, accesses: c_int, access: MpiCall) -> Result<(), MpiError> {
     let part = PairPart::of(with.rank, with.ranks);
     // SAFETY: guaranteed by the caller.
     unsafe { begin(with, part) }?;
-    if let PairPart::Sender(to) = part {
+    if let PairPart::Sender(_) = part {
         for _ in 0..accesses {
             // SAFETY: as above; the epoch has begun.
-            unsafe { access(with, to) }?;
+            unsafe { access(with) }?;
         }
     }
     // SAFETY: as above.

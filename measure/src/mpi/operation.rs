@@ -180,6 +180,7 @@ impl MpiOperation {
         };
         let window = Window::new(&self.group, message, &self.settings)?;
         self.arguments.window = window.raw;
+        self.arguments.target = window.target;
         self.arguments.partner = window.partner;
         self.arguments.place = window.place;
         self.window = Some(window);
@@ -309,6 +310,7 @@ impl MpiOperation {
                 window: unsafe { ffi::RSMPI_WIN_NULL },
                 // SAFETY: as above.
                 partner: unsafe { ffi::RSMPI_GROUP_NULL },
+                target: 0,
                 place: 0,
                 epoch: settings.epoch,
             },

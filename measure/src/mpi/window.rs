@@ -17,7 +17,8 @@ use super::transfers::PairPart;
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) raw: MPI_Win,
-    /// Group of the other rank of this pair; an empty group if there is none.
+    /// Other rank of this pair, if there is one, and its group.
+    pub(super) target: c_int,
     pub(super) partner: MPI_Group,
     /// Offset of the other rank's message in its memory.
     pub(super) place: MPI_Aint,
@@ -76,6 +77,10 @@ impl Window {
         let part = PairPart::of(group.rank() as c_int, group.size() as c_int);
         let window = Self {
             raw,
+            target: match part {
+                PairPart::Sender(other) | PairPart::Receiver(other) => other,
+                PairPart::Idle => 0,
+            },
             partner: partner(group, part)?,
             place: exchange(group, part, own_place as u64)? as MPI_Aint,
             epoch: settings.epoch,

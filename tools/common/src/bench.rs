@@ -8,6 +8,8 @@ mod notes;
 mod output;
 mod states;
 mod summary;
+#[cfg(test)]
+mod test_measurement;
 mod transfer;
 
 use std::fmt::Display;

@@ -136,31 +136,8 @@ fn nanos_since(instant: Instant) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_measurement::measurement;
     use super::*;
-    use downbeat_measure::processing::Figure;
-    use downbeat_measure::stopping::StopReason;
-    use downbeat_records::{CallTimes, Observations};
-
-    fn measurement(nanos: f64) -> Measurement {
-        let figure = Figure {
-            name: "median",
-            nanos,
-        };
-        Measurement {
-            observations: Observations::new(1, vec![], CallTimes::Means(vec![])).unwrap(),
-            figures: vec![figure],
-            effective: Ok(0.0),
-            no_interval: None,
-            made: 0,
-            details: vec![],
-            facts: vec![],
-            exits: None,
-            discarded: vec![],
-            clock_checks: None,
-            stop_reason: StopReason::Count,
-            elapsed: Duration::ZERO,
-        }
-    }
 
     #[test]
     fn measurements_that_are_repeated_are_counted() {

@@ -104,31 +104,16 @@ impl Transfer {
 #[cfg(test)]
 mod tests {
     use downbeat_clock_core::Duration;
-    use downbeat_measure::processing::Figure;
-    use downbeat_measure::stopping::StopReason;
-    use downbeat_records::{CallTimes, Observations};
 
+    use super::super::test_measurement::measurement;
     use super::*;
 
     #[test]
     fn overlap_is_the_time_that_both_save() {
         let micros = Duration::from_micros;
         let with = |details: Vec<(&'static str, Duration)>| Measurement {
-            observations: Observations::new(1, vec![], CallTimes::Means(vec![])).unwrap(),
-            figures: vec![Figure {
-                name: "median",
-                nanos: 120e3,
-            }],
-            effective: Ok(0.0),
-            no_interval: None,
-            made: 0,
             details,
-            facts: vec![],
-            exits: None,
-            discarded: vec![],
-            clock_checks: None,
-            stop_reason: StopReason::Count,
-            elapsed: Duration::ZERO,
+            ..measurement(120e3)
         };
         let overlap = |alone, compute| {
             let measured = with(vec![(ALONE, micros(alone)), (COMPUTE, micros(compute))]);
