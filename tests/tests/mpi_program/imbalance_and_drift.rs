@@ -131,7 +131,7 @@ fn pages_show_barriers_drift_and_synchronizations() -> Result<(), Failure> {
 
 #[test]
 fn bad_input_is_refused() -> Result<(), Failure> {
-    const CASES: [(&str, &str); 17] = [
+    const CASES: [(&str, &str); 19] = [
         ("imbalance --barrier bruck", "--barrier"),
         ("imbalance --reps 0", "--reps"),
         ("imbalance --time-slice -1s", "--time-slice"),
@@ -157,6 +157,14 @@ fn bad_input_is_refused() -> Result<(), Failure> {
         (
             "sync --check 0 -o /nonexistent/file",
             "-o: /nonexistent/file",
+        ),
+        (
+            "sync --check 0 -o both.out --csv both.out",
+            "--csv: both.out is also the file of -o",
+        ),
+        (
+            "drift -o both.out --csv ./both.out",
+            "--csv: ./both.out is also the file of -o",
         ),
     ];
     test("imbalance-and-drift-bad-input", |jobs| {

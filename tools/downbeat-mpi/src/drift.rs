@@ -11,9 +11,8 @@ use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Global};
 use downbeat_common::bench::GroupOutcome;
 use downbeat_common::cli::positive;
-use downbeat_common::page::PageOptions;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking};
+use downbeat_common::{Failure, ProgressBar, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch, OffsetSeries};
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
 use downbeat_measure::processing::Processing;
@@ -62,8 +61,6 @@ pub(crate) struct DriftOptions {
     /// Clock that every rank reads
     #[arg(long, value_enum, default_value_t = ClockKind::Monotonic, ignore_case = true)]
     clock: ClockKind,
-    #[command(flatten)]
-    page: PageOptions,
     #[command(flatten)]
     comparison: ComparisonOptions,
 }
@@ -190,11 +187,10 @@ impl DriftSession<'_> {
     fn observe<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
-        ranks.on_first(|| options.page.add_to(&mut Outputs::default()))?;
         let create = |path: &_| {
             CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
         };
-        let mut csv = options.comparison.csv(ranks, create)?;
+        let mut csv = options.comparison.begin_outputs(ranks, create)?;
         let latencies = self.latencies(base)?;
         let size = ranks.all.size() as usize;
         let mut offsets = ObservedOffsets {
@@ -338,8 +334,8 @@ impl DriftSession<'_> {
             "{}, clock {clock}, during {during} every {every}, offsets to rank 0 by {check_by}",
             ranks.description()
         );
-        let print = options.comparison.print;
-        options.page.write_or(
+        let ComparisonOptions { page, print, .. } = &options.comparison;
+        page.write_or(
             &headline,
             || report.page(),
             || print.print(|| &report, || report.text(&headline)),

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::bench::{GlobalClockOptions, GroupOutcome, OutputOptions};
+use downbeat_common::page::PageOptions;
 use downbeat_common::records::CsvFile;
-use downbeat_common::{CalibrationOptions, Failure, PrintOptions, agree_blocking, bench};
+use downbeat_common::{CalibrationOptions, Failure, Outputs, PrintOptions, agree_blocking, bench};
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 
@@ -43,6 +44,8 @@ pub(crate) struct ComparisonOptions {
     #[command(flatten)]
     pub(crate) calibration: CalibrationOptions,
     #[command(flatten)]
+    pub(crate) page: PageOptions,
+    #[command(flatten)]
     pub(crate) print: PrintOptions,
     /// Write the results to a CSV file, each as soon as it is known
     #[arg(long, value_name = "FILE")]
@@ -50,14 +53,26 @@ pub(crate) struct ComparisonOptions {
 }
 
 impl ComparisonOptions {
-    /// Creates the CSV file on rank 0, if it is wanted. All ranks call this.
-    pub(crate) fn csv(
+    /// Checks on rank 0 that the page can be written, and creates the CSV file, as far as they are wanted. All ranks call this.
+    pub(crate) fn begin_outputs(
         &self,
         ranks: &JobRanks<'_>,
         create: impl FnOnce(&Path) -> Result<CsvFile, Failure>,
     ) -> Result<Option<CsvFile>, Failure> {
-        let path = self.csv.as_deref().filter(|_| ranks.is_first());
-        agree_blocking(ranks.all, path.map(create).transpose())
+        let begin = || {
+            let mut outputs = Outputs::default();
+            self.page.add_to(&mut outputs)?;
+            let Some(path) = &self.csv else {
+                return Ok(None);
+            };
+            outputs.claim("--csv", path)?;
+            create(path).map(Some)
+        };
+        let begun = match ranks.is_first() {
+            true => begin(),
+            false => Ok(None),
+        };
+        agree_blocking(ranks.all, begun)
     }
 }
 

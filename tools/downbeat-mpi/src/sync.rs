@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use clap::Args;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::count;
-use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     self, CsvFile, Factors, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
 };
-use downbeat_common::{Failure, Outputs, ProgressBar, Text, Trial, TrialOptions, agree_blocking};
+use downbeat_common::{Failure, ProgressBar, Text, Trial, TrialOptions, agree_blocking};
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
@@ -39,8 +38,6 @@ pub(crate) struct MpiSyncOptions {
     /// Show the true errors, too; all ranks must run on one machine
     #[arg(long)]
     truth: bool,
-    #[command(flatten)]
-    page: PageOptions,
     #[command(flatten)]
     comparison: ComparisonOptions,
 }
@@ -92,8 +89,7 @@ impl MpiSyncSession<'_> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| CsvFile::create(path, &factors);
-        ranks.on_first(|| options.page.add_to(&mut Outputs::default()))?;
-        let mut csv = options.comparison.csv(ranks, create)?;
+        let mut csv = options.comparison.begin_outputs(ranks, create)?;
         let progress = ProgressBar::lasting(if ranks.is_first() {
             self.min_seconds()
         } else {
@@ -212,7 +208,7 @@ impl MpiSyncSession<'_> {
             self.ranks.description()
         );
         let explained = format!("Offsets: to rank 0, as measured by {check_by}.{truth}");
-        options.page.write_or(
+        options.comparison.page.write_or(
             &title,
             || records::synchronization_page(runs, explained.lines()),
             || {
