@@ -403,7 +403,7 @@ fn every_epoch_that_fails_is_named(group: &MpiGroup) {
 }
 
 fn calls_without_effect_are_detected(group: &MpiGroup) {
-    // What a rank combines by itself is not verified, and a request that was not started has no parts.
+    // Results of reduce_local are not verified, and a request that was not started has no parts.
     let verified = |kind: &OperationKind| {
         kind.has_message() && kind.name() != "reduce_local" && !kind.is_partitioned()
     };

@@ -5,10 +5,11 @@ use std::fs;
 
 use crate::cores::CoreId;
 
-/// Number of pages of memory, and of those that are not on the NUMA node of the core that asked.
+/// Number of pages of memory, and of those that are not on the NUMA node of the core that asked. Of large memory, at most 4,096 evenly
+/// spaced pages are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PagePlacement {
-    /// Number of pages that are anywhere; pages that were never written are nowhere yet.
+    /// Number of pages that were looked at and are anywhere; pages that were never written are nowhere yet.
     pub pages: u64,
     /// Number of pages on other NUMA nodes.
     pub remote: u64,
@@ -72,26 +73,26 @@ fn node_of(core: CoreId) -> Option<i32> {
         .find_map(|entry| number(entry.file_name().to_str()?))
 }
 
-/// Maximum number of pages that are asked for: more are sampled evenly.
+/// Maximum number of pages that are looked at.
 #[cfg(target_os = "linux")]
 const MOST: usize = 4_096;
 
 /// Returns the node of each page, or an error of the system.
 #[cfg(target_os = "linux")]
 fn nodes_of_pages(memory: &[u8]) -> Option<Vec<i32>> {
+    if memory.is_empty() {
+        return Some(Vec::new());
+    }
     // SAFETY: no memory is involved.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
     let first = memory.as_ptr().addr() / size * size;
     let pages = (memory.as_ptr().addr() + memory.len()).div_ceil(size) - first / size;
-    let every = pages.div_ceil(MOST).max(1);
+    let every = pages.div_ceil(MOST);
     let pages: Vec<usize> = (0..pages)
         .step_by(every)
         .map(|page| first + page * size)
         .collect();
-    if memory.is_empty() {
-        return Some(Vec::new());
-    }
     let mut nodes = vec![-1; pages.len()];
     let nowhere = std::ptr::null::<i32>();
     // SAFETY: both lists have this number of elements. Without wanted nodes, no page moves.

@@ -179,6 +179,12 @@ const OF_PAIRS: OperationEntry = OperationEntry {
     ..USUAL
 };
 
+/// Properties of operations by which ranks 0 and 1 exchange messages.
+const BETWEEN_TWO: OperationEntry = OperationEntry {
+    expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
+    ..OF_PAIRS
+};
+
 /// Properties of operations by which one rank of a pair writes to memory of the other.
 const WRITES: OperationEntry = OperationEntry {
     exposed: Some(Exposed::Recv),
@@ -395,21 +401,18 @@ pub(super) static ENTRIES: [OperationEntry; 39] = [
     OperationEntry {
         names: ["ping-pong", "", "", ""],
         calls: CallForms::only_blocking(PING_PONG),
-        expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
-        ..OF_PAIRS
+        ..BETWEEN_TWO
     },
     OperationEntry {
         names: ["persistent-ping-pong", "", "", ""],
         calls: CallForms::by_requests(PERSISTENT, PERSISTENT_PING_PONG),
-        expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
-        ..OF_PAIRS
+        ..BETWEEN_TWO
     },
     OperationEntry {
         names: ["partitioned-ping-pong", "", "", ""],
         is_partitioned: true,
         calls: CallForms::by_requests(PARTITIONED, PARTITIONED_PING_PONG),
-        expects: |at, place| (at.rank < 2).then(|| at.input(1 - at.rank, place)),
-        ..OF_PAIRS
+        ..BETWEEN_TWO
     },
     OperationEntry {
         names: ["pair-ping-pong", "", "", ""],

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use super::calls::MpiCall;
 use super::entries::{ENTRIES, InPlace, OperationEntry};
-use super::persistent::{PersistentCall, start};
+use super::persistent::{PersistentCall, start_and_wait};
 use crate::error::MethodError;
 use crate::names::{look_up, parse_list};
 
@@ -225,7 +225,7 @@ impl OperationKind {
         let of_form = match self.form {
             Form::Blocking => Some(calls.blocking),
             Form::Nonblocking | Form::Overlapped => calls.immediate,
-            Form::Persistent => Some(start as MpiCall),
+            Form::Persistent => Some(start_and_wait as MpiCall),
         };
         of_form.unwrap_or(calls.blocking)
     }

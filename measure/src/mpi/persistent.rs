@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use std::ffi::CString;
 
 use downbeat_sync::MpiError;
-use mpi::ffi;
+use mpi::ffi::{self, MPI_Request};
 
 use super::calls::CallArguments;
 
@@ -50,13 +50,29 @@ impl PersistentCall {
 ///
 /// # Safety
 /// As for [`MpiCall`](super::calls::MpiCall); the request was made, and is not active.
-pub(super) unsafe fn start(with: &CallArguments) -> Result<(), MpiError> {
+pub(super) unsafe fn start_and_wait(with: &CallArguments) -> Result<(), MpiError> {
     // SAFETY: guaranteed by the caller.
-    let code = unsafe { ffi::MPI_Start(with.requests) };
-    MpiError::check("MPI_Start", code)?;
+    unsafe { start(with.requests) }?;
+    // SAFETY: as above.
+    unsafe { wait(with.requests) }
+}
+
+/// # Safety
+/// MPI is running, and the request was made and is not active.
+#[inline(always)]
+pub(super) unsafe fn start(request: *mut MPI_Request) -> Result<(), MpiError> {
+    // SAFETY: guaranteed by the caller.
+    let code = unsafe { ffi::MPI_Start(request) };
+    MpiError::check("MPI_Start", code)
+}
+
+/// # Safety
+/// MPI is running, and the request was made.
+#[inline(always)]
+pub(super) unsafe fn wait(request: *mut MPI_Request) -> Result<(), MpiError> {
     // SAFETY: a constant.
     let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
     // SAFETY: guaranteed by the caller.
-    let code = unsafe { ffi::MPI_Wait(with.requests, no_status) };
+    let code = unsafe { ffi::MPI_Wait(request, no_status) };
     MpiError::check("MPI_Wait", code)
 }

@@ -9,7 +9,7 @@ use downbeat_sync::MpiError;
 use mpi::ffi::{self, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Info, MPI_Request};
 
 use super::calls::{CallArguments, MpiCall, TAG};
-use super::persistent::{PersistentCall, find};
+use super::persistent::{PersistentCall, find, start, wait};
 
 /// Makes both requests of the ranks 0 and 1: the first sends, the second receives.
 pub(super) const PERSISTENT: PersistentCall = {
@@ -147,26 +147,6 @@ pub(super) const PARTITIONED_PING_PONG: MpiCall = {
 /// Returns the other of the ranks 0 and 1.
 fn other(with: &CallArguments) -> Option<c_int> {
     (with.rank < 2).then_some(1 - with.rank)
-}
-
-/// # Safety
-/// MPI is running, and the request was made and is not active.
-#[inline(always)]
-unsafe fn start(request: *mut MPI_Request) -> Result<(), MpiError> {
-    // SAFETY: guaranteed by the caller.
-    let code = unsafe { ffi::MPI_Start(request) };
-    MpiError::check("MPI_Start", code)
-}
-
-/// # Safety
-/// MPI is running, and the request was made.
-#[inline(always)]
-unsafe fn wait(request: *mut MPI_Request) -> Result<(), MpiError> {
-    // SAFETY: a constant.
-    let no_status = unsafe { ffi::RSMPI_STATUS_IGNORE };
-    // SAFETY: guaranteed by the caller.
-    let code = unsafe { ffi::MPI_Wait(request, no_status) };
-    MpiError::check("MPI_Wait", code)
 }
 
 /// # Safety

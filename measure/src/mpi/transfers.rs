@@ -33,14 +33,21 @@ impl PairPart {
             Self::Idle
         }
     }
+
+    /// Returns the other rank of the pair.
+    #[inline(always)]
+    pub(super) fn other(self) -> Option<c_int> {
+        match self {
+            Self::Sender(other) | Self::Receiver(other) => Some(other),
+            Self::Idle => None,
+        }
+    }
 }
 
 /// Returns the rank from which a rank has a message after a call in which both directions are used.
 pub(super) fn partner(rank: usize, ranks: usize) -> Option<usize> {
-    match PairPart::of(rank as c_int, ranks as c_int) {
-        PairPart::Sender(other) | PairPart::Receiver(other) => Some(other as usize),
-        PairPart::Idle => None,
-    }
+    let other = PairPart::of(rank as c_int, ranks as c_int).other()?;
+    Some(other as usize)
 }
 
 /// Returns the rank from which a rank has a message after a call that only sends one way.
@@ -104,17 +111,15 @@ pub(super) const BANDWIDTH: MpiCall = {
 /// Both of each pair send all messages at once.
 pub(super) const BIDIRECTIONAL: MpiCall = {
     unsafe fn bidirectional(with: &CallArguments) -> Result<(), MpiError> {
-        match PairPart::of(with.rank, with.ranks) {
-            PairPart::Sender(other) | PairPart::Receiver(other) => {
-                // SAFETY: guaranteed by the caller.
-                unsafe { begin_receives(with, other) }?;
-                // SAFETY: as above.
-                unsafe { begin_sends(with, other, with.in_flight) }?;
-                // SAFETY: that many requests were made.
-                unsafe { wait_for_all(with, 2 * with.in_flight) }
-            }
-            PairPart::Idle => Ok(()),
-        }
+        let Some(other) = PairPart::of(with.rank, with.ranks).other() else {
+            return Ok(());
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { begin_receives(with, other) }?;
+        // SAFETY: as above.
+        unsafe { begin_sends(with, other, with.in_flight) }?;
+        // SAFETY: that many requests were made.
+        unsafe { wait_for_all(with, 2 * with.in_flight) }
     }
     bidirectional
 };

@@ -77,10 +77,7 @@ impl Window {
         let part = PairPart::of(group.rank() as c_int, group.size() as c_int);
         let window = Self {
             raw,
-            target: match part {
-                PairPart::Sender(other) | PairPart::Receiver(other) => other,
-                PairPart::Idle => 0,
-            },
+            target: part.other().unwrap_or(0),
             partner: partner(group, part)?,
             place: exchange(group, part, own_place as u64)? as MPI_Aint,
             epoch: settings.epoch,
@@ -148,7 +145,7 @@ impl Window {
 fn partner(group: &MpiGroup, part: PairPart) -> Result<MPI_Group, CommError> {
     // SAFETY: a constant.
     let none = unsafe { ffi::RSMPI_GROUP_EMPTY };
-    let (PairPart::Sender(other) | PairPart::Receiver(other)) = part else {
+    let Some(other) = part.other() else {
         return Ok(none);
     };
     let (mut all, mut only) = (none, none);

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_common::cli::{VerifyOptions, share, unreadable};
 use downbeat_common::output::{percent, time};
-use downbeat_common::page::PageOptions;
+use downbeat_common::page::svg::Picture;
+use downbeat_common::page::{HtmlTable, Page, PageOptions};
 use downbeat_common::records::serialize_factors;
-use downbeat_common::{Failure, Outputs};
+use downbeat_common::{Failure, Outputs, Table, units};
 use downbeat_files::FileError;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
 use downbeat_records::stats::{Confidence, PValues};
@@ -369,6 +370,56 @@ pub(crate) fn many_outliers(analysis: &Analysis) -> impl Iterator<Item = String>
             percent(group.outliers() as f64 / group.valid() as f64)
         )
     })
+}
+
+/// Title of a picture of an operation.
+pub(crate) fn operation_title(operation: &str, ranks: u32) -> String {
+    format!(
+        "{operation}, {}",
+        units::counted(ranks as usize, "rank", "ranks")
+    )
+}
+
+/// Draws the groups of each operation and number of ranks in one picture, from its title; returns pictures with the names of their files.
+fn pictures_of_operations<'a, G>(
+    groups: &'a [G],
+    key: fn(&G) -> &GroupKey,
+    file: &'a str,
+    draw: impl Fn(String, &[G]) -> Option<Picture> + 'a,
+) -> impl Iterator<Item = (String, Option<Picture>)> + 'a {
+    let of_one = move |one: &G, two: &G| {
+        let (one, two) = (key(one), key(two));
+        (&one.operation, one.ranks) == (&two.operation, two.ranks)
+    };
+    groups.chunk_by(of_one).map(move |groups| {
+        let GroupKey {
+            operation, ranks, ..
+        } = key(&groups[0]);
+        let picture = draw(operation_title(operation, *ranks), groups);
+        (format!("{file}-{operation}-{ranks}"), picture)
+    })
+}
+
+/// Table of a page with its heading and caption, the notes before it and the explanation after it.
+struct PageTable<'a> {
+    heading: &'a str,
+    caption: &'a str,
+    table: &'a Table,
+    notes: &'a [String],
+    explanation: &'a str,
+}
+
+impl PageTable<'_> {
+    fn add_to(&self, page: &mut Page) {
+        for note in self.notes {
+            page.note(&format!("Note: {note}."));
+        }
+        page.section("table", self.heading);
+        page.table(&HtmlTable::of_table(self.caption, self.table));
+        for line in self.explanation.lines() {
+            page.note(line);
+        }
+    }
 }
 
 /// Returns the line below a table that names the treatment of outliers.

@@ -2,6 +2,7 @@
 
 mod averages;
 mod histogram;
+pub(crate) mod interval;
 mod launch_places;
 pub(crate) mod lines;
 mod measured;

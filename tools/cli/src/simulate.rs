@@ -9,10 +9,9 @@ use downbeat_common::cli::Labels;
 use downbeat_common::output::count;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
-    self, CsvFile, Factors, LargestDeviation, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
-    all_or_first_failure,
+    CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors, all_or_first_failure,
 };
-use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, Trial, TrialOptions};
+use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Trial, TrialOptions};
 use downbeat_sync::sim::{SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Comm as _, SyncError};
 
@@ -111,27 +110,19 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}",
         options.trial.seed
     );
-    let explained = format!(
+    let explanation = format!(
         "Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
          True errors beyond the stated bound of their clock: {beyond}.\n\
          {messages} messages simulated in {:.1} s.\n",
         began.elapsed().as_secs_f64()
     );
-    let comparisons = PairedRuns::new(&runs);
-    options.page.write_or(
-        &title,
-        || records::synchronization_page(&runs, explained.lines()),
-        || {
-            let mut text = Text::from(format!("{title}\n\n"));
-            text += records::table(&runs);
-            text += format!("\n{explained}");
-            text += comparisons.text();
-            options.print.print(
-                || SyncRunsReport::new(factors, runs.clone(), comparisons.clone()),
-                || text,
-            )
-        },
-    )
+    let explained = ExplainedRuns {
+        title: &title,
+        explanation: &explanation,
+        factors: &factors,
+        runs: &runs,
+    };
+    explained.show(&options.page, options.print)
 }
 
 fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -> Factors {

@@ -1,5 +1,6 @@
 //! Results of trials of synchronizations: as a table, as CSV and as JSON.
 
+mod explained;
 mod page;
 mod paired;
 
@@ -17,33 +18,7 @@ use serde::Serialize;
 
 use crate::table::Table;
 use crate::{Failure, Trial, TrialResult};
-pub use page::page as synchronization_page;
-pub use paired::PairedRuns;
-
-/// Results of all runs as one JSON document.
-#[derive(Debug, Serialize)]
-pub struct SyncRunsReport {
-    schema: &'static str,
-    version: u32,
-    #[serde(serialize_with = "serialize_factors")]
-    factors: Factors,
-    runs: Vec<RunRecord>,
-    /// Comparisons of each algorithm with the first.
-    comparisons: PairedRuns,
-}
-
-impl SyncRunsReport {
-    /// Creates the document of these runs, in their order, with their comparisons and the factors on which they depend.
-    pub fn new(factors: Factors, runs: Vec<RunRecord>, comparisons: PairedRuns) -> Self {
-        Self {
-            schema: "downbeat.sync_runs",
-            version: 1,
-            factors,
-            runs,
-            comparisons,
-        }
-    }
-}
+pub use explained::ExplainedRuns;
 
 /// Serializes factors as an object of names and values.
 ///
@@ -298,7 +273,7 @@ fn labels(records: &[RunRecord]) -> Vec<&str> {
 }
 
 /// Returns the table of all runs: a row for each algorithm and wait.
-pub fn table(records: &[RunRecord]) -> Table {
+fn table(records: &[RunRecord]) -> Table {
     let labels = labels(records);
     let runs = records.iter().map(|record| record.run).max().unwrap_or(0);
     let heading = |value: &str| {

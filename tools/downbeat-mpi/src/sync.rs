@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use clap::Args;
 use downbeat_common::cli::Labels;
 use downbeat_common::output::count;
-use downbeat_common::records::{
-    self, CsvFile, Factors, PairedRuns, RunRecord, SyncRunsReport, TrueErrors,
-};
-use downbeat_common::{Failure, ProgressBar, Text, Trial, TrialOptions, agree_blocking};
+use downbeat_common::records::{CsvFile, ExplainedRuns, Factors, RunRecord, TrueErrors};
+use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking};
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
@@ -120,7 +118,7 @@ impl MpiSyncSession<'_> {
         }
         drop(progress);
         if !runs.is_empty() {
-            ranks.on_first(|| self.show(factors, &runs))?;
+            ranks.on_first(|| self.show(&factors, &runs))?;
         }
         match failures.is_empty() {
             true => Ok(()),
@@ -194,7 +192,7 @@ impl MpiSyncSession<'_> {
         factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
     }
 
-    fn show(&self, factors: Factors, runs: &[RunRecord]) -> Result<(), Failure> {
+    fn show(&self, factors: &Factors, runs: &[RunRecord]) -> Result<(), Failure> {
         let options = self.options;
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
         let check_by = options.trial.check_by;
@@ -207,19 +205,13 @@ impl MpiSyncSession<'_> {
             "{}, clock {clock}, {repeat} of each",
             self.ranks.description()
         );
-        let explained = format!("Offsets: to rank 0, as measured by {check_by}.{truth}");
-        options.comparison.page.write_or(
-            &title,
-            || records::synchronization_page(runs, explained.lines()),
-            || {
-                let mut text = Text::from(format!("{title}\n\n"));
-                text += records::table(runs);
-                text += format!("\n{explained}");
-                let comparisons = PairedRuns::new(runs);
-                text += comparisons.text();
-                let document = || SyncRunsReport::new(factors, runs.to_vec(), comparisons);
-                options.comparison.print.print(document, || text)
-            },
-        )
+        let explanation = format!("Offsets: to rank 0, as measured by {check_by}.{truth}");
+        let explained = ExplainedRuns {
+            title: &title,
+            explanation: &explanation,
+            factors,
+            runs,
+        };
+        explained.show(&options.comparison.page, options.comparison.print)
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::states::JsonStates;
 use super::{AnalysisOptions, AverageOption, JsonMethod, SeenLaunches, analyse, experiments_in};
-use super::{many_outliers, outliers_line, percentage, places, plural, protect_records};
+use super::{PageTable, many_outliers, outliers_line, percentage, places, plural, protect_records};
 use by_state::{ReproducibleState, ReproducibleStates};
 use group::{ReproducibilityGroupReport, row};
 
@@ -76,8 +76,14 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     options.page.write_or(
         &format!("Reproducibility of {} trials", trials.len()),
         || {
-            let (table, remarks) = (table(&found, &settings), remarks(&trials, &found));
-            page::page(&found, &table, &remarks, &explanation(average, &settings))
+            let table = PageTable {
+                heading: "Spread",
+                caption: "Spread of the trials",
+                table: &table(&found, &settings),
+                notes: &remarks(&trials, &found),
+                explanation: &explanation(average, &settings),
+            };
+            page::page(&found, &table)
         },
         || {
             options.print.print(

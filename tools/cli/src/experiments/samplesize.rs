@@ -19,7 +19,8 @@ use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
 use serde::Serialize;
 
 use super::{
-    JsonKey, OutliersOption, SeenLaunches, key_cells, or_dash, percentage, protect_records,
+    JsonKey, OutliersOption, PageTable, SeenLaunches, key_cells, or_dash, percentage,
+    protect_records,
 };
 
 #[derive(Args, Debug)]
@@ -96,14 +97,14 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
         &format!("Sample sizes: {}", options.folder.display()),
         || {
             let groups = found.iter().map(|(key, launches)| (*key, &launches[..]));
-            let explanation = explanation(&check, options.outliers());
-            page::page(
-                &check,
-                groups,
-                &table(&found),
-                &untested(&found),
-                &explanation,
-            )
+            let table = PageTable {
+                heading: "Launches",
+                caption: "Sample sizes",
+                table: &table(&found),
+                notes: &untested(&found),
+                explanation: &explanation(&check, options.outliers()),
+            };
+            page::page(&check, groups, &table)
         },
         || {
             options.print.print(

@@ -2,6 +2,7 @@
 
 use downbeat_records::stats::Interval;
 
+use super::interval::IntervalTime;
 use super::launch_places::{self, LaunchPlace, stride};
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
@@ -14,9 +15,7 @@ use downbeat_common::units;
 pub(crate) struct ExperimentLaunches {
     pub(crate) name: String,
     /// Median of the averages.
-    pub(crate) median: f64,
-    /// Interval of that median, if known.
-    pub(crate) interval: Option<Interval>,
+    pub(crate) median: IntervalTime,
     /// Launches with an average, at least one.
     pub(crate) launches: Vec<AveragedLaunch>,
 }
@@ -26,9 +25,8 @@ pub(crate) struct ExperimentLaunches {
 pub(crate) struct AveragedLaunch {
     /// Number of the launch, from 1.
     pub(crate) number: usize,
-    pub(crate) nanos: f64,
-    /// Interval of the average by the observations of the launch, if known.
-    pub(crate) interval: Option<Interval>,
+    /// Average, with its interval by the observations of the launch.
+    pub(crate) average: IntervalTime,
 }
 
 /// Maximum number of launches that are drawn, so that their marks are distinct.
@@ -50,12 +48,13 @@ pub(crate) fn picture(
         .map(|experiment| thinned(&experiment.launches, every))
         .collect();
     let spans = experiments.iter().zip(&shown).flat_map(|(of_all, shown)| {
-        let own = shown
-            .iter()
-            .map(|launch| span(launch.nanos, launch.interval));
-        own.chain([span(of_all.median, of_all.interval)])
+        let own = shown.iter().map(|launch| launch.average.span());
+        own.chain([of_all.median.span()])
     });
-    let (low, high) = spans.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
+    let Interval { low, high } = spans.reduce(|one, two| Interval {
+        low: one.low.min(two.low),
+        high: one.high.max(two.high),
+    })?;
     let places: Vec<LaunchPlace> = (0..)
         .zip(&shown)
         .flat_map(|(series, shown)| {
@@ -82,13 +81,10 @@ pub(crate) fn picture(
         let ends = [before, before + shown.len()].map(|place| frame.at_x(place as f64));
         draw_experiment(&mut frame, series, ends, experiment);
         for (place, launch) in (before..).zip(shown) {
-            draw_launch(
-                &mut frame,
-                series,
-                place as f64 + 0.5,
-                &experiment.name,
-                launch,
-            );
+            let AveragedLaunch { number, average } = launch;
+            let text = format!("{}, launch {number}: {}", experiment.name, average.text());
+            let x = frame.at_x(place as f64 + 0.5);
+            average.draw(&mut frame, series, x, &text);
         }
         before += shown.len();
     }
@@ -107,12 +103,6 @@ fn thinned(launches: &[AveragedLaunch], every: usize) -> Vec<&AveragedLaunch> {
     }
 }
 
-fn span(nanos: f64, interval: Option<Interval>) -> (f64, f64) {
-    interval.map_or((nanos, nanos), |Interval { low, high }| {
-        (nanos.min(low), nanos.max(high))
-    })
-}
-
 /// Draws the median of an experiment and its interval behind the launches, between two horizontal positions.
 fn draw_experiment(
     frame: &mut Frame,
@@ -121,8 +111,8 @@ fn draw_experiment(
     experiment: &ExperimentLaunches,
 ) {
     let colour = style::colour(series);
-    let middle = frame.at_y(experiment.median);
-    let (low, high) = span(experiment.median, experiment.interval);
+    let middle = frame.at_y(experiment.median.nanos);
+    let Interval { low, high } = experiment.median.span();
     let [low, high] = [low, high].map(|nanos| frame.at_y(nanos));
     frame
         .canvas
@@ -136,55 +126,23 @@ fn draw_experiment(
         });
 }
 
-fn draw_launch(
-    frame: &mut Frame,
-    series: usize,
-    place: f64,
-    experiment: &str,
-    launch: &AveragedLaunch,
-) {
-    let ends = launch
-        .interval
-        .map(|Interval { low, high }| [low, high].map(|nanos| frame.at((place, nanos))));
-    let middle = frame.at((place, launch.nanos));
-    let text = format!(
-        "{experiment}, launch {}: {}",
-        launch.number,
-        with_interval(launch.nanos, launch.interval)
-    );
-    frame.canvas.titled(&text, |canvas| {
-        let class = format!("e {}", style::colour(series));
-        if let Some([low, high]) = ends {
-            canvas.line(&class, low, high);
-            for (x, y) in [low, high] {
-                canvas.line(&class, (x - 2.5, y), (x + 2.5, y));
-            }
-        }
-        canvas.marker(series, middle);
-    });
-}
-
-/// Writes a time with its interval: `4.20 us (4.10 us to 4.30 us)`.
-fn with_interval(nanos: f64, interval: Option<Interval>) -> String {
-    let interval = interval.map_or_else(String::new, |Interval { low, high }| {
-        let [low, high] = [low, high].map(units::time);
-        format!(" ({low} to {high})")
-    });
-    units::time(nanos) + &interval
-}
-
 fn describe_experiment(experiment: &ExperimentLaunches) -> String {
     format!(
         "{}: median of {} {}",
         experiment.name,
         units::counted(experiment.launches.len(), "launch", "launches"),
-        with_interval(experiment.median, experiment.interval)
+        experiment.median.text()
     )
 }
 
 fn describe(experiments: &[ExperimentLaunches]) -> String {
     let describe_one = |experiment: &ExperimentLaunches| {
-        let nanos = || experiment.launches.iter().map(|launch| launch.nanos);
+        let nanos = || {
+            experiment
+                .launches
+                .iter()
+                .map(|launch| launch.average.nanos)
+        };
         let [least, most] = [
             nanos().fold(f64::INFINITY, f64::min),
             nanos().fold(f64::NEG_INFINITY, f64::max),
@@ -204,19 +162,23 @@ mod tests {
     fn experiment(name: &str, count: usize) -> ExperimentLaunches {
         let launch = |number: usize| AveragedLaunch {
             number,
-            nanos: 400.0 + number as f64,
-            interval: Some(Interval {
-                low: 399.0 + number as f64,
-                high: 401.0 + number as f64,
-            }),
+            average: IntervalTime {
+                nanos: 400.0 + number as f64,
+                interval: Some(Interval {
+                    low: 399.0 + number as f64,
+                    high: 401.0 + number as f64,
+                }),
+            },
         };
         ExperimentLaunches {
             name: name.to_owned(),
-            median: 405.0,
-            interval: Some(Interval {
-                low: 402.0,
-                high: 409.0,
-            }),
+            median: IntervalTime {
+                nanos: 405.0,
+                interval: Some(Interval {
+                    low: 402.0,
+                    high: 409.0,
+                }),
+            },
             launches: (1..=count).map(launch).collect(),
         }
     }

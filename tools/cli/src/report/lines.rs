@@ -1,7 +1,6 @@
 //! Averages over message sizes, one line for each experiment, with intervals.
 
-use downbeat_records::stats::Interval;
-
+use super::interval::IntervalTime;
 use downbeat_common::page::axis::{Axis, size_place};
 use downbeat_common::page::frame::{Frame, data_width};
 use downbeat_common::page::style;
@@ -19,19 +18,7 @@ pub(crate) struct AverageLine {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AveragePoint {
     pub(crate) bytes: u64,
-    pub(crate) nanos: f64,
-    /// Confidence interval, if known.
-    pub(crate) interval: Option<Interval>,
-}
-
-impl AveragePoint {
-    /// Vertical range of the point with its interval.
-    fn span(&self) -> Interval {
-        self.interval.unwrap_or(Interval {
-            low: self.nanos,
-            high: self.nanos,
-        })
-    }
+    pub(crate) average: IntervalTime,
 }
 
 /// Horizontal distance between experiments, so that their intervals do not hide each other.
@@ -43,8 +30,12 @@ pub(crate) fn picture(title: String, average: &str, lines: &[AverageLine]) -> Op
     let mut sizes: Vec<u64> = points().map(|point| point.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let low = points().map(|point| point.span().low).reduce(f64::min)?;
-    let high = points().map(|point| point.span().high).reduce(f64::max)?;
+    let low = points()
+        .map(|point| point.average.span().low)
+        .reduce(f64::min)?;
+    let high = points()
+        .map(|point| point.average.span().high)
+        .reduce(f64::max)?;
     let x = Axis::sizes(&sizes, data_width(text_width("10000")));
     let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
     let mut frame = Frame::new(
@@ -65,45 +56,16 @@ pub(crate) fn picture(title: String, average: &str, lines: &[AverageLine]) -> Op
 }
 
 fn draw(frame: &mut Frame, series: usize, line: &AverageLine, offset: f64) {
-    let place = |frame: &Frame, point: &AveragePoint, nanos: f64| {
-        let (x, y) = frame.at((size_place(point.bytes), nanos));
+    let place = |point: &AveragePoint| {
+        let (x, y) = frame.at((size_place(point.bytes), point.average.nanos));
         (x + offset, y)
     };
-    let places: Vec<_> = line
-        .points
-        .iter()
-        .map(|point| place(frame, point, point.nanos))
-        .collect();
+    let places: Vec<_> = line.points.iter().map(place).collect();
     frame.canvas.path(&style::line(series), &places);
-    for (point, middle) in line.points.iter().zip(places) {
-        let ends = point
-            .interval
-            .map(|interval| [interval.low, interval.high].map(|nanos| place(frame, point, nanos)));
-        let text = format!("{}, {}", line.name, describe_point(point));
-        frame.canvas.titled(&text, |canvas| {
-            let class = format!("e {}", style::colour(series));
-            if let Some([low, high]) = ends {
-                canvas.line(&class, low, high);
-                for (x, y) in [low, high] {
-                    canvas.line(&class, (x - 3.5, y), (x + 3.5, y));
-                }
-            }
-            canvas.marker(series, middle);
-        });
+    for (AveragePoint { bytes, average }, (x, _)) in line.points.iter().zip(places) {
+        let (size, time) = (units::bytes(*bytes), average.text());
+        average.draw(frame, series, x, &format!("{}, {size}: {time}", line.name));
     }
-}
-
-/// Describes a point: `8 B: 4.20 us (4.10 us to 4.30 us)`.
-fn describe_point(point: &AveragePoint) -> String {
-    let interval = point.interval.map_or(String::new(), |interval| {
-        let [low, high] = [interval.low, interval.high].map(units::time);
-        format!(" ({low} to {high})")
-    });
-    format!(
-        "{}: {}{interval}",
-        units::bytes(point.bytes),
-        units::time(point.nanos)
-    )
 }
 
 fn describe(lines: &[AverageLine]) -> String {
@@ -111,7 +73,7 @@ fn describe(lines: &[AverageLine]) -> String {
         let point = |point: &AveragePoint| {
             format!(
                 "{} at {}",
-                units::time(point.nanos),
+                units::time(point.average.nanos),
                 units::bytes(point.bytes)
             )
         };
@@ -127,6 +89,7 @@ fn describe(lines: &[AverageLine]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use downbeat_records::stats::Interval;
 
     fn line(name: &str, points: &[(u64, f64)]) -> AverageLine {
         let point = |(bytes, nanos): &(u64, f64)| {
@@ -136,8 +99,10 @@ mod tests {
             });
             AveragePoint {
                 bytes: *bytes,
-                nanos: *nanos,
-                interval,
+                average: IntervalTime {
+                    nanos: *nanos,
+                    interval,
+                },
             }
         };
         AverageLine {

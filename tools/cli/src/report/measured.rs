@@ -6,6 +6,9 @@ use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnaly
 use downbeat_records::stats::{MedianInterval, Sample};
 use downbeat_records::{GroupKey, Launch};
 
+use super::interval::IntervalTime;
+use crate::experiments::operation_title;
+
 /// An experiment with its launches and analysis.
 #[derive(Debug)]
 pub(crate) struct MeasuredExperiment {
@@ -40,11 +43,7 @@ pub(crate) struct MeasuredOperation {
 impl MeasuredOperation {
     /// Title of plots of this operation.
     pub(crate) fn title(&self) -> String {
-        format!(
-            "{}, {}",
-            self.operation,
-            downbeat_common::units::counted(self.ranks as usize, "rank", "ranks")
-        )
+        operation_title(&self.operation, self.ranks)
     }
 
     pub(crate) fn key(&self, bytes: u64) -> GroupKey {
@@ -76,9 +75,25 @@ impl Experiments {
             .collect()
     }
 
+    /// Returns an ending of titles that names one of several experiments; empty if there is only one.
+    pub(crate) fn suffix(&self, name: &str) -> String {
+        match self.all.len() {
+            1 => String::new(),
+            _ => format!(": {name}"),
+        }
+    }
+
     /// Confidence interval of the median of the launches.
     pub(crate) fn interval(&self, averages: &Sample<'_>) -> Option<MedianInterval> {
         averages.median_interval(self.settings.confidence)
+    }
+
+    /// Returns the median of the launches with its interval.
+    pub(crate) fn median(&self, averages: &Sample<'_>) -> IntervalTime {
+        IntervalTime {
+            nanos: averages.median(),
+            interval: self.interval(averages).map(|found| found.interval),
+        }
     }
 
     /// Returns all operations, sorted by name and ranks.

@@ -204,19 +204,18 @@ fn draw_medians(frame: &mut Frame, series: usize, names: &str, launches: &[&[f64
     let (mut before, mut described) = (0, vec![]);
     for (number, launch) in (1..).zip(launches) {
         let blocks = blocks(launch, number, names, before);
-        let line = |quartile: usize| -> Vec<_> {
+        let line = |value: fn(&OrderBlock) -> f64| -> Vec<_> {
             let place = |block: &OrderBlock| {
                 let middle = 0.5 * (block.ends[0] + block.ends[1]);
-                frame.at((middle, block.quartiles[quartile]))
+                frame.at((middle, value(block)))
             };
             blocks.iter().map(place).collect()
         };
-        let [first, medians, third] = [0, 1, 2].map(line);
-        let means = blocks.iter().map(|block| {
-            let middle = 0.5 * (block.ends[0] + block.ends[1]);
-            frame.at((middle, block.mean))
-        });
-        let means: Vec<_> = means.collect();
+        let (first, medians) = (
+            line(|block| block.quartiles[0]),
+            line(|block| block.quartiles[1]),
+        );
+        let (third, means) = (line(|block| block.quartiles[2]), line(|block| block.mean));
         let outline: Vec<_> = first.into_iter().chain(third.into_iter().rev()).collect();
         frame
             .canvas

@@ -8,23 +8,33 @@ use crate::page::svg::Picture;
 use crate::page::{HtmlTable, Page};
 use crate::units;
 
-/// A figure of a check, with its name.
-type Quantity = (&'static str, fn(&CheckRecord) -> Option<LargestDeviation>);
+/// A figure of a check, with its name and the heading of its pictures.
+type Quantity = (
+    &'static str,
+    &'static str,
+    fn(&CheckRecord) -> Option<LargestDeviation>,
+);
 
 const QUANTITIES: [Quantity; 2] = [
-    ("largest offset", |check| check.largest_offset),
-    ("largest true error", |check| check.largest_error),
+    ("largest offset", "Largest offset of any rank", |check| {
+        check.largest_offset
+    }),
+    (
+        "largest true error",
+        "Largest true error of any rank",
+        |check| check.largest_error,
+    ),
 ];
 
 /// Returns the page of some runs, with notes below the pictures.
-pub fn page<'a>(runs: &[RunRecord], notes: impl IntoIterator<Item = &'a str>) -> Page {
+pub(super) fn page<'a>(runs: &[RunRecord], notes: impl IntoIterator<Item = &'a str>) -> Page {
     let mut page = Page::default();
     page.section("accuracy", "Accuracy and duration");
     page.note(
         "Each point is a run: further left is faster, further down is more accurate. Both axes are logarithmic where values differ much.",
     );
     let checks = runs.iter().map(|run| run.checks.len()).max().unwrap_or(0);
-    for (name, value) in QUANTITIES {
+    for (name, heading, value) in QUANTITIES {
         let pictures: Vec<_> = (0..checks)
             .map(|check| {
                 let file = format!("{}-{}", name.replace(' ', "-"), check + 1);
@@ -33,7 +43,7 @@ pub fn page<'a>(runs: &[RunRecord], notes: impl IntoIterator<Item = &'a str>) ->
             .filter(|(_, picture)| picture.is_some())
             .collect();
         if !pictures.is_empty() {
-            page.subsection(&format!("{name} of any rank").replacen('l', "L", 1));
+            page.subsection(heading);
             page.pictures(pictures);
         }
     }

@@ -11,9 +11,9 @@ use crate::table::Table;
 use crate::text::Text;
 
 /// Comparisons of each algorithm with the first, after each wait.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct PairedRuns {
+pub(super) struct PairedRuns {
     comparisons: Vec<PairedComparison>,
     /// Number of algorithms that ran.
     #[serde(skip)]
@@ -44,7 +44,7 @@ const LEAST_RUNS: usize = 6;
 
 impl PairedRuns {
     /// Compares the runs of all algorithms with those of the first; nothing if there are fewer than 6.
-    pub fn new(records: &[RunRecord]) -> Self {
+    pub(super) fn new(records: &[RunRecord]) -> Self {
         let labels = labels(records);
         let (first, others) = labels.split_first().unwrap_or((&"", &[]));
         let waits = records.first().map_or(0, |record| record.checks.len());
@@ -65,7 +65,7 @@ impl PairedRuns {
     }
 
     /// Returns the comparisons as a table with its explanation; a hint where more runs are needed; nothing for one algorithm.
-    pub fn text(&self) -> Text {
+    pub(super) fn text(&self) -> Text {
         if self.algorithms < 2 {
             return Text::default();
         }

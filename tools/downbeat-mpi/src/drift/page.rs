@@ -6,12 +6,7 @@ use downbeat_common::page::curves::{self, Curve};
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::{HtmlTable, Page};
 
-use super::report::DriftReport;
-
-/// Maximum number of ranks that are drawn, so that curves can be told apart.
-const MOST_CURVES: usize = 8;
-/// Maximum number of points of a curve.
-const MOST_POINTS: usize = 600;
+use super::report::{DriftReport, MOST_CURVES};
 
 impl DriftReport<'_> {
     /// Returns the page.
@@ -22,8 +17,8 @@ impl DriftReport<'_> {
             "Offsets since the first one: a straight line is a constant difference of rates. Residuals: what the line from the first to the \
              last offset leaves, by which clocks that were corrected by it are wrong.",
         );
-        if self.curves().count() > MOST_CURVES {
-            let all = count(self.curves().count(), "rank");
+        if self.ranks() > MOST_CURVES {
+            let all = count(self.ranks(), "rank");
             page.note(&format!("Of {all}, the first {MOST_CURVES} are drawn."));
         }
         let drift = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
@@ -58,10 +53,9 @@ impl DriftReport<'_> {
     ) -> Option<Picture> {
         let curves: Vec<Curve> = self
             .curves()
-            .take(MOST_CURVES)
             .map(|(rank, points)| Curve {
                 name: format!("rank {rank}"),
-                points: thinned(&shown(points)),
+                points: shown(points),
             })
             .collect();
         let points = || curves.iter().flat_map(|curve| &curve.points);
@@ -97,16 +91,6 @@ fn residuals(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().map(residual).collect()
 }
 
-/// Returns equally many points between the kept ones, with both ends.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let every = points.len().div_ceil(MOST_POINTS).max(1);
-    let last = points.len().saturating_sub(1);
-    let kept = points.iter().enumerate();
-    kept.filter(|(number, _)| number.is_multiple_of(every) || *number == last)
-        .map(|(_, point)| *point)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,14 +101,5 @@ mod tests {
         assert_eq!(residuals(&points), [(0.0, 0.0), (1.0, 5.0), (4.0, 0.0)]);
         assert_eq!(residuals(&points[..1]), [(0.0, 0.0)]);
         assert_eq!(residuals(&[]), []);
-    }
-
-    #[test]
-    fn long_curves_keep_their_ends() {
-        let points: Vec<(f64, f64)> = (0..5_000).map(|i| (f64::from(i), 0.0)).collect();
-        let kept = thinned(&points);
-        assert!(kept.len() <= MOST_POINTS + 1, "{}", kept.len());
-        assert_eq!((kept[0].0, kept[kept.len() - 1].0), (0.0, 4_999.0));
-        assert_eq!(thinned(&points[..3]).len(), 3);
     }
 }

@@ -24,6 +24,11 @@ impl TransferTimes {
     pub(super) const BYTES: u64 = 8;
 }
 
+/// Maximum number of ranks that are drawn, so that curves can be told apart.
+pub(super) const MOST_CURVES: usize = 8;
+/// Maximum number of offsets of a rank between the first and the last that are drawn.
+const MOST_POINTS: usize = 600;
+
 /// Report as one JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct DriftReport<'a> {
@@ -50,7 +55,7 @@ struct RankDrift {
     whole: Option<FitReport>,
     windows: Vec<DriftWindow>,
     begin_to_end: Option<ResidualReport>,
-    /// Seconds since the first offset, and offsets in nanoseconds, for pictures.
+    /// Seconds since the first offset, and offsets in nanoseconds, for pictures: a part of them, and none of ranks that are not drawn.
     #[serde(skip)]
     points: Vec<(f64, f64)>,
 }
@@ -150,7 +155,10 @@ impl<'a> DriftReport<'a> {
                 .map(|first| first.offset.as_nanos()),
             whole: series.fit().map(|fit| FitReport::new(&fit, series)),
             windows: windows.iter().map(window).collect(),
-            points: points(series),
+            points: match self.ranks.len() < MOST_CURVES {
+                true => points(series),
+                false => Vec::new(),
+            },
             begin_to_end: series.begin_to_end().map(|residual| ResidualReport {
                 largest_ns: residual.largest.as_nanos(),
                 after_s: residual.after.as_secs_f64(),
@@ -162,9 +170,15 @@ impl<'a> DriftReport<'a> {
         });
     }
 
-    /// Returns the offsets over time of each rank.
+    /// Returns the offsets over time of the ranks that are drawn.
     pub(super) fn curves(&self) -> impl Iterator<Item = (usize, &[(f64, f64)])> {
-        self.ranks.iter().map(|one| (one.rank, &*one.points))
+        let drawn = self.ranks.iter().take(MOST_CURVES);
+        drawn.map(|one| (one.rank, &*one.points))
+    }
+
+    /// Returns the number of ranks.
+    pub(super) fn ranks(&self) -> usize {
+        self.ranks.len()
     }
 
     /// Returns the tables, below the headline.
@@ -288,17 +302,20 @@ impl<'a> DriftReport<'a> {
     }
 }
 
-/// Returns the offsets over time since the first.
+/// Returns offsets over time since the first: equally many between those that are left out, and both ends.
 fn points<C: Domain>(series: &OffsetSeries<C>) -> Vec<(f64, f64)> {
     let samples = series.samples();
-    let Some(first) = samples.first() else {
+    let (Some(first), Some(last)) = (samples.first(), samples.len().checked_sub(1)) else {
         return Vec::new();
     };
-    let point = samples.iter().map(|sample| {
+    let every = samples.len().div_ceil(MOST_POINTS);
+    let kept = samples.iter().enumerate();
+    let kept = kept.filter(|(number, _)| number.is_multiple_of(every) || *number == last);
+    kept.map(|(_, sample)| {
         let time = (sample.at - first.at).as_secs_f64();
         (time, sample.offset.as_nanos() as f64)
-    });
-    point.collect()
+    })
+    .collect()
 }
 
 /// Returns the row for the lines of one length.
@@ -343,4 +360,30 @@ fn row(rank: &str, length: &str, fits: &[&FitReport]) -> Vec<String> {
         least_r_squared,
         residual,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use downbeat_clock_core::offset::OffsetSample;
+    use downbeat_clock_core::{Global, Timestamp};
+
+    #[test]
+    fn points_of_long_series_keep_their_ends() {
+        let series = |count: i64| {
+            let sample = |number| OffsetSample::<Global> {
+                at: Timestamp::from_nanos(number * 1_000_000_000),
+                offset: Duration::from_nanos(number),
+                half_width: None,
+            };
+            OffsetSeries::new((0..count).map(sample).collect()).unwrap()
+        };
+        let kept = points(&series(5_000));
+        assert!(kept.len() <= MOST_POINTS + 1, "{}", kept.len());
+        assert_eq!(
+            (kept[0], kept[kept.len() - 1]),
+            ((0.0, 0.0), (4_999.0, 4_999.0))
+        );
+        assert_eq!(points(&series(3)).len(), 3);
+    }
 }

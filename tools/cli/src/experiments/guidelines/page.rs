@@ -7,6 +7,8 @@ use downbeat_common::units;
 use downbeat_records::analysis::{Average, GuidelineKind, TestedGuideline};
 
 use super::{GuidelineReport, HEADINGS, cells};
+use crate::experiments::operation_title;
+use crate::report::interval::IntervalTime;
 use crate::report::lines::{self, AverageLine, AveragePoint};
 
 /// An operation on a number of ranks, and the operations on the other side of a guideline.
@@ -45,7 +47,7 @@ impl GuidelineReport<'_> {
                 .enumerate()
                 .map(|(number, (plot, lines))| {
                     let (operation, ranks, others) = plot;
-                    let title = format!("{operation} and {others}, {ranks} ranks");
+                    let title = operation_title(&format!("{operation} and {others}"), ranks);
                     let name = format!("guideline-{}-{operation}-{ranks}", number + 1);
                     (name, lines::picture(title, average, &lines))
                 }),
@@ -88,8 +90,10 @@ impl GuidelineReport<'_> {
                     .iter()
                     .map(|(bytes, medians)| AveragePoint {
                         bytes: *bytes,
-                        nanos: medians[side],
-                        interval: None,
+                        average: IntervalTime {
+                            nanos: medians[side],
+                            interval: None,
+                        },
                     })
                     .collect(),
             };

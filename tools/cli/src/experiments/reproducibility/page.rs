@@ -1,49 +1,34 @@
 //! Repetitions as a page: figure 12 of Hunold 2016, one picture for each operation and number of ranks.
 
 use downbeat_common::output::percent;
+use downbeat_common::page::Page;
 use downbeat_common::page::axis::{Axis, linear_ticks};
 use downbeat_common::page::dot_rows::{self, Dot, DotRow};
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::{HtmlTable, Page};
-use downbeat_common::{Table, units};
+use downbeat_common::units;
 use downbeat_records::analysis::Reproducibility;
 
-pub(super) fn page(
-    found: &[Reproducibility],
-    table: &Table,
-    remarks: &[String],
-    explanation: &str,
-) -> Page {
+use crate::experiments::{PageTable, pictures_of_operations};
+
+pub(super) fn page(found: &[Reproducibility], table: &PageTable<'_>) -> Page {
     let mut page = Page::default();
     page.section("trials", "Trials");
     page.note(
         "Each dot is a trial: the mean of its launches, divided by that of the fastest trial. The closer all dots are to 1, the better \
          a measurement repeats.",
     );
-    let operations = found.chunk_by(|one, two| of_one_operation(one) == of_one_operation(two));
-    page.pictures(operations.map(|groups| {
-        let (operation, ranks) = of_one_operation(&groups[0]);
-        let name = format!("trials-{operation}-{ranks}");
-        (name, picture(groups))
-    }));
-    for remark in remarks {
-        page.note(&format!("Note: {remark}."));
-    }
-    page.section("table", "Spread");
-    page.table(&HtmlTable::of_table("Spread of the trials", table));
-    for line in explanation.lines() {
-        page.note(line);
-    }
+    page.pictures(pictures_of_operations(
+        found,
+        |group| &group.key,
+        "trials",
+        picture,
+    ));
+    table.add_to(&mut page);
     page
 }
 
-fn of_one_operation(group: &Reproducibility) -> (&str, u32) {
-    (&group.key.operation, group.key.ranks)
-}
-
 /// Draws groups of one operation on one number of ranks.
-fn picture(groups: &[Reproducibility]) -> Option<Picture> {
-    let (operation, ranks) = of_one_operation(groups.first()?);
+fn picture(title: String, groups: &[Reproducibility]) -> Option<Picture> {
     let dots = |group: &Reproducibility| DotRow {
         label: units::bytes(group.key.bytes),
         dots: group
@@ -77,7 +62,6 @@ fn picture(groups: &[Reproducibility]) -> Option<Picture> {
         high,
         linear_ticks(low, high, 6),
     );
-    let ranks = units::counted(ranks as usize, "rank", "ranks");
     let described: Vec<String> = groups
         .iter()
         .map(|group| {
@@ -86,7 +70,7 @@ fn picture(groups: &[Reproducibility]) -> Option<Picture> {
         })
         .collect();
     dot_rows::picture(
-        format!("{operation}, {ranks}"),
+        title,
         described.join(" "),
         x,
         "size of a message",

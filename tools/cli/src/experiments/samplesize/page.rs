@@ -1,13 +1,15 @@
 //! Sample sizes as a page: one picture for each operation and number of ranks.
 
+use downbeat_common::page::Page;
 use downbeat_common::page::axis::Axis;
 use downbeat_common::page::dot_rows::{self, Dot, DotRow};
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::{HtmlTable, Page};
-use downbeat_common::{Table, units};
+use downbeat_common::units;
 use downbeat_records::GroupKey;
 use downbeat_records::analysis::ObservationsNeeded;
 use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
+
+use crate::experiments::{PageTable, pictures_of_operations};
 
 /// A group and what its launches need.
 pub(super) type Needed<'a> = (&'a GroupKey, &'a [(&'a str, ObservationsNeeded)]);
@@ -15,9 +17,7 @@ pub(super) type Needed<'a> = (&'a GroupKey, &'a [(&'a str, ObservationsNeeded)])
 pub(super) fn page<'a>(
     check: &SampleSizeCheck,
     found: impl IntoIterator<Item = Needed<'a>>,
-    table: &Table,
-    notes: &[String],
-    explanation: &str,
+    table: &PageTable<'_>,
 ) -> Page {
     let mut page = Page::default();
     page.section("sizes", "Observations from which on means are normal");
@@ -26,27 +26,13 @@ pub(super) fn page<'a>(
          dot passes at no size that was tested.",
     );
     let groups: Vec<Needed<'a>> = found.into_iter().collect();
-    let of_one = |(key, _): &Needed<'_>| (key.operation.clone(), key.ranks);
-    page.pictures(
-        groups
-            .chunk_by(|one, two| of_one(one) == of_one(two))
-            .map(|groups| {
-                let (operation, ranks) = of_one(&groups[0]);
-                let ranks_text = units::counted(ranks as usize, "rank", "ranks");
-                (
-                    format!("sizes-{operation}-{ranks}"),
-                    picture(format!("{operation}, {ranks_text}"), check, groups),
-                )
-            }),
-    );
-    for note in notes {
-        page.note(&format!("Note: {note}."));
-    }
-    page.section("table", "Launches");
-    page.table(&HtmlTable::of_table("Sample sizes", table));
-    for line in explanation.lines() {
-        page.note(line);
-    }
+    page.pictures(pictures_of_operations(
+        &groups,
+        |(key, _)| key,
+        "sizes",
+        |title, groups| picture(title, check, groups),
+    ));
+    table.add_to(&mut page);
     page
 }
 

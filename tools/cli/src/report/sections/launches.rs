@@ -6,6 +6,7 @@ use downbeat_records::stats::{Interval, Sample};
 
 use crate::experiments::{percentage, plural};
 use crate::report::averages::{self, AveragedLaunch, ExperimentLaunches};
+use crate::report::interval::IntervalTime;
 use crate::report::measured::{
     Experiments, MeasuredExperiment, MeasuredOperation, shown_sizes, without_outliers,
 };
@@ -99,14 +100,15 @@ fn averaged(
         let own = group.launches.iter().find(|own| own.launch == *name)?;
         Some(AveragedLaunch {
             number,
-            nanos: own.average(experiments.average)?,
-            interval: own_interval(experiments, nanos, measured.clock_step()),
+            average: IntervalTime {
+                nanos: own.average(experiments.average)?,
+                interval: own_interval(experiments, nanos, measured.clock_step()),
+            },
         })
     };
     Some(ExperimentLaunches {
         name: measured.name.clone(),
-        median: of_all.median(),
-        interval: experiments.interval(&of_all).map(|found| found.interval),
+        median: experiments.median(&of_all),
         launches: (1..)
             .zip(names)
             .zip(measured.observations(key))
@@ -139,10 +141,7 @@ fn normal(
     let key = operation.key(bytes);
     let label = format!("{} run-time", experiments.average.name());
     let picture = |(series, measured): (usize, &MeasuredExperiment)| {
-        let suffix = match experiments.all.len() {
-            1 => String::new(),
-            _ => format!(": {}", measured.name),
-        };
+        let suffix = experiments.suffix(&measured.name);
         let title = format!("{}, {}{suffix}", operation.title(), units::bytes(bytes));
         let name = format!(
             "normal-{}-{}-{bytes}-{}",

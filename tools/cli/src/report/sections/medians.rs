@@ -34,11 +34,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
         )
     }));
     for measured in &experiments.all {
-        let suffix = if experiments.all.len() > 1 {
-            format!(": {}", measured.name)
-        } else {
-            String::new()
-        };
+        let suffix = experiments.suffix(&measured.name);
         page.folded(&format!("As a table{suffix}"), |page| {
             page.table(&table(experiments, measured));
             page.note(&format!(
@@ -69,11 +65,9 @@ fn line(
         let averages = measured
             .group(&operation.key(*bytes))?
             .averages(experiments.average)?;
-        let interval = experiments.interval(&averages);
         Some(AveragePoint {
             bytes: *bytes,
-            nanos: averages.median(),
-            interval: interval.map(|found| found.interval),
+            average: experiments.median(&averages),
         })
     };
     AverageLine {

@@ -49,11 +49,7 @@ fn pictures(
     let steps = experiments.all.iter().map(MeasuredExperiment::clock_step);
     let span = span(&all, steps.fold(0.0, f64::max));
     let picture = |(series, (launches, name)): (usize, (&Vec<&[f64]>, String))| {
-        let suffix = if all.len() > 1 {
-            format!(": {name}")
-        } else {
-            String::new()
-        };
+        let suffix = experiments.suffix(&name);
         let title = format!("{}, {}{suffix}", operation.title(), units::bytes(bytes));
         let name = format!(
             "order-{}-{}-{bytes}-{}",
