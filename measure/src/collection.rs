@@ -1,8 +1,7 @@
 //! Collection of the times of calls from all ranks.
 //!
 //! Every rank keeps its own times. Rank 0 gets the run-time of each call, and in the end what else the processing needs,
-//! reduced on the way through a tree. So its memory does not grow with the number of ranks, unless the times of all ranks are
-//! wanted.
+//! reduced on the way through a tree. So its memory does not grow with the number of ranks.
 
 mod exits;
 mod pooled;
@@ -29,8 +28,6 @@ pub enum Collect {
     RunTimes,
     /// The same, and in the end the imbalance of each call, for [`Imbalance`](crate::imbalance::Imbalance). Needs a global clock.
     Exits,
-    /// The times of each call on every rank.
-    AllRanks,
 }
 
 /// Number of calls that are reduced together: their messages are short enough for any memory, and long enough for bandwidth.
@@ -101,11 +98,6 @@ impl Collection {
         let mut calls = first..;
         spans.retain(|_| calls.next().is_some_and(|call| thinning.keeps(call)));
         let time = |span: &CallSpan| [context.nanos(span.start), context.nanos(span.end)];
-        if self.collect == Collect::AllRanks {
-            let times = spans.iter().map(time).collect();
-            let all = self.gather(context, &spans, times).await?;
-            return all.map(|all| self.with_rule_times(all)).transpose();
-        }
         let from = self.own.len();
         self.own.extend(spans.iter().map(time));
         let times = &self.own[from..];
@@ -140,63 +132,6 @@ impl Collection {
         }))
     }
 
-    /// Adds the times for the stopping rule to observations of all ranks.
-    fn with_rule_times(&self, all: Observations) -> Result<(Observations, Vec<f64>), MeasureError> {
-        let slowest = Needed::Calls(CallTime::Slowest);
-        let times = match self.needed {
-            needed if needed == slowest => Times::of(&all, needed, 0)?,
-            _ => Times::Calls(all.run_times()),
-        };
-        match times {
-            Times::Calls(times) => Ok((all, times)),
-            _ => Ok((all, Vec::new())),
-        }
-    }
-
-    /// Gathers the times of all ranks on rank 0.
-    async fn gather<M: Comm, T: Coordinator, K: Clock>(
-        &self,
-        context: &MeasureContext<'_, M, T, K>,
-        spans: &[CallSpan],
-        times: Vec<[i64; 2]>,
-    ) -> Result<Option<Observations>, MeasureError> {
-        let comm = context.comm;
-        let encode = |(span, [start, end]): (&CallSpan, &[i64; 2])| {
-            [severity(span.state), *start, *end].map(i64::to_le_bytes)
-        };
-        let mut words: Vec<_> = spans.iter().zip(&times).map(encode).collect();
-        if comm.rank() != 0 {
-            let words = words.as_flattened().as_flattened();
-            comm.send_bytes(0, words).await?;
-            return Ok(None);
-        }
-        let ranks = comm.size() as usize;
-        let mut states = vec![0; times.len()];
-        let mut all = vec![[0; 2]; times.len() * ranks];
-        for rank in 0..ranks {
-            if rank > 0 {
-                let words = words.as_flattened_mut().as_flattened_mut();
-                comm.recv_bytes(rank as u32, words).await?;
-            }
-            for (call, word) in words.iter().enumerate() {
-                let [state, start, end] = word.map(i64::from_le_bytes);
-                states[call] = state.max(states[call]);
-                all[call * ranks + rank] = [start, end];
-            }
-        }
-        let states = states.into_iter().map(worst_state).collect();
-        let times = match self.basis {
-            Basis::Means => CallTimes::Means(
-                all.iter()
-                    .map(|[start, end]| self.per_call(end - start))
-                    .collect(),
-            ),
-            Basis::Local => CallTimes::Local(all.iter().map(observation).collect()),
-            Basis::Global => CallTimes::Global(all.iter().map(observation).collect()),
-        };
-        Ok(Observations::new(ranks, states, times))
-    }
-
     /// Returns the time of one call, of which several may be timed together.
     fn per_call(&self, nanos: i64) -> f64 {
         nanos as f64 / self.calls_together
@@ -213,11 +148,6 @@ impl Collection {
         let all = kept.map(|(observations, _)| observations);
         let all = all.filter(|all| all.count(ObservationState::Valid) > 0);
         match self.needed {
-            needed if self.collect == Collect::AllRanks => {
-                return all
-                    .map(|all| Times::of(all, needed, root as usize))
-                    .transpose();
-            }
             Needed::Calls(time) if time.is_run_time(self.basis) => {
                 return Ok(all.map(|all| Times::Calls(all.run_times())));
             }
@@ -246,6 +176,35 @@ impl Collection {
             }
         };
         Ok((comm.rank() == 0).then_some(found))
+    }
+
+    /// Returns the times of this rank's calls that rank 0 has after this thinning, with the states that it knows.
+    pub(crate) async fn own_times<M: Comm>(
+        &mut self,
+        comm: &M,
+        kept: Option<(&Observations, Thinning)>,
+    ) -> Result<Observations, CommError> {
+        self.thin(comm, kept.map(|(_, thinning)| thinning)).await?;
+        let states = kept.map_or(&[][..], |(observations, _)| observations.states());
+        let position = |state: &ObservationState| {
+            let place = ObservationState::ALL.iter().position(|one| one == state);
+            place.unwrap_or_default() as u8
+        };
+        let states = broadcast_bytes(comm, states.iter().map(position).collect()).await?;
+        let states = states
+            .iter()
+            .filter_map(|place| ObservationState::ALL.get(usize::from(*place)).copied());
+        let own = self.own.iter();
+        let times = match self.basis {
+            Basis::Means => CallTimes::Means(
+                own.map(|[start, end]| self.per_call(end.saturating_sub(*start)))
+                    .collect(),
+            ),
+            Basis::Local => CallTimes::Local(own.map(observation).collect()),
+            Basis::Global => CallTimes::Global(own.map(observation).collect()),
+        };
+        // All ranks have kept the same calls.
+        Ok(Observations::new(1, states.collect(), times).unwrap_or_else(Observations::none))
     }
 
     /// Collects the imbalance of the calls that rank 0 has after this thinning, if it is wanted.
@@ -389,15 +348,20 @@ mod tests {
     /// State, start and duration of each call on one rank.
     type Calls = Vec<(usize, u64, i64)>;
 
-    /// Collects calls, of which those from the 7th on are drifted, with clocks of this basis. Returns the observations, the times, and
-    /// what the stopping rule sees on rank 0.
-    fn collected(
-        collect: Collect,
-        basis: Basis,
-        needed: Needed,
-        ranks: &[Calls],
-        most: usize,
-    ) -> Option<(Observations, Times, Vec<f64>)> {
+    /// Collected calls.
+    struct Collected {
+        /// Observations on rank 0.
+        observations: Observations,
+        /// What the processing needs.
+        times: Option<Times>,
+        /// What the stopping rule sees.
+        seen: Vec<f64>,
+        /// The observations with the times of every rank, as these kept them.
+        all: Observations,
+    }
+
+    /// Collects calls, of which those from the 7th on are drifted, with clocks of this basis.
+    fn collected(basis: Basis, needed: Needed, ranks: &[Calls], most: usize) -> Collected {
         let program = |comm: &downbeat_sync::ThreadComm| {
             let rate = TickRate::NANOSECOND;
             let context = MeasureContext {
@@ -414,7 +378,7 @@ mod tests {
                 state: STATES[*state],
             };
             let calls = &ranks[comm.rank() as usize];
-            let mut collection = Collection::new(collect, basis, needed, 1);
+            let mut collection = Collection::new(Collect::RunTimes, basis, needed, 1);
             let (mut all, mut thinning, mut first) = (None, Thinning::default(), 0);
             let mut seen = Vec::new();
             for batch in calls.chunks(5) {
@@ -436,12 +400,38 @@ mod tests {
                 all.mark_drifted(7);
             }
             let kept = all.as_ref().map(|all| (all, thinning));
+            let own = block_on_ready(collection.own_times(comm, kept)).unwrap();
             let times = block_on_ready(collection.times(comm, 1, kept)).unwrap();
-            all.zip(times).map(|(all, times)| (all, times, seen))
+            (own, all.map(|all| (all, times, seen)))
         };
         let ranks = ThreadCluster::new(ranks.len() as u32).run(program).unwrap();
-        assert!(ranks.iter().skip(1).all(Option::is_none));
-        ranks.into_iter().next().flatten()
+        let (own, mut first): (Vec<_>, Vec<_>) = ranks.into_iter().unzip();
+        assert!(first.iter().skip(1).all(Option::is_none));
+        let (observations, times, seen) = first.swap_remove(0).unwrap();
+        Collected {
+            observations,
+            times,
+            seen,
+            all: Observations::of_ranks(&own).unwrap(),
+        }
+    }
+
+    /// Returns what the stopping rule sees of all calls.
+    fn seen(basis: Basis, needed: Needed, ranks: &[Calls]) -> Vec<f64> {
+        let slowest = needed == Needed::Calls(CallTime::Slowest) || basis != Basis::Global;
+        let time = |call: usize| {
+            let of_call = || ranks.iter().map(move |calls| calls[call]);
+            let end =
+                |(_, start, takes): (usize, u64, i64)| start.saturating_add_signed(takes) as i64;
+            let start = |(_, start, _): (usize, u64, i64)| start as i64;
+            let time = match slowest {
+                true => of_call().map(|one| end(one) - start(one)).max(),
+                false => Some(of_call().map(end).max()? - of_call().map(start).min()?),
+            };
+            time.filter(|_| of_call().all(|(state, ..)| state == 0))
+                .map(|time| time as f64)
+        };
+        (0..ranks[0].len()).filter_map(time).collect()
     }
 
     fn calls() -> impl Strategy<Value = Vec<Calls>> {
@@ -466,16 +456,19 @@ mod tests {
                     if processing.fits(basis).is_err() {
                         continue;
                     }
-                    let found = [Collect::RunTimes, Collect::AllRanks]
-                        .map(|collect| collected(collect, basis, processing.needed(), &ranks, most));
-                    let [Some((reduced, times, seen)), Some((all, expected, all_seen))] = found else {
-                        prop_assert_eq!(found, [None, None], "{}", label);
+                    let needed = processing.needed();
+                    let found = collected(basis, needed, &ranks, most);
+                    let Collected { observations, times, all, .. } = &found;
+                    prop_assert_eq!(observations.states(), all.states());
+                    prop_assert_eq!(observations.run_times(), all.run_times(), "{} {:?}", label, basis);
+                    if most >= ranks[0].len() {
+                        prop_assert_eq!(&found.seen, &seen(basis, needed, &ranks), "{} {:?}", label, basis);
+                    }
+                    let Some(times) = times else {
+                        prop_assert_eq!(all.count(ObservationState::Valid), 0);
                         continue;
                     };
-                    prop_assert_eq!(reduced.states(), all.states());
-                    prop_assert_eq!(seen, all_seen);
-                    prop_assert_eq!(reduced.run_times(), all.run_times(), "{} {:?}", label, basis);
-                    let figures = [times, expected].map(|times| processing.figures(&times).unwrap());
+                    let figures = [processing.figures(times), processing.apply(all, 1)].map(Result::unwrap);
                     for (found, expected) in figures[0].iter().zip(&figures[1]) {
                         let error = (found.nanos - expected.nanos).abs();
                         prop_assert!(error <= 1e-9 * expected.nanos.abs(), "{} {:?}: {:?}", label, basis, figures);

@@ -29,7 +29,7 @@ pub struct Method {
     pub processing: Processing,
     /// Root for the processing.
     pub root: u32,
-    /// Observations that rank 0 gets.
+    /// Times of the calls that rank 0 gets.
     pub collect: Collect,
     /// If true, the round trip between neighbouring ranks is measured before, between and after batches of observations, which shows
     /// the state of the machine: see [`Observations::probes`]. Probes take at most a fiftieth of the time. A single rank makes none.
@@ -39,7 +39,7 @@ pub struct Method {
 /// Result of a measurement, on rank 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// All observations: as of one rank, unless the method [collects](Method::collect) those of all ranks.
+    /// All observations, with the run-times of the calls as of one rank.
     pub observations: Observations,
     /// Imbalance of each of them, if the method collects it.
     pub exits: Option<Exits>,
@@ -116,6 +116,29 @@ impl Method {
         context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
     ) -> Result<Option<Measurement>, MeasureError> {
+        Ok(self.run(context, operation, false).await?.0)
+    }
+
+    /// Does the same as [`measure`](Self::measure), and returns on every rank the times of its own calls, with their states on all ranks.
+    ///
+    /// # Errors
+    /// As for [`measure`](Self::measure).
+    pub async fn measure_on_each<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+        operation: &mut impl Operation,
+    ) -> Result<(Option<Measurement>, Observations), MeasureError> {
+        let (measured, own) = self.run(context, operation, true).await?;
+        Ok((measured, own.unwrap_or_else(Observations::none)))
+    }
+
+    /// Measures an operation, and returns this rank's own times if they are wanted.
+    async fn run<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+        operation: &mut impl Operation,
+        wants_own: bool,
+    ) -> Result<(Option<Measurement>, Option<Observations>), MeasureError> {
         if context.clock.ordering() == ReadOrdering::Unordered {
             return Err(MeasureError::UnorderedClock);
         }
@@ -218,6 +241,10 @@ impl Method {
             .as_ref()
             .map(|found| (&found.observations, found.thinning));
         let thinning = kept.map(|(_, thinning)| thinning);
+        let own = match wants_own {
+            true => Some(collection.own_times(context.comm, kept).await?),
+            false => None,
+        };
         let exits = collection.exits(context.comm, thinning).await?;
         let times = collection.times(context.comm, self.root, kept).await?;
         let measured = finished.map(|finished| {
@@ -247,11 +274,9 @@ impl Method {
                 elapsed,
             })
         });
-        context.agree(measured.transpose()).await
+        Ok((context.agree(measured.transpose()).await?, own))
     }
-}
 
-impl Method {
     /// Same as [`measure`](Self::measure), for ranks that never suspend.
     ///
     /// # Errors

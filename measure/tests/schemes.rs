@@ -553,7 +553,6 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64, collect: Collect) ->
 fn the_imbalance_of_a_barrier_is_found_exactly() {
     for (ranks, imbalance) in [(2, 0), (2, 700), (3, 0), (3, 5_000), (5, 123)] {
         for (barrier, collect) in [
-            (Barrier::Library, Collect::AllRanks),
             (Barrier::Library, Collect::Exits),
             (Barrier::Double, Collect::Exits),
         ] {

@@ -68,7 +68,7 @@ pub(super) fn write_group(
         writeln!(to, "{key},{call},{},{nanos}", state.name())?;
     }
     probes.try_for_each(|probe| write_probe(to, probe))?;
-    writeln!(to, "# end {key} {}", summary(group))
+    writeln!(to, "# end {key} {}", summary(&group.counts, &group.figures))
 }
 
 fn write_probe(to: &mut impl Write, probe: &Probe) -> io::Result<()> {
@@ -122,13 +122,11 @@ pub(super) fn key(
 }
 
 /// Counts and figures of a group, as in its last line.
-pub(super) fn summary(group: &MeasuredGroup) -> String {
-    let counts = group
-        .counts
+pub(super) fn summary(counts: &[(ObservationState, u64)], figures: &[(String, f64)]) -> String {
+    let counts = counts
         .iter()
         .map(|(state, count)| format!("{}={count}", state.name()));
-    let figures = group
-        .figures
+    let figures = figures
         .iter()
         .map(|(name, nanos)| format!("{name}={nanos}"));
     counts.chain(figures).collect::<Vec<_>>().join(" ")

@@ -244,3 +244,22 @@ pub(super) fn read_open(
         RecordFormat::Parquet => super::parquet::read(file, keep),
     }
 }
+
+/// Checks the name of a launch, which is that of its files.
+pub(super) fn check_launch_name(name: &str) -> Result<(), String> {
+    let odd = |c: char| c == '/' || c == '\\' || c.is_control();
+    let is_odd = name.starts_with('.') || name.ends_with(".raw") || name.contains(odd);
+    if name.is_empty() || is_odd || is_of_node(name) {
+        return Err(format!(
+            "\"{}\" is not a valid launch name",
+            name.escape_debug()
+        ));
+    }
+    Ok(())
+}
+
+/// Returns true if a launch of this name would have the file of another one.
+fn is_of_node(name: &str) -> bool {
+    let number = name.rsplit_once(".node").map(|(_, number)| number);
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
+}

@@ -426,7 +426,7 @@ fn content_that_cannot_be_read_again_is_rejected() {
     let none = Factors::default();
     let message =
         |result: Result<Journal, RecordError>| result.map(|_| ()).unwrap_err().to_string();
-    for name in ["", "a/b", "..", ".a", "a.raw", "a\nb"] {
+    for name in ["", "a/b", "..", ".a", "a.raw", "a.node1", "a\nb"] {
         let shown = name.escape_debug();
         assert_eq!(
             message(Journal::open(

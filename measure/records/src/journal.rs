@@ -8,9 +8,12 @@ use downbeat_files::{ChecksumLine, Checksums};
 use super::append_file::AppendFile;
 use super::content::{Keep, check_names, to_write};
 use super::error::RecordFlaw;
-use super::experiment::{check_factors, launch_files, read, read_binding, read_open};
+use super::experiment::{
+    check_factors, check_launch_name, launch_files, read, read_binding, read_open,
+};
 use super::format::ENDS;
-use super::{RecordError, RecordFormat, csv, raw};
+use super::raw::{self, RawJournal, RawPlan};
+use super::{RecordError, RecordFormat, csv};
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations, PROBES};
 
 /// Writer of the record of a launch: a new record, or the continuation of an incomplete one.
@@ -22,7 +25,7 @@ pub struct Journal {
     format: RecordFormat,
     /// `None` if the record is complete.
     main: Option<AppendFile>,
-    raw: Option<AppendFile>,
+    raw: Option<RawJournal>,
     groups: Vec<GroupKey>,
     /// True if the record has a place for probes.
     has_probes: bool,
@@ -37,8 +40,9 @@ pub struct Journal {
 
 impl Journal {
     /// Begins the record `NAME` in a folder, which is created if necessary, or continues an
-    /// incomplete one, unless it has no group yet: then it is begun again. With `raw`, invalid observations are kept, too, and the timestamps of all
-    /// ranks are written to `NAME.raw.csv`.
+    /// incomplete one, unless it has no group yet: then it is begun again. With `raw`, invalid observations are kept, too, and the
+    /// timestamps of the ranks are written to `NAME.raw.csv`; those of ranks on other nodes by a [`RawJournal`] there, to which this one
+    /// gives its [plan](Self::raw_plan).
     ///
     /// # Errors
     /// If the record was begun with other factors, in another format or with another value of
@@ -96,10 +100,12 @@ impl Journal {
                     files.finish()?;
                     return Ok(Self::done(format, groups));
                 }
-                let raw = if raw {
-                    Some(continued_raw(&files, &groups)?)
-                } else {
-                    None
+                let raw = match raw {
+                    true => {
+                        let plan = RawPlan::new(name, &groups, String::new());
+                        Some(RawJournal::open(dir, &plan, 0)?)
+                    }
+                    false => None,
                 };
                 let later_facts = numbered(&found.launch.facts, facts);
                 Ok(Self {
@@ -126,9 +132,9 @@ impl Journal {
         let facts = files.initial_facts(facts);
         // Before the header of the record, so that a record with a header always has its raw file.
         let raw = if raw {
-            let mut raw = AppendFile::open(&files.raw(), csv::CHECKSUM)?;
-            raw.append(csv::header(factors, &facts, raw::COLUMNS).into_bytes())?;
-            Some(raw)
+            let header = csv::header(factors, &facts, raw::COLUMNS);
+            let plan = RawPlan::new(files.name, &[], header);
+            Some(RawJournal::open(files.dir, &plan, 0)?)
         } else {
             // Remove a raw file without a record.
             let _ = fs::remove_file(files.raw());
@@ -163,8 +169,30 @@ impl Journal {
         &self.groups
     }
 
+    /// Returns the plan by which the times of ranks on other nodes are written, if they are wanted and the record is not complete.
+    pub fn raw_plan(&self) -> Option<&RawPlan> {
+        self.raw.as_ref().map(RawJournal::plan)
+    }
+
+    /// Adds timestamps of the next calls of a group, the first of which is call `first`, on these ranks, before the group is
+    /// [appended](Self::append). Without raw observations, does nothing.
+    ///
+    /// # Errors
+    /// If the times are not those of as many ranks, or the file cannot be written.
+    pub fn add_times(
+        &mut self,
+        key: &GroupKey,
+        ranks: &[u32],
+        first: usize,
+        observations: &Observations,
+    ) -> Result<(), RecordError> {
+        let raw = self.raw.as_mut();
+        raw.map_or(Ok(()), |raw| raw.add(key, ranks, first, observations))
+    }
+
     /// Writes a group: the run-times of the observations, and the figures and counts of `group`.
-    /// Its own run-times are ignored; missing counts are those of the observations.
+    /// Its own run-times are ignored; missing counts are those of the observations. Timestamps are those of the observations, unless
+    /// others were [added](Self::add_times).
     ///
     /// # Errors
     /// If the record has the group already, or the group cannot be stored or written; the groups
@@ -203,12 +231,14 @@ impl Journal {
             }
         };
         written.map_err(RecordError::io(&main.path))?;
-        let mut raw_piece = vec![];
-        if let Some(raw) = &self.raw {
-            raw::write_group(&mut raw_piece, &summary, observations)
-                .map_err(RecordError::io(&raw.path))?;
+        if let Some(raw) = &mut self.raw {
+            if !raw.has_begun(&group.key) {
+                let ranks: Vec<u32> = (0..observations.ranks() as u32).collect();
+                raw.add(&group.key, &ranks, 0, observations)?;
+            }
+            raw.end(&group.key)?;
         }
-        self.write(piece, raw_piece)?;
+        self.write(piece)?;
         self.groups.push(group.key.clone());
         self.later_facts = Factors::default();
         Ok(())
@@ -242,7 +272,10 @@ impl Journal {
                 _ => (csv::facts_lines(facts), csv::COMPLETE),
             };
             let end = [facts.into_bytes(), line(complete)].concat();
-            self.write(end, line(csv::COMPLETE))?;
+            if let Some(raw) = &mut self.raw {
+                raw.complete()?;
+            }
+            self.write(end)?;
             self.ended = true;
         }
         #[cfg(feature = "parquet")]
@@ -254,19 +287,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends to the raw file, if there is one, and to the record.
-    fn write(&mut self, to_main: Vec<u8>, to_raw: Vec<u8>) -> Result<(), RecordError> {
-        let end_of_raw = self.raw.as_ref().map(|raw| raw.end.clone());
-        if let Some(raw) = &mut self.raw {
-            raw.append(to_raw)?;
-        }
-        let written = self
-            .main
-            .as_mut()
-            .map_or(Ok(()), |main| main.append(to_main));
-        if let (Err(_), Some(raw), Some(end)) = (&written, &mut self.raw, end_of_raw) {
-            // The raw file must not have more groups than the record.
-            raw.end = end;
+    /// Appends to the record what the raw file, if there is one, has by now.
+    fn write(&mut self, piece: Vec<u8>) -> Result<(), RecordError> {
+        let main = self.main.as_mut();
+        let written = main.map_or(Ok(()), |main| main.append(piece));
+        if let (Err(_), Some(raw)) = (&written, &mut self.raw) {
+            // It must not have more than the record.
+            raw.cut();
         }
         written
     }
@@ -302,7 +329,7 @@ impl LaunchFiles<'_> {
     }
 
     fn raw(&self) -> PathBuf {
-        self.file("raw.csv")
+        raw::path(self.dir, self.name, 0)
     }
 
     /// Format of the file while the launch runs.
@@ -416,13 +443,6 @@ fn check_folder(files: &LaunchFiles<'_>, factors: &Factors) -> Result<(), Record
     })
 }
 
-/// Opens the raw file of a continued record; it may have one more group, which is cut off.
-fn continued_raw(files: &LaunchFiles<'_>, groups: &[GroupKey]) -> Result<AppendFile, RecordError> {
-    let raw = AppendFile::open(&files.raw(), csv::CHECKSUM)?;
-    let end = raw::shared_end(&raw.file, groups).map_err(|flaw| flaw.in_file(&raw.path))?;
-    Ok(AppendFile { end, ..raw })
-}
-
 /// Appends a number to the names of facts: that of the second, third... run of the launch.
 fn numbered(known: &Factors, facts: &Factors) -> Factors {
     let taken = |number: &u32| {
@@ -434,15 +454,4 @@ fn numbered(known: &Factors, facts: &Factors) -> Factors {
     facts.iter().fold(Factors::default(), |all, (name, value)| {
         all.with(&format!("{name} ({number})"), &value)
     })
-}
-
-fn check_launch_name(name: &str) -> Result<(), String> {
-    let odd = |c: char| c == '/' || c == '\\' || c.is_control();
-    if name.is_empty() || name.starts_with('.') || name.ends_with(".raw") || name.contains(odd) {
-        return Err(format!(
-            "\"{}\" is not a valid launch name",
-            name.escape_debug()
-        ));
-    }
-    Ok(())
 }

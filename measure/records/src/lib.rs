@@ -152,3 +152,4 @@ pub use launch::{
 pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Basis, CallTimes, ObservationState, Observations};
 pub use probe::{PROBES, Probe, RoundTrips};
+pub use raw::{RawJournal, RawPlan};

@@ -119,6 +119,28 @@ impl Observations {
         })
     }
 
+    /// Returns observations of several ranks from those of each rank, without probes; `None` unless these are of one rank, of as many calls
+    /// and by the same clocks. The states are those on the first rank.
+    pub fn of_ranks<'a>(ranks: &'a [Self]) -> Option<Self> {
+        let first = ranks.first()?;
+        macro_rules! times {
+            ($kind:ident) => {{
+                let of_rank = |one: &'a CallTimes| match one {
+                    CallTimes::$kind(times) => Some(&times[..]),
+                    _ => None,
+                };
+                let all = ranks.iter().map(|one| &one.call_times);
+                CallTimes::$kind(call_by_call(all.map(of_rank))?)
+            }};
+        }
+        let times = match first.call_times {
+            CallTimes::Global(_) => times!(Global),
+            CallTimes::Local(_) => times!(Local),
+            CallTimes::Means(_) => times!(Means),
+        };
+        Self::new(ranks.len(), first.states.clone(), times)
+    }
+
     /// Appends observations of the same ranks by the same clocks, without their probes; ignores others.
     pub fn append(&mut self, mut more: Self) {
         match (&mut self.call_times, &mut more.call_times) {
@@ -258,6 +280,17 @@ impl Observations {
     }
 }
 
+/// Returns the values of all ranks call by call; `None` unless they are of equally many calls.
+fn call_by_call<'a, T: Copy + 'a>(ranks: impl Iterator<Item = Option<&'a [T]>>) -> Option<Vec<T>> {
+    let ranks = ranks.collect::<Option<Vec<&[T]>>>()?;
+    let calls = ranks.first()?.len();
+    if ranks.iter().any(|times| times.len() != calls) {
+        return None;
+    }
+    let of_call = |call| ranks.iter().map(move |times| times[call]);
+    Some((0..calls).flat_map(of_call).collect())
+}
+
 /// Returns probes with the index of the next valid observation, given the numbers and states of all observations.
 pub(crate) fn before_valid(
     probes: &[Probe],
@@ -297,6 +330,25 @@ mod tests {
             start: Timestamp::from_nanos(start),
             end: Timestamp::from_nanos(end),
         }
+    }
+
+    #[test]
+    fn observations_of_ranks_are_joined_call_by_call() {
+        let states = [ObservationState::Valid, ObservationState::Late];
+        let one = |times| Observations::new(1, states.to_vec(), times).unwrap();
+        let means = |times: [f64; 2]| one(CallTimes::Means(times.to_vec()));
+        let joined = Observations::of_ranks(&[means([1.0, 2.0]), means([3.0, 4.0])]).unwrap();
+        assert_eq!((joined.ranks(), joined.states()), (2, &states[..]));
+        assert_eq!(
+            joined.call_times(),
+            &CallTimes::Means(vec![1.0, 3.0, 2.0, 4.0])
+        );
+        let local = one(CallTimes::Local(vec![observation(0, 1), observation(2, 3)]));
+        let short = Observations::new(1, states[..1].to_vec(), CallTimes::Means(vec![1.0]));
+        for other in [local, short.unwrap(), joined] {
+            assert_eq!(Observations::of_ranks(&[means([1.0, 2.0]), other]), None);
+        }
+        assert_eq!(Observations::of_ranks(&[]), None);
     }
 
     #[test]

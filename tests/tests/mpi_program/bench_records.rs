@@ -29,8 +29,13 @@ fn an_interrupt() -> Result<(), Failure> {
 #[test]
 fn a_dead_rank_with_raw_observations() -> Result<(), Failure> {
     test("bench-dead-rank-raw", |jobs| {
-        ends_by(jobs, Victim::Rank, "--raw")
+        ends_by(jobs, Victim::Rank, "--per-node 2 --raw")
     })
+}
+
+#[test]
+fn raw_observations_of_several_nodes() -> Result<(), Failure> {
+    test("bench-raw", raw_of_nodes)
 }
 
 #[test]
@@ -73,6 +78,65 @@ fn ends_by(jobs: &Jobs, victim: Victim, option: &str) -> Outcome {
         || whole().contains("# end"),
     )?;
     is_readable(&downbeat()?, &folder)
+}
+
+/// Records the times of ranks on three nodes, interrupts the launch as if by force, and continues it.
+fn raw_of_nodes(jobs: &Jobs) -> Outcome {
+    const BENCH: &str = "bench --clock monotonic --scheme ms1 --operation allreduce --sizes 8,64 --ranks 2,5 --reps 30 \
+                         --per-node 2 --raw --launch a --out DIR/raw";
+    let folder = jobs.folder.join("raw");
+    let launch = || {
+        let job = jobs.run(&[(5, BENCH)])?;
+        expect(job.code == Some(0), &job, "a record of five ranks")
+    };
+    launch()?;
+    let names = ["a.raw.csv", "a.node1.raw.csv", "a.node2.raw.csv"];
+    // Numbers of rows of each rank in the two groups of two ranks and of five.
+    let check = || {
+        for (name, ranks) in names.into_iter().zip([[0, 1], [2, 3], [4, 5]]) {
+            let text = read(&folder.join(name));
+            let text = without_checksums(&text);
+            for (bytes, size) in [(8, 2), (8, 5), (64, 2), (64, 5)] {
+                for rank in ranks {
+                    let is_of_rank = |line: &&str| {
+                        let cells: Vec<&str> = line.split(',').collect();
+                        line.starts_with(&format!("allreduce,{bytes},{size},"))
+                            && cells.get(5) == Some(&&*rank.to_string())
+                    };
+                    let rows = text.lines().filter(is_of_rank).count();
+                    let expected = if rank < size { 30 } else { 0 };
+                    if rows != expected {
+                        return Err(format!(
+                            "{name}: {rows} rows of rank {rank} of {size}: {text}"
+                        ));
+                    }
+                }
+                let end = format!("\n# end allreduce,{bytes},{size} ");
+                if text.matches(&end).count() != 1 {
+                    return Err(format!(
+                        "{name}: not one group of {bytes} and {size}: {text}"
+                    ));
+                }
+            }
+            if !text.ends_with(COMPLETE) {
+                return Err(format!("{name} is not complete: {text}"));
+            }
+        }
+        Ok(())
+    };
+    check()?;
+    // The record lost its last group, which the files of the nodes have.
+    let record = folder.join("a.csv");
+    let whole = read(&record);
+    let groups: Vec<&str> = whole.split_inclusive("# end ").collect();
+    let kept = format!("{}\n", groups[..3].concat());
+    fs::write(&record, whole_pieces(&kept)).map_err(|why| why.to_string())?;
+    launch()?;
+    check()?;
+    fs::write(&record, whole_pieces(&kept)).map_err(|why| why.to_string())?;
+    fs::remove_file(folder.join("a.node2.raw.csv")).map_err(|why| why.to_string())?;
+    let why = "a.node2.raw.csv: the file is missing, but the record has groups";
+    jobs.fails(&[(5, BENCH)], 2, why)
 }
 
 /// Measures to a small disk that no other process sees.

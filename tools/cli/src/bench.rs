@@ -6,14 +6,14 @@ use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
     BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions, NearnessOptions,
-    OutputOptions, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
+    OutputOptions, RankTimes, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, Method,
-    ThreadCoordinator, ThreadLinks,
+    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, ThreadCoordinator,
+    ThreadLinks,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
 use downbeat_sync::algorithm::RankPlacement;
@@ -218,10 +218,17 @@ impl ThreadBench<'_> {
                 links: &links,
                 first_failure: &first_failure,
             };
-            measure_all(all, &self.options.output, plan.clone(), |key| {
-                let near = &self.options.near;
-                near.while_near(all, || rank.measure(key))
-            })
+            // All threads are on one node.
+            measure_all(
+                all,
+                all,
+                &self.options.output,
+                plan.clone(),
+                |key, times| {
+                    let near = &self.options.near;
+                    near.while_near(all, || rank.measure(key, times))
+                },
+            )
         });
         let found = found.map_err(Failure::run)?;
         let found = match first_failure.into_inner() {
@@ -335,12 +342,13 @@ struct BenchRank<'a, K> {
 
 impl<K: Clock> BenchRank<'_, K> {
     /// Measures one group. Ranks that do not take part only receive the outcome.
-    fn measure(&self, key: &GroupKey) -> Result<Option<GroupOutcome>, Failure> {
+    fn measure(
+        &self,
+        key: &GroupKey,
+        times: &mut RankTimes,
+    ) -> Result<Option<GroupOutcome>, Failure> {
         let options = self.session.options;
-        let method = Method {
-            collect: options.output.collect(),
-            ..options.method.method(&key.operation, key.bytes)?
-        };
+        let method = options.method.method(&key.operation, key.bytes)?;
         let mut measured = Ok(None);
         if let Some(part) = self.parts.iter().find(|part| part.size == key.ranks) {
             let kind = key.operation.parse().map_err(Failure::run)?;
@@ -355,7 +363,7 @@ impl<K: Clock> BenchRank<'_, K> {
                 clock_basis: ClockBasis::new(part.global.as_ref(), self.me.base()),
             };
             let mut operation = BuiltinOperation { kind, comm };
-            measured = method.measure_blocking(&context, &mut operation);
+            measured = times.measure(&method, &context, &mut operation);
         }
         match measured {
             // This rank leaves, so that no other waits for it forever.

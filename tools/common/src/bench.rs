@@ -6,6 +6,7 @@ mod method;
 mod nearness;
 mod notes;
 mod output;
+mod raw;
 mod states;
 mod summary;
 #[cfg(test)]
@@ -19,11 +20,14 @@ use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
 use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
+use raw::RawFiles;
+
 use disturbance::{Disturbance, KernelCounters, slowest_cycle};
 pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
 pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
+pub use raw::RankTimes;
 pub use transfer::{ALONE, COMPUTE, IN_FLIGHT, THREADS};
 
 use crate::machine::random_seed;
@@ -88,19 +92,20 @@ pub fn check_ranks(
     ))
 }
 
-/// Measures one group after the other, and records each as soon as it is known. All ranks call this with equal groups; only
-/// rank 0 uses the rest of the plan and returns results.
+/// Measures one group after the other, and records each as soon as it is known. All ranks call this with equal groups, and with the
+/// communicator of their node; only rank 0 uses the rest of the plan and returns results.
 ///
-/// `measure` returns an outcome on rank 0 alone. Groups that the record of this launch already contains are left out. One of which no
+/// `measure` returns an outcome on rank 0 alone, and gives the times of its rank to the second argument. Groups that the record of this launch already contains are left out. One of which no
 /// observation is valid, or whose operation failed, is shown and stated in the record, and costs no other its results.
 ///
 /// # Errors
 /// When a group cannot be measured or recorded.
 pub fn measure_all<M: Comm>(
     comm: &M,
+    node: &M,
     output: &OutputOptions,
     mut plan: BenchPlan,
-    mut measure: impl FnMut(&GroupKey) -> Result<Option<GroupOutcome>, Failure>,
+    mut measure: impl FnMut(&GroupKey, &mut RankTimes) -> Result<Option<GroupOutcome>, Failure>,
 ) -> Result<BenchResults, Failure> {
     let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
@@ -113,6 +118,7 @@ pub fn measure_all<M: Comm>(
     };
     let mut results = agree_blocking(comm, results)?;
     agree_blocking(comm, results.check_missing(&groups))?;
+    let mut raw = RawFiles::open(comm, node, output.directory(), results.journal())?;
     let progress = ProgressBar::new(groups.len() as u64);
     for (number, key) in groups.iter().enumerate() {
         let recorded = comm.rank() == 0 && results.has(key);
@@ -126,7 +132,10 @@ pub fn measure_all<M: Comm>(
             progress.say(&key.to_string());
         }
         let counters = (comm.rank() == 0).then(KernelCounters::read).flatten();
-        let added = measure(key).and_then(|outcome| {
+        let mut times = raw.times();
+        let added = measure(key, &mut times).and_then(|outcome| {
+            let measured = matches!(outcome, Some(GroupOutcome::Measured(_)));
+            raw.write(key, &times, measured, results.journal_mut())?;
             let disturbance = counters.and_then(|counters| counters.disturbance());
             let disturbance = disturbance.iter().flat_map(Disturbance::figures);
             let machine = disturbance.chain(slowest_cycle(comm)?).collect();
@@ -154,8 +163,9 @@ pub fn measure_all<M: Comm>(
         }
         added?;
     }
-    let completed = results.check_valid().and_then(|()| results.complete());
-    agree_blocking(comm, completed)?;
+    agree_blocking(comm, results.check_valid())?;
+    raw.complete()?;
+    agree_blocking(comm, results.complete())?;
     Ok(results)
 }
 

@@ -3,8 +3,8 @@
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
-    BenchPlan, GroupOutcome, MethodOptions, NearnessOptions, check_ranks, headline, measure_all,
-    rank_counts,
+    BenchPlan, GroupOutcome, MethodOptions, NearnessOptions, RankTimes, check_ranks, headline,
+    measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -210,7 +210,6 @@ impl MpiBenchOptions {
         };
         let method = Method {
             root,
-            collect: self.session.output.collect(),
             ..self.method.method(&key.operation, key.bytes)?
         };
         let checked = method.check_series(settings.cache.fits_series());
@@ -275,11 +274,12 @@ impl ClockUser for MpiBenchSession<'_> {
                 });
             }
         }
-        let results = measure_all(ranks.all, &options.session.output, plan, |key| {
+        let (node, output) = (&ranks.node_comm, &options.session.output);
+        let results = measure_all(ranks.all, node, output, plan, |key, times| {
             let part = parts.iter().find(|part| part.size == key.ranks);
             options
                 .near
-                .while_near(ranks.all, || self.measure(key, &me, part))
+                .while_near(ranks.all, || self.measure(key, &me, part, times))
         })?;
         ranks.on_first(|| {
             options.session.output.show(&results)?;
@@ -295,6 +295,7 @@ impl MpiBenchSession<'_> {
         key: &GroupKey,
         me: &LocalClock<'_, K>,
         part: Option<&BenchPart<'_, K>>,
+        times: &mut RankTimes,
     ) -> Result<Option<GroupOutcome>, Failure> {
         let Self { options, ranks, .. } = self;
         let operation = operation_of(&self.operations, key)?;
@@ -320,7 +321,7 @@ impl MpiBenchSession<'_> {
                 clock: me.clock(),
                 clock_basis: ClockBasis::new(part.global.as_ref(), me.base()),
             };
-            measured = prepared.measure(&method, &context, &options.overlap);
+            measured = prepared.measure(&method, &context, &options.overlap, times);
             if let (Err(MeasureError::Operation(_)), Some(why)) = (&measured, prepared.failure()) {
                 abort_all_ranks(ranks.failure(format!("{key}: {why}")));
             }
@@ -440,13 +441,14 @@ impl PreparedOperation {
         method: &Method,
         context: &MeasureContext<'_, MpiComm, MpiGroup, K>,
         overlap: &OverlapOptions,
+        times: &mut RankTimes,
     ) -> Result<Option<Measurement>, MeasureError> {
         match self {
             Self::Mpi(operation) if operation.kind().is_overlapped() => {
-                overlap.measure(operation, method, context)
+                overlap.measure(operation, method, context, times)
             }
-            Self::Mpi(operation) => method.measure_blocking(context, &mut **operation),
-            Self::User(operation) => method.measure_blocking(context, &mut **operation),
+            Self::Mpi(operation) => times.measure(method, context, &mut **operation),
+            Self::User(operation) => times.measure(method, context, &mut **operation),
         }
     }
 

@@ -9,7 +9,9 @@ mod timing;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{BenchPlan, BenchResults, GroupOutcome, check_ranks, measure_all};
+use downbeat_common::bench::{
+    BenchPlan, BenchResults, GroupOutcome, RankTimes, check_ranks, measure_all,
+};
 use downbeat_common::cli::positive;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::Factors;
@@ -26,7 +28,7 @@ use downbeat_measure::{
     Barrier, ClockBasis, Collect, MeasureContext, MeasureError, Measurement, Method,
 };
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, block_on_ready};
+use downbeat_sync::{Comm, MpiComm};
 use mpi::environment::Universe;
 
 use crate::clock::{ClockUser, Timebase};
@@ -211,10 +213,7 @@ impl ImbalanceOptions {
             stopping: self.stopping(),
             processing: Processing::Median,
             root: 0,
-            collect: match self.session.output.collect() {
-                Collect::RunTimes => Collect::Exits,
-                all => all,
-            },
+            collect: Collect::Exits,
             probes: false,
         }
     }
@@ -223,7 +222,7 @@ impl ImbalanceOptions {
         match job.timing {
             None => self.rounds(),
             Some(timing) => Method {
-                collect: self.session.output.collect(),
+                collect: Collect::RunTimes,
                 probes: false,
                 ..timing
                     .method(
@@ -273,7 +272,8 @@ impl ClockUser for ImbalanceSession<'_> {
         let me = base.local_clock(ranks);
         let global = options.session.sync.clock(self.group.comm(), me, &rounds);
         let mut summary = ImbalanceResults::default();
-        let results = measure_all(ranks.all, &options.session.output, plan, |key| {
+        let (node, output) = (&ranks.node_comm, &options.session.output);
+        let results = measure_all(ranks.all, node, output, plan, |key, times| {
             let job = self.jobs.iter().find(|job| job.key == *key);
             let job = job.ok_or_else(|| Failure::run(format!("{key}: unknown group")))?;
             let method = options.method(job);
@@ -283,7 +283,8 @@ impl ClockUser for ImbalanceSession<'_> {
             let measured =
                 job.barrier
                     .with_group(ranks, &self.group, self.algorithms.as_ref(), |group| {
-                        let measured = self.measure(job, group, &method, &base.clock, time)?;
+                        let measured =
+                            self.measure((job, &method), group, &base.clock, time, times)?;
                         agree_on_measured(ranks, key, measured)
                     })?;
             let outcome = measured.unwrap_or_else(|why| {
@@ -305,11 +306,11 @@ impl ImbalanceSession<'_> {
     /// Measures one group. The ranks have not agreed on the inner result yet.
     fn measure<K: Clock>(
         &self,
-        job: &ImbalanceJob,
+        (job, method): (&ImbalanceJob, &Method),
         group: &MpiGroup,
-        method: &Method,
         clock: &K,
         time: ClockBasis<'_, MpiComm, K>,
+        times: &mut RankTimes,
     ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
         let Self { options, ranks, .. } = self;
         let context = MeasureContext {
@@ -324,13 +325,13 @@ impl ImbalanceSession<'_> {
                 comm: group.comm(),
                 coordinator: group,
             };
-            return Ok(block_on_ready(method.measure(&context, &mut barrier)));
+            return Ok(times.measure(method, &context, &mut barrier));
         };
         let settings = settings(options.operation, timing);
         let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
         let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
         let mut operation = agree_blocking(ranks.all, prepared)?;
-        Ok(block_on_ready(method.measure(&context, &mut operation)))
+        Ok(times.measure(method, &context, &mut operation))
     }
 
     fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::bench::{ALONE, COMPUTE};
+use downbeat_common::bench::{ALONE, COMPUTE, RankTimes};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind};
@@ -38,9 +38,11 @@ impl OverlapOptions {
         operation: &mut MpiOperation,
         method: &Method,
         context: &MeasureContext<'_, MpiComm, MpiGroup, K>,
+        times: &mut RankTimes,
     ) -> Result<Option<Measurement>, MeasureError> {
         operation.compute_for(Duration::ZERO, 0);
-        let alone = method.measure_blocking(context, operation);
+        // Replaced by the times with the computation, if there is one.
+        let alone = times.measure(method, context, operation);
         let nanos = match &alone {
             Ok(Some(measured)) => measured.figures.first().map_or(0.0, |figure| figure.nanos),
             // Only rank 0 knows.
@@ -56,7 +58,7 @@ impl OverlapOptions {
         let alone = Duration::from_nanos(nanos.round() as i64);
         let compute = self.compute.unwrap_or(alone);
         operation.compute_for(compute, self.tests);
-        let measured = method.measure_blocking(context, operation)?;
+        let measured = times.measure(method, context, operation)?;
         Ok(measured.map(|mut measured| {
             measured
                 .details

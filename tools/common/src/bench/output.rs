@@ -1,10 +1,10 @@
 //! Output of measurements: a record of the launch, a table, or JSON.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 
 use clap::Args;
-use downbeat_measure::{Collect, Measurement};
+use downbeat_measure::Measurement;
 use downbeat_records::{Factors, GroupKey, ObservationState};
 use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
@@ -40,7 +40,8 @@ pub struct OutputOptions {
         requires = "out"
     )]
     record_format: RecordFormat,
-    /// Also record invalid observations, and the times of every rank in a second file
+    /// Also record invalid observations, and the times of every rank in a second file, NAME.raw.csv; those of ranks on other nodes in
+    /// NAME.node1.raw.csv and so on, which are written there
     #[arg(long, requires = "out")]
     raw: bool,
     #[command(flatten)]
@@ -94,12 +95,9 @@ struct BenchReport<'a> {
 }
 
 impl OutputOptions {
-    /// Returns the observations that rank 0 needs.
-    pub fn collect(&self) -> Collect {
-        match self.raw {
-            true => Collect::AllRanks,
-            false => Collect::RunTimes,
-        }
+    /// Returns the folder of the record, if one is wanted.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.out.as_deref()
     }
 
     /// Opens the record, if one is wanted. Only rank 0 calls this.
@@ -212,6 +210,15 @@ impl BenchResults {
     /// Returns the headline of the results.
     pub fn headline(&self) -> &str {
         &self.headline
+    }
+
+    /// Returns the journal of the record, if one is wanted.
+    pub(super) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    pub(super) fn journal_mut(&mut self) -> Option<&mut Journal> {
+        self.journal.as_mut()
     }
 
     /// Returns true if an earlier process of this launch measured the group.
