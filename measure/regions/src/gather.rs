@@ -1,15 +1,16 @@
 //! Merging the profiles of all ranks in a logarithmic number of rounds.
 
-use core::borrow::Borrow;
-
 use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
 use super::error::RegionError;
-use super::profile::Profile;
+use super::profile::{Profile, RegionProfile};
 use super::report::{ProfileReport, RegionAppender, RegionReport};
 use super::setup::Overhead;
 use super::wire::{self, Wire};
 
+/// Number of consecutive ranks whose profiles the first of them merges by itself, before reports are merged by a tree. A profile has
+/// less than half of the bytes of a report, and is merged without making one.
+const TOGETHER: u64 = 8;
 /// Approximate size of a message. Regions are sent in blocks, so that not all are in memory twice.
 const BLOCK: usize = 1 << 20;
 /// Maximum size of a message: a block may exceed its size by one region, which has a bounded number
@@ -18,7 +19,7 @@ const LONGEST_BLOCK: u64 = 1 << 26;
 
 /// Merges the profiles of all ranks into one report on rank 0. Collective: all ranks must call it.
 ///
-/// A rank merges the profiles of the ranks after it into its own and sends the result on: no rank
+/// A rank merges the profiles or reports of the ranks after it into its own and sends the result on: no rank
 /// holds more than two reports. A region does not need to exist on all ranks.
 ///
 /// # Errors
@@ -32,32 +33,34 @@ pub async fn gather<M: Comm>(
     // can be appended. The tree of the synchronization algorithms does not have this property.
     let (rank, size) = (u64::from(comm.rank()), u64::from(comm.size()));
     let mut part = RankBlock::new(profile);
-    let own = || RegionReport::for_rank(profile, comm.rank());
-    let mut apart = 1;
-    while apart < size && rank & apart == 0 {
+    let is_first = rank.is_multiple_of(TOGETHER);
+    if is_first {
+        part.report.regions = RegionReport::for_rank(profile, comm.rank()).collect();
+        for other in rank + 1..size.min(rank + TOGETHER) {
+            part.receive(comm, other as u32).await?;
+        }
+    }
+    let mut apart = TOGETHER;
+    while is_first && apart < size && rank & apart == 0 {
         if rank + apart < size {
-            if part.report.ranks == 1 {
-                part.report.regions = own().collect();
-            }
             part.receive(comm, (rank + apart) as u32).await?;
         }
         apart *= 2;
     }
     if rank > 0 {
-        let to = (rank - apart) as u32;
-        // A rank that merged nothing sends its regions without holding a copy.
+        let to = match is_first {
+            true => rank - apart,
+            false => rank - rank % TOGETHER,
+        };
         if part.report.ranks == 1 {
-            part.send(own(), comm, to).await?;
+            part.send(profile.regions(), comm, to as u32).await?;
         } else {
-            part.send(&part.report.regions, comm, to).await?;
+            part.send(&part.report.regions, comm, to as u32).await?;
         }
     }
     // The ranks wait for the slowest one here, so that all can report the error.
     if collective::broadcast(comm, u64::from(part.ticks_agree)).await? == 0 {
         return Err(RegionError::TicksDiffer);
-    }
-    if part.report.ranks == 1 {
-        part.report.regions = own().collect();
     }
     Ok((rank == 0).then_some(part.report))
 }
@@ -76,6 +79,7 @@ struct RankBlock {
     ticks_agree: bool,
     /// Buffers for received data, kept to reuse their memory: the bytes, and one region.
     block: Vec<u8>,
+    of_rank: RegionProfile,
     region: RegionReport,
 }
 
@@ -88,6 +92,7 @@ impl RankBlock {
             report: ProfileReport::without_regions(profile),
             ticks_agree: true,
             block: vec![],
+            of_rank: RegionProfile::blank(),
             region: RegionReport::blank(),
         }
     }
@@ -115,9 +120,10 @@ impl RankBlock {
         ]
     }
 
-    async fn send<M: Comm, R: Borrow<RegionReport>>(
+    /// Sends the regions: those of one rank as its profile has them.
+    async fn send<M: Comm, R: Wire>(
         &self,
-        regions: impl IntoIterator<Item = R>,
+        regions: &[R],
         comm: &M,
         to: u32,
     ) -> Result<(), CommError> {
@@ -129,7 +135,7 @@ impl RankBlock {
                 send_block(&block, true, comm, to).await?;
                 block.clear();
             }
-            region.borrow().put(&mut block);
+            region.put(&mut block);
         }
         send_block(&block, false, comm, to).await
     }
@@ -156,8 +162,14 @@ impl RankBlock {
         let mut appending = RegionAppender::to(&mut self.report.regions);
         loop {
             while !rest.is_empty() {
-                self.region.set_from(&mut rest).ok_or_else(not_a_report)?;
-                appending.add(&self.region);
+                let added = if ranks == 1 {
+                    let decoded = self.of_rank.set_from(&mut rest);
+                    decoded.map(|()| appending.add_of_rank(from, &self.of_rank))
+                } else {
+                    let decoded = self.region.set_from(&mut rest);
+                    decoded.map(|()| appending.add(&self.region))
+                };
+                added.ok_or_else(not_a_report)?;
             }
             if !more {
                 break;

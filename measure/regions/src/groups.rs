@@ -104,10 +104,7 @@ impl BinCounts {
 impl HistogramGroup {
     /// Makes the group of a single rank from its bins that are not empty; `None` if there are none.
     pub(super) fn single_rank(rank: u32, bins: &[(DecimalBin, u64)]) -> Option<Self> {
-        let (fullest, _) = bins
-            .iter()
-            .copied()
-            .max_by_key(|(bin, count)| (*count, Reverse(*bin)))?;
+        let fullest = fullest(bins)?;
         let bins = bins
             .iter()
             .map(|(bin, count)| BinCounts::single_rank(*bin, *count, rank))
@@ -121,11 +118,19 @@ impl HistogramGroup {
 
     /// Merges the group of higher ranks.
     fn append(&mut self, higher: &Self) {
-        let (Some(mine), Some(theirs)) = (self.ranks.first(), higher.ranks.first()) else {
+        if let Some(theirs) = higher.ranks.first() {
+            self.append_bins(theirs, higher.bins.iter().copied());
+            self.ranks.append(&higher.ranks);
+        }
+    }
+
+    /// Merges the bins of higher ranks, of which `theirs` is the first.
+    fn append_bins(&mut self, theirs: u32, higher: impl Iterator<Item = BinCounts>) {
+        let Some(mine) = self.ranks.first() else {
             return;
         };
         // A rank without the bin has 0 events in it. Usually both have the same bins.
-        let mut higher_bins = higher.bins.iter().copied().peekable();
+        let mut higher_bins = higher.peekable();
         let mut missing = vec![];
         for counts in &mut self.bins {
             missing.extend(core::iter::from_fn(|| {
@@ -143,7 +148,6 @@ impl HistogramGroup {
             );
             self.bins.sort_by_key(|counts| counts.bin);
         }
-        self.ranks.append(&higher.ranks);
     }
 
     pub(super) fn shift(&mut self, by: u32) {
@@ -155,10 +159,44 @@ impl HistogramGroup {
     }
 }
 
+/// Merges the bins of one higher rank that are not empty. The group with the longest bin stays first.
+#[cfg(feature = "ranks")]
+pub(super) fn add(groups: &mut Vec<HistogramGroup>, rank: u32, bins: &[(DecimalBin, u64)]) {
+    let Some(fullest) = fullest(bins) else {
+        return;
+    };
+    match place_of(groups, fullest) {
+        Ok(place) => {
+            let group = &mut groups[place];
+            let counts =
+                |(bin, count): &(DecimalBin, u64)| BinCounts::single_rank(*bin, *count, rank);
+            group.append_bins(rank, bins.iter().map(counts));
+            group.ranks.add(rank);
+        }
+        Err(place) => {
+            if let Some(group) = HistogramGroup::single_rank(rank, bins) {
+                groups.insert(place, group);
+            }
+        }
+    }
+}
+
+/// Returns the bin with the most events, the shortest of equal ones.
+fn fullest(bins: &[(DecimalBin, u64)]) -> Option<DecimalBin> {
+    let fullest = bins
+        .iter()
+        .max_by_key(|(bin, count)| (*count, Reverse(*bin)));
+    fullest.map(|(bin, _)| *bin)
+}
+
+fn place_of(groups: &[HistogramGroup], fullest: DecimalBin) -> Result<usize, usize> {
+    groups.binary_search_by_key(&Reverse(fullest), |known| Reverse(known.fullest))
+}
+
 /// Merges the groups of higher ranks. The group with the longest bin stays first.
 pub(super) fn append(groups: &mut Vec<HistogramGroup>, higher: &[HistogramGroup]) {
     for group in higher {
-        match groups.binary_search_by_key(&Reverse(group.fullest), |known| Reverse(known.fullest)) {
+        match place_of(groups, group.fullest) {
             Ok(place) => groups[place].append(group),
             Err(place) => groups.insert(place, group.clone()),
         }

@@ -29,6 +29,14 @@ pub struct RankRun {
 const LEAST_STRIDED: usize = 4;
 
 impl RankRun {
+    const fn single(rank: u32) -> Self {
+        Self {
+            first: rank,
+            count: 1,
+            stride: 1,
+        }
+    }
+
     /// The highest rank; saturates.
     pub fn last(&self) -> u32 {
         self.first
@@ -62,11 +70,7 @@ impl RankSet {
     /// Makes a set of a single rank.
     pub fn single(rank: u32) -> Self {
         Self {
-            runs: vec![RankRun {
-                first: rank,
-                count: 1,
-                stride: 1,
-            }],
+            runs: vec![RankRun::single(rank)],
             count: 1,
         }
     }
@@ -103,6 +107,16 @@ impl RankSet {
             .iter()
             .fold(0, |sum, run| sum.saturating_add(run.count));
         self.count.saturating_sub(listed)
+    }
+
+    /// Adds a rank that is higher than all others.
+    #[cfg(feature = "ranks")]
+    pub(super) fn add(&mut self, rank: u32) {
+        let is_cut = self.unlisted() > 0;
+        self.count = self.count.saturating_add(1);
+        if !is_cut {
+            self.push(RankRun::single(rank));
+        }
     }
 
     /// Adds ranks that are all higher.

@@ -1,7 +1,5 @@
 //! Reports: the merged profiles of all ranks, in about the size of one profile.
 
-use core::cmp::Ordering;
-
 use downbeat_clock_core::Duration;
 
 use super::error::RegionError;
@@ -304,14 +302,28 @@ impl<'a> RegionAppender<'a> {
     }
 
     pub(super) fn add(&mut self, higher: &RegionReport) {
-        while let Some(region) = self.regions[..self.known].get_mut(self.place) {
-            match region.name.cmp(&higher.name) {
-                Ordering::Less => self.place += 1,
-                Ordering::Equal => return region.append(higher),
-                Ordering::Greater => break,
-            }
+        match self.find(&higher.name) {
+            Some(region) => region.append(higher),
+            None => self.regions.push(higher.clone()),
         }
-        self.regions.push(higher.clone());
+    }
+
+    /// Adds a region of one higher rank.
+    #[cfg(feature = "ranks")]
+    pub(super) fn add_of_rank(&mut self, rank: u32, higher: &RegionProfile) {
+        match self.find(&higher.name) {
+            Some(region) => region.append_rank(rank, higher),
+            None => self.regions.push(RegionReport::new(rank, higher)),
+        }
+    }
+
+    /// Returns the known region of this name, if there is one; names are asked for in their order.
+    fn find(&mut self, name: &str) -> Option<&mut RegionReport> {
+        let rest = &self.regions[self.place..self.known];
+        let before = rest.iter().position(|region| &*region.name >= name);
+        self.place += before.unwrap_or(rest.len());
+        let found = self.regions[..self.known].get_mut(self.place);
+        found.filter(|region| region.name == name)
     }
 
     /// Sorts the new regions into their places.
@@ -337,11 +349,7 @@ impl RegionReport {
             remarks: region.remarks,
             remarked: (region.remarks != Remarks::default()).then_some(rank),
             events: EventReport::new(rank, region),
-            paths: region
-                .paths
-                .iter()
-                .map(|path| PathReport::new(rank, path))
-                .collect(),
+            paths: paths_of_rank(rank, region),
         }
     }
 
@@ -357,6 +365,21 @@ impl RegionReport {
         }
     }
 
+    /// Adds the events of one higher rank.
+    #[cfg(feature = "ranks")]
+    fn append_rank(&mut self, rank: u32, higher: &RegionProfile) {
+        self.remarks.add(&higher.remarks);
+        let has_remarks = higher.remarks != Remarks::default();
+        self.remarked = self.remarked.or(has_remarks.then_some(rank));
+        if !higher.paths.is_empty() {
+            paths::append(&mut self.paths, &paths_of_rank(rank, higher));
+        }
+        match &mut self.events {
+            Some(events) => events.append_rank(rank, higher),
+            none => *none = EventReport::new(rank, higher),
+        }
+    }
+
     fn shift(&mut self, by: u32) {
         self.remarked = self.remarked.map(|rank| rank.saturating_add(by));
         for path in &mut self.paths {
@@ -368,8 +391,23 @@ impl RegionReport {
     }
 }
 
+fn paths_of_rank(rank: u32, region: &RegionProfile) -> Vec<PathReport> {
+    let paths = region.paths.iter();
+    paths.map(|path| PathReport::new(rank, path)).collect()
+}
+
 impl EventReport {
     fn new(rank: u32, region: &RegionProfile) -> Option<Self> {
+        let mut report = Self::figures(rank, region)?;
+        report.ranks = RankSet::single(rank);
+        report.groups = HistogramGroup::single_rank(rank, &region.bins)
+            .into_iter()
+            .collect();
+        Some(report)
+    }
+
+    /// Makes the report of one rank without its sets of ranks, for which it needs no memory.
+    fn figures(rank: u32, region: &RegionProfile) -> Option<Self> {
         let count = RankCount {
             count: region.events,
             rank,
@@ -382,7 +420,7 @@ impl EventReport {
         let threads = &region.by_thread;
         let thread = |found: Option<&ThreadTotal>| found.map(|found| RankThread::new(rank, found));
         Some(Self {
-            ranks: RankSet::single(rank),
+            ranks: RankSet::default(),
             most: count,
             fewest: count,
             count: region.events,
@@ -406,15 +444,28 @@ impl EventReport {
             } else {
                 vec![]
             },
-            groups: HistogramGroup::single_rank(rank, &region.bins)
-                .into_iter()
-                .collect(),
+            groups: vec![],
         })
     }
 
     /// Adds the events of higher ranks; of equal values, the existing one stays.
     fn append(&mut self, higher: &Self) {
+        self.append_figures(higher);
         self.ranks.append(&higher.ranks);
+        groups::append(&mut self.groups, &higher.groups);
+    }
+
+    /// Adds the events of one higher rank.
+    #[cfg(feature = "ranks")]
+    fn append_rank(&mut self, rank: u32, higher: &RegionProfile) {
+        if let Some(figures) = Self::figures(rank, higher) {
+            self.append_figures(&figures);
+            self.ranks.add(rank);
+            groups::add(&mut self.groups, rank, &higher.bins);
+        }
+    }
+
+    fn append_figures(&mut self, higher: &Self) {
         self.most = self.most.most(higher.most);
         self.fewest = self.fewest.least(higher.fewest);
         self.count = self.count.saturating_add(higher.count);
@@ -459,7 +510,6 @@ impl EventReport {
         replace_if_any(&mut self.least_thread, higher.least_thread, |old, new| {
             new.total < old.total
         });
-        groups::append(&mut self.groups, &higher.groups);
     }
 
     /// All rank numbers in fields, except the set and the groups.

@@ -3,10 +3,11 @@
 //! This takes most of the time of merging, so that decoding reuses the memory of older values.
 
 use downbeat_clock_core::histogram::DecimalBin;
+use downbeat_clock_core::region::RegionEvent;
 
 use super::groups::{BinCounts, HistogramGroup, RankCount};
 use super::paths::PathReport;
-use super::profile::{Remarks, ThreadTotal};
+use super::profile::{PathProfile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
 use super::ranks::{RankRun, RankSet};
 use super::report::{EventReport, RankEvent, RankThread, RankTotal, RegionReport};
 
@@ -130,6 +131,23 @@ impl<T: Wire> Wire for Vec<T> {
     }
 }
 
+/// Encoded one after the other.
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn blank() -> Self {
+        (A::blank(), B::blank())
+    }
+    #[inline]
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+        self.1.put(to);
+    }
+    #[inline]
+    fn set_from(&mut self, from: &mut &[u8]) -> Option<()> {
+        self.0.set_from(from)?;
+        self.1.set_from(from)
+    }
+}
+
 /// Encoded as one byte if there are none, as in most regions.
 impl Wire for Remarks {
     fn blank() -> Self {
@@ -201,6 +219,10 @@ fields! {
     RankTotal { total, events, rank }
     RankThread { total, events, rank, thread }
     ThreadTotal { thread, events, total }
+    ThreadEvent { event, thread }
+    RegionEvent { length, number }
+    PathProfile { callers, events, total, own }
+    RegionProfile { name, threads, events, total, longest, second_longest, shortest, bins, by_thread, paths, remarks }
     PathReport { callers, ranks, events, greatest_total, total, greatest_own, own_rank, own }
     RegionReport { name, remarks, remarked, events, paths }
     EventReport {
@@ -235,6 +257,7 @@ mod tests {
         fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = taken::<RegionReport>(&mut &*bytes);
             let _ = taken::<EventReport>(&mut &*bytes);
+            let _ = taken::<RegionProfile>(&mut &*bytes);
         }
     }
 
