@@ -102,8 +102,8 @@ impl Comm for GeneratedComm {
     async fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
         let (words, _) = bytes.as_chunks_mut();
         for (at, word) in words.iter_mut().enumerate() {
-            // State, begin and end.
-            let value = if at % 3 == 2 { nanos(from, at / 3) } else { 0 };
+            // State, negative begin, end and length.
+            let value = if at % 4 < 2 { 0 } else { nanos(from, at / 4) };
             *word = value.to_le_bytes();
         }
         Ok(())

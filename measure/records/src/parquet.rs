@@ -137,12 +137,13 @@ fn metadata(launch: &Launch, rows: &[GroupRows]) -> Vec<KeyValue> {
             .iter()
             .map(|(name, value)| entry("fact", name, value)),
     );
-    all.extend(
-        launch
-            .groups
-            .iter()
-            .map(|group| entry("end", &csv::key(&group.key), &csv::summary(group))),
-    );
+    all.extend(launch.groups.iter().map(|group| {
+        entry(
+            "end",
+            &csv::key(&group.key),
+            &csv::summary(&group.counts, &group.figures),
+        )
+    }));
     for (group, rows) in launch.groups.iter().zip(rows) {
         if !rows.probes.is_empty() {
             let probes: Vec<String> = rows.probes.iter().map(csv::probe_text).collect();
