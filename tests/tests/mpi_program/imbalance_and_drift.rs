@@ -97,10 +97,17 @@ fn drift_of_a_skewed_clock_is_found() -> Result<(), Failure> {
 
 #[test]
 fn pages_show_barriers_drift_and_synchronizations() -> Result<(), Failure> {
-    let cases: [(&str, &[&str]); 3] = [
+    let cases: [(&str, &[&str]); 4] = [
         (
             "imbalance --barrier tree,linear --reps 20 --latency --methods ms1",
             &["tree: median ", "ms1 behind linear: "],
+        ),
+        (
+            "imbalance --barrier library --reps 20 --latency --methods osu,round-time --sizes 8,64,0",
+            &[
+                "Latency of allreduce behind library",
+                "<title>round-time</title>",
+            ],
         ),
         (
             "drift --during 500ms --every 50ms --check-by skampi/9",
@@ -137,7 +144,7 @@ fn bad_input_is_refused() -> Result<(), Failure> {
         ("imbalance --time-slice -1s", "--time-slice"),
         ("imbalance --methods osu", "--latency"),
         ("imbalance --latency --methods ms9", "--methods"),
-        ("imbalance --latency --size 8,16", "--size"),
+        ("imbalance --latency --sizes 8,x", "--sizes"),
         (
             "imbalance --out /proc/nonexistent/x",
             "--out: /proc/nonexistent/x",

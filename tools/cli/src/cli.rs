@@ -84,7 +84,13 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         Some(DownbeatCommand::Simulate(options)) => simulate::run(&options),
         Some(DownbeatCommand::Bench(options)) => bench::run(&options),
         #[cfg(unix)]
-        Some(DownbeatCommand::Run(options)) => run::run(&options),
+        Some(DownbeatCommand::Run(options)) => {
+            run::run(&options)?;
+            let reported = options.reported();
+            reported.map_or(Ok(()), |(folder, option, page)| {
+                report::write_after_run(folder, option, page)
+            })
+        }
         #[cfg(unix)]
         Some(DownbeatCommand::Time(options)) => time::run(&options),
         #[cfg(unix)]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::{Failure, Outputs};
-use downbeat_records::analysis::{Analysis, AnalysisSettings};
+use downbeat_records::analysis::{Analysis, AnalysisSettings, Average};
 use downbeat_records::launch_files;
 
 use crate::experiments::{self, AnalysisOptions, AverageOption, SeenLaunches};
@@ -49,22 +49,52 @@ pub(crate) struct ReportOptions {
 }
 
 pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
-    let settings = options.analysis.settings();
-    let folders = experiments::experiments_in(&options.folders)?;
-    let records = folders
-        .iter()
-        .filter_map(|folder| launch_files(folder).ok());
-    let mut outputs = Outputs::new(records.flatten().map(|(_, path)| path));
-    outputs.page("-o", &options.output, options.svg.as_deref())?;
-    let all = read(&folders, &settings, options.analysis.verify)?;
-    let experiments = Experiments {
-        all,
-        settings,
+    let report = Report {
+        folders: &options.folders,
+        settings: options.analysis.settings(),
+        verify: options.analysis.verify,
         average: options.of.into(),
     };
-    let mut page = Page::default();
-    let title = sections::fill(&mut page, &experiments);
-    page.write(&title, "-o", &options.output, options.svg.as_deref())
+    report.write("-o", &options.output, options.svg.as_deref())
+}
+
+/// Writes a page about the experiment that was launched in a folder.
+#[cfg(unix)]
+pub(crate) fn write_after_run(folder: &Path, option: &str, page: &Path) -> Result<(), Failure> {
+    let report = Report {
+        folders: &[folder.to_owned()],
+        settings: AnalysisSettings::default(),
+        verify: VerifyOptions::default(),
+        average: Average::Median,
+    };
+    report.write(option, page, None)
+}
+
+/// Experiments to report on, and their analysis.
+struct Report<'a> {
+    folders: &'a [PathBuf],
+    settings: AnalysisSettings,
+    verify: VerifyOptions,
+    average: Average,
+}
+
+impl Report<'_> {
+    fn write(self, option: &str, output: &Path, svg: Option<&Path>) -> Result<(), Failure> {
+        let folders = experiments::experiments_in(self.folders)?;
+        let records = folders
+            .iter()
+            .filter_map(|folder| launch_files(folder).ok());
+        let mut outputs = Outputs::new(records.flatten().map(|(_, path)| path));
+        outputs.page(option, output, svg)?;
+        let experiments = Experiments {
+            all: read(&folders, &self.settings, self.verify)?,
+            settings: self.settings,
+            average: self.average,
+        };
+        let mut page = Page::default();
+        let title = sections::fill(&mut page, &experiments);
+        page.write(&title, option, output, svg)
+    }
 }
 
 fn read(

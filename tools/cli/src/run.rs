@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::{not_negative, positive};
-use downbeat_common::{Failure, output, random_seed};
+use downbeat_common::{Failure, Outputs, output, random_seed};
 
 use command::Variant;
 pub(crate) use command::quoted;
@@ -58,7 +58,8 @@ pub(crate) fn launched_command(folder: &Path) -> Option<String> {
                   Options precede the first `--`. Variants alternate: each is launched once, in random order, before any \
                   is launched again, so that drift affects all equally.\n\n\
                   Examples:\n  \
-                  downbeat run -n 10 --out quick -- mpirun -np 2 downbeat-mpi bench\n  \
+                  downbeat run -n 10 --out quick --report quick.html -- \\\n    \
+                  mpirun -np 2 downbeat-mpi bench\n  \
                   downbeat run --out two \\\n    \
                   --variant openmpi -- mpirun.openmpi -np 4 ./a/downbeat-mpi bench \\\n    \
                   --variant mpich -- mpirun.mpich -np 4 ./b/downbeat-mpi bench\n  \
@@ -93,6 +94,9 @@ pub(crate) struct RunOptions {
     /// Folder of this experiment; must not contain another one
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// File for a page about the experiment, as `downbeat report` writes it, when all launches are made
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     commands: CommandOptions,
     /// Demand that all launches run on the hosts of the first one; a record from others is moved aside [default: hosts may
@@ -164,8 +168,20 @@ pub(crate) struct LaunchedVariant {
     pub(crate) folder: PathBuf,
 }
 
+impl RunOptions {
+    /// Returns the folder of the experiment, and the option and the file of the page about it, if one is wanted.
+    pub(crate) fn reported(&self) -> Option<(&Path, &'static str, &Path)> {
+        let page = self.report.as_ref().filter(|_| !self.commands.dry_run)?;
+        Some((&self.out, "--report", page))
+    }
+}
+
+/// Launches the experiment. The caller writes the page about it.
 pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     const USUAL: u32 = 30;
+    if let Some((_, option, page)) = options.reported() {
+        Outputs::default().text(option, page)?;
+    }
     let launches = options.launches.or(options.in_state).unwrap_or(USUAL);
     let experiment = LaunchedExperiment {
         out: &options.out,

@@ -839,14 +839,25 @@ fn experiments_in_unequal_states_are_not_compared() {
 
 /// Launches in which allreduce takes longer than reduce and bcast together at 8 bytes, and as long as at 16 bytes.
 fn guided_experiment(scratch: &AnalysisFolder, folder: &str, launches: u32) -> String {
+    let groups = [
+        ("allreduce", 8, 1500),
+        ("allreduce", 16, 1550),
+        ("reduce", 8, 400),
+        ("bcast", 8, 600),
+    ];
+    repeated_launches(scratch, folder, launches, &groups)
+}
+
+/// Writes launches of groups, with operation, size and time.
+fn repeated_launches(
+    scratch: &AnalysisFolder,
+    folder: &str,
+    launches: u32,
+    groups: &[(&str, u32, u32)],
+) -> String {
     for launch in 0..launches {
         let mut text = "# downbeat launch 1\noperation,bytes,ranks,call,state,nanos\n".to_owned();
-        for (operation, bytes, nanos) in [
-            ("allreduce", 8, 1500),
-            ("allreduce", 16, 1550),
-            ("reduce", 8, 400),
-            ("bcast", 8, 600),
-        ] {
+        for (operation, bytes, nanos) in groups {
             for call in 0..10 {
                 // What differs from launch to launch is common to all operations.
                 let nanos = (nanos + 3 * call) * (100 + launch) / 100;
@@ -906,6 +917,32 @@ fn violated_guidelines_are_shown_by_their_factor() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn every_kind_of_violated_guideline_is_drawn() {
+    let scratch = AnalysisFolder::new("guideline-pictures");
+    let groups = [("scan", 8, 1_000), ("scan", 16, 900), ("scan", 64, 8_000)];
+    let folder = repeated_launches(&scratch, "a", 12, &groups);
+    let page = stdout_of(&["guidelines", &folder, "-o", "-"]);
+    for part in [
+        "2 of 4 guidelines are violated",
+        "scan and the next larger message, 2 ranks",
+        "scan and several calls with parts of the message, 2 ranks",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn guidelines_are_listed_without_an_experiment() {
+    let listed = stdout_of(&["guidelines", "--list"]);
+    assert_eq!(row(&listed, "scan"), ["scan", "exscan + reduce_local"]);
+    let found = json_of(&["guidelines", "--list"]);
+    let rules = found["rules"].as_array().expect("a list");
+    assert!(rules.len() > 20 && rules.iter().any(|rule| rule["bound"] == "reduce + bcast"));
+    refuses(&["guidelines"], &["<DIR>"]);
+    refuses(&["guidelines", "x", "--list"], &["--list"]);
 }
 
 #[test]

@@ -71,6 +71,30 @@ fn every_launch_has_a_record_a_log_and_a_line() {
 }
 
 #[test]
+fn a_page_is_written_when_all_launches_are_made() {
+    let experiment = RunExperiment::new("report");
+    let page = experiment.out.with_extension("html");
+    let name = page.to_str().expect("a name in UTF-8");
+    let _ = fs::remove_file(&page);
+    experiment
+        .run(&["-n", "2", "--dry-run", "--report", name], &[])
+        .succeeds();
+    assert!(!page.exists());
+    experiment
+        .run(&["-n", "2", "--report", name], &[])
+        .succeeds();
+    let written = fs::read_to_string(&page).expect("a page");
+    assert!(written.contains("Observations in their order"));
+    fs::remove_file(&page).expect("the page was written");
+    let said = experiment.run(&["-n", "3", "--report", "/nonexistent/page.html"], &[]);
+    assert!(
+        said.code == Some(2) && said.err.contains("--report: /nonexistent"),
+        "{said:?}"
+    );
+    experiment.is_complete(2);
+}
+
+#[test]
 fn verbose_shows_the_output_of_launches() {
     let said = RunExperiment::new("verbose").run(&["-n", "1", "--verbose"], &[]);
     assert!(

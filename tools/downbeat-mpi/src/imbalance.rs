@@ -51,6 +51,8 @@ use timing::{REPS, TimingMethod};
                   their own variables, which are recorded.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi imbalance --latency\n  \
                   mpirun -np 4 downbeat-mpi imbalance --algorithms all --latency -o barriers.html\n  \
+                  mpirun -np 4 downbeat-mpi imbalance --barrier library --latency \\\n    \
+                  --methods osu,round-time --sizes 8..4Ki*2 -o methods.html\n  \
                   I_MPI_ADJUST_BARRIER=2 mpirun -np 4 \\\n    \
                   downbeat-mpi imbalance --barrier library --out results/two"
 )]
@@ -95,22 +97,20 @@ pub(crate) struct ImbalanceOptions {
         allow_hyphen_values = true
     )]
     operation: OperationKind,
-    /// Size of its messages in bytes
-    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = size, requires = "latency", allow_hyphen_values = true)]
-    size: u64,
+    /// Sizes of its messages in bytes, separated by commas, also ranges: 8..4Ki*2
+    #[arg(
+        long,
+        alias = "size",
+        value_name = "SIZES",
+        default_value = "8",
+        requires = "latency",
+        allow_hyphen_values = true
+    )]
+    sizes: Sizes,
     #[command(flatten)]
     page: PageOptions,
     #[command(flatten)]
     session: SessionOptions,
-}
-
-/// Parses a single size.
-fn size(text: &str) -> Result<u64, String> {
-    let sizes: Sizes = text.parse()?;
-    match sizes.as_slice() {
-        [size] => Ok(*size),
-        _ => Err("expected a single size".to_owned()),
-    }
 }
 
 const WARM_UP: u32 = 16;
@@ -172,26 +172,25 @@ impl ImbalanceOptions {
                 });
             }
         };
-        let Self {
-            operation, size, ..
-        } = self;
-        let size = if operation.has_message() { *size } else { 0 };
+        let operation = self.operation;
+        let sizes = match operation.has_message() {
+            true => self.sizes.as_slice(),
+            false => &[0],
+        };
         for barrier in barriers {
             add(format!("imbalance/{barrier}"), 0, barrier, None);
             for timing in self.methods.iter().filter(|_| self.latency) {
-                let checked =
-                    MpiOperation::check(*operation, ranks, size, &settings(*operation, *timing));
-                checked.map_err(|why| Failure::option("--operation and --size", why))?;
-                add(
-                    format!("{operation}/{timing}/{barrier}"),
-                    size,
-                    barrier,
-                    Some(*timing),
-                );
+                for size in sizes {
+                    let settings = settings(operation, *timing);
+                    let checked = MpiOperation::check(operation, ranks, *size, &settings);
+                    checked.map_err(|why| Failure::option("--operation and --sizes", why))?;
+                    let name = format!("{operation}/{timing}/{barrier}");
+                    add(name, *size, barrier, Some(*timing));
+                }
             }
         }
         if self.latency {
-            check_ranks(operation, operation.min_ranks()..=u32::MAX, ranks)?;
+            check_ranks(&operation, operation.min_ranks()..=u32::MAX, ranks)?;
         }
         Ok(jobs)
     }

@@ -84,6 +84,20 @@ impl Guideline {
         found
     }
 
+    /// Returns all rules by which an operation must not be slower than others with the same result: its name, and these, with sizes
+    /// relative to its own.
+    ///
+    /// ```
+    /// use downbeat_records::analysis::Guideline;
+    ///
+    /// let mut rules = Guideline::rules();
+    /// assert_eq!(rules.next(), Some(("bcast", "scatter of 1/n of the size + allgather of 1/n of the size".to_owned())));
+    /// assert!(rules.any(|rule| rule == ("allreduce", "reduce + bcast".to_owned())));
+    /// ```
+    pub fn rules() -> impl Iterator<Item = (&'static str, String)> {
+        RULES.iter().map(|rule| (rule.operation, rule.bound()))
+    }
+
     /// Writes the other side: `reduce + bcast`, `2 x 8 bytes`.
     pub fn bound(&self) -> String {
         let other = |(key, times): &(GroupKey, u64)| {

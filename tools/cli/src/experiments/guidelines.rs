@@ -1,10 +1,11 @@
 //! `downbeat guidelines`: operations that are slower than something else with the same result, after PGMPI and pgchecker.
 
 mod document;
+mod list;
 mod page;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::cli::share;
@@ -32,8 +33,11 @@ use super::{outliers_line, percentage, places, plural, protect_records};
 )]
 pub(crate) struct GuidelineOptions {
     /// Folder of an experiment
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "list")]
+    folder: Option<PathBuf>,
+    /// List the guidelines between operations, and test none
+    #[arg(long, conflicts_with_all = ["folder", "output", "check", "all"])]
+    list: bool,
     /// Multiple of the other side that an operation may take
     #[arg(long, value_name = "FACTOR", default_value = "1.05", value_parser = tolerance, allow_hyphen_values = true)]
     tolerance: f64,
@@ -69,6 +73,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 /// Guidelines of an experiment, and their verdicts.
 struct GuidelineReport<'a> {
     options: &'a GuidelineOptions,
+    folder: &'a Path,
     settings: AnalysisSettings,
     analysis: Analysis,
     guidelines: Guidelines,
@@ -76,15 +81,13 @@ struct GuidelineReport<'a> {
 }
 
 pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
-    protect_records(&options.page, [&options.folder])?;
+    let Some(folder) = &options.folder else {
+        return options.print.print(list::document, list::text);
+    };
+    protect_records(&options.page, [folder])?;
     let settings = options.analysis.settings();
     let mut seen = SeenLaunches::default();
-    let (analysis, _) = analyse(
-        &options.folder,
-        &settings,
-        options.analysis.verify,
-        &mut seen,
-    )?;
+    let (analysis, _) = analyse(folder, &settings, options.analysis.verify, &mut seen)?;
     let keys: Vec<GroupKey> = analysis.groups.iter().map(|one| one.key.clone()).collect();
     let guidelines = Guideline::all(&keys);
     let average = Average::from(options.of);
@@ -97,6 +100,7 @@ pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
     let tested = test.run(&guidelines.testable, &analysis);
     let report = GuidelineReport {
         options,
+        folder,
         settings,
         analysis,
         guidelines,
@@ -106,7 +110,7 @@ pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
         return Err(report.nothing_tested());
     }
     options.page.write_or(
-        &format!("Performance guidelines: {}", options.folder.display()),
+        &format!("Performance guidelines: {}", folder.display()),
         || report.page(),
         || options.print.print(|| report.document(), || report.text()),
     )?;
@@ -131,7 +135,7 @@ impl GuidelineReport<'_> {
     }
 
     fn nothing_tested(&self) -> Failure {
-        let folder = self.options.folder.display();
+        let folder = self.folder.display();
         let why = match (self.guidelines.testable.is_empty(), self.missing()) {
             (true, Some(missing)) => missing,
             (true, None) => {
@@ -229,7 +233,7 @@ impl GuidelineReport<'_> {
         let mut text = Text::from(format!(
             "{}: {}, {}\n\n",
             self.verdict(),
-            self.options.folder.display(),
+            self.folder.display(),
             super::launches(self.analysis.launches.len())
         ));
         let shown: Vec<&TestedGuideline> = self

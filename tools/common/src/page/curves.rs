@@ -14,6 +14,9 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
+/// Maximum number of points of a curve that are marked.
+const MOST_MARKERS: usize = 20;
+
 /// Draws the curves; `None` if there are no points.
 pub fn picture(
     title: String,
@@ -30,6 +33,12 @@ pub fn picture(
         let places: Vec<_> = curve.points.iter().map(|point| frame.at(*point)).collect();
         frame.canvas.titled(&curve.name, |canvas| {
             canvas.path(&style::line(series), &places);
+            // Many would hide the line.
+            if places.len() <= MOST_MARKERS {
+                places
+                    .iter()
+                    .for_each(|place| canvas.marker(series, *place));
+            }
         });
     }
     Some(frame.finish(title, description))

@@ -1,5 +1,6 @@
 //! Report on the imbalance of barriers: as tables, and as one JSON document.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use downbeat_common::Failure;
@@ -67,6 +68,15 @@ struct OperationLatency {
     figure: &'static str,
     /// Value of that figure; `None` if no observation was valid.
     latency_ns: Option<f64>,
+}
+
+/// Latency that a method reports behind a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReportedLatency<'a> {
+    pub(super) method: &'a str,
+    pub(super) barrier: &'a str,
+    pub(super) bytes: u64,
+    pub(super) nanos: f64,
 }
 
 /// Report as one JSON document.
@@ -175,7 +185,7 @@ impl ImbalanceResults {
         };
         self.imbalance.sort_by_key(|one| barrier(&one.barrier));
         self.latency
-            .sort_by_key(|one| (method(&one.method), barrier(&one.barrier)));
+            .sort_by_key(|one| (method(&one.method), barrier(&one.barrier), one.bytes));
     }
 
     pub(super) fn report<'a>(&'a self, results: &'a BenchResults) -> ImbalanceReport<'a> {
@@ -221,19 +231,31 @@ impl ImbalanceResults {
         })
     }
 
-    /// Returns the latencies that methods report behind barriers: both names, and nanoseconds.
-    pub(super) fn reported(&self) -> impl Iterator<Item = (&str, &str, f64)> {
-        self.latency
-            .iter()
-            .filter_map(|one| Some((&*one.method, &*one.barrier, one.latency_ns?)))
+    /// Returns the latencies that methods report behind barriers.
+    pub(super) fn reported(&self) -> impl Iterator<Item = ReportedLatency<'_>> {
+        self.latency.iter().filter_map(|one| {
+            Some(ReportedLatency {
+                method: &one.method,
+                barrier: &one.barrier,
+                bytes: one.bytes,
+                nanos: one.latency_ns?,
+            })
+        })
     }
 
-    /// Returns the operation whose latency was measured, if one was.
+    /// Returns the operation whose latency was measured, if one was, with the size if there is only one.
     pub(super) fn latency_title(&self) -> Option<String> {
-        let OperationLatency {
-            operation, bytes, ..
-        } = self.latency.first()?;
-        Some(format!("Latency of {operation}, {bytes} bytes"))
+        let operation = &self.latency.first()?.operation;
+        Some(match self.sizes()[..] {
+            [bytes] => format!("Latency of {operation}, {bytes} bytes"),
+            _ => format!("Latency of {operation}"),
+        })
+    }
+
+    /// Returns the sizes of its messages, ascending.
+    pub(super) fn sizes(&self) -> Vec<u64> {
+        let sizes: BTreeSet<u64> = self.latency.iter().map(|one| one.bytes).collect();
+        sizes.into_iter().collect()
     }
 
     pub(super) fn barriers(&self) -> Table {
@@ -277,41 +299,44 @@ impl ImbalanceResults {
         table
     }
 
-    /// Returns a table with a row for each barrier and a column for each method.
+    /// Returns a table with a row for each barrier and size, and a column for each method.
     pub(super) fn latencies(&self) -> Table {
-        let (mut methods, mut barriers): (Vec<(&str, &str)>, Vec<&str>) = (Vec::new(), Vec::new());
+        let mut methods: Vec<(&str, &str)> = Vec::new();
+        let mut rows: Vec<(&str, u64)> = Vec::new();
         for one in &self.latency {
             match methods.iter_mut().find(|(method, _)| *method == one.method) {
                 Some((_, figure)) if figure.is_empty() => *figure = one.figure,
                 Some(_) => {}
                 None => methods.push((&one.method, one.figure)),
             }
-            if !barriers.contains(&one.barrier.as_str()) {
-                barriers.push(&one.barrier);
+            if !rows.contains(&(&one.barrier, one.bytes)) {
+                rows.push((&one.barrier, one.bytes));
             }
         }
         let headings = methods.iter().map(|(method, figure)| match *figure {
             "" => (*method).to_owned(),
             figure => format!("{method} {figure}"),
         });
-        let headings: Vec<String> = ["barrier".to_owned()].into_iter().chain(headings).collect();
-        let mut table = Table::new(headings.iter().map(String::as_str));
-        for barrier in barriers {
+        let headings: Vec<String> = headings.collect();
+        let has_sizes = self.sizes().len() > 1;
+        let key = ["barrier", "bytes"]
+            .into_iter()
+            .take(1 + usize::from(has_sizes));
+        let headings = key.chain(headings.iter().map(String::as_str));
+        let mut table = Table::new(headings).named_by(1 + usize::from(has_sizes));
+        for (barrier, bytes) in rows {
             let cells = methods.iter().map(|(method, _)| {
-                let found = self
-                    .latency
-                    .iter()
-                    .find(|one| one.method == *method && one.barrier == barrier);
+                let is_cell = |one: &&OperationLatency| {
+                    (&*one.method, &*one.barrier, one.bytes) == (*method, barrier, bytes)
+                };
+                let found = self.latency.iter().find(is_cell);
                 found
                     .and_then(|one| one.latency_ns)
                     .map_or_else(|| "-".to_owned(), time)
             });
-            table.row(
-                [barrier.to_owned()]
-                    .into_iter()
-                    .chain(cells)
-                    .collect::<Vec<_>>(),
-            );
+            let bytes = has_sizes.then(|| bytes.to_string());
+            let key = [barrier.to_owned()].into_iter().chain(bytes);
+            table.row(key.chain(cells).collect::<Vec<_>>());
         }
         table
     }

@@ -35,7 +35,7 @@ const OPERATIONS: [&str; 3] = ["allreduce", "alltoall", "bcast"];
 /// Long enough for a busy host to move its virtual cores several times.
 const SLICE: &str = "--time-slice 150ms";
 /// Names of the variants, the options of their methods, and the average that each reports.
-const VARIANTS: [(&str, &str, &str); 2] = [("ours", "", "median"), ("osu", "--as osu", "reported")];
+const VARIANTS: [(&str, &str, &str); 2] = [("ours", "", "median"), ("osu", "--as osu", "mean")];
 /// A cache-line ping-pong between two pinned threads, without MPI: the spread of the machine itself.
 const FLOOR: &str = "floor";
 const FLOOR_OPERATION: &str = "ping-pong";
@@ -139,9 +139,8 @@ type Spreads = BTreeMap<String, [TrialSpread; 2]>;
 
 fn spreads(downbeat: &Path, trials: &Path, variant: &str, of: &str) -> Result<Spreads, String> {
     let mut reproducibility = Command::new(downbeat);
-    reproducibility.args(["reproducibility", "--json"]);
     reproducibility
-        .args(of.split(' '))
+        .args(["reproducibility", "--json", "--of", of])
         .args((1..=TRIALS).map(|trial| trials.join(format!("trial-{trial:02}")).join(variant)));
     let report: Value =
         serde_json::from_str(&shell::read(&mut reproducibility)?).map_err(|why| why.to_string())?;

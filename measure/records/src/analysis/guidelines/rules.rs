@@ -26,6 +26,19 @@ pub(super) enum TermSize {
     OverRanks,
 }
 
+impl Rule {
+    /// Writes the other side.
+    pub(super) fn bound(&self) -> String {
+        let term = |term: &Term| match term.size {
+            TermSize::Same => term.operation.to_owned(),
+            TermSize::TimesRanks => format!("{} of n times the size", term.operation),
+            TermSize::OverRanks => format!("{} of 1/n of the size", term.operation),
+        };
+        let terms: Vec<String> = self.others.iter().map(term).collect();
+        terms.join(" + ")
+    }
+}
+
 impl TermSize {
     /// Returns the size; `None` if there is no such one.
     pub(super) fn of(self, bytes: u64, ranks: u32) -> Option<u64> {

@@ -62,7 +62,7 @@ impl GuidelineReport<'_> {
             of: Average::from(options.of).name(),
             tolerance: options.tolerance,
             level: options.level,
-            experiment: JsonExperiment::new(&options.folder, &self.analysis),
+            experiment: JsonExperiment::new(self.folder, &self.analysis),
             violated: self.violated().count(),
             guidelines: self.tested.iter().map(guideline).collect(),
             untested: self.guidelines.untestable,

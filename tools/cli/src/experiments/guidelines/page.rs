@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use downbeat_common::page::{HtmlTable, Page};
 use downbeat_common::units;
-use downbeat_records::analysis::{Average, GuidelineKind, TestedGuideline};
+use downbeat_records::analysis::{Average, Guideline, GuidelineKind, TestedGuideline};
 
 use super::{GuidelineReport, HEADINGS, cells};
 use crate::experiments::operation_title;
@@ -32,10 +32,7 @@ impl GuidelineReport<'_> {
         for line in self.explanation() {
             page.note(&line);
         }
-        page.section(
-            "sizes",
-            "Operations that are slower than others with the same result",
-        );
+        page.section("sizes", "Violated guidelines over sizes");
         let average = Average::from(self.options.of).name();
         let plots = self.plots();
         if plots.is_empty() {
@@ -59,27 +56,20 @@ impl GuidelineReport<'_> {
         page
     }
 
-    /// Lines over sizes of both sides, for each mockup that is violated at some size.
+    /// Lines over sizes of both sides, for each guideline that is violated at some size.
     fn plots(&self) -> BTreeMap<Plot<'_>, Vec<AverageLine>> {
-        let plot = |one: &'_ TestedGuideline| -> String {
-            let others = one.guideline.others.iter();
-            let names: Vec<&str> = others.map(|(key, _)| &*key.operation).collect();
-            names.join(" + ")
-        };
-        let mockups = || {
-            let of_kind = |one: &&TestedGuideline| one.guideline.kind == GuidelineKind::Mockup;
-            self.tested.iter().filter(of_kind)
-        };
         let mut plots = BTreeMap::new();
-        for violated in mockups().filter(|one| one.violated) {
+        for violated in self.violated() {
             let key = &violated.guideline.key;
-            let others = plot(violated);
+            let others = other_side(&violated.guideline);
             let same = |one: &&TestedGuideline| {
                 let other = &one.guideline.key;
                 (&other.operation, other.ranks) == (&key.operation, key.ranks)
-                    && plot(one) == others
+                    && other_side(&one.guideline) == others
             };
-            let mut points: Vec<(u64, [f64; 2])> = mockups()
+            let mut points: Vec<(u64, [f64; 2])> = self
+                .tested
+                .iter()
                 .filter(same)
                 .map(|one| (one.guideline.key.bytes, one.medians))
                 .collect();
@@ -101,6 +91,19 @@ impl GuidelineReport<'_> {
             plots.insert((&*key.operation, key.ranks, others), lines);
         }
         plots
+    }
+}
+
+/// Names the other side of a guideline at any size.
+fn other_side(guideline: &Guideline) -> String {
+    match guideline.kind {
+        GuidelineKind::Mockup => {
+            let others = guideline.others.iter();
+            let names: Vec<&str> = others.map(|(key, _)| &*key.operation).collect();
+            names.join(" + ")
+        }
+        GuidelineKind::Monotony => "the next larger message".to_owned(),
+        GuidelineKind::Split => "several calls with parts of the message".to_owned(),
     }
 }
 
