@@ -1,6 +1,7 @@
 //! Algorithms that synchronize the clocks of all ranks, one per file.
 
 mod closing;
+mod cube;
 mod flat;
 mod hca;
 mod hca2;
@@ -14,6 +15,7 @@ mod prop;
 mod skampi;
 mod synchronize;
 
+pub use cube::Cube;
 pub use flat::FlatAlgorithm;
 pub use hca::Hca;
 pub use hca2::Hca2;

@@ -100,6 +100,8 @@ pub enum LabelError {
     UnknownAlgorithm(String),
     /// The number of fit points is missing, zero or not a number.
     FitPoints(String),
+    /// The number of turns or of exchanges of a cube is missing, zero or not a number.
+    Cube(String),
     /// No offset algorithm has this name.
     UnknownOffsetAlgorithm,
     /// The number of exchanges of an offset algorithm is missing or not a number.
@@ -132,7 +134,11 @@ impl fmt::Display for LabelError {
             Self::UnknownAlgorithm(name) => write!(
                 f,
                 "there is no algorithm \"{name}\"; the algorithms are none, skampi, nbcbench, jk, hca, hca2, hca3, \
-                 hca3-offset, prop, h2hca(...) and h3hca(...)"
+                 hca3-offset, cube, prop, h2hca(...) and h3hca(...)"
+            ),
+            Self::Cube(found) => write!(
+                f,
+                "the numbers of turns and exchanges of a cube must be positive numbers, not \"{found}\""
             ),
             Self::FitPoints(found) => write!(
                 f,

@@ -21,7 +21,7 @@ type WrongClock = SkewedClock<SystemClock>;
 /// Numbers of ranks with every shape of a tree.
 const RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
-const FLAT: [&str; 10] = [
+const FLAT: [&str; 11] = [
     "skampi/skampi/30",
     "nbcbench/skampi/30",
     "jk/8/skampi/30",
@@ -32,6 +32,7 @@ const FLAT: [&str; 10] = [
     "hca3/8/skampi/30/recompute/weighted",
     "hca3/8/skampi/30/early",
     "hca3-offset/skampi/30",
+    "cube/8/30",
 ];
 
 /// Returns one true clock for all ranks.
@@ -179,6 +180,7 @@ fn a_line_learns_the_drift_and_an_offset_does_not() {
     for (label, learns) in [
         ("hca3/10/skampi/50", true),
         ("jk/10/skampi/50", true),
+        ("cube/10/50", true),
         ("hca3-offset/skampi/50", false),
     ] {
         for (rank, outcome) in synchronize_with_retries(label, 4, true, same_placement)

@@ -177,6 +177,34 @@ fn without_drift_every_offset_is_correct_to_two_nanoseconds_per_hop() {
     }
 }
 
+/// Stamps have fractions of nanoseconds here only if the counter has; the model begins at a whole one.
+#[test]
+fn a_cube_of_any_number_of_ranks_is_correct_to_rounding() {
+    let all: &[u32] = &[
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 129, 257,
+    ];
+    let some = if cfg!(debug_assertions) {
+        14
+    } else {
+        all.len()
+    };
+    for ranks in &all[..some] {
+        let outcomes = synchronize(&cluster(*ranks, network(), clocks(), 1), "cube/5/4");
+        let end = end(&outcomes);
+        let later = end + Duration::from_millis(10);
+        let span = 4.0 * 4.0 * 2.0 * LATENCY.as_nanos() as f64;
+        for (late, at) in [(0.0, end), (1e7, later)] {
+            for (rank, error) in (0..).zip(errors(&outcomes, at)) {
+                let most = 2.0 * (2.0 + 4.5 * late / span);
+                assert!(
+                    error.abs() <= most,
+                    "rank {rank} of {ranks}: {error} ns, at most {most}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn errors_of_the_levels_of_a_hierarchy_add_up() {
     let label = "h3hca(hca3/20/skampi/10,hca2/20/skampi/10,prop)";

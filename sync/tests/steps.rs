@@ -13,7 +13,7 @@ use fastrand::Rng;
 use stepping::{StatedError, errors_with_step, errors_without_step};
 use thread_steps::{beyond, random_step, readings_before_closing};
 
-const LABELS: [&str; 12] = [
+const LABELS: [&str; 14] = [
     "none",
     "skampi/mean-rtt/5",
     "nbcbench/skampi/5",
@@ -25,6 +25,8 @@ const LABELS: [&str; 12] = [
     "hca3/8/skampi/12/early",
     "hca3/8/trace-collector/5",
     "hca3-offset/mean-rtt/5",
+    "cube/6/4",
+    "h2hca(cube/4/4,prop)",
     "h2hca(hca3/8/skampi/5,prop)",
 ];
 

@@ -26,7 +26,7 @@ use mpi::topology::SimpleCommunicator;
 
 type Skewed = SkewedClock<SystemClock>;
 
-const FLAT: [&str; 13] = [
+const FLAT: [&str; 14] = [
     "none",
     "skampi/skampi/6",
     "skampi/mean-rtt/5",
@@ -40,10 +40,12 @@ const FLAT: [&str; 13] = [
     "hca3/3/mean-rtt/6",
     "hca3/3/trace-collector/6",
     "hca3-offset/skampi/6",
+    "cube/3/6",
 ];
 
-const HIERARCHIES: [&str; 5] = [
+const HIERARCHIES: [&str; 6] = [
     "h2hca(hca3/3/skampi/6,skampi/skampi/6)",
+    "h2hca(cube/3/6,cube/2/6)",
     "h2hca(nbcbench/skampi/6,hca3-offset/skampi/6)",
     "h3hca(jk/3/skampi/6,hca2/3/skampi/6,hca3/3/skampi/6)",
     "h3hca(skampi/skampi/6,hca/3/skampi/6,hca3-offset/skampi/6)",

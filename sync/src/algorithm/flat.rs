@@ -3,7 +3,7 @@
 use downbeat_clock_core::Clock;
 
 use super::local_clock::{Attempt, LocalClock, RankResult};
-use super::{ClockPropSync, Hca, Hca2, Hca3, Hca3Offset, Jk, NbcBench, Skampi};
+use super::{ClockPropSync, Cube, Hca, Hca2, Hca3, Hca3Offset, Jk, NbcBench, Skampi};
 use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError};
 
@@ -27,6 +27,8 @@ pub enum FlatAlgorithm {
     Hca3(Hca3),
     /// `hca3-offset/OFFSET`: as `hca3`, with offsets instead of lines.
     Hca3Offset(Hca3Offset),
+    /// `cube/TURNS/EXCHANGES`: all ranks measure at once along the edges of a hypercube; least squares over all edges.
+    Cube(Cube),
     /// `prop`: rank 0 sends its model to ranks that read the same time source.
     Prop(ClockPropSync),
 }
@@ -48,6 +50,7 @@ impl FlatAlgorithm {
             Self::Hca2(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
             Self::Hca3(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
             Self::Hca3Offset(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Cube(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
             Self::Prop(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
         }
     }

@@ -5,8 +5,8 @@ use core::num::NonZeroU32;
 use core::str::FromStr;
 
 use super::{
-    Algorithm, ClockPropSync, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk, NbcBench,
-    Skampi,
+    Algorithm, ClockPropSync, Cube, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk,
+    NbcBench, Skampi,
 };
 use crate::line::LineFit;
 use crate::{LabelError, OffsetAlgorithm};
@@ -111,6 +111,33 @@ fn strip_option<'a>(text: Option<&'a str>, label: &str) -> (Option<&'a str>, boo
     }
 }
 
+/// Formats as `100/100`.
+impl fmt::Display for Cube {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.turns, self.exchanges)
+    }
+}
+
+/// Parses the form that is printed; the exchanges may be left out.
+impl FromStr for Cube {
+    type Err = LabelError;
+
+    fn from_str(text: &str) -> Result<Self, LabelError> {
+        let number = |text: &str| {
+            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let found: Option<NonZeroU32> = text.parse().ok().filter(|_| digits);
+            found.ok_or_else(|| LabelError::Cube(text.to_owned()))
+        };
+        let (turns, exchanges) = text
+            .split_once('/')
+            .map_or((text, None), |(turns, exchanges)| (turns, Some(exchanges)));
+        Ok(Self {
+            turns: number(turns)?,
+            exchanges: exchanges.map_or(Ok(Self::default().exchanges), number)?,
+        })
+    }
+}
+
 impl fmt::Display for FlatAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,6 +149,7 @@ impl fmt::Display for FlatAlgorithm {
             Self::Hca2(Hca2 { line }) => write!(f, "hca2/{line}"),
             Self::Hca3(Hca3 { line }) => write!(f, "hca3/{line}"),
             Self::Hca3Offset(Hca3Offset { offset }) => write!(f, "hca3-offset/{offset}"),
+            Self::Cube(cube) => write!(f, "cube/{cube}"),
             Self::Prop(ClockPropSync) => f.write_str("prop"),
         }
     }
@@ -151,6 +179,7 @@ impl FromStr for FlatAlgorithm {
             "hca" => Ok(Self::Hca(Hca { line: line()? })),
             "hca2" => Ok(Self::Hca2(Hca2 { line: line()? })),
             "hca3" => Ok(Self::Hca3(Hca3 { line: line()? })),
+            "cube" => Ok(Self::Cube(rest.map_or(Ok(Cube::default()), str::parse)?)),
             "hca3-offset" => Ok(Self::Hca3Offset(Hca3Offset { offset: offset()? })),
             _ => Err(LabelError::UnknownAlgorithm(name.to_owned())),
         }
@@ -257,6 +286,10 @@ mod tests {
             line().prop_map(|line| FlatAlgorithm::Hca(Hca { line })),
             line().prop_map(|line| FlatAlgorithm::Hca2(Hca2 { line })),
             line().prop_map(|line| FlatAlgorithm::Hca3(Hca3 { line })),
+            (1_u32.., 1_u32..).prop_map(|(turns, exchanges)| {
+                let [turns, exchanges] = [turns, exchanges].map(|n| NonZeroU32::new(n).unwrap());
+                FlatAlgorithm::Cube(Cube { turns, exchanges })
+            }),
         ]
     }
 
@@ -303,6 +336,8 @@ mod tests {
             ),
             ("hca3/50/weighted", "hca3/50/skampi/100/weighted"),
             ("hca3-offset", "hca3-offset/skampi/100"),
+            ("cube", "cube/100/100"),
+            ("cube/10", "cube/10/100"),
             ("h2hca", "h2hca(hca3/1000/skampi/100,prop)"),
             ("h2hca(jk,none)", "h2hca(jk/1000/skampi/100,none)"),
             (
@@ -350,6 +385,14 @@ mod tests {
             error("jk/10/mean-rtt/10/weighted"),
             LabelError::NotWeightable
         );
+        for (label, wrong) in [
+            ("cube/0", "0"),
+            ("cube/", ""),
+            ("cube/9/x", "x"),
+            ("cube/1/2/3", "2/3"),
+        ] {
+            assert_eq!(error(label), LabelError::Cube(wrong.into()), "{label}");
+        }
         assert_eq!(error("prop/3"), LabelError::TrailingText("3".into()));
         assert_eq!(
             error("h2hca(prop)"),

@@ -26,8 +26,9 @@ fn one() -> u32 {
 }
 
 /// Built-in clusters, by name.
-const KNOWN: [(&str, &str); 4] = [
+const KNOWN: [(&str, &str); 5] = [
     ("typical", include_str!("../clusters/typical.toml")),
+    ("wandering", include_str!("../clusters/wandering.toml")),
     ("jupiter", include_str!("../clusters/jupiter.toml")),
     ("hydra", include_str!("../clusters/hydra.toml")),
     ("titan", include_str!("../clusters/titan.toml")),

@@ -22,7 +22,7 @@ use crate::memory;
 #[command(
     after_help = "Besides the offsets that messages can measure, the true error is printed.\n\
                   Equal seeds give equal results. Runs of one number have the same clocks: with --repeat 6 or more, algorithms \
-                  are compared run by run with the first. Built-in clusters: typical; jupiter, hydra and titan, after the \
+                  are compared run by run with the first. Built-in clusters: typical; wandering, with a rank on each node; jupiter, hydra and titan, after the \
                   machines of a paper.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 \\\n    \
                   --algorithm hca3/100/skampi/20,jk/100/skampi/20 --repeat 6 -o sync.html\n  \

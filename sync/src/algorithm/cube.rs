@@ -1,0 +1,191 @@
+//! Cube synchronization: all ranks measure at once, along the edges of a hypercube, and least squares over all edges give their clocks.
+//!
+//! In the trees of the papers most ranks are idle in most rounds, and each hop adds an error. Here every rank measures in every slot, each
+//! edge over the whole session, and errors are averaged around the cycles of the cube.
+
+mod edge;
+mod edge_line;
+mod least_squares;
+
+use core::num::NonZeroU32;
+
+use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, TickRate, Timestamp};
+
+use super::local_clock::{LocalClock, RankResult};
+use crate::collective::{all_reduce, broadcast};
+use crate::line::LearnedModel;
+use crate::quality::{ExplainedError, Quality};
+use crate::{Comm, CommError, SyncError};
+use edge::{CubeEdge, FineClock};
+use least_squares::{MeasuredDifference, solve};
+
+/// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cube {
+    /// Number of turns over all slots.
+    pub turns: NonZeroU32,
+    /// Number of exchanges with each neighbour in a turn.
+    pub exchanges: NonZeroU32,
+}
+
+impl Default for Cube {
+    /// Returns `cube/100/100`.
+    fn default() -> Self {
+        const HUNDRED: NonZeroU32 = NonZeroU32::new(100).unwrap();
+        Self {
+            turns: HUNDRED,
+            exchanges: HUNDRED,
+        }
+    }
+}
+
+impl Cube {
+    pub(super) async fn attempt<K: Clock, M: Comm>(
+        &self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+    ) -> Result<RankResult, CommError> {
+        let clock = FineClock::new(me.clock, &me.base);
+        let edges = self.measure(&clock, comm).await?;
+        let (rank, most) = (comm.rank(), me.max_drift);
+        let mut failure = None;
+        let mut lines = Vec::with_capacity(edges.len());
+        for edge in &edges {
+            let (line, fault) = edge.line(2.0 * most);
+            // The other rank has the same fault; one of them reports it.
+            if let Some(fault) = fault.filter(|_| rank > edge.peer) {
+                failure.get_or_insert(SyncError::Fit(fault).against(edge.peer));
+            }
+            lines.push(line);
+        }
+        // Logarithms of rates add up along a path.
+        let rates = edges
+            .iter()
+            .zip(&lines)
+            .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
+        let rate = solve(comm, rates.collect()).await?;
+        for edge in &edges {
+            comm.send(edge.peer, rate.to_bits()).await?;
+        }
+        let mut offsets = Vec::with_capacity(edges.len());
+        for (edge, line) in edges.iter().zip(&lines) {
+            let theirs = f64::from_bits(comm.recv(edge.peer).await?);
+            let [low, high] = if rank < edge.peer {
+                [rate, theirs]
+            } else {
+                [theirs, rate]
+            };
+            // Global times at which the clocks were 0, without the loss of digits of a difference of large numbers.
+            let difference =
+                line.at * (-low).exp_m1() - (line.at + line.ahead) * (-high).exp_m1() - line.ahead;
+            offsets.push(MeasuredDifference::new(rank, edge.peer, difference));
+        }
+        let offset = solve(comm, offsets).await?;
+        let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
+        let explained = largest_errors(comm, &lines).await?;
+        if let Some(failure) = failure {
+            return Ok(Err(failure));
+        }
+        if rank == 0 {
+            return Ok(Ok(me.own()));
+        }
+        let deviations = lines.iter().map(|line| line.deviation);
+        let quality = Quality {
+            residual_deviation: deviations.reduce(f64::max),
+            explained,
+            ..Quality::default()
+        };
+        Ok(model(me, &clock, origin as i64, [rate, offset])
+            .and_then(|model| me.learned(LearnedModel { model, quality })))
+    }
+
+    /// Plays all turns with all neighbours.
+    async fn measure<K: Clock, M: Comm>(
+        &self,
+        clock: &FineClock<'_, K>,
+        comm: &M,
+    ) -> Result<Vec<CubeEdge>, CommError> {
+        let rank = comm.rank();
+        let mut edges: Vec<CubeEdge> = neighbours(rank, comm.size()).collect();
+        for turn in 0..self.turns.get() {
+            for edge in &mut edges {
+                // A fixed beginner would leave the bias of its path through the software.
+                let low_begins = turn.wrapping_add(edge.dimension) % 2 == 0;
+                let begins = (rank < edge.peer) == low_begins;
+                edge.measure(clock, comm, begins, self.exchanges.get())
+                    .await?;
+            }
+        }
+        Ok(edges)
+    }
+}
+
+/// Returns the edges of a rank in the incomplete hypercube of any number of ranks, in the order of their dimensions.
+fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge> {
+    let dimensions = size
+        .checked_sub(1)
+        .map_or(0, |last| u32::BITS - last.leading_zeros());
+    (0..dimensions)
+        .map(move |dimension| CubeEdge::new(rank ^ 1 << dimension, dimension))
+        .filter(move |edge| edge.peer < size)
+}
+
+/// Returns the error of a clock that the measurements explain: a path has at most one edge of each dimension.
+async fn largest_errors<M: Comm>(
+    comm: &M,
+    lines: &[edge_line::EdgeLine],
+) -> Result<ExplainedError, CommError> {
+    let largest = |value: fn(&edge_line::EdgeLine) -> f64| {
+        lines.iter().map(value).fold(0.0, f64::max).to_bits()
+    };
+    let own = [largest(|line| line.error), largest(|line| line.drift_error)];
+    // The bits of numbers that are not negative are in their order.
+    let greatest = |a: [u64; 2], b: [u64; 2]| [a[0].max(b[0]), a[1].max(b[1])];
+    let [error, drift] = all_reduce(comm, own, greatest).await?.map(f64::from_bits);
+    let hops = f64::from(u32::BITS - comm.size().leading_zeros());
+    Ok(ExplainedError {
+        offset: Duration::from_nanos_f64(hops * error).unwrap_or(Duration::MAX),
+        drift: hops * drift,
+    })
+}
+
+/// Returns the model of a clock whose rate, as a logarithm, and global time at its epoch since that of rank 0 are known.
+fn model<K: Clock>(
+    me: &LocalClock<'_, K>,
+    clock: &FineClock<'_, K>,
+    origin: i64,
+    [rate, offset]: [f64; 2],
+) -> Result<ClockModel<Local, Global>, SyncError> {
+    let offset = Duration::from_nanos_f64(offset).unwrap_or(Duration::MAX);
+    let global = Timestamp::from_nanos(origin.saturating_add(offset.as_nanos()));
+    let rate = TickRate::NANOSECOND.with_drift((-rate).exp_m1())?;
+    Ok(ClockModel::through(
+        me.base.apply(clock.epoch),
+        global,
+        rate,
+    )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_mutual_and_connect_all_ranks() {
+        for size in [1_u32, 2, 3, 5, 8, 17, 100, 257] {
+            let mut reached = vec![false; size as usize];
+            reached[0] = true;
+            for rank in 0..size {
+                for edge in neighbours(rank, size) {
+                    let back = neighbours(edge.peer, size).find(|back| back.peer == rank);
+                    assert_eq!(back.unwrap().dimension, edge.dimension);
+                }
+                // A rank is connected to the one without its highest bit.
+                if let Some(lower) = neighbours(rank, size).find(|edge| edge.peer < rank) {
+                    reached[rank as usize] = reached[lower.peer as usize];
+                }
+            }
+            assert!(reached.into_iter().all(|reached| reached), "{size}");
+        }
+    }
+}

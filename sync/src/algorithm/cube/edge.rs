@@ -1,0 +1,276 @@
+//! Edge of the cube: chains of messages between two ranks.
+//!
+//! Each answer is the next question, so that no side is idle, and both have the same stamps in the end. The higher rank's clock is *ahead*
+//! by `theta` of the lower one's time; a message upwards arrives at least as late as it was sent, which limits `theta` from above, and one
+//! downwards from below.
+
+use downbeat_clock_core::{Clock, ClockModel, Counter, FitError, Local, Ticks};
+
+use super::edge_line::{EdgeLine, EdgePoint, LineSums, line};
+use crate::{Comm, CommError};
+
+/// Share of the differences of a turn that is averaged: the lowest, of messages that nothing delayed.
+const SHARE: f64 = 0.05;
+
+/// Clock in nanoseconds with fractions since an epoch of its own: whole nanoseconds would limit the slope.
+pub(super) struct FineClock<'a, K> {
+    clock: &'a K,
+    pub(super) epoch: Ticks,
+    nanos_per_tick: f64,
+}
+
+impl<'a, K: Clock> FineClock<'a, K> {
+    pub(super) fn new(clock: &'a K, base: &ClockModel<Counter, Local>) -> Self {
+        Self {
+            clock,
+            epoch: clock.ticks(),
+            nanos_per_tick: base.rate().nanos_per_tick(),
+        }
+    }
+
+    #[inline(always)]
+    fn now(&self) -> f64 {
+        self.clock.ticks().signed_since(self.epoch) as f64 * self.nanos_per_tick
+    }
+}
+
+/// Edge to another rank, with what was measured in each turn.
+#[derive(Debug)]
+pub(super) struct CubeEdge {
+    pub(super) peer: u32,
+    /// Bit in which the numbers of both ranks differ.
+    pub(super) dimension: u32,
+    points: Vec<EdgePoint>,
+    sums: LineSums,
+}
+
+impl CubeEdge {
+    pub(super) fn new(peer: u32, dimension: u32) -> Self {
+        Self {
+            peer,
+            dimension,
+            points: Vec::new(),
+            sums: LineSums::default(),
+        }
+    }
+
+    /// Exchanges messages with the other rank, one of which `begins`.
+    pub(super) async fn measure<K: Clock, M: Comm>(
+        &mut self,
+        clock: &FineClock<'_, K>,
+        comm: &M,
+        begins: bool,
+        exchanges: u32,
+    ) -> Result<(), CommError> {
+        let mut turn = EdgeTurn::new(comm.rank() < self.peer, exchanges, self.sums.slope());
+        let peer = self.peer;
+        let mut sent = None;
+        if begins {
+            let now = clock.now();
+            comm.send(peer, now.to_bits()).await?;
+            sent = Some(now);
+        }
+        for _ in 0..exchanges {
+            let theirs = f64::from_bits(comm.recv(peer).await?);
+            let now = clock.now();
+            // The other rank waits: the arithmetic comes after the answer.
+            comm.send(peer, now.to_bits()).await?;
+            if let Some(sent) = sent {
+                turn.sent(sent, theirs);
+            }
+            turn.received(theirs, now);
+            sent = Some(now);
+        }
+        if let (Some(sent), false) = (sent, begins) {
+            let theirs = f64::from_bits(comm.recv(peer).await?);
+            turn.sent(sent, theirs);
+        }
+        if let Some(point) = turn.point() {
+            self.sums.push(point.at, point.ahead);
+            self.points.push(point);
+        }
+        Ok(())
+    }
+
+    /// Fits a line to all turns, between clocks that drift from each other by at most `most`; returns it with a fault of the clocks that
+    /// the measurements show.
+    pub(super) fn line(&self, most: f64) -> (EdgeLine, Option<FitError>) {
+        line(&self.points, most)
+    }
+}
+
+/// One turn on an edge.
+struct EdgeTurn {
+    is_low: bool,
+    /// Slope of `theta` by earlier turns, to compare values at different times.
+    slope: f64,
+    upwards: LowestDifferences,
+    downwards: LowestDifferences,
+    /// Least upper and greatest lower limit of `theta`.
+    upper: f64,
+    lower: f64,
+    /// Times of the lower rank at the first and the last message.
+    span: Option<[f64; 2]>,
+}
+
+impl EdgeTurn {
+    fn new(is_low: bool, exchanges: u32, slope: f64) -> Self {
+        let keep = (f64::from(exchanges) * SHARE).round().max(1.0) as usize;
+        Self {
+            is_low,
+            slope,
+            upwards: LowestDifferences::new(keep),
+            downwards: LowestDifferences::new(keep),
+            upper: f64::INFINITY,
+            lower: f64::NEG_INFINITY,
+            span: None,
+        }
+    }
+
+    /// Adds a message of this rank, and when the other one received it.
+    #[inline(always)]
+    fn sent(&mut self, sent: f64, received: f64) {
+        if self.is_low {
+            self.upward(sent, received);
+        } else {
+            self.downward(sent, received);
+        }
+    }
+
+    /// Adds a message of the other rank, and when this one received it.
+    #[inline(always)]
+    fn received(&mut self, sent: f64, received: f64) {
+        if self.is_low {
+            self.downward(sent, received);
+        } else {
+            self.upward(sent, received);
+        }
+    }
+
+    #[inline(always)]
+    fn upward(&mut self, low: f64, high: f64) {
+        let theta = high - low;
+        self.upper = self.upper.min(theta);
+        self.upwards.push(theta - self.slope * low, low);
+        self.at(low);
+    }
+
+    #[inline(always)]
+    fn downward(&mut self, high: f64, low: f64) {
+        let theta = high - low;
+        self.lower = self.lower.max(theta);
+        self.downwards.push(self.slope * low - theta, low);
+        self.at(low);
+    }
+
+    #[inline(always)]
+    fn at(&mut self, low: f64) {
+        let [first, last] = self.span.get_or_insert([low, low]);
+        *first = first.min(low);
+        *last = last.max(low);
+    }
+
+    /// Returns half the difference of both directions, at the mean of their times.
+    fn point(&self) -> Option<EdgePoint> {
+        let ((up, up_at), (down, down_at)) = (self.upwards.mean()?, self.downwards.mean()?);
+        let at = f64::midpoint(up_at, down_at);
+        let [first, last] = self.span?;
+        Some(EdgePoint {
+            at,
+            ahead: f64::midpoint(up, -down) + self.slope * at,
+            width: self.upper - self.lower,
+            took: last - first,
+        })
+    }
+}
+
+/// The lowest of many differences, with the times at which they were measured.
+struct LowestDifferences {
+    keep: usize,
+    found: Vec<(f64, f64)>,
+}
+
+impl LowestDifferences {
+    fn new(keep: usize) -> Self {
+        Self {
+            keep,
+            found: Vec::with_capacity(keep + 1),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, difference: f64, at: f64) {
+        if self.found.len() == self.keep {
+            if self
+                .found
+                .last()
+                .is_some_and(|(most, _)| difference >= *most)
+            {
+                return;
+            }
+            self.found.pop();
+        }
+        let place = self
+            .found
+            .partition_point(|(known, _)| *known <= difference);
+        self.found.insert(place, (difference, at));
+    }
+
+    /// Returns the means of the differences and of their times.
+    fn mean(&self) -> Option<(f64, f64)> {
+        let count = self.found.len() as f64;
+        let add = |(sum, times): (f64, f64), (difference, at): &(f64, f64)| {
+            (sum + difference, times + at)
+        };
+        let (sum, times) = self.found.iter().fold((0.0, 0.0), add);
+        (count > 0.0).then(|| (sum / count, times / count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_differences_are_averaged() {
+        let mut lowest = LowestDifferences::new(2);
+        assert_eq!(lowest.mean(), None);
+        for (at, difference) in [5.0, 3.0, 9.0, 1.0].into_iter().enumerate() {
+            lowest.push(difference, at as f64);
+        }
+        assert_eq!(lowest.mean(), Some((2.0, 2.0)));
+    }
+
+    /// Both ranks must have the same point, bit for bit, or their equations contradict each other.
+    #[test]
+    fn both_ranks_have_the_same_point() {
+        let delays = [310.25, 305.5, 999.0, 301.125, 302.0, 40_000.0];
+        for low_begins in [true, false] {
+            let [mut low, mut high] = [true, false].map(|is_low| EdgeTurn::new(is_low, 3, 1e-6));
+            // Stamps of the chain by the clocks of both ranks in turns.
+            let (mut time, mut stamps) = (1_000.0, Vec::new());
+            for (message, delay) in delays.into_iter().enumerate() {
+                let of_low = message.is_multiple_of(2) == low_begins;
+                stamps.push(if of_low {
+                    time
+                } else {
+                    1.000_001 * time + 77.0
+                });
+                time += delay;
+            }
+            for (message, pair) in stamps.windows(2).enumerate() {
+                let upward = message.is_multiple_of(2) == low_begins;
+                let [sent, received] = [pair[0], pair[1]];
+                if upward {
+                    low.sent(sent, received);
+                    high.received(sent, received);
+                } else {
+                    low.received(sent, received);
+                    high.sent(sent, received);
+                }
+            }
+            assert_eq!(low.point(), high.point());
+            assert!(low.point().unwrap().width >= 0.0);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Line through the turns of an edge.
+
+use downbeat_clock_core::{Duration, FitError};
+
+/// What one turn says: the higher rank's clock is ahead by this at a time of the lower one's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EdgePoint {
+    pub(super) at: f64,
+    pub(super) ahead: f64,
+    /// Width of what the messages leave possible.
+    pub(super) width: f64,
+    /// Duration of the turn.
+    pub(super) took: f64,
+}
+
+/// Line through all turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct EdgeLine {
+    /// Mean time, and value there.
+    pub(super) at: f64,
+    pub(super) ahead: f64,
+    pub(super) slope: f64,
+    /// Standard deviation of the turns from the line.
+    pub(super) deviation: f64,
+    /// Error at the mean time, and of the slope, that the messages explain.
+    pub(super) error: f64,
+    pub(super) drift_error: f64,
+}
+
+/// Sums for a line through points with equal weights, which grow by one point at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LineSums {
+    count: f64,
+    at: f64,
+    ahead: f64,
+    squares: f64,
+    products: f64,
+}
+
+impl LineSums {
+    pub(super) fn push(&mut self, at: f64, ahead: f64) {
+        self.count += 1.0;
+        let from_mean = at - self.at;
+        self.at += from_mean / self.count;
+        self.ahead += (ahead - self.ahead) / self.count;
+        self.squares += from_mean * (at - self.at);
+        self.products += from_mean * (ahead - self.ahead);
+    }
+
+    /// Returns the slope, 0 if it is not known yet.
+    pub(super) fn slope(&self) -> f64 {
+        if self.squares > 0.0 {
+            self.products / self.squares
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Largest change of a drift during a session: that of a quartz from which the lid of its case was taken.
+const MAX_WANDER: f64 = 1e-6;
+/// Largest slope that errors of turns explain, however large they are.
+const MAX_NOISE_SLOPE: f64 = 0.5;
+/// Turns are far off a line if they deviate this much more than explained.
+const FAR: f64 = 2.0;
+/// Largest error of a width by rounding, in nanoseconds.
+const ROUNDING: f64 = 1.0;
+
+/// Fits a line between clocks that drift from each other by at most `most`. Returns it with a fault of the clocks that it shows.
+///
+/// A rank that was descheduled during a turn makes it wide: such turns hardly count.
+pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitError>) {
+    let weights = weights(points);
+    let weighted = || points.iter().zip(&weights);
+    let weight: f64 = weights.iter().sum();
+    if weight <= 0.0 {
+        return (EdgeLine::default(), Some(FitError::NoExchanges));
+    }
+    let mean = |value: &dyn Fn(&EdgePoint) -> f64| {
+        weighted()
+            .map(|(point, own)| own * value(point))
+            .sum::<f64>()
+            / weight
+    };
+    let (at, ahead) = (mean(&|point| point.at), mean(&|point| point.ahead));
+    let variance = mean(&|point| (point.at - at).powi(2));
+    let covariance = mean(&|point| (point.at - at) * (point.ahead - ahead));
+    let slope = if variance > 0.0 {
+        covariance / variance
+    } else {
+        0.0
+    };
+    let residual = |point: &EdgePoint| point.ahead - ahead - slope * (point.at - at);
+    let deviation = mean(&|point| residual(point).powi(2)).sqrt();
+    let ends = [points.first(), points.last()].map(|end| end.map_or(0.0, |point| point.at));
+    let span = ends[1] - ends[0];
+    let half = |point: &EdgePoint| 0.5 * point.width.max(0.0) + most * point.took;
+    let error = mean(&|point| half(point).powi(2)).sqrt() + MAX_WANDER * span;
+    let drift_error = if variance > 0.0 {
+        error / variance.sqrt() + MAX_WANDER
+    } else {
+        most
+    };
+    let steepest = most + drift_error.min(MAX_NOISE_SLOPE);
+    let contradiction = points
+        .iter()
+        .map(|point| -(point.width + most * point.took + ROUNDING))
+        .fold(0.0, f64::max);
+    let fault = if contradiction > 0.0 {
+        Some(FitError::Stepped {
+            by: rounded(contradiction),
+        })
+    } else if deviation > FAR * error {
+        Some(FitError::OffLine {
+            deviation: rounded(deviation),
+            explained: rounded(FAR * error),
+        })
+    } else if slope.abs() > steepest {
+        Some(FitError::Stepped {
+            by: rounded((slope.abs() - steepest) * span),
+        })
+    } else {
+        None
+    };
+    let line = EdgeLine {
+        at,
+        ahead,
+        slope,
+        deviation,
+        error,
+        drift_error: drift_error.min(slope.abs() + most),
+    };
+    (line, fault)
+}
+
+/// Returns the weights of turns, which decrease with what their width exceeds that of the narrowest by.
+fn weights(points: &[EdgePoint]) -> Vec<f64> {
+    let narrowest = points.iter().map(|point| point.width);
+    let narrowest = narrowest.fold(f64::INFINITY, f64::min);
+    let excess = |point: &EdgePoint| point.width - narrowest;
+    let mut sorted: Vec<f64> = points.iter().map(excess).collect();
+    sorted.sort_by(f64::total_cmp);
+    // A nanosecond more or less says nothing.
+    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0) + ROUNDING;
+    let weight = |point: &EdgePoint| 1.0 / (1.0 + (excess(point) / (3.0 * usual)).powi(2));
+    points.iter().map(weight).collect()
+}
+
+/// Rounds to whole nanoseconds; saturates.
+fn rounded(nanos: f64) -> Duration {
+    Duration::from_nanos_f64(nanos).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(at: f64, ahead: f64, width: f64) -> EdgePoint {
+        EdgePoint {
+            at,
+            ahead,
+            width,
+            took: 100.0,
+        }
+    }
+
+    #[test]
+    fn a_line_goes_through_points_on_it_and_wide_ones_hardly_count() {
+        let on_line = |at: f64| point(at, 50.0 + 2e-5 * at, 600.0);
+        let points: Vec<EdgePoint> = (0..10).map(|i| on_line(1e6 * f64::from(i))).collect();
+        let (found, fault) = line(&points, 1e-3);
+        assert_eq!(fault, None);
+        assert!(
+            (found.slope - 2e-5).abs() < 1e-12 && found.deviation < 1e-6,
+            "{found:?}"
+        );
+        assert!((found.ahead - 50.0 - 2e-5 * found.at).abs() < 1e-6);
+        let mut sums = LineSums::default();
+        points
+            .iter()
+            .for_each(|point| sums.push(point.at, point.ahead));
+        assert!((sums.slope() - 2e-5).abs() < 1e-12);
+
+        let mut disturbed = points;
+        disturbed[4].ahead += 1e6;
+        disturbed[4].width = 2e6;
+        let (found, fault) = line(&disturbed, 1e-3);
+        assert_eq!(fault, None);
+        assert!((found.slope - 2e-5).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn steps_are_faults() {
+        let steps = |by: f64| -> Vec<EdgePoint> {
+            let ahead = |i: i32| if i < 5 { 0.0 } else { by };
+            (0..10)
+                .map(|i| point(1e6 * f64::from(i), ahead(i), 600.0))
+                .collect()
+        };
+        assert_eq!(line(&steps(0.0), 1e-3).1, None);
+        assert!(line(&steps(1e9), 1e-3).1.is_some());
+        let (_, fault) = line(&[point(0.0, 0.0, -5_000.0)], 1e-3);
+        assert!(matches!(fault, Some(FitError::Stepped { .. })));
+        assert_eq!(line(&[], 1e-3).1, Some(FitError::NoExchanges));
+        // One turn has no slope.
+        assert_eq!(line(&[point(7.0, 3.0, 10.0)], 1e-3).0.slope, 0.0);
+    }
+}

@@ -1,0 +1,234 @@
+//! Least squares over all edges, by messages along them: no rank knows the whole cube.
+
+use crate::collective::{all_reduce, broadcast};
+use crate::{Comm, CommError};
+
+/// Measured difference of a value of this rank from that of a neighbour.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MeasuredDifference {
+    peer: u32,
+    difference: f64,
+    /// Weight, the same at both ends.
+    weight: f64,
+}
+
+impl MeasuredDifference {
+    /// Creates the difference from that of the higher rank to the lower.
+    pub(super) fn new(rank: u32, peer: u32, high_minus_low: f64) -> Self {
+        Self {
+            peer,
+            difference: if rank > peer {
+                high_minus_low
+            } else {
+                -high_minus_low
+            },
+            weight: 1.0,
+        }
+    }
+}
+
+/// Share of the first residual at which the iteration ends.
+const TOLERANCE: f64 = 1e-7;
+/// Maximum number of iterations: more edges than that do not disagree independently.
+const MOST: u32 = 200;
+/// Residuals that exceed this multiple of their root mean square are far from consensus.
+const FAR: f64 = 4.0;
+
+/// Returns the value of this rank that fits all edges best, in relation to that of rank 0, which is 0. All ranks call this.
+///
+/// Edges far from consensus count less in a second pass.
+pub(super) async fn solve<M: Comm>(
+    comm: &M,
+    mut edges: Vec<MeasuredDifference>,
+) -> Result<f64, CommError> {
+    let value = match comm.size().is_power_of_two() {
+        true => Box::pin(walsh_hadamard(comm, &edges)).await?,
+        false => Box::pin(conjugate_gradients(comm, &edges)).await?,
+    };
+    let (usual, residuals) = Box::pin(residuals(comm, &edges, value)).await?;
+    let furthest = residuals.iter().map(|residual| residual.abs());
+    let furthest = furthest.fold(0.0, f64::max);
+    // All ranks decide alike.
+    let is_far = u64::from(usual > 0.0 && furthest > FAR * usual);
+    if all_reduce(comm, is_far, u64::max).await? == 0 {
+        return Ok(value);
+    }
+    for (edge, residual) in edges.iter_mut().zip(&residuals) {
+        let far = residual.abs() / (0.5 * FAR * usual);
+        edge.weight = if far > 1.0 { far.powi(-4) } else { 1.0 };
+    }
+    Box::pin(conjugate_gradients(comm, &edges)).await
+}
+
+/// Sends a value to all neighbours, and returns theirs.
+async fn exchange<M: Comm>(
+    comm: &M,
+    edges: &[MeasuredDifference],
+    own: f64,
+) -> Result<Vec<f64>, CommError> {
+    for edge in edges {
+        comm.send(edge.peer, own.to_bits()).await?;
+    }
+    let mut all = Vec::with_capacity(edges.len());
+    for edge in edges {
+        all.push(f64::from_bits(comm.recv(edge.peer).await?));
+    }
+    Ok(all)
+}
+
+async fn sum<M: Comm>(comm: &M, own: f64) -> Result<f64, CommError> {
+    let add = |a: u64, b: u64| (f64::from_bits(a) + f64::from_bits(b)).to_bits();
+    Ok(f64::from_bits(all_reduce(comm, own.to_bits(), add).await?))
+}
+
+/// Returns the value in relation to that of rank 0.
+async fn from_first<M: Comm>(comm: &M, value: f64) -> Result<f64, CommError> {
+    let first = f64::from_bits(broadcast(comm, value.to_bits()).await?);
+    Ok(value - first)
+}
+
+/// Returns the root mean square of what all edges disagree by, and the residuals of this rank's.
+async fn residuals<M: Comm>(
+    comm: &M,
+    edges: &[MeasuredDifference],
+    own: f64,
+) -> Result<(f64, Vec<f64>), CommError> {
+    let others = exchange(comm, edges, own).await?;
+    let residual = |(edge, other): (&MeasuredDifference, &f64)| edge.difference - (own - other);
+    let residuals: Vec<f64> = edges.iter().zip(&others).map(residual).collect();
+    let squares = sum(
+        comm,
+        residuals.iter().map(|residual| residual.powi(2)).sum(),
+    )
+    .await?;
+    let count = sum(comm, edges.len() as f64).await?;
+    Ok(((squares / count.max(1.0)).sqrt(), residuals))
+}
+
+/// Solves by a Walsh-Hadamard transform there and back, which is exact for a whole cube whose edges have equal weights.
+async fn walsh_hadamard<M: Comm>(comm: &M, edges: &[MeasuredDifference]) -> Result<f64, CommError> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let mut value: f64 = edges.iter().map(|edge| edge.difference).sum();
+    for there in [true, false] {
+        for dimension in 0..size.ilog2() {
+            let peer = rank ^ 1 << dimension;
+            comm.send(peer, value.to_bits()).await?;
+            let theirs = f64::from_bits(comm.recv(peer).await?);
+            value = if rank < peer {
+                value + theirs
+            } else {
+                theirs - value
+            };
+        }
+        if there {
+            // Eigenvalues of the cube are twice the numbers of bits.
+            value = match rank {
+                0 => 0.0,
+                _ => value / (2.0 * f64::from(rank.count_ones())),
+            };
+        }
+    }
+    from_first(comm, value / f64::from(size)).await
+}
+
+/// Solves by conjugate gradients with the diagonal as preconditioner.
+async fn conjugate_gradients<M: Comm>(
+    comm: &M,
+    edges: &[MeasuredDifference],
+) -> Result<f64, CommError> {
+    let diagonal: f64 = edges.iter().map(|edge| edge.weight).sum();
+    let scaled = |residual: f64| {
+        if diagonal > 0.0 {
+            residual / diagonal
+        } else {
+            0.0
+        }
+    };
+    let mut value = 0.0;
+    let mut residual: f64 = edges.iter().map(|edge| edge.weight * edge.difference).sum();
+    let mut direction = scaled(residual);
+    let mut norm = sum(comm, residual * direction).await?;
+    let enough = norm * TOLERANCE * TOLERANCE;
+    for _ in 0..MOST {
+        // Both are equal on all ranks.
+        if norm <= enough || norm <= 0.0 {
+            break;
+        }
+        let others = exchange(comm, edges, direction).await?;
+        let terms = edges.iter().zip(&others);
+        let applied: f64 = terms
+            .map(|(edge, other)| edge.weight * (direction - other))
+            .sum();
+        let curvature = sum(comm, direction * applied).await?;
+        if curvature <= 0.0 {
+            break;
+        }
+        let step = norm / curvature;
+        value += step * direction;
+        residual -= step * applied;
+        let next = sum(comm, residual * scaled(residual)).await?;
+        direction = scaled(residual) + next / norm * direction;
+        norm = next;
+    }
+    from_first(comm, value).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::neighbours;
+    use super::*;
+    use crate::{ThreadCluster, ThreadComm, block_on_ready};
+
+    /// Value of a rank, of which neighbours measure the difference.
+    fn truth(rank: u32) -> f64 {
+        f64::from(rank * rank % 17) * 3.5 - f64::from(rank % 3)
+    }
+
+    fn solved(ranks: u32, error: impl Fn(u32, u32) -> f64 + Sync) -> Vec<f64> {
+        let program = |comm: &ThreadComm| {
+            let rank = comm.rank();
+            let edges = neighbours(rank, ranks).map(|edge| {
+                let [low, high] = [rank.min(edge.peer), rank.max(edge.peer)];
+                let measured = truth(high) - truth(low) + error(low, high);
+                MeasuredDifference::new(rank, edge.peer, measured)
+            });
+            block_on_ready(solve(comm, edges.collect())).unwrap()
+        };
+        ThreadCluster::new(ranks).run(program).unwrap()
+    }
+
+    #[test]
+    fn consistent_differences_are_solved_exactly() {
+        for ranks in [1, 2, 3, 5, 8, 13] {
+            for (rank, found) in (0..).zip(solved(ranks, |_, _| 0.0)) {
+                let expected = truth(rank) - truth(0);
+                assert!(
+                    (found - expected).abs() < 1e-5,
+                    "{rank} of {ranks}: {found}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_edge_far_from_consensus_hardly_counts() {
+        let is_wrong = |low, high| (low, high) == (2, 3);
+        let noise = |low: u32, high: u32| if (low + high) % 2 == 0 { 0.01 } else { -0.01 };
+        let error = |low, high| {
+            if is_wrong(low, high) {
+                1_000.0
+            } else {
+                noise(low, high)
+            }
+        };
+        let found = solved(16, error);
+        for (rank, found) in (0..).zip(found) {
+            let expected = truth(rank) - truth(0);
+            // Hundreds would remain with equal weights.
+            assert!(
+                (found - expected).abs() < 40.0,
+                "{rank}: {found} {expected}"
+            );
+        }
+    }
+}
