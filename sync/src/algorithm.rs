@@ -15,7 +15,7 @@ mod prop;
 mod skampi;
 mod synchronize;
 
-pub use cube::Cube;
+pub use cube::{Cube, CubeLength};
 pub use flat::FlatAlgorithm;
 pub use hca::Hca;
 pub use hca2::Hca2;

@@ -100,7 +100,7 @@ pub enum LabelError {
     UnknownAlgorithm(String),
     /// The number of fit points is missing, zero or not a number.
     FitPoints(String),
-    /// The number of turns or of exchanges of a cube is missing, zero or not a number.
+    /// The length of a cube or its number of exchanges is missing, zero, or neither a number nor a time.
     Cube(String),
     /// No offset algorithm has this name.
     UnknownOffsetAlgorithm,
@@ -138,7 +138,7 @@ impl fmt::Display for LabelError {
             ),
             Self::Cube(found) => write!(
                 f,
-                "the numbers of turns and exchanges of a cube must be positive numbers, not \"{found}\""
+                "a cube takes a positive number of turns or a time, as 30ms, and a positive number of exchanges, not \"{found}\""
             ),
             Self::FitPoints(found) => write!(
                 f,

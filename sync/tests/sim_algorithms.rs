@@ -8,7 +8,7 @@ mod simulated;
 use downbeat_sync::sim::{Clocks, Network, SimCluster};
 use simulated::{cluster, synchronize};
 
-const LABELS: [&str; 17] = [
+const LABELS: [&str; 18] = [
     "none",
     "skampi/skampi/2",
     "skampi/trace-collector/3",
@@ -21,6 +21,7 @@ const LABELS: [&str; 17] = [
     "hca3/2/mean-rtt/2",
     "hca3-offset/skampi/2",
     "cube/2/3",
+    "cube/100us/3",
     "h2hca(cube/3/4,prop)",
     "h2hca(hca3/2/skampi/2,prop)",
     "h2hca(jk/2/skampi/2,hca2/2/skampi/2)",

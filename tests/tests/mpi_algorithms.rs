@@ -45,7 +45,7 @@ const FLAT: [&str; 14] = [
 
 const HIERARCHIES: [&str; 6] = [
     "h2hca(hca3/3/skampi/6,skampi/skampi/6)",
-    "h2hca(cube/3/6,cube/2/6)",
+    "h2hca(cube/3/6,cube/1ms/6)",
     "h2hca(nbcbench/skampi/6,hca3-offset/skampi/6)",
     "h3hca(jk/3/skampi/6,hca2/3/skampi/6,hca3/3/skampi/6)",
     "h3hca(skampi/skampi/6,hca/3/skampi/6,hca3-offset/skampi/6)",

@@ -17,15 +17,24 @@ use crate::line::LearnedModel;
 use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError, SyncError};
 use edge::{CubeEdge, FineClock};
-use least_squares::{MeasuredDifference, solve};
+use least_squares::{MeasuredDifference, Solution, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cube {
-    /// Number of turns over all slots.
-    pub turns: NonZeroU32,
+    /// Length of the session.
+    pub length: CubeLength,
     /// Number of exchanges with each neighbour in a turn.
     pub exchanges: NonZeroU32,
+}
+
+/// Length of the session of a cube.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CubeLength {
+    /// Number of turns over all slots.
+    Turns(NonZeroU32),
+    /// As many turns as take about this time, as the first one shows; at least one.
+    Lasting(Duration),
 }
 
 impl Default for Cube {
@@ -33,11 +42,14 @@ impl Default for Cube {
     fn default() -> Self {
         const HUNDRED: NonZeroU32 = NonZeroU32::new(100).unwrap();
         Self {
-            turns: HUNDRED,
+            length: CubeLength::Turns(HUNDRED),
             exchanges: HUNDRED,
         }
     }
 }
+
+/// Maximum number of turns of a session that is limited by its duration.
+const MOST_TURNS: f64 = 100_000.0;
 
 impl Cube {
     pub(super) async fn attempt<K: Clock, M: Comm>(
@@ -63,7 +75,7 @@ impl Cube {
             .iter()
             .zip(&lines)
             .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
-        let rate = solve(comm, rates.collect()).await?;
+        let rate = solve(comm, rates.collect()).await?.value;
         for edge in &edges {
             comm.send(edge.peer, rate.to_bits()).await?;
         }
@@ -80,7 +92,10 @@ impl Cube {
                 line.at * (-low).exp_m1() - (line.at + line.ahead) * (-high).exp_m1() - line.ahead;
             offsets.push(MeasuredDifference::new(rank, edge.peer, difference));
         }
-        let offset = solve(comm, offsets).await?;
+        let Solution {
+            value: offset,
+            disagreement,
+        } = solve(comm, offsets).await?;
         let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
         let explained = largest_errors(comm, &lines).await?;
         if let Some(failure) = failure {
@@ -91,7 +106,7 @@ impl Cube {
         }
         let deviations = lines.iter().map(|line| line.deviation);
         let quality = Quality {
-            residual_deviation: deviations.reduce(f64::max),
+            residual_deviation: deviations.chain([disagreement]).reduce(f64::max),
             explained,
             ..Quality::default()
         };
@@ -107,7 +122,12 @@ impl Cube {
     ) -> Result<Vec<CubeEdge>, CommError> {
         let rank = comm.rank();
         let mut edges: Vec<CubeEdge> = neighbours(rank, comm.size()).collect();
-        for turn in 0..self.turns.get() {
+        let mut turns = match self.length {
+            CubeLength::Turns(turns) => turns.get(),
+            CubeLength::Lasting(_) => 1,
+        };
+        let (began, mut turn) = (clock.now(), 0);
+        while turn < turns {
             for edge in &mut edges {
                 // A fixed beginner would leave the bias of its path through the software.
                 let low_begins = turn.wrapping_add(edge.dimension) % 2 == 0;
@@ -115,9 +135,21 @@ impl Cube {
                 edge.measure(clock, comm, begins, self.exchanges.get())
                     .await?;
             }
+            turn += 1;
+            if let (CubeLength::Lasting(time), 1) = (self.length, turn) {
+                turns = turns_within(comm, time, clock.now() - began).await?;
+            }
         }
         Ok(edges)
     }
+}
+
+/// Returns the number of turns that fit into a time, on which all ranks agree, if one took this rank that many nanoseconds.
+async fn turns_within<M: Comm>(comm: &M, time: Duration, took: f64) -> Result<u32, CommError> {
+    // The bits of numbers that are not negative are in their order.
+    let longest = all_reduce(comm, took.max(1.0).to_bits(), u64::max).await?;
+    let turns = time.as_nanos() as f64 / f64::from_bits(longest);
+    Ok(turns.clamp(1.0, MOST_TURNS) as u32)
 }
 
 /// Returns the edges of a rank in the incomplete hypercube of any number of ranks, in the order of their dimensions.

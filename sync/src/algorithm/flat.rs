@@ -27,7 +27,7 @@ pub enum FlatAlgorithm {
     Hca3(Hca3),
     /// `hca3-offset/OFFSET`: as `hca3`, with offsets instead of lines.
     Hca3Offset(Hca3Offset),
-    /// `cube/TURNS/EXCHANGES`: all ranks measure at once along the edges of a hypercube; least squares over all edges.
+    /// `cube/TURNS/EXCHANGES` or `cube/TIME/EXCHANGES`: all ranks measure at once along the edges of a hypercube; least squares over all edges.
     Cube(Cube),
     /// `prop`: rank 0 sends its model to ranks that read the same time source.
     Prop(ClockPropSync),

@@ -4,9 +4,11 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::str::FromStr;
 
+use downbeat_clock_core::Duration;
+
 use super::{
-    Algorithm, ClockPropSync, Cube, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset, Hierarchy, Jk,
-    NbcBench, Skampi,
+    Algorithm, ClockPropSync, Cube, CubeLength, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset,
+    Hierarchy, Jk, NbcBench, Skampi,
 };
 use crate::line::LineFit;
 use crate::{LabelError, OffsetAlgorithm};
@@ -111,28 +113,56 @@ fn strip_option<'a>(text: Option<&'a str>, label: &str) -> (Option<&'a str>, boo
     }
 }
 
-/// Formats as `100/100`.
+/// Formats as `100/100`, or `30ms/100`.
 impl fmt::Display for Cube {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.turns, self.exchanges)
+        write!(f, "{}/{}", self.length, self.exchanges)
     }
 }
 
-/// Parses the form that is printed; the exchanges may be left out.
+impl fmt::Display for CubeLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, i64); 3] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+        match self {
+            Self::Turns(turns) => turns.fmt(f),
+            Self::Lasting(time) => {
+                let nanos = time.as_nanos();
+                // The largest unit of which it is a multiple, so that no digit is lost.
+                let whole = UNITS.into_iter().find(|(_, unit)| nanos % unit == 0);
+                let (name, unit) = whole.unwrap_or(("ns", 1));
+                write!(f, "{}{name}", nanos / unit)
+            }
+        }
+    }
+}
+
+/// Parses the form that is printed; the exchanges may be left out. A length with a unit is a time.
 impl FromStr for Cube {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
+        let wrong = |text: &str| LabelError::Cube(text.to_owned());
         let number = |text: &str| {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let found: Option<NonZeroU32> = text.parse().ok().filter(|_| digits);
-            found.ok_or_else(|| LabelError::Cube(text.to_owned()))
+            found.ok_or_else(|| wrong(text))
         };
-        let (turns, exchanges) = text
+        let time = |text: &str| {
+            let found: Option<Duration> = text.parse().ok();
+            let found = found.filter(|time| *time > Duration::ZERO);
+            found.ok_or_else(|| wrong(text))
+        };
+        let (length, exchanges) = text
             .split_once('/')
-            .map_or((text, None), |(turns, exchanges)| (turns, Some(exchanges)));
+            .map_or((text, None), |(length, exchanges)| {
+                (length, Some(exchanges))
+            });
+        let length = match length.ends_with('s') {
+            true => CubeLength::Lasting(time(length)?),
+            false => CubeLength::Turns(number(length)?),
+        };
         Ok(Self {
-            turns: number(turns)?,
+            length,
             exchanges: exchanges.map_or(Ok(Self::default().exchanges), number)?,
         })
     }
@@ -286,9 +316,13 @@ mod tests {
             line().prop_map(|line| FlatAlgorithm::Hca(Hca { line })),
             line().prop_map(|line| FlatAlgorithm::Hca2(Hca2 { line })),
             line().prop_map(|line| FlatAlgorithm::Hca3(Hca3 { line })),
-            (1_u32.., 1_u32..).prop_map(|(turns, exchanges)| {
+            (1_u32.., 1_u32.., 0..1_000_i64).prop_map(|(turns, exchanges, time)| {
                 let [turns, exchanges] = [turns, exchanges].map(|n| NonZeroU32::new(n).unwrap());
-                FlatAlgorithm::Cube(Cube { turns, exchanges })
+                let length = match time {
+                    0..500 => CubeLength::Turns(turns),
+                    _ => CubeLength::Lasting(Duration::from_nanos(time.pow(time as u32 % 4 + 1))),
+                };
+                FlatAlgorithm::Cube(Cube { length, exchanges })
             }),
         ]
     }
@@ -338,6 +372,8 @@ mod tests {
             ("hca3-offset", "hca3-offset/skampi/100"),
             ("cube", "cube/100/100"),
             ("cube/10", "cube/10/100"),
+            ("cube/30ms", "cube/30ms/100"),
+            ("cube/1.5s/20", "cube/1500ms/20"),
             ("h2hca", "h2hca(hca3/1000/skampi/100,prop)"),
             ("h2hca(jk,none)", "h2hca(jk/1000/skampi/100,none)"),
             (
@@ -389,6 +425,9 @@ mod tests {
             ("cube/0", "0"),
             ("cube/", ""),
             ("cube/9/x", "x"),
+            ("cube/0s", "0s"),
+            ("cube/-3ms", "-3ms"),
+            ("cube/xs", "xs"),
             ("cube/1/2/3", "2/3"),
         ] {
             assert_eq!(error(label), LabelError::Cube(wrong.into()), "{label}");

@@ -193,7 +193,7 @@ pub struct Labels(pub Vec<Algorithm>);
 impl Labels {
     /// Help text of the option.
     pub const HELP: &str = "Synchronization algorithms, separated by commas: none, skampi/OFFSET, nbcbench/OFFSET, \
-                            hca3-offset/OFFSET, jk/LINE, hca/LINE, hca2/LINE, hca3/LINE, cube/TURNS/EXCHANGES, prop, \
+                            hca3-offset/OFFSET, jk/LINE, hca/LINE, hca2/LINE, hca3/LINE, cube/TURNS/EXCHANGES, cube/TIME, prop, \
                             h2hca(NODES,RANKS) or h3hca(NODES,SOCKETS,RANKS); OFFSET is skampi, mean-rtt or trace-collector and the number of \
                             exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100. \
                             What is left out is as in these examples: hca3 is hca3/1000/skampi/100, cube is cube/100/100";

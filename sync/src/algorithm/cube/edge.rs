@@ -29,7 +29,7 @@ impl<'a, K: Clock> FineClock<'a, K> {
     }
 
     #[inline(always)]
-    fn now(&self) -> f64 {
+    pub(super) fn now(&self) -> f64 {
         self.clock.ticks().signed_since(self.epoch) as f64 * self.nanos_per_tick
     }
 }

@@ -34,13 +34,22 @@ const MOST: u32 = 200;
 /// Residuals that exceed this multiple of their root mean square are far from consensus.
 const FAR: f64 = 4.0;
 
-/// Returns the value of this rank that fits all edges best, in relation to that of rank 0, which is 0. All ranks call this.
+/// Values that fit all edges best.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Solution {
+    /// Value of this rank, in relation to that of rank 0.
+    pub(super) value: f64,
+    /// Root mean square of what edges disagree by around cycles, over all ranks.
+    pub(super) disagreement: f64,
+}
+
+/// Finds the values that fit all edges best. All ranks call this.
 ///
 /// Edges far from consensus count less in a second pass.
 pub(super) async fn solve<M: Comm>(
     comm: &M,
     mut edges: Vec<MeasuredDifference>,
-) -> Result<f64, CommError> {
+) -> Result<Solution, CommError> {
     let value = match comm.size().is_power_of_two() {
         true => Box::pin(walsh_hadamard(comm, &edges)).await?,
         false => Box::pin(conjugate_gradients(comm, &edges)).await?,
@@ -51,13 +60,19 @@ pub(super) async fn solve<M: Comm>(
     // All ranks decide alike.
     let is_far = u64::from(usual > 0.0 && furthest > FAR * usual);
     if all_reduce(comm, is_far, u64::max).await? == 0 {
-        return Ok(value);
+        return Ok(Solution {
+            value,
+            disagreement: usual,
+        });
     }
     for (edge, residual) in edges.iter_mut().zip(&residuals) {
         let far = residual.abs() / (0.5 * FAR * usual);
         edge.weight = if far > 1.0 { far.powi(-4) } else { 1.0 };
     }
-    Box::pin(conjugate_gradients(comm, &edges)).await
+    Ok(Solution {
+        value: Box::pin(conjugate_gradients(comm, &edges)).await?,
+        disagreement: usual,
+    })
 }
 
 /// Sends a value to all neighbours, and returns theirs.
@@ -192,7 +207,7 @@ mod tests {
                 let measured = truth(high) - truth(low) + error(low, high);
                 MeasuredDifference::new(rank, edge.peer, measured)
             });
-            block_on_ready(solve(comm, edges.collect())).unwrap()
+            block_on_ready(solve(comm, edges.collect())).unwrap().value
         };
         ThreadCluster::new(ranks).run(program).unwrap()
     }
