@@ -15,7 +15,8 @@ pub(crate) const MAX_DRIFT: f64 = 1e-3;
 /// the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
-    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines.
+    /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines. Of a [cube](crate::algorithm::Cube) also
+    /// the root mean square of what its edges disagree by around cycles, if that is greater.
     pub residual_deviation: Option<f64>,
     /// Number of offsets that were left out because their exchanges contradicted each other: on
     /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
