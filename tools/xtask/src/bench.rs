@@ -16,12 +16,13 @@ use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 15] = [
+const RATIOS: [(&str, &str); 16] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
     ("downbeat-sync", "simulator"),
     ("downbeat-sync", "stated_bounds"),
+    ("downbeat-sync", "cube"),
     ("downbeat-measure", "collection"),
     ("downbeat-trace", "trace"),
     ("downbeat-trace", "ranks"),

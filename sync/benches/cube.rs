@@ -1,0 +1,157 @@
+//! Accuracy of the cube and of HCA3 in equal time, on simulated clusters: `cargo bench -p downbeat-sync --bench cube`. With `-- --gate`, the
+//! exit code is 1 when a figure that the project promises is missed.
+
+#![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
+#![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
+
+use std::process::ExitCode;
+
+use downbeat_clock_core::{ClockModel, Counter, Duration, Global};
+use downbeat_sync::algorithm::{Cube, CubeLength, FlatAlgorithm};
+use downbeat_sync::sim::{Clocks, DriftWalk, Network, NetworkLink, SimClock, SimCluster};
+use downbeat_sync::{Algorithm, SyncError};
+
+/// Numbers of ranks, with the largest error right after, and that after 10 s as a share of HCA3's.
+const ROWS: [(u32, f64, f64); 7] = [
+    (3, 15.0, 0.5),
+    (5, 15.0, 0.5),
+    (17, 15.0, 0.2),
+    (100, 15.0, 0.1),
+    (257, 15.0, 0.05),
+    (1_000, 15.0, 0.025),
+    (1_024, 12.0, 0.025),
+];
+/// Largest errors of 1,024 ranks after 1 and 10 s.
+const LATER: [f64; 2] = [200.0, 2_000.0];
+const SEEDS: u64 = 3;
+
+/// Times after the synchronization.
+const WAITS: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_secs(1),
+    Duration::from_secs(10),
+];
+
+/// One rank on each node, with a network card; clocks that wander by 5 ppb in a second.
+fn cluster(ranks: u32, seed: u64) -> SimCluster {
+    let (network, clocks) = (Network::typical(), Clocks::typical());
+    SimCluster {
+        ranks,
+        ranks_per_node: 1,
+        sockets_per_node: 1,
+        network: Network {
+            switch: NetworkLink {
+                asymmetry: Duration::from_nanos(30),
+                ..network.switch
+            },
+            ..network
+        },
+        clocks: Clocks {
+            wander: clocks.wander.map(|wander| DriftWalk {
+                drift_per_sqrt_second: 5e-9,
+                ..wander
+            }),
+            ..clocks
+        },
+        seed,
+    }
+}
+
+/// Global clock of a rank, its counter, and the duration of the synchronization.
+type SynchronizedRank = (ClockModel<Counter, Global>, SimClock, Duration);
+
+/// Returns the duration of a synchronization, and the largest errors after each wait.
+fn synchronized(cluster: &SimCluster, algorithm: &Algorithm) -> (Duration, [f64; 3]) {
+    let simulated = cluster.simulate(async |comm| {
+        let clock = comm.clock();
+        let me = comm.local_clock(&clock)?;
+        let began = me.now();
+        let found = algorithm.synchronize(&me, comm).await?;
+        let took = me.now() - began - found.closing.took;
+        Ok::<_, SyncError>(Box::new((found.model, clock, took)))
+    });
+    let simulated = simulated.expect("no rank waits for ever");
+    let ranks: Vec<SynchronizedRank> = simulated
+        .results
+        .into_iter()
+        .map(|rank| *rank.expect("synchronized"))
+        .collect();
+    let took = ranks.iter().map(|(.., took)| *took).max();
+    let largest = |wait: Duration| {
+        let at = simulated.ended + wait;
+        let shown =
+            |(model, clock, _): &SynchronizedRank| model.apply(clock.ticks_at(at)).as_nanos();
+        let first = shown(&ranks[0]);
+        let errors = ranks.iter().map(|rank| (shown(rank) - first).abs());
+        errors.max().unwrap_or_default() as f64
+    };
+    (took.unwrap_or(Duration::ZERO), WAITS.map(largest))
+}
+
+/// Figures of an algorithm: medians over the seeds.
+struct Accuracy {
+    took: f64,
+    errors: [f64; 3],
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Measures HCA3, and the cube in the time that it took.
+fn compare(ranks: u32) -> [Accuracy; 2] {
+    let hca3: Algorithm = "hca3/100/skampi/10".parse().expect("a label");
+    let runs = (1..=SEEDS).map(|seed| {
+        let cluster = cluster(ranks, seed);
+        let by_hca3 = synchronized(&cluster, &hca3);
+        // The rest is for the least squares.
+        let time = Duration::from_nanos(by_hca3.0.as_nanos() / 10 * 9);
+        let cube = Algorithm::FlatAlgorithm(FlatAlgorithm::Cube(Cube {
+            length: CubeLength::Lasting(time),
+            ..Cube::default()
+        }));
+        [by_hca3, synchronized(&cluster, &cube)]
+    });
+    let runs: Vec<_> = runs.collect();
+    [0, 1].map(|which| Accuracy {
+        took: median(runs.iter().map(|run| run[which].0.as_secs_f64()).collect()),
+        errors: [0, 1, 2].map(|wait| median(runs.iter().map(|run| run[which].1[wait]).collect())),
+    })
+}
+
+fn main() -> ExitCode {
+    let mut rows = ROWS.to_vec();
+    if cfg!(debug_assertions) {
+        rows.truncate(2);
+    }
+    println!(
+        "| ranks | took, ms: HCA3, cube | right after, ns | after 1 s, us | after 10 s, us | right after at most, ns; after 10 s, share of HCA3's |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let mut missed = Vec::new();
+    for (ranks, most, share) in rows {
+        let [hca3, cube] = compare(ranks);
+        let both = |value: fn(&Accuracy) -> f64| [&hca3, &cube].map(value);
+        let [of_hca3, of_cube] = both(|one| 1e3 * one.took);
+        let [now, of_cube_now] = both(|one| one.errors[0]);
+        let [second, of_cube_second] = both(|one| 1e-3 * one.errors[1]);
+        let [ten, of_cube_ten] = both(|one| 1e-3 * one.errors[2]);
+        println!(
+            "| {ranks} | {of_hca3:.1}; {of_cube:.1} | {now:.0}; {of_cube_now:.0} | {second:.2}; {of_cube_second:.2} | \
+             {ten:.2}; {of_cube_ten:.2} | {most:.0}; {share} |"
+        );
+        let later = ranks != 1_024 || cube.errors[1] <= LATER[0] && cube.errors[2] <= LATER[1];
+        if of_cube_now > most || of_cube_ten > share * ten || of_cube > of_hca3 || !later {
+            missed.push(ranks);
+        }
+    }
+    if missed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("missed: {missed:?} ranks");
+    match std::env::args().any(|argument| argument == "--gate") {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
