@@ -5,7 +5,8 @@ mod front_page;
 mod lock_file;
 mod rules;
 
-use std::fs;
+use std::path::PathBuf;
+use std::{env, fs};
 
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
@@ -44,11 +45,53 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             Step::new("published packages: front pages", || {
                 front_page::build(workspace)
             }),
-            Step::command("published packages: dry run, verified", verified),
-            Step::command("published packages: dry run with MPI, verified", with_mpi),
+            Step::new("published packages: dry run, verified", move || {
+                forget_unpacked(workspace)?;
+                shell::run(&mut verified)
+            }),
+            Step::new(
+                "published packages: dry run with MPI, verified",
+                move || {
+                    forget_unpacked(workspace)?;
+                    shell::run(&mut with_mpi)
+                },
+            ),
         ]);
     }
     steps
+}
+
+/// Removes what cargo unpacked of our packages in an earlier dry run: it takes that for the archives of this one, as their versions are
+/// equal.
+fn forget_unpacked(workspace: &Workspace) -> Outcome {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let Some(sources) = home.map(|home| home.join("registry/src")) else {
+        return Ok(());
+    };
+    // The registry of a dry run has no host before the dash.
+    let of_dry_runs = fs::read_dir(sources).into_iter().flatten().flatten();
+    let of_dry_runs =
+        of_dry_runs.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"-"));
+    for registry in of_dry_runs {
+        for unpacked in fs::read_dir(registry.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let name = unpacked.file_name();
+            let is_ours = |package: &Package| {
+                let rest = name
+                    .to_str()
+                    .and_then(|name| name.strip_prefix(&package.name));
+                rest.is_some_and(|rest| rest.starts_with("-"))
+            };
+            if workspace.published().any(is_ours) {
+                fs::remove_dir_all(unpacked.path()).map_err(|why| why.to_string())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check(workspace: &Workspace) -> Outcome {
