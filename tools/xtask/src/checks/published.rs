@@ -61,33 +61,32 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps
 }
 
-/// Removes what cargo unpacked of our packages in an earlier dry run: it takes that for the archives of this one, as their versions are
-/// equal.
+/// Removes what cargo unpacked and built of our packages in an earlier dry run: it takes that for the archives of this one, as their
+/// versions are equal.
 fn forget_unpacked(workspace: &Workspace) -> Outcome {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
-    let Some(sources) = home.map(|home| home.join("registry/src")) else {
-        return Ok(());
-    };
+    let sources = home.map(|home| home.join("registry/src"));
+    let registries = sources.and_then(|sources| fs::read_dir(sources).ok());
     // The registry of a dry run has no host before the dash.
-    let of_dry_runs = fs::read_dir(sources).into_iter().flatten().flatten();
-    let of_dry_runs =
-        of_dry_runs.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"-"));
-    for registry in of_dry_runs {
-        for unpacked in fs::read_dir(registry.path())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let name = unpacked.file_name();
+    let of_dry_runs = registries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"-"))
+        .map(|entry| entry.path());
+    let built = workspace.built("publish").join("debug/.fingerprint");
+    for folder in of_dry_runs.chain([built]) {
+        for found in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = found.file_name();
             let is_ours = |package: &Package| {
                 let rest = name
                     .to_str()
                     .and_then(|name| name.strip_prefix(&package.name));
-                rest.is_some_and(|rest| rest.starts_with("-"))
+                rest.is_some_and(|rest| rest.starts_with('-'))
             };
             if workspace.published().any(is_ours) {
-                fs::remove_dir_all(unpacked.path()).map_err(|why| why.to_string())?;
+                fs::remove_dir_all(found.path()).map_err(|why| why.to_string())?;
             }
         }
     }
