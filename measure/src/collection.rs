@@ -186,11 +186,8 @@ impl Collection {
     ) -> Result<Observations, CommError> {
         self.thin(comm, kept.map(|(_, thinning)| thinning)).await?;
         let states = kept.map_or(&[][..], |(observations, _)| observations.states());
-        let position = |state: &ObservationState| {
-            let place = ObservationState::ALL.iter().position(|one| one == state);
-            place.unwrap_or_default() as u8
-        };
-        let states = broadcast_bytes(comm, states.iter().map(position).collect()).await?;
+        let states = states.iter().map(|state| *state as u8).collect();
+        let states = broadcast_bytes(comm, states).await?;
         let states = states
             .iter()
             .filter_map(|place| ObservationState::ALL.get(usize::from(*place)).copied());
@@ -352,9 +349,9 @@ mod tests {
     struct Collected {
         /// Observations on rank 0.
         observations: Observations,
-        /// What the processing needs.
+        /// Times that the processing needs.
         times: Option<Times>,
-        /// What the stopping rule sees.
+        /// Times that the stopping rule sees.
         seen: Vec<f64>,
         /// The observations with the times of every rank, as these kept them.
         all: Observations,

@@ -144,14 +144,14 @@ struct FitState<C: Domain> {
 const MAX_RELATIVE_WIDTH: i64 = 4;
 
 /// Largest change of a drift during a fit: that of a quartz from which the lid of its case was taken.
-const MAX_WANDER: f64 = 1e-6;
+pub(crate) const MAX_WANDER: f64 = 1e-6;
 
 /// Largest slope that errors of offsets explain, however large they are: a step inside the last offset makes its error
 /// as large as the step, and a line through it that takes the step for drift.
 const MAX_NOISE_SLOPE: f64 = 0.5;
 
 /// Offsets are far off a line if they deviate this much more than explained.
-const FAR: f64 = 2.0;
+pub(crate) const FAR: f64 = 2.0;
 
 /// Largest error of an offset in nanoseconds: its half width, and the drift during its session.
 #[derive(Clone, Copy, Debug)]
@@ -262,23 +262,14 @@ impl<C: Domain> FitState<C> {
         let points = self.fit.points() as f64;
         let deviation = line.residual_deviation().unwrap_or(0.0);
         let explained = FAR * error * (points / (points - 2.0)).sqrt();
-        if deviation > explained {
-            return Err(FitError::OffLine {
-                deviation: rounded(deviation),
-                explained: rounded(explained),
-            });
-        }
         let steep = line.drift().abs();
         let drift = if points > 1.0 {
             line.drift_bound(error) + MAX_WANDER
         } else {
             most
         };
-        let steepest = most + drift.min(MAX_NOISE_SLOPE);
-        if steep > steepest {
-            return Err(FitError::Stepped {
-                by: rounded((steep - steepest) * span),
-            });
+        if let Some(fault) = fault_of_line([deviation, explained], [steep, drift], most, span) {
+            return Err(fault);
         }
         Ok(ExplainedError {
             offset: rounded(error),
@@ -288,8 +279,28 @@ impl<C: Domain> FitState<C> {
     }
 }
 
+/// Returns a fault of clocks whose rates differ by at most `most`: offsets further from their line than explained, or a line over this
+/// span that is steeper than the clocks and its error allow. Then one of them stepped.
+pub(crate) fn fault_of_line(
+    [deviation, explained]: [f64; 2],
+    [steep, error]: [f64; 2],
+    most: f64,
+    span: f64,
+) -> Option<FitError> {
+    if deviation > explained {
+        return Some(FitError::OffLine {
+            deviation: rounded(deviation),
+            explained: rounded(explained),
+        });
+    }
+    let steepest = most + error.min(MAX_NOISE_SLOPE);
+    (steep > steepest).then(|| FitError::Stepped {
+        by: rounded((steep - steepest) * span),
+    })
+}
+
 /// Rounds to whole nanoseconds; saturates.
-fn rounded(nanos: f64) -> Duration {
+pub(crate) fn rounded(nanos: f64) -> Duration {
     Duration::from_nanos_f64(nanos).unwrap_or(Duration::MAX)
 }
 

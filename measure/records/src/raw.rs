@@ -96,8 +96,8 @@ pub struct RawJournal {
     file: AppendFile,
     /// End of the groups before the last one that was begun.
     before: RecordEnd,
-    /// Group that is written, and the states of its calls.
-    group: Option<(GroupKey, Vec<ObservationState>)>,
+    /// Group that is written, and the numbers of its calls in each state.
+    group: Option<(GroupKey, [(ObservationState, u64); 4])>,
     /// Lines that are not written yet.
     lines: Vec<u8>,
 }
@@ -170,8 +170,10 @@ impl RawJournal {
                 self.file.append(std::mem::take(&mut self.lines))?;
             }
         }
-        if let Some((_, states)) = &mut self.group {
-            states.extend(observations.states());
+        if let Some((_, counts)) = &mut self.group {
+            for (state, count) in counts {
+                *count += observations.count(*state) as u64;
+            }
         }
         Ok(())
     }
@@ -183,12 +185,10 @@ impl RawJournal {
     /// If the file cannot be written.
     pub fn end(&mut self, key: &GroupKey) -> Result<(), RecordError> {
         self.begin(key);
-        let states = self.group.take().map(|(_, states)| states);
-        let states = states.unwrap_or_default();
-        let counts = ObservationState::ALL.map(|state| {
-            let count = states.iter().filter(|found| **found == state).count();
-            (state, count as u64)
-        });
+        let counts = self
+            .group
+            .take()
+            .map_or_else(no_calls, |(_, counts)| counts);
         let (mut lines, key) = (std::mem::take(&mut self.lines), csv::key(key));
         lines.extend(format!("# end {key} {}\n", csv::summary(&counts, &[])).bytes());
         self.file.append(lines)
@@ -227,8 +227,13 @@ impl RawJournal {
             self.cut();
         }
         self.before = self.file.end.clone();
-        self.group = Some((key.clone(), vec![]));
+        self.group = Some((key.clone(), no_calls()));
     }
+}
+
+/// Returns the numbers of calls in each state, before there are any.
+fn no_calls() -> [(ObservationState, u64); 4] {
+    ObservationState::ALL.map(|state| (state, 0))
 }
 
 fn write_timestamps<D: downbeat_clock_core::Domain>(

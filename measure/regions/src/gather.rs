@@ -51,11 +51,11 @@ pub async fn gather<M: Comm>(
         let to = match is_first {
             true => rank - apart,
             false => rank - rank % TOGETHER,
-        };
+        } as u32;
         if part.report.ranks == 1 {
-            part.send(profile.regions(), comm, to as u32).await?;
+            part.send(profile.regions(), comm, to).await?;
         } else {
-            part.send(&part.report.regions, comm, to as u32).await?;
+            part.send(&part.report.regions, comm, to).await?;
         }
     }
     // The ranks wait for the slowest one here, so that all can report the error.

@@ -112,19 +112,20 @@ impl RankSet {
     /// Adds a rank that is higher than all others.
     #[cfg(feature = "ranks")]
     pub(super) fn add(&mut self, rank: u32) {
-        let is_cut = self.unlisted() > 0;
-        self.count = self.count.saturating_add(1);
-        if !is_cut {
-            self.push(RankRun::single(rank));
-        }
+        self.extend(1, &[RankRun::single(rank)]);
     }
 
     /// Adds ranks that are all higher.
     pub fn append(&mut self, higher: &Self) {
+        self.extend(higher.count, &higher.runs);
+    }
+
+    /// Adds a number of higher ranks, of which these runs are listed.
+    fn extend(&mut self, count: u32, runs: &[RankRun]) {
         let is_cut = self.unlisted() > 0;
-        self.count = self.count.saturating_add(higher.count);
+        self.count = self.count.saturating_add(count);
         if !is_cut {
-            higher.runs.iter().all(|run| self.push(*run));
+            runs.iter().all(|run| self.push(*run));
         }
     }
 

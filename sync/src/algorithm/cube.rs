@@ -12,12 +12,13 @@ use core::num::NonZeroU32;
 use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, TickRate, Timestamp};
 
 use super::local_clock::{LocalClock, RankResult};
-use crate::collective::{all_reduce, broadcast};
-use crate::line::LearnedModel;
+use crate::collective::broadcast;
+use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError, SyncError};
 use edge::{CubeEdge, FineClock};
-use least_squares::{MeasuredDifference, Solution, solve};
+use edge_line::EdgeLine;
+use least_squares::{MeasuredDifference, Solution, exchange, greatest, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,13 +76,10 @@ impl Cube {
             .iter()
             .zip(&lines)
             .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
-        let rate = solve(comm, rates.collect()).await?.value;
-        for edge in &edges {
-            comm.send(edge.peer, rate.to_bits()).await?;
-        }
-        let mut offsets = Vec::with_capacity(edges.len());
-        for (edge, line) in edges.iter().zip(&lines) {
-            let theirs = f64::from_bits(comm.recv(edge.peer).await?);
+        let rates: Vec<MeasuredDifference> = rates.collect();
+        let rate = solve(comm, rates.clone()).await?.value;
+        let of_others = exchange(comm, &rates, rate).await?;
+        let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
             let [low, high] = if rank < edge.peer {
                 [rate, theirs]
             } else {
@@ -90,12 +88,13 @@ impl Cube {
             // Global times at which the clocks were 0, without the loss of digits of a difference of large numbers.
             let difference =
                 line.at * (-low).exp_m1() - (line.at + line.ahead) * (-high).exp_m1() - line.ahead;
-            offsets.push(MeasuredDifference::new(rank, edge.peer, difference));
-        }
+            MeasuredDifference::new(rank, edge.peer, difference)
+        };
+        let offsets = edges.iter().zip(&lines).zip(of_others).map(offset);
         let Solution {
             value: offset,
             disagreement,
-        } = solve(comm, offsets).await?;
+        } = solve(comm, offsets.collect()).await?;
         let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
         let explained = largest_errors(comm, &lines).await?;
         if let Some(failure) = failure {
@@ -146,9 +145,8 @@ impl Cube {
 
 /// Returns the number of turns that fit into a time, on which all ranks agree, if one took this rank that many nanoseconds.
 async fn turns_within<M: Comm>(comm: &M, time: Duration, took: f64) -> Result<u32, CommError> {
-    // The bits of numbers that are not negative are in their order.
-    let longest = all_reduce(comm, took.max(1.0).to_bits(), u64::max).await?;
-    let turns = time.as_nanos() as f64 / f64::from_bits(longest);
+    let [longest] = greatest(comm, [took.max(1.0)]).await?;
+    let turns = time.as_nanos() as f64 / longest;
     Ok(turns.clamp(1.0, MOST_TURNS) as u32)
 }
 
@@ -165,18 +163,14 @@ fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge> {
 /// Returns the error of a clock that the measurements explain: a path has at most one edge of each dimension.
 async fn largest_errors<M: Comm>(
     comm: &M,
-    lines: &[edge_line::EdgeLine],
+    lines: &[EdgeLine],
 ) -> Result<ExplainedError, CommError> {
-    let largest = |value: fn(&edge_line::EdgeLine) -> f64| {
-        lines.iter().map(value).fold(0.0, f64::max).to_bits()
-    };
+    let largest = |value: fn(&EdgeLine) -> f64| lines.iter().map(value).fold(0.0, f64::max);
     let own = [largest(|line| line.error), largest(|line| line.drift_error)];
-    // The bits of numbers that are not negative are in their order.
-    let greatest = |a: [u64; 2], b: [u64; 2]| [a[0].max(b[0]), a[1].max(b[1])];
-    let [error, drift] = all_reduce(comm, own, greatest).await?.map(f64::from_bits);
+    let [error, drift] = greatest(comm, own).await?;
     let hops = f64::from(u32::BITS - comm.size().leading_zeros());
     Ok(ExplainedError {
-        offset: Duration::from_nanos_f64(hops * error).unwrap_or(Duration::MAX),
+        offset: rounded(hops * error),
         drift: hops * drift,
     })
 }
@@ -188,8 +182,7 @@ fn model<K: Clock>(
     origin: i64,
     [rate, offset]: [f64; 2],
 ) -> Result<ClockModel<Local, Global>, SyncError> {
-    let offset = Duration::from_nanos_f64(offset).unwrap_or(Duration::MAX);
-    let global = Timestamp::from_nanos(origin.saturating_add(offset.as_nanos()));
+    let global = Timestamp::from_nanos(origin.saturating_add(rounded(offset).as_nanos()));
     let rate = TickRate::NANOSECOND.with_drift((-rate).exp_m1())?;
     Ok(ClockModel::through(
         me.base.apply(clock.epoch),

@@ -95,8 +95,9 @@ pub fn check_ranks(
 /// Measures one group after the other, and records each as soon as it is known. All ranks call this with equal groups, and with the
 /// communicator of their node; only rank 0 uses the rest of the plan and returns results.
 ///
-/// `measure` returns an outcome on rank 0 alone, and gives the times of its rank to the second argument. Groups that the record of this launch already contains are left out. One of which no
-/// observation is valid, or whose operation failed, is shown and stated in the record, and costs no other its results.
+/// `measure` returns an outcome on rank 0 alone, and gives the times of its rank to the second argument. Groups that the record of this
+/// launch already contains are left out. One of which no observation is valid, or whose operation failed, is shown and stated in the
+/// record, and costs no other its results.
 ///
 /// # Errors
 /// When a group cannot be measured or recorded.

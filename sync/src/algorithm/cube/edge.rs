@@ -76,14 +76,14 @@ impl CubeEdge {
             // The other rank waits: the arithmetic comes after the answer.
             comm.send(peer, now.to_bits()).await?;
             if let Some(sent) = sent {
-                turn.sent(sent, theirs);
+                turn.add(true, sent, theirs);
             }
-            turn.received(theirs, now);
+            turn.add(false, theirs, now);
             sent = Some(now);
         }
         if let (Some(sent), false) = (sent, begins) {
             let theirs = f64::from_bits(comm.recv(peer).await?);
-            turn.sent(sent, theirs);
+            turn.add(true, sent, theirs);
         }
         if let Some(point) = turn.point() {
             self.sums.push(point.at, point.ahead);
@@ -127,23 +127,13 @@ impl EdgeTurn {
         }
     }
 
-    /// Adds a message of this rank, and when the other one received it.
+    /// Adds a message of this rank or of the other one.
     #[inline(always)]
-    fn sent(&mut self, sent: f64, received: f64) {
-        if self.is_low {
+    fn add(&mut self, is_mine: bool, sent: f64, received: f64) {
+        if self.is_low == is_mine {
             self.upward(sent, received);
         } else {
             self.downward(sent, received);
-        }
-    }
-
-    /// Adds a message of the other rank, and when this one received it.
-    #[inline(always)]
-    fn received(&mut self, sent: f64, received: f64) {
-        if self.is_low {
-            self.downward(sent, received);
-        } else {
-            self.upward(sent, received);
         }
     }
 
@@ -261,13 +251,8 @@ mod tests {
             for (message, pair) in stamps.windows(2).enumerate() {
                 let upward = message.is_multiple_of(2) == low_begins;
                 let [sent, received] = [pair[0], pair[1]];
-                if upward {
-                    low.sent(sent, received);
-                    high.received(sent, received);
-                } else {
-                    low.received(sent, received);
-                    high.sent(sent, received);
-                }
+                low.add(upward, sent, received);
+                high.add(!upward, sent, received);
             }
             assert_eq!(low.point(), high.point());
             assert!(low.point().unwrap().width >= 0.0);

@@ -1,8 +1,10 @@
 //! Line through the turns of an edge.
 
-use downbeat_clock_core::{Duration, FitError};
+use downbeat_clock_core::FitError;
 
-/// What one turn says: the higher rank's clock is ahead by this at a time of the lower one's.
+use crate::line::{FAR, MAX_WANDER, fault_of_line, rounded};
+
+/// Result of one turn: by how much the higher rank's clock is ahead at a time of the lower one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct EdgePoint {
     pub(super) at: f64,
@@ -57,12 +59,6 @@ impl LineSums {
     }
 }
 
-/// Largest change of a drift during a session: that of a quartz from which the lid of its case was taken.
-const MAX_WANDER: f64 = 1e-6;
-/// Largest slope that errors of turns explain, however large they are.
-const MAX_NOISE_SLOPE: f64 = 0.5;
-/// Turns are far off a line if they deviate this much more than explained.
-const FAR: f64 = 2.0;
 /// Largest error of a width by rounding, in nanoseconds.
 const ROUNDING: f64 = 1.0;
 
@@ -101,26 +97,18 @@ pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitErro
     } else {
         most
     };
-    let steepest = most + drift_error.min(MAX_NOISE_SLOPE);
     let contradiction = points
         .iter()
         .map(|point| -(point.width + most * point.took + ROUNDING))
         .fold(0.0, f64::max);
-    let fault = if contradiction > 0.0 {
-        Some(FitError::Stepped {
+    let fault = match contradiction > 0.0 {
+        true => Some(FitError::Stepped {
             by: rounded(contradiction),
-        })
-    } else if deviation > FAR * error {
-        Some(FitError::OffLine {
-            deviation: rounded(deviation),
-            explained: rounded(FAR * error),
-        })
-    } else if slope.abs() > steepest {
-        Some(FitError::Stepped {
-            by: rounded((slope.abs() - steepest) * span),
-        })
-    } else {
-        None
+        }),
+        false => {
+            let explained = [deviation, FAR * error];
+            fault_of_line(explained, [slope.abs(), drift_error], most, span)
+        }
     };
     let line = EdgeLine {
         at,
@@ -144,11 +132,6 @@ fn weights(points: &[EdgePoint]) -> Vec<f64> {
     let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0) + ROUNDING;
     let weight = |point: &EdgePoint| 1.0 / (1.0 + (excess(point) / (3.0 * usual)).powi(2));
     points.iter().map(weight).collect()
-}
-
-/// Rounds to whole nanoseconds; saturates.
-fn rounded(nanos: f64) -> Duration {
-    Duration::from_nanos_f64(nanos).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ pub(super) async fn solve<M: Comm>(
     let furthest = residuals.iter().map(|residual| residual.abs());
     let furthest = furthest.fold(0.0, f64::max);
     // All ranks decide alike.
-    let is_far = u64::from(usual > 0.0 && furthest > FAR * usual);
-    if all_reduce(comm, is_far, u64::max).await? == 0 {
+    let [furthest] = greatest(comm, [furthest]).await?;
+    if usual <= 0.0 || furthest <= FAR * usual {
         return Ok(Solution {
             value,
             disagreement: usual,
@@ -76,7 +76,7 @@ pub(super) async fn solve<M: Comm>(
 }
 
 /// Sends a value to all neighbours, and returns theirs.
-async fn exchange<M: Comm>(
+pub(super) async fn exchange<M: Comm>(
     comm: &M,
     edges: &[MeasuredDifference],
     own: f64,
@@ -91,9 +91,24 @@ async fn exchange<M: Comm>(
     Ok(all)
 }
 
-async fn sum<M: Comm>(comm: &M, own: f64) -> Result<f64, CommError> {
-    let add = |a: u64, b: u64| (f64::from_bits(a) + f64::from_bits(b)).to_bits();
-    Ok(f64::from_bits(all_reduce(comm, own.to_bits(), add).await?))
+/// Returns the sums of values over all ranks.
+async fn sums<M: Comm, const N: usize>(comm: &M, own: [f64; N]) -> Result<[f64; N], CommError> {
+    let add = |a: [u64; N], b: [u64; N]| {
+        core::array::from_fn(|i| (f64::from_bits(a[i]) + f64::from_bits(b[i])).to_bits())
+    };
+    let sums = all_reduce(comm, own.map(f64::to_bits), add).await?;
+    Ok(sums.map(f64::from_bits))
+}
+
+/// Returns the greatest of values over all ranks; none is negative.
+pub(super) async fn greatest<M: Comm, const N: usize>(
+    comm: &M,
+    own: [f64; N],
+) -> Result<[f64; N], CommError> {
+    // The bits of such numbers are in their order.
+    let max = |a: [u64; N], b: [u64; N]| core::array::from_fn(|i| a[i].max(b[i]));
+    let greatest = all_reduce(comm, own.map(f64::to_bits), max).await?;
+    Ok(greatest.map(f64::from_bits))
 }
 
 /// Returns the value in relation to that of rank 0.
@@ -111,12 +126,8 @@ async fn residuals<M: Comm>(
     let others = exchange(comm, edges, own).await?;
     let residual = |(edge, other): (&MeasuredDifference, &f64)| edge.difference - (own - other);
     let residuals: Vec<f64> = edges.iter().zip(&others).map(residual).collect();
-    let squares = sum(
-        comm,
-        residuals.iter().map(|residual| residual.powi(2)).sum(),
-    )
-    .await?;
-    let count = sum(comm, edges.len() as f64).await?;
+    let squares = residuals.iter().map(|residual| residual.powi(2)).sum();
+    let [squares, count] = sums(comm, [squares, edges.len() as f64]).await?;
     Ok(((squares / count.max(1.0)).sqrt(), residuals))
 }
 
@@ -162,7 +173,7 @@ async fn conjugate_gradients<M: Comm>(
     let mut value = 0.0;
     let mut residual: f64 = edges.iter().map(|edge| edge.weight * edge.difference).sum();
     let mut direction = scaled(residual);
-    let mut norm = sum(comm, residual * direction).await?;
+    let [mut norm] = sums(comm, [residual * direction]).await?;
     let enough = norm * TOLERANCE * TOLERANCE;
     for _ in 0..MOST {
         // Both are equal on all ranks.
@@ -174,14 +185,14 @@ async fn conjugate_gradients<M: Comm>(
         let applied: f64 = terms
             .map(|(edge, other)| edge.weight * (direction - other))
             .sum();
-        let curvature = sum(comm, direction * applied).await?;
+        let [curvature] = sums(comm, [direction * applied]).await?;
         if curvature <= 0.0 {
             break;
         }
         let step = norm / curvature;
         value += step * direction;
         residual -= step * applied;
-        let next = sum(comm, residual * scaled(residual)).await?;
+        let [next] = sums(comm, [residual * scaled(residual)]).await?;
         direction = scaled(residual) + next / norm * direction;
         norm = next;
     }
