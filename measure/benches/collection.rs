@@ -47,6 +47,7 @@ fn simulated() -> f64 {
         ranks: RANKS,
         ranks_per_node: 16,
         sockets_per_node: 2,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks: Clocks::typical(),
         seed: 1,

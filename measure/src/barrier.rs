@@ -202,6 +202,7 @@ mod tests {
                 ranks,
                 ranks_per_node: 1,
                 sockets_per_node: 1,
+                nodes_per_rack: None,
                 network: network.clone(),
                 clocks: Clocks::perfect(),
                 seed: 1,

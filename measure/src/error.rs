@@ -152,7 +152,7 @@ pub enum MeasureError {
     /// Another rank failed.
     OtherRank(u32),
     /// The global clock could not be synchronized.
-    Synchronization(Algorithm, SyncError),
+    Synchronization(Box<Algorithm>, SyncError),
     /// The clock did not advance during a wait. Only this rank knows.
     ClockStopped,
     /// The clock showed no more at this offset than at the one before: it was set back.

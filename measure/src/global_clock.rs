@@ -105,7 +105,7 @@ impl<'a, M: Comm, K: Clock> GlobalClock<'a, M, K> {
             // The rank that failed by itself reports the failure.
             Err(SyncError::OtherRank(rank)) => return Err(MeasureError::OtherRank(rank)),
             Err(SyncError::Comm(why)) => return Err(MeasureError::Comm(why)),
-            Err(why) => return Err(MeasureError::Synchronization(self.algorithm, why)),
+            Err(why) => return Err(MeasureError::Synchronization(Box::new(self.algorithm), why)),
         };
         let of_first = collective::broadcast(self.comm, model).await?;
         let source = collective::broadcast(self.comm, self.local.time_source()).await?;

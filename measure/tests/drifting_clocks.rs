@@ -53,6 +53,7 @@ fn cluster(clocks: Clocks, seed: u64) -> SimCluster {
         ranks: 4,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks,
         seed,

@@ -26,6 +26,7 @@ fn cluster(ranks: u32) -> SimCluster {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network {
             socket: link.clone(),
             node: link.clone(),

@@ -57,6 +57,7 @@ fn simulated(ranks: u32, method: &Method) -> Measurement {
         ranks,
         ranks_per_node: 2,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network {
             socket: link(1),
             node: link(1),

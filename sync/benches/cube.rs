@@ -39,6 +39,7 @@ fn cluster(ranks: u32, seed: u64) -> SimCluster {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network {
             switch: NetworkLink {
                 asymmetry: Duration::from_nanos(30),

@@ -76,6 +76,7 @@ fn measure(row: &SimulatorRow) -> [f64; 5] {
         ranks: row.ranks,
         ranks_per_node: row.ranks_per_node,
         sockets_per_node: 2,
+        nodes_per_rack: None,
         network: row.network.clone(),
         clocks: Clocks::typical(),
         seed: 1,

@@ -148,6 +148,7 @@ fn cluster(ranks: u32, label: &str, seed: u64) -> SimCluster {
         ranks,
         ranks_per_node: if label.starts_with("h2hca") { 2 } else { 1 },
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks: Clocks::typical(),
         seed,

@@ -9,7 +9,7 @@ use std::error::Error;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Global, Local, ModelClock, Timestamp,
 };
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, MpiComm, block_on_ready};
 use downbeat_timers::cores::{current_core, socket_of};
 use downbeat_timers::{SystemClock, SystemClockId};
@@ -42,10 +42,7 @@ fn global_clock(comm: &MpiComm) -> Result<ModelClock<SystemClock, Global>, Box<d
     let local =
         ClockModel::<Counter, Local>::through(clock.ticks(), Timestamp::ORIGIN, SystemClock::RATE)?;
     let socket = current_core().and_then(socket_of).unwrap_or_default();
-    let me = LocalClock::new(&clock, local).placement(RankPlacement {
-        node: comm.node()?,
-        socket,
-    });
+    let me = LocalClock::new(&clock, local).placement(RankPlacement::new(comm.node()?, socket));
 
     // Nodes first, and then the ranks of each node.
     let algorithm: Algorithm = "h2hca(hca3/100/skampi/20,hca3/20/skampi/10)".parse()?;

@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ranks,
         ranks_per_node: 32,
         sockets_per_node: 2,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks: Clocks::typical(),
         seed: 1,

@@ -22,7 +22,7 @@ pub use hca2::Hca2;
 pub use hca3::{Hca3, Hca3Offset};
 pub use hierarchy::Hierarchy;
 pub use jk::Jk;
-pub use local_clock::{ClosingCost, LocalClock, RankPlacement, Synchronized};
+pub use local_clock::{ClosingCost, LocalClock, Synchronized};
 pub use nbcbench::NbcBench;
 pub use prop::ClockPropSync;
 pub use skampi::Skampi;

@@ -117,6 +117,8 @@ pub enum LabelError {
     NotWeightable,
     /// Text follows the last parameter of the algorithm.
     TrailingText(String),
+    /// A hierarchy of named levels has none, an unknown one, or not all in their order, with the ranks at the end.
+    NamedLevels(String),
     /// A hierarchy has the wrong number of algorithms.
     Levels {
         /// Number of algorithms that the hierarchy takes.
@@ -134,7 +136,7 @@ impl fmt::Display for LabelError {
             Self::UnknownAlgorithm(name) => write!(
                 f,
                 "there is no algorithm \"{name}\"; the algorithms are none, skampi, nbcbench, jk, hca, hca2, hca3, \
-                 hca3-offset, cube, prop, h2hca(...) and h3hca(...)"
+                 hca3-offset, cube, prop, h2hca(...), h3hca(...) and hlhca(...)"
             ),
             Self::Cube(found) => write!(
                 f,
@@ -159,6 +161,11 @@ impl fmt::Display for LabelError {
                 "only offsets measured by skampi can be weighted: the others are not centred between their limits",
             ),
             Self::TrailingText(text) => write!(f, "unexpected \"{text}\" after the algorithm"),
+            Self::NamedLevels(found) => write!(
+                f,
+                "hlhca takes algorithms by level in the order island, rack, node, socket, numa, rank, as in \
+                 hlhca(rack=cube,node=cube,rank=prop), not \"{found}\""
+            ),
             Self::Levels { expected, found } => {
                 write!(f, "the hierarchy takes {expected} algorithms, not {found}")
             }

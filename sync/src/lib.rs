@@ -104,6 +104,7 @@ mod mpi;
 mod offset;
 pub mod pair;
 pub mod payload;
+mod place;
 mod quality;
 mod ready;
 mod scramble;
@@ -127,6 +128,7 @@ pub use error::{ClusterError, LabelError, SyncError};
 #[cfg(feature = "mpi")]
 pub use mpi::{MpiComm, MpiError};
 pub use offset::OffsetAlgorithm;
+pub use place::{NodePlace, NodePlaces, PlaceError, PlaceLevel, RankPlacement};
 pub use quality::Quality;
 pub use ready::block_on_ready;
 pub use stable_hash::StableHasher;

@@ -121,7 +121,7 @@ impl MpiComm {
     }
 
     /// Returns the lowest of the ranks that share memory with this one: equal on ranks of one node
-    /// and different on others, as [`RankPlacement::node`](crate::algorithm::RankPlacement::node) requires.
+    /// and different on others, as [`RankPlacement::node`](crate::RankPlacement::node) requires.
     /// All ranks must call it.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod common;
 
 use common::run;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, SyncError, Synchronized};
 use downbeat_timers::skew::{Skew, SkewedClock, Truth};
 use downbeat_timers::{SystemClock, SystemClockId};
@@ -201,14 +201,18 @@ fn a_line_learns_the_drift_and_an_offset_does_not() {
 fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
     // Two sockets per node, and ranks assigned to nodes round-robin, as some launchers do.
     let placement = |rank: u32| RankPlacement {
-        node: rank % 3,
-        socket: rank / 3 % 2,
+        island: rank % 2,
+        rack: rank / 2 % 2,
+        numa: rank / 6 % 2,
+        ..RankPlacement::new(rank % 3, rank / 3 % 2)
     };
     let labels = [
         "h2hca(hca3/8/skampi/30,skampi/skampi/30)",
         "h2hca(skampi/skampi/30,hca3-offset/skampi/30)",
         "h3hca(jk/8/skampi/30,hca2/8/skampi/30,hca3/8/skampi/30)",
         "h3hca(nbcbench/skampi/30,skampi/skampi/30,hca3-offset/skampi/30)",
+        "hlhca(island=cube/8/30,rack=hca3/8/skampi/30,node=skampi,socket=cube/8/30,numa=hca2/8/skampi/30,rank=skampi)",
+        "hlhca(rack=cube/8/30,numa=cube/8/30,rank=skampi)",
     ];
     for label in labels {
         for ranks in [1, 2, 3, 5, 8, 13] {
@@ -220,10 +224,7 @@ fn a_hierarchy_synchronizes_nodes_first_and_then_the_ranks_within() {
 /// The first rank of a node learns between the nodes and teaches within its own.
 #[test]
 fn the_first_rank_of_a_node_keeps_the_quality_of_its_own_line() {
-    let placement = |rank: u32| RankPlacement {
-        node: rank / 2,
-        socket: 0,
-    };
+    let placement = |rank: u32| RankPlacement::new(rank / 2, 0);
     for ranks in ["jk", "hca", "hca2", "hca3"] {
         let label = format!("h2hca(hca3/8/skampi/30,{ranks}/8/skampi/30)");
         let outcomes = synchronize_with_retries(&label, 4, true, placement);
@@ -236,10 +237,7 @@ fn the_first_rank_of_a_node_keeps_the_quality_of_its_own_line() {
 fn ranks_of_a_node_with_one_clock_adopt_one_model() {
     // The ranks of a node have the same offset; other nodes have others.
     let ahead = |rank: u32| Duration::from_secs(i64::from(rank / 2) * 50);
-    let placement = |rank: u32| RankPlacement {
-        node: rank / 2,
-        socket: 0,
-    };
+    let placement = |rank: u32| RankPlacement::new(rank / 2, 0);
     let found = synchronize_one_clock(
         6,
         "h2hca(hca3/8/skampi/30,prop)",

@@ -25,6 +25,7 @@ fn cluster(ranks: u32) -> SimCluster {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: plain::plain(),
         clocks: Clocks::perfect(),
         seed: 1,

@@ -8,7 +8,7 @@ mod simulated;
 use downbeat_sync::sim::{Clocks, Network, SimCluster};
 use simulated::{cluster, synchronize};
 
-const LABELS: [&str; 18] = [
+const LABELS: [&str; 19] = [
     "none",
     "skampi/skampi/2",
     "skampi/trace-collector/3",
@@ -27,6 +27,7 @@ const LABELS: [&str; 18] = [
     "h2hca(jk/2/skampi/2,hca2/2/skampi/2)",
     "h3hca(hca2/2/skampi/2,hca3-offset/skampi/2,prop)",
     "h3hca(hca/2/skampi/2,skampi/skampi/2,prop)",
+    "hlhca(rack=cube/2/3,node=hca3/2/skampi/2,socket=cube/2/2,numa=skampi/skampi/2,rank=prop)",
 ];
 
 /// All ranks succeed, and their global times are roughly equal.
@@ -35,6 +36,7 @@ fn all_ranks_succeed(ranks: u32) {
     let cluster = SimCluster {
         ranks_per_node: 16,
         sockets_per_node: 2,
+        nodes_per_rack: Some(5),
         ..cluster
     };
     for label in LABELS {

@@ -8,7 +8,7 @@ mod simulated;
 use core::future::pending;
 
 use downbeat_clock_core::{Clock, Duration, Timestamp};
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::sim::{
     Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
     SimComm, VirtualTime,
@@ -35,6 +35,7 @@ fn equal_seeds_give_equal_results() {
         let cluster = SimCluster {
             ranks_per_node: 3,
             sockets_per_node: 2,
+            nodes_per_rack: None,
             ..cluster(40, network, Clocks::typical(), 7)
         };
         let outcomes = synchronize(&cluster, "h2hca(hca3/5/skampi/5,hca2/5/mean-rtt/3)");
@@ -167,6 +168,7 @@ fn latencies_and_overheads_of_all_levels_add_up() {
             per_byte: 2.0,
             ..NetworkLink::steady(Duration::from_nanos(700))
         },
+        racks: Some(NetworkLink::steady(Duration::from_nanos(7_000))),
         send_overhead: Duration::from_nanos(10_000),
         receive_overhead: Duration::from_nanos(100_000),
         header: 4,
@@ -175,9 +177,10 @@ fn latencies_and_overheads_of_all_levels_add_up() {
     let cluster = SimCluster {
         ranks_per_node: 4,
         sockets_per_node: 2,
-        ..cluster(5, network, Clocks::perfect(), 1)
+        nodes_per_rack: Some(2),
+        ..cluster(9, network, Clocks::perfect(), 1)
     };
-    for (to, way) in [(0, 0), (1, 7), (2, 70), (4, 700 + 2 * (4 + 16))] {
+    for (to, way) in [(0, 0), (1, 7), (2, 70), (4, 700 + 2 * (4 + 16)), (8, 7_000)] {
         let program = async |comm: &SimComm| {
             if comm.rank() == 0 {
                 comm.send(to, [1_u64, 2]).await?;
@@ -195,9 +198,11 @@ fn latencies_and_overheads_of_all_levels_add_up() {
             .into_iter()
             .map(Result::unwrap)
             .collect();
-        let wanted = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0)]
-            .map(|(node, socket)| RankPlacement { node, socket });
-        assert_eq!(places, wanted);
+        let wanted = (0..9).map(|rank| RankPlacement {
+            rack: rank / 8,
+            ..RankPlacement::new(rank / 4, rank / 2 % 2)
+        });
+        assert!(places.into_iter().eq(wanted));
     }
 }
 
@@ -516,11 +521,12 @@ fn invalid_parameters_are_refused_by_name() {
     let good = || cluster(2, Network::typical(), Clocks::typical(), 1);
     let negative = Duration::from_nanos(-1);
     type Spoil = fn(&mut SimCluster, Duration);
-    let cases: [(&str, Spoil); 19] = [
+    let cases: [(&str, Spoil); 20] = [
         ("ranks", |c, _| c.ranks = 0),
         ("ranks", |c, _| c.ranks = u32::MAX),
         ("ranks_per_node", |c, _| c.ranks_per_node = 0),
         ("sockets_per_node", |c, _| c.sockets_per_node = 0),
+        ("nodes_per_rack", |c, _| c.nodes_per_rack = Some(0)),
         ("network.socket.latency", |c, negative| {
             c.network.socket.latency = negative;
         }),

@@ -36,6 +36,7 @@ fn noisy(ranks: u32, seed: u64) -> SimCluster {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network,
         clocks,
         seed,

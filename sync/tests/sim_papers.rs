@@ -307,6 +307,7 @@ fn simulate(label: &str, ranks: u32, seed: u64) -> Vec<RecordedRank> {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network,
         clocks,
         seed,

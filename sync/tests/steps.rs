@@ -35,6 +35,7 @@ fn cluster(ranks: u32, ranks_per_node: u32, seed: u64) -> SimCluster {
         ranks,
         ranks_per_node,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks: Clocks::typical(),
         seed,

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Ticks, Timestamp};
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::payload::Payload;
 use downbeat_sync::{
     Algorithm, Comm, CommError, LocalClock, MpiComm, MpiError, SyncError, Synchronized,
@@ -43,13 +43,14 @@ const FLAT: [&str; 14] = [
     "cube/3/6",
 ];
 
-const HIERARCHIES: [&str; 6] = [
+const HIERARCHIES: [&str; 7] = [
     "h2hca(hca3/3/skampi/6,skampi/skampi/6)",
     "h2hca(cube/3/6,cube/1ms/6)",
     "h2hca(nbcbench/skampi/6,hca3-offset/skampi/6)",
     "h3hca(jk/3/skampi/6,hca2/3/skampi/6,hca3/3/skampi/6)",
     "h3hca(skampi/skampi/6,hca/3/skampi/6,hca3-offset/skampi/6)",
     "h3hca(hca3/3/mean-rtt/6,hca2/3/trace-collector/6,skampi/mean-rtt/5)",
+    "hlhca(rack=cube/3/6,node=hca3/3/skampi/6,numa=skampi/skampi/6,rank=skampi/skampi/6)",
 ];
 
 fn main() {
@@ -104,7 +105,7 @@ struct Setting {
 /// Setting of equal ranks.
 const ALIKE: Setting = Setting {
     skew: |_| Skew::default(),
-    place: |_| RankPlacement { node: 0, socket: 0 },
+    place: |_| RankPlacement::default(),
     source: |_| 7,
 };
 
@@ -134,11 +135,12 @@ fn distinct(label: &str) -> fn(u32) -> Skew {
     }
 }
 
-/// Two sockets per node, and ranks placed round-robin, as some launchers do.
+/// Two sockets per node, and ranks placed round-robin, as some launchers do; with racks, fewer ranks share a node.
 fn round_robin(rank: u32) -> RankPlacement {
     RankPlacement {
-        node: rank % 3,
-        socket: rank / 3 % 2,
+        rack: rank % 2,
+        numa: rank / 6,
+        ..RankPlacement::new(rank % 3, rank / 3 % 2)
     }
 }
 
@@ -332,10 +334,7 @@ impl Ranks {
     fn one_model_serves_a_node_that_shares_a_clock(&self) {
         let setting = Setting {
             skew: |rank| ahead(rank / 2),
-            place: |rank| RankPlacement {
-                node: rank / 2,
-                socket: 0,
-            },
+            place: |rank| RankPlacement::new(rank / 2, 0),
             source: |rank| u64::from(rank / 2),
         };
         for label in [
@@ -359,10 +358,7 @@ impl Ranks {
 
     fn ranks_that_mpi_finds_on_one_node_share_its_clock(&self) {
         let me = LocalClock::new(&self.raw, self.truth.renamed());
-        let me = me.placement(RankPlacement {
-            node: self.comm.node().unwrap(),
-            socket: 0,
-        });
+        let me = me.placement(RankPlacement::new(self.comm.node().unwrap(), 0));
         let algorithm: Algorithm = "h2hca(hca3/3/skampi/6,prop)".parse().unwrap();
         let found = algorithm.synchronize_blocking(&me, &self.comm).unwrap();
         assert_eq!(found.model, self.truth.renamed());

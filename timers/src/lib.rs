@@ -107,7 +107,7 @@ pub use mock::MockClock;
 #[cfg(feature = "mpi")]
 pub use mpi::WtimeClock;
 #[cfg(feature = "std")]
-pub use pages::{PagePlacement, numa_nodes};
+pub use pages::{PagePlacement, numa_nodes, numa_of};
 pub use resolution::Resolution;
 #[cfg(feature = "std")]
 pub use system::{SystemClock, SystemClockId};

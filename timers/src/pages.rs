@@ -28,8 +28,8 @@ impl PagePlacement {
     /// }
     /// ```
     pub fn of(memory: &[u8]) -> Option<Self> {
-        let own = node_of(crate::cores::current_core()?)?;
-        Some(Self::among(&nodes_of_pages(memory)?, own))
+        let own = numa_of(crate::cores::current_core()?)?;
+        Some(Self::among(&nodes_of_pages(memory)?, own as i32))
     }
 
     /// Counts pages by the numbers of their nodes; negative ones are errors, as of pages that are nowhere.
@@ -64,8 +64,9 @@ pub fn numa_nodes() -> Option<usize> {
     (nodes > 0).then_some(nodes)
 }
 
-/// Returns the NUMA node of a core, which is a link in its folder.
-fn node_of(core: CoreId) -> Option<i32> {
+/// Returns the NUMA node of a core; `None` if the system does not tell.
+pub fn numa_of(core: CoreId) -> Option<u32> {
+    // A link in the folder of the core.
     let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{core}")).ok()?;
     let number = |name: &str| name.strip_prefix("node")?.parse().ok();
     entries

@@ -106,6 +106,7 @@ impl Launch {
             ranks: 4,
             ranks_per_node: 1,
             sockets_per_node: 1,
+            nodes_per_rack: None,
             network: Network::typical(),
             clocks,
             seed,

@@ -355,6 +355,7 @@ fn merging() -> f64 {
         ranks,
         ranks_per_node: 64,
         sockets_per_node: 2,
+        nodes_per_rack: None,
         network,
         clocks,
         seed: 1,

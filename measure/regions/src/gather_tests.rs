@@ -97,6 +97,7 @@ fn cluster(ranks: u32) -> SimCluster {
         ranks,
         ranks_per_node: 4,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks: Clocks::perfect(),
         seed: 1,

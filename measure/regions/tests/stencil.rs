@@ -67,6 +67,7 @@ fn simulated(deal: Deal, ranks: u32) -> ProfileReport {
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network {
             socket: link.clone(),
             node: link.clone(),

@@ -105,6 +105,7 @@ mod tests {
             ranks: 4,
             ranks_per_node: 1,
             sockets_per_node: 1,
+            nodes_per_rack: None,
             network,
             clocks,
             seed: 1,

@@ -103,6 +103,7 @@ fn measure(ranks: u32) {
         ranks,
         ranks_per_node: PER_NODE,
         sockets_per_node: 2,
+        nodes_per_rack: None,
         network: Network {
             card: None::<Card>,
             ..Network::typical()

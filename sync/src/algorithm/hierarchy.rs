@@ -1,85 +1,93 @@
-//! HlHCA (algorithm 4 of Hunold 2018): one algorithm between nodes, and others within them.
+//! HlHCA (algorithm 4 of Hunold 2018): one algorithm between the largest units of a cluster, and others within them, to any depth.
 
 use downbeat_clock_core::Clock;
 
 use super::flat::FlatAlgorithm;
 use super::local_clock::{LocalClock, RankResult};
-use crate::{Comm, CommError};
+use crate::{Comm, CommError, PlaceLevel};
 
-/// Hierarchical synchronization. The first rank of every group takes part in the level above, and
-/// is then the reference of its own group.
+/// Hierarchical synchronization. The first rank of every unit takes part in the level above, and
+/// is then the reference of its own unit.
+///
+/// Its label is `h2hca(NODES,RANKS)` if it has a level of nodes only, `h3hca(NODES,SOCKETS,RANKS)` with one of sockets besides, and else
+/// names its levels: `hlhca(rack=RACKS,node=NODES,rank=RANKS)`.
+///
+/// ```
+/// use downbeat_sync::PlaceLevel;
+/// use downbeat_sync::algorithm::{Algorithm, ClockPropSync, Cube, FlatAlgorithm, Hierarchy};
+///
+/// let cube = FlatAlgorithm::Cube(Cube::default());
+/// let hierarchy = Hierarchy::new(PlaceLevel::Node, cube, FlatAlgorithm::Prop(ClockPropSync)).between(PlaceLevel::Rack, cube);
+/// let label = Algorithm::Hierarchy(hierarchy).to_string();
+/// assert_eq!(label, "hlhca(rack=cube/100/100,node=cube/100/100,rank=prop)");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hierarchy {
-    /// `h2hca(NODES,RANKS)`: between nodes, then within each.
-    Two {
-        /// Algorithm between the first ranks of all nodes.
-        nodes: FlatAlgorithm,
-        /// Algorithm between the ranks of a node.
-        ranks: FlatAlgorithm,
-    },
-    /// `h3hca(NODES,SOCKETS,RANKS)`: between nodes, then between the sockets of each, then within
-    /// each socket.
-    Three {
-        /// Algorithm between the first ranks of all nodes.
-        nodes: FlatAlgorithm,
-        /// Algorithm between the first ranks of the sockets of a node.
-        sockets: FlatAlgorithm,
-        /// Algorithm between the ranks of a socket.
-        ranks: FlatAlgorithm,
-    },
+pub struct Hierarchy {
+    /// Algorithms between the first ranks of the units of a level, in the order of [`PlaceLevel::ALL`].
+    between: [Option<FlatAlgorithm>; PlaceLevel::ALL.len()],
+    ranks: FlatAlgorithm,
 }
 
 impl Hierarchy {
+    /// Creates a hierarchy of one level: an algorithm `between` its units, and one between the `ranks` of each.
+    pub fn new(level: PlaceLevel, between: FlatAlgorithm, ranks: FlatAlgorithm) -> Self {
+        let alone = Self {
+            between: [None; PlaceLevel::ALL.len()],
+            ranks,
+        };
+        alone.between(level, between)
+    }
+
+    /// Adds a level, whose units are the largest within those of the level above.
+    #[must_use]
+    pub fn between(mut self, level: PlaceLevel, algorithm: FlatAlgorithm) -> Self {
+        self.between[level as usize] = Some(algorithm);
+        self
+    }
+
+    /// Returns the levels, from the largest units to the smallest, with the algorithms between them.
+    pub fn levels(&self) -> impl Iterator<Item = (PlaceLevel, FlatAlgorithm)> {
+        let levels = PlaceLevel::ALL.into_iter().zip(self.between);
+        levels.filter_map(|(level, algorithm)| Some((level, algorithm?)))
+    }
+
+    /// Returns the algorithm between the ranks of the smallest units.
+    pub fn ranks(&self) -> FlatAlgorithm {
+        self.ranks
+    }
+
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<RankResult, CommError> {
         let rank = comm.rank();
-        // Every rank has a color here, and so a group.
-        let Some(node) = comm.split(Some(me.placement.node), rank).await? else {
-            return Ok(Ok(me.own()));
-        };
-        let node_leaders = comm.split(leader_color(&node), rank).await?;
-        match self {
-            Self::Two { nodes, ranks } => {
-                descend(me, [(node_leaders.as_ref(), nodes), (Some(&node), ranks)]).await
-            }
-            Self::Three {
-                nodes,
-                sockets,
-                ranks,
-            } => {
-                let Some(socket) = node.split(Some(me.placement.socket), rank).await? else {
-                    return Ok(Ok(me.own()));
-                };
-                let socket_leaders = node.split(leader_color(&socket), rank).await?;
-                let levels = [
-                    (node_leaders.as_ref(), nodes),
-                    (socket_leaders.as_ref(), sockets),
-                    (Some(&socket), ranks),
-                ];
-                descend(me, levels).await
-            }
+        let (mut units, mut steps) = (Vec::<M>::new(), Vec::new());
+        for (level, algorithm) in self.levels() {
+            let around = units.last().unwrap_or(comm);
+            // Every rank has a color here, and so a unit.
+            let Some(unit) = around.split(Some(me.placement.at(level)), rank).await? else {
+                return Ok(Ok(me.own()));
+            };
+            let takes_part = (unit.rank() == 0).then_some(0);
+            steps.push((around.split(takes_part, rank).await?, algorithm));
+            units.push(unit);
         }
+        steps.push((units.pop(), self.ranks));
+        descend(me, &steps).await
     }
 }
 
-/// Returns a color for the rank that takes part in the level above.
-fn leader_color<M: Comm>(group: &M) -> Option<u32> {
-    (group.rank() == 0).then_some(0)
-}
-
 /// Runs the levels from the coarsest to the finest: each starts from the model of the level before.
-async fn descend<K: Clock, M: Comm, const LEVELS: usize>(
+async fn descend<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
-    levels: [(Option<&M>, &FlatAlgorithm); LEVELS],
+    levels: &[(Option<M>, FlatAlgorithm)],
 ) -> Result<RankResult, CommError> {
     let mut me = LocalClock { ..*me };
     let mut failure = None;
     for (comm, algorithm) in levels {
         // Skips a level in which this rank takes no part or is alone.
-        let Some(comm) = comm.filter(|comm| comm.size() > 1) else {
+        let Some(comm) = comm.as_ref().filter(|comm| comm.size() > 1) else {
             continue;
         };
         match algorithm.attempt(&me, comm).await? {

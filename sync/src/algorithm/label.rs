@@ -11,7 +11,7 @@ use super::{
     Hierarchy, Jk, NbcBench, Skampi,
 };
 use crate::line::LineFit;
-use crate::{LabelError, OffsetAlgorithm};
+use crate::{LabelError, OffsetAlgorithm, PlaceLevel};
 
 /// Suffixes of the label of a line whose options are on.
 const RECOMPUTE: &str = "recompute";
@@ -33,10 +33,8 @@ impl Default for LineFit {
 impl Default for Hierarchy {
     /// Returns `h2hca(hca3/1000/skampi/100,prop)`: lines between nodes, whose ranks share a clock.
     fn default() -> Self {
-        Self::Two {
-            nodes: FlatAlgorithm::Hca3(Hca3::default()),
-            ranks: FlatAlgorithm::Prop(ClockPropSync),
-        }
+        let lines = FlatAlgorithm::Hca3(Hca3::default());
+        Self::new(PlaceLevel::Node, lines, FlatAlgorithm::Prop(ClockPropSync))
     }
 }
 
@@ -44,11 +42,7 @@ impl Hierarchy {
     /// Returns `h3hca(hca3/1000/skampi/100,hca3/1000/skampi/100,prop)`, for nodes whose sockets do not share a clock.
     fn three_levels() -> Self {
         let lines = FlatAlgorithm::Hca3(Hca3::default());
-        Self::Three {
-            nodes: lines,
-            sockets: lines,
-            ranks: FlatAlgorithm::Prop(ClockPropSync),
-        }
+        Self::default().between(PlaceLevel::Socket, lines)
     }
 }
 
@@ -220,13 +214,24 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FlatAlgorithm(algorithm) => algorithm.fmt(f),
-            Self::Hierarchy(Hierarchy::Two { nodes, ranks }) => write!(f, "h2hca({nodes},{ranks})"),
-            Self::Hierarchy(Hierarchy::Three {
-                nodes,
-                sockets,
-                ranks,
-            }) => {
+            Self::Hierarchy(hierarchy) => hierarchy.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Hierarchy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (levels, ranks): (Vec<_>, _) = (self.levels().collect(), self.ranks());
+        match levels[..] {
+            [(PlaceLevel::Node, nodes)] => write!(f, "h2hca({nodes},{ranks})"),
+            [(PlaceLevel::Node, nodes), (PlaceLevel::Socket, sockets)] => {
                 write!(f, "h3hca({nodes},{sockets},{ranks})")
+            }
+            _ => {
+                f.write_str("hlhca(")?;
+                let mut levels = levels.into_iter();
+                levels.try_for_each(|(level, algorithm)| write!(f, "{level}={algorithm},"))?;
+                write!(f, "rank={ranks})")
             }
         }
     }
@@ -248,15 +253,18 @@ impl FromStr for Algorithm {
         }
         if let Some(levels) = inside("h2hca") {
             let [nodes, ranks] = parse_levels(levels)?;
-            return Ok(Self::Hierarchy(Hierarchy::Two { nodes, ranks }));
+            let hierarchy = Hierarchy::new(PlaceLevel::Node, nodes, ranks);
+            return Ok(Self::Hierarchy(hierarchy));
         }
         if let Some(levels) = inside("h3hca") {
             let [nodes, sockets, ranks] = parse_levels(levels)?;
-            return Ok(Self::Hierarchy(Hierarchy::Three {
-                nodes,
-                sockets,
-                ranks,
-            }));
+            let hierarchy = Hierarchy::new(PlaceLevel::Node, nodes, ranks);
+            return Ok(Self::Hierarchy(
+                hierarchy.between(PlaceLevel::Socket, sockets),
+            ));
+        }
+        if let Some(levels) = inside("hlhca") {
+            return parse_named_levels(levels).map(Self::Hierarchy);
         }
         Ok(Self::FlatAlgorithm(text.parse()?))
     }
@@ -273,6 +281,26 @@ fn parse_levels<const N: usize>(text: &str) -> Result<[FlatAlgorithm; N], LabelE
             expected: N,
             found: levels.len(),
         })
+}
+
+/// Parses `rack=cube,node=cube,rank=prop`.
+fn parse_named_levels(text: &str) -> Result<Hierarchy, LabelError> {
+    let wrong = || LabelError::NamedLevels(text.to_owned());
+    let (levels, ranks) = text.rsplit_once(',').ok_or_else(wrong)?;
+    let ranks = ranks.strip_prefix("rank=").ok_or_else(wrong)?.parse()?;
+    let mut found: Option<(PlaceLevel, Hierarchy)> = None;
+    for part in levels.split(',') {
+        let (level, algorithm) = part.split_once('=').ok_or_else(wrong)?;
+        let level: PlaceLevel = level.parse().map_err(|_| wrong())?;
+        let algorithm = algorithm.parse()?;
+        let hierarchy = match found {
+            None => Hierarchy::new(level, algorithm, ranks),
+            Some((above, hierarchy)) if above < level => hierarchy.between(level, algorithm),
+            Some(_) => return Err(wrong()),
+        };
+        found = Some((level, hierarchy));
+    }
+    found.map(|(_, hierarchy)| hierarchy).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -330,15 +358,15 @@ mod tests {
     fn algorithm() -> impl Strategy<Value = Algorithm> {
         prop_oneof![
             flat().prop_map(Algorithm::FlatAlgorithm),
-            [flat(), flat()]
-                .prop_map(|[nodes, ranks]| Algorithm::Hierarchy(Hierarchy::Two { nodes, ranks })),
-            [flat(), flat(), flat()].prop_map(|[nodes, sockets, ranks]| Algorithm::Hierarchy(
-                Hierarchy::Three {
-                    nodes,
-                    sockets,
-                    ranks
-                }
-            )),
+            (1_usize..32, prop::collection::vec(flat(), 6)).prop_map(|(levels, algorithms)| {
+                let mut used = (0..5).filter(|level| levels >> level & 1 == 1);
+                let place = |level: usize| (PlaceLevel::ALL[level], algorithms[level]);
+                let first = place(used.next().unwrap());
+                let first = Hierarchy::new(first.0, first.1, algorithms[5]);
+                Algorithm::Hierarchy(used.map(place).fold(first, |hierarchy, (level, between)| {
+                    hierarchy.between(level, between)
+                }))
+            }),
         ]
     }
 
@@ -353,6 +381,7 @@ mod tests {
             let _ = text.parse::<Algorithm>();
             let _ = format!("hca3/{points}/skampi/{text}").parse::<Algorithm>();
             let _ = format!("h2hca({text},{points})").parse::<Algorithm>();
+            let _ = format!("hlhca(node={text},rank={points})").parse::<Algorithm>();
         }
     }
 
@@ -379,6 +408,11 @@ mod tests {
             (
                 "h3hca",
                 "h3hca(hca3/1000/skampi/100,hca3/1000/skampi/100,prop)",
+            ),
+            ("hlhca(node=jk,rank=none)", "h2hca(jk/1000/skampi/100,none)"),
+            (
+                "hlhca(island=cube,rack=cube/9,socket=skampi,rank=prop)",
+                "hlhca(island=cube/100/100,rack=cube/9/100,socket=skampi/skampi/100,rank=prop)",
             ),
         ] {
             let found: Algorithm = label.parse().unwrap();
@@ -446,6 +480,26 @@ mod tests {
                 expected: 3,
                 found: 2
             }
+        );
+        for levels in [
+            "",
+            "rank=prop",
+            "rack=prop",
+            "row=prop,rank=prop",
+            "node=prop,rack=prop,rank=prop",
+            "node=prop,node=prop,rank=prop",
+            "node=prop,prop",
+        ] {
+            let label = format!("hlhca({levels})");
+            assert_eq!(
+                error(&label),
+                LabelError::NamedLevels(levels.into()),
+                "{label}"
+            );
+        }
+        assert_eq!(
+            error("hlhca(rack=hca4,rank=prop)"),
+            LabelError::UnknownAlgorithm("hca4".into())
         );
         for unclosed in [
             "h2hca/1000",

@@ -4,9 +4,9 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, Timestamp,
 };
 
-use crate::SyncError;
 use crate::line::LearnedModel;
 use crate::quality::{MAX_DRIFT, Quality};
+use crate::{RankPlacement, SyncError};
 
 /// A rank's clock before a synchronization: the counter that it reads, and the time that it shows.
 #[derive(Debug)]
@@ -28,15 +28,6 @@ impl<K> Clone for LocalClock<'_, K> {
 }
 
 impl<K> Copy for LocalClock<'_, K> {}
-
-/// The node and the socket of a rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RankPlacement {
-    /// Equal on ranks that share a node.
-    pub node: u32,
-    /// Equal on ranks that share a node and a socket.
-    pub socket: u32,
-}
 
 /// Result of a synchronization on one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +80,7 @@ impl<'a, K: Clock> LocalClock<'a, K> {
         self.source
     }
 
-    /// Sets the node and socket of the rank. A [`Hierarchy`](super::Hierarchy) uses them.
+    /// Sets the node and the other units that contain the rank. A [`Hierarchy`](super::Hierarchy) uses them.
     #[must_use]
     pub fn placement(self, placement: RankPlacement) -> Self {
         Self { placement, ..self }

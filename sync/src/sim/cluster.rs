@@ -21,6 +21,7 @@ use crate::ClusterError;
 ///     ranks: 1_000,
 ///     ranks_per_node: 16,
 ///     sockets_per_node: 2,
+///     nodes_per_rack: None,
 ///     network: Network::typical(),
 ///     clocks: Clocks::typical(),
 ///     seed: 1,
@@ -49,6 +50,8 @@ pub struct SimCluster {
     pub ranks_per_node: u32,
     /// Number of sockets of a node. Its ranks are assigned to them in blocks.
     pub sockets_per_node: u32,
+    /// Number of nodes of a rack; the last one may have fewer. Without it, all are in one rack.
+    pub nodes_per_rack: Option<u32>,
     /// Latencies of messages.
     pub network: Network,
     /// Errors of the clocks of the nodes.
@@ -80,6 +83,11 @@ impl SimCluster {
         require(
             self.sockets_per_node > 0,
             || name("sockets_per_node"),
+            "positive",
+        )?;
+        require(
+            self.nodes_per_rack != Some(0),
+            || name("nodes_per_rack"),
             "positive",
         )?;
         self.network.validate()?;

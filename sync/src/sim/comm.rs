@@ -12,7 +12,7 @@ use super::clock::SimClock;
 use super::engine::{MessageRoute, SimWorld};
 use super::group::SimGroup;
 use super::node_clock::VirtualTime;
-use crate::algorithm::RankPlacement;
+use crate::RankPlacement;
 use crate::comm::check_other;
 use crate::payload::{Payload, Words, to_words};
 use crate::{Comm, CommError, LocalClock};

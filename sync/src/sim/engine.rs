@@ -17,7 +17,7 @@ use super::random::{Purpose, stream};
 use super::rank_state::{RankState, RankWait};
 use super::traffic::CardTraffic;
 use crate::ClusterError;
-use crate::algorithm::RankPlacement;
+use crate::RankPlacement;
 use crate::payload::Words;
 
 /// State that all ranks share.
@@ -31,6 +31,7 @@ pub(super) struct SimWorld {
 #[derive(Debug)]
 pub(super) struct Engine {
     seed: u64,
+    nodes_per_rack: Option<u32>,
     network: Network,
     clocks: Clocks,
     node_clocks: Vec<NodeClock>,
@@ -58,6 +59,7 @@ impl Engine {
             ranks,
             ranks_per_node,
             sockets_per_node,
+            nodes_per_rack,
             ref network,
             ref clocks,
             seed,
@@ -65,14 +67,13 @@ impl Engine {
         let ranks_per_socket = ranks_per_node.div_ceil(sockets_per_node);
         let nodes = ranks.div_ceil(ranks_per_node);
         let rank = |rank: u32| {
-            let placement = RankPlacement {
-                node: rank / ranks_per_node,
-                socket: rank % ranks_per_node / ranks_per_socket,
-            };
-            RankState::new(stream(seed, Purpose::Rank, rank.into()), placement)
+            let socket = rank % ranks_per_node / ranks_per_socket;
+            let random = stream(seed, Purpose::Rank, rank.into());
+            RankState::new(random, rank / ranks_per_node, socket)
         };
         Self {
             seed,
+            nodes_per_rack,
             network: network.clone(),
             clocks: clocks.clone(),
             node_clocks: (0..nodes)
@@ -147,10 +148,7 @@ impl Engine {
             self.add_waiter(from, to);
         }
         let delay = self.delay(from, to, length, leaves);
-        let (from_node, to_node) = (
-            self.ranks[from as usize].placement.node,
-            self.ranks[to as usize].placement.node,
-        );
+        let (from_node, to_node) = (self.ranks[from as usize].node, self.ranks[to as usize].node);
         let traffic = self.traffic.as_mut().filter(|_| from_node != to_node);
         let (time, stage) = match traffic {
             Some(_) => (delay, MessageStage::Leaving),
@@ -207,10 +205,7 @@ impl Engine {
         if from == to {
             return 0;
         }
-        let (from_placement, to_placement) = (
-            self.ranks[from as usize].placement,
-            self.ranks[to as usize].placement,
-        );
+        let (from_placement, to_placement) = (self.placement(from), self.placement(to));
         let (from_end, to_end) = if from_placement.node == to_placement.node {
             (from, to)
         } else {
@@ -419,7 +414,11 @@ impl Engine {
     }
 
     pub(super) fn placement(&self, rank: u32) -> RankPlacement {
-        self.ranks[rank as usize].placement
+        let RankState { node, socket, .. } = self.ranks[rank as usize];
+        RankPlacement {
+            rack: self.nodes_per_rack.map_or(0, |nodes| node / nodes),
+            ..RankPlacement::new(node, socket)
+        }
     }
 
     /// Advances the time of a rank.
@@ -441,7 +440,7 @@ impl Engine {
     }
 
     pub(super) fn ticks_at(&mut self, rank: u32, at: i64) -> Ticks {
-        let node = self.ranks[rank as usize].placement.node;
+        let node = self.ranks[rank as usize].node;
         self.node_clocks[node as usize].ticks_at(at, &self.clocks)
     }
 

@@ -5,8 +5,7 @@ use fastrand::Rng;
 
 use super::parameter::{positive, require_non_negative};
 use super::random::{Purpose, exponential, hash, normal, positive_unit, unit};
-use crate::ClusterError;
-use crate::algorithm::RankPlacement;
+use crate::{ClusterError, RankPlacement};
 
 /// Latencies between any two ranks of a simulated cluster.
 ///
@@ -19,8 +18,10 @@ pub struct Network {
     pub socket: NetworkLink,
     /// Link between ranks that share a node, but no socket.
     pub node: NetworkLink,
-    /// Link between nodes.
+    /// Link between nodes of a rack.
     pub switch: NetworkLink,
+    /// Link between racks; that within a rack if there is none.
+    pub racks: Option<NetworkLink>,
     /// Processor time of the sender before the message leaves.
     pub send_overhead: Duration,
     /// Processor time of the receiver after the message has arrived.
@@ -237,6 +238,7 @@ impl Network {
             socket: NetworkLink::steady(Duration::from_nanos(300)),
             node: NetworkLink::steady(Duration::from_nanos(500)),
             switch: NetworkLink::steady(Duration::from_nanos(1_500)),
+            racks: None,
             send_overhead: Duration::from_nanos(50),
             receive_overhead: Duration::from_nanos(50),
             header: 32,
@@ -300,6 +302,9 @@ impl Network {
         self.socket.validate("network.socket")?;
         self.node.validate("network.node")?;
         self.switch.validate("network.switch")?;
+        if let Some(racks) = &self.racks {
+            racks.validate("network.racks")?;
+        }
         require_non_negative(self.send_overhead.as_nanos() as f64, || {
             "network.send_overhead".to_owned()
         })?;
@@ -314,7 +319,9 @@ impl Network {
 
     /// Returns the link between two ranks.
     pub(super) fn link(&self, from: RankPlacement, to: RankPlacement) -> &NetworkLink {
-        if from.node != to.node {
+        if from.rack != to.rack {
+            self.racks.as_ref().unwrap_or(&self.switch)
+        } else if from.node != to.node {
             &self.switch
         } else if from.socket != to.socket {
             &self.node

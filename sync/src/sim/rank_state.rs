@@ -3,7 +3,6 @@
 use fastrand::Rng;
 
 use super::messages::NONE;
-use crate::algorithm::RankPlacement;
 
 /// Simulated rank, in one cache line.
 #[derive(Debug)]
@@ -13,7 +12,8 @@ pub(super) struct RankState {
     pub(super) now: u64,
     /// Random numbers of the rank, independent of the order in which ranks are simulated.
     pub(super) random: Rng,
-    pub(super) placement: RankPlacement,
+    pub(super) node: u32,
+    pub(super) socket: u32,
     pub(super) wait: RankWait,
     /// Number of messages sent.
     pub(super) sent: u32,
@@ -52,11 +52,12 @@ pub(super) enum RankWait {
 }
 
 impl RankState {
-    pub(super) fn new(random: Rng, placement: RankPlacement) -> Self {
+    pub(super) fn new(random: Rng, node: u32, socket: u32) -> Self {
         Self {
             now: 0,
             random,
-            placement,
+            node,
+            socket,
             wait: RankWait::No,
             sent: 0,
             first: NONE,

@@ -13,6 +13,7 @@ pub(crate) fn plain() -> Network {
         socket: free,
         node,
         switch,
+        racks: None,
         send_overhead: none,
         receive_overhead: none,
         header: 0,

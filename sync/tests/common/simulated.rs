@@ -10,6 +10,7 @@ pub(crate) fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network,
         clocks,
         seed,

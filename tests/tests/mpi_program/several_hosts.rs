@@ -1,5 +1,6 @@
 //! The MPI program on several hosts, which are emulated on one machine.
 
+use std::fs;
 use std::time::Duration;
 
 use downbeat_launch::Outcome;
@@ -31,6 +32,7 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
         clocks_are_synchronized(
             &hosts.sync("h2hca(hca3/100/skampi/50/recompute,skampi/skampi/100)")?,
         )?;
+        hosts.racks_are_looked_up()?;
         // One kernel, but two clocks: no rank may take over the clock of the other host.
         let refused = hosts.mpirun("prop")?;
         if refused.code == Some(1) && refused.stderr.contains("do not share a source of time") {
@@ -124,9 +126,39 @@ impl HostJobs<'_> {
         if !is("nodes", NODES) || !is("ranks", NODES * RANKS_PER_NODE) {
             return Err(format!("{algorithm}: the levels were not found: {factors}"));
         }
-        let mut run = report["runs"][0].clone();
-        run["largest_error"] = run["checks"][0]["largest_error"].clone();
-        Ok(run)
+        Ok(largest_error(&report))
+    }
+
+    /// Puts each host into a rack of its own; the racks are found by a file only, which must list all hosts.
+    fn racks_are_looked_up(&self) -> Outcome {
+        let algorithm = "hlhca(rack=cube/50/50,node=none,rank=skampi)";
+        let path = self.jobs.folder.join("places");
+        let text = |hosts: u32| {
+            let line = |host| format!("node{host} r{host}\n");
+            let lines: String = (0..hosts).map(line).collect();
+            format!("downbeat places 1\nhost rack\n{lines}")
+        };
+        let write = |hosts| fs::write(&path, text(hosts)).map_err(|why| why.to_string());
+        let places = ["--places", &path.display().to_string()].map(str::to_owned);
+        let arguments = || sync_arguments(algorithm).into_iter();
+        let with_places: Vec<&str> = arguments()
+            .chain(places.iter().map(String::as_str))
+            .collect();
+        write(NODES)?;
+        clocks_are_synchronized(&largest_error(&self.report(&with_places)?))?;
+        write(NODES - 1)?;
+        let without: Vec<&str> = arguments().collect();
+        for (arguments, says) in [
+            (with_places, "--places: PATH: host node1 has no line"),
+            (without, "needs the rack of each host"),
+        ] {
+            let job = self.finish(&arguments)?;
+            let errors = job.stderr.replace(&places[1], "PATH");
+            if job.code != Some(2) || !errors.contains(says) {
+                return Err(format!("expected {says}, found {:?}: {errors}", job.code));
+            }
+        }
+        Ok(())
     }
 
     fn mpirun(&self, algorithm: &str) -> Result<FinishedCommand, String> {
@@ -152,6 +184,13 @@ impl HostJobs<'_> {
         job.args(arguments.iter().map(|word| format!("'{word}'")));
         finish(LIMIT, &mut job)
     }
+}
+
+/// Returns the first run of a report, with its largest error right after.
+fn largest_error(report: &Value) -> Value {
+    let mut run = report["runs"][0].clone();
+    run["largest_error"] = run["checks"][0]["largest_error"].clone();
+    run
 }
 
 fn sync_arguments(algorithm: &str) -> [&str; 9] {

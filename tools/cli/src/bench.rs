@@ -16,7 +16,7 @@ use downbeat_measure::{
     ThreadLinks,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::{Comm, LocalClock, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::cores::allowed_cores;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
@@ -198,10 +198,7 @@ impl ThreadBench<'_> {
             // For hierarchical algorithms, ranks that share a clock are a node.
             let me = LocalClock::new(clock, base)
                 .source(index.into())
-                .placement(RankPlacement {
-                    node: index,
-                    socket: 0,
-                });
+                .placement(RankPlacement::new(index, 0));
             let comms = self.subcommunicators(all)?;
             let mut parts = Vec::new();
             for (size, comm) in &comms {

@@ -16,6 +16,7 @@ pub(crate) struct ClusterFile {
     pub(crate) ranks_per_node: u32,
     #[serde(default = "one")]
     pub(crate) sockets_per_node: u32,
+    pub(crate) nodes_per_rack: Option<u32>,
     network: NetworkFile,
     #[serde(default)]
     clocks: ClocksFile,
@@ -76,6 +77,7 @@ impl ClusterFile {
             socket: file.socket.link(),
             node: file.node.link(),
             switch: file.switch.link(),
+            racks: file.racks.as_ref().map(LinkFile::link),
             send_overhead: file.send_overhead.0,
             receive_overhead: file.receive_overhead.0,
             header: file.header,
@@ -128,6 +130,7 @@ struct NetworkFile {
     socket: LinkFile,
     node: LinkFile,
     switch: LinkFile,
+    racks: Option<LinkFile>,
     card: Option<CardFile>,
 }
 

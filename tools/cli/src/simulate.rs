@@ -61,6 +61,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         ranks: options.ranks,
         ranks_per_node: options.per_node.unwrap_or(cluster.ranks_per_node),
         sockets_per_node: cluster.sockets_per_node,
+        nodes_per_rack: cluster.nodes_per_rack,
         network: cluster.network(),
         clocks: cluster.clocks(),
         seed: 0,

@@ -194,7 +194,8 @@ impl Labels {
     /// Help text of the option.
     pub const HELP: &str = "Synchronization algorithms, separated by commas: none, skampi/OFFSET, nbcbench/OFFSET, \
                             hca3-offset/OFFSET, jk/LINE, hca/LINE, hca2/LINE, hca3/LINE, cube/TURNS/EXCHANGES, cube/TIME, prop, \
-                            h2hca(NODES,RANKS) or h3hca(NODES,SOCKETS,RANKS); OFFSET is skampi, mean-rtt or trace-collector and the number of \
+                            h2hca(NODES,RANKS), h3hca(NODES,SOCKETS,RANKS), or by level as hlhca(rack=cube,node=cube,rank=prop) with levels \
+                            among island, rack, node, socket, numa; OFFSET is skampi, mean-rtt or trace-collector and the number of \
                             exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100. \
                             What is left out is as in these examples: hca3 is hca3/1000/skampi/100, cube is cube/100/100";
 }

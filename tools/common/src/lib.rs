@@ -28,6 +28,7 @@ pub mod units;
 
 pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts};
 pub use calibration::{CalibrationOptions, UsedCalibration};
+pub use downbeat_files::read_text;
 pub use failure::Failure;
 pub use machine::{cores, now, random_seed, survive_file_size_limit};
 pub use outputs::{Outputs, write_text};

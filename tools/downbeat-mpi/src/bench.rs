@@ -88,7 +88,7 @@ pub(crate) fn run(
     universe: &Universe,
     comm: &MpiComm,
 ) -> Result<(), Failure> {
-    let ranks = JobRanks::find(universe, comm, &options.session.place)?;
+    let ranks = options.session.find_ranks(universe, comm)?;
     let participants = options.comm.select(&ranks)?;
     let sizes = options.rank_counts(participants.size)?;
     let distinct = options.operation.check_distinct(options.buffers.as_ref());

@@ -123,7 +123,7 @@ pub(crate) fn run(
     if comm.size() < 2 {
         return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
-    let ranks = JobRanks::find(universe, comm, &options.session.place)?;
+    let ranks = options.session.find_ranks(universe, comm)?;
     let known = match options.barrier.as_slice() {
         [] => &Barrier::ALL,
         given => given,

@@ -1,6 +1,7 @@
 //! `downbeat-mpi`: the program that `mpirun` starts.
 
 mod abort;
+mod above_nodes;
 mod bench;
 mod clock;
 mod clocks;

@@ -6,7 +6,7 @@ use std::fmt;
 use clap::ValueEnum;
 use downbeat_common::Failure;
 use downbeat_measure::mpi::MpiGroup;
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
 
 use crate::ranks::JobRanks;
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn ranks_are_selected_by_their_places() {
-        let place = |(node, socket)| RankPlacement { node, socket };
+        let place = |(node, socket)| RankPlacement::new(node, socket);
         // Nodes are numbered by their first ranks; the second has one socket more.
         let places = [(0, 0), (0, 0), (0, 1), (3, 0), (3, 1), (3, 2), (0, 1)].map(place);
         let select = |selection: RankSelection| selection.of(&places);

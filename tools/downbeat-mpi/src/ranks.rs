@@ -2,16 +2,20 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::output::count;
 use downbeat_common::{Failure, agree_blocking, gather_texts, machine};
 use downbeat_records::UNEQUAL;
-use downbeat_sync::algorithm::RankPlacement;
-use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
-use downbeat_timers::WtimeClock;
+use downbeat_sync::{
+    Algorithm, Comm, MpiComm, PlaceLevel, RankPlacement, StableHasher, block_on_ready, collective,
+};
 use downbeat_timers::cores::{CoreId, allowed_cores, current_core, pin_to, socket_of};
+use downbeat_timers::{WtimeClock, numa_of};
 use mpi::environment::Universe;
+
+use crate::above_nodes::AboveNodes;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlaceOptions {
@@ -21,6 +25,9 @@ pub(crate) struct PlaceOptions {
     /// Number of consecutive ranks that form a socket [default: those on cores of one socket]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     per_socket: Option<u32>,
+    /// File with the rack and the island of each host, for hlhca(...) [default: the switches that Slurm names]
+    #[arg(long, value_name = "FILE")]
+    places: Option<PathBuf>,
     /// Pin every rank to a core of its own, as far as there are enough, instead of the cores set by the launcher
     #[arg(long)]
     pin: bool,
@@ -34,6 +41,8 @@ pub(crate) struct JobRanks<'a> {
     pub(crate) all: &'a MpiComm,
     pub(crate) node_comm: MpiComm,
     pub(crate) place: RankPlacement,
+    /// Levels above the node whose units are known.
+    levels_above: Vec<PlaceLevel>,
     /// The place of every rank, on rank 0.
     pub(crate) places: Vec<RankPlacement>,
     /// Host names of all ranks, on rank 0.
@@ -74,24 +83,29 @@ impl<'a> JobRanks<'a> {
             block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
         let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))
             .map_err(Failure::run)?;
-        let places = places.into_iter().map(|[node, socket]| RankPlacement {
-            node: node as u32,
-            socket: socket as u32,
-        });
+        let places = places
+            .into_iter()
+            .map(|[node, socket]| RankPlacement::new(node as u32, socket as u32));
         let hosts =
             block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
+        let above = AboveNodes::find(all, options.places.as_deref(), &hosts)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
         let frequencies =
             block_on_ready(gather_texts(all, &machine::core_frequency())).map_err(Failure::run)?;
         let kinds =
             block_on_ready(gather_texts(all, &machine::kind_of_node())).map_err(Failure::run)?;
-        let place = RankPlacement { node, socket };
+        let place = RankPlacement {
+            numa: current_core().and_then(numa_of).unwrap_or(0),
+            ..RankPlacement::new(node, socket)
+        };
+        let place = place.within(above.place);
         Ok(Self {
             wtime: WtimeClock::new(universe),
             all,
             node_comm,
             place,
+            levels_above: above.levels,
             places: places.collect(),
             hosts,
             cores,
@@ -114,6 +128,29 @@ impl<'a> JobRanks<'a> {
     ) -> Result<(), Failure> {
         let done = if self.is_first() { work() } else { Ok(()) };
         agree_blocking(self.all, done)
+    }
+
+    /// Checks that the places of the levels of an algorithm, which an option gave, are known.
+    pub(crate) fn have_levels_of(
+        &self,
+        option: &str,
+        algorithm: &Algorithm,
+    ) -> Result<(), Failure> {
+        let Algorithm::Hierarchy(hierarchy) = algorithm else {
+            return Ok(());
+        };
+        let is_known =
+            |level: &PlaceLevel| *level >= PlaceLevel::Node || self.levels_above.contains(level);
+        let unknown = hierarchy
+            .levels()
+            .map(|(level, _)| level)
+            .find(|level| !is_known(level));
+        unknown.map_or(Ok(()), |level| {
+            let why = format!(
+                "{algorithm} needs the {level} of each host, which neither --places nor Slurm tells"
+            );
+            Err(Failure::option(option, why))
+        })
     }
 
     /// Returns a failure of this rank, which names it.

@@ -11,6 +11,9 @@ use downbeat_common::{CalibrationOptions, Failure, Outputs, PrintOptions, agree_
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 
+use downbeat_sync::MpiComm;
+use mpi::environment::Universe;
+
 use crate::abort::abort_all_ranks;
 use crate::clock::ClockKind;
 use crate::ranks::{JobRanks, PlaceOptions};
@@ -32,6 +35,22 @@ pub(crate) struct SessionOptions {
     pub(crate) calibration: CalibrationOptions,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+impl SessionOptions {
+    /// Finds the ranks of the job, and checks that their places suffice for the algorithm.
+    pub(crate) fn find_ranks<'a>(
+        &self,
+        universe: &'a Universe,
+        all: &'a MpiComm,
+    ) -> Result<JobRanks<'a>, Failure> {
+        let ranks = JobRanks::find(universe, all, &self.place)?;
+        let selected = self.sync.selected();
+        selected.map_or(Ok(()), |algorithm| {
+            ranks.have_levels_of("--sync", &algorithm)
+        })?;
+        Ok(ranks)
+    }
 }
 
 /// Options of all commands that compare clocks.

@@ -46,6 +46,8 @@ pub(crate) fn run(
     comm: &MpiComm,
 ) -> Result<(), Failure> {
     let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
+    let mut algorithms = options.algorithm.0.iter();
+    algorithms.try_for_each(|algorithm| ranks.have_levels_of("--algorithm", algorithm))?;
     if options.truth && !ranks.one_machine {
         let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
         return Err(Failure::option("--truth", why));

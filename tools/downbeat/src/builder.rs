@@ -1,10 +1,12 @@
 //! Settings of a global clock.
 
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_sync::algorithm::RankPlacement;
-use downbeat_sync::{Algorithm, Comm, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_sync::{
+    Algorithm, Comm, NodePlace, RankPlacement, ThreadCluster, ThreadComm, block_on_ready,
+};
 use downbeat_timers::ClockName;
 use downbeat_timers::cores::{allowed_cores, current_core, pin_to, socket_of};
+use downbeat_timers::numa_of;
 
 use crate::error::{GlobalClockError, agree, failure};
 use crate::global_clock::{GlobalClock, SyncSettings};
@@ -160,8 +162,12 @@ impl GlobalClockBuilder {
         comm: &M,
         node: u32,
     ) -> Result<GlobalClock<K>, GlobalClockError> {
-        let socket = current_core().and_then(socket_of).unwrap_or_default();
-        let place = RankPlacement { node, socket };
+        let core = current_core();
+        let place = RankPlacement {
+            numa: core.and_then(numa_of).unwrap_or_default(),
+            ..RankPlacement::new(node, core.and_then(socket_of).unwrap_or_default())
+        };
+        let place = place.within(NodePlace::of_slurm().unwrap_or_default());
         GlobalClock::begin(self.sync, local, place, comm)
     }
 }

@@ -6,7 +6,7 @@ use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, ModelClock, Ticks, Timestamp,
 };
-use downbeat_sync::algorithm::RankPlacement;
+use downbeat_sync::RankPlacement;
 use downbeat_sync::timesync::{ExchangeSession, SessionLimits};
 use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError, Synchronized, block_on_ready};
 use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};

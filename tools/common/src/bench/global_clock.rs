@@ -21,6 +21,11 @@ pub struct GlobalClockOptions {
 }
 
 impl GlobalClockOptions {
+    /// Returns the synchronization algorithm that the user selected.
+    pub fn selected(&self) -> Option<Algorithm> {
+        self.sync
+    }
+
     /// Returns the synchronization algorithm; `None` if no global clock is needed or wanted.
     pub fn algorithm(&self, method: &Method) -> Option<Algorithm> {
         self.sync

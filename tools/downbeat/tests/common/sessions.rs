@@ -50,6 +50,7 @@ pub(crate) fn simulate(
         ranks,
         ranks_per_node: 1,
         sockets_per_node: 1,
+        nodes_per_rack: None,
         network: Network::typical(),
         clocks,
         seed,
