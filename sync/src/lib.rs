@@ -129,7 +129,7 @@ pub use error::{ClusterError, LabelError, SyncError};
 pub use mpi::{MpiComm, MpiError};
 pub use offset::OffsetAlgorithm;
 pub use place::{NodePlace, NodePlaces, PlaceError, PlaceLevel, RankPlacement};
-pub use quality::Quality;
+pub use quality::{FarEdge, Quality};
 pub use ready::block_on_ready;
 pub use stable_hash::StableHasher;
 pub use thread::ThreadComm;

@@ -22,10 +22,22 @@ pub struct Quality {
     /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
     /// Summed over all lines.
     pub left_out: u32,
+    /// Edge of a [cube](crate::algorithm::Cube) that is furthest from the consensus of all others, if one is far from it: the path between
+    /// its ranks takes longer in one direction, or one of their clocks is unsteady. It hardly counted.
+    pub far_edge: Option<FarEdge>,
     /// Error of the model that the round trips of its offsets explain.
     pub(crate) explained: ExplainedError,
     /// Rank whose clock this is, among all ranks.
     pub(crate) rank: u32,
+}
+
+/// Edge of a cube that contradicts the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FarEdge {
+    /// Its ranks, among all ranks.
+    pub ranks: [u32; 2],
+    /// Difference of what it measured from what all edges together give.
+    pub by: Duration,
 }
 
 /// Error of a model that a sound clock can have: the sums over all lines of what the round trips of the offsets left
@@ -75,6 +87,7 @@ impl Quality {
     pub(crate) const PERFECT: Self = Self {
         residual_deviation: None,
         left_out: 0,
+        far_edge: None,
         explained: ExplainedError {
             offset: Duration::ZERO,
             drift: 0.0,
@@ -92,29 +105,45 @@ impl Quality {
                 .chain(other.residual_deviation)
                 .reduce(f64::max),
             left_out: self.left_out.saturating_add(other.left_out),
+            far_edge: self
+                .far_edge
+                .into_iter()
+                .chain(other.far_edge)
+                .max_by_key(|edge| edge.by.abs()),
             explained: self.explained.then(other.explained),
             rank: self.rank,
         }
     }
 }
 
-/// A missing deviation is sent as NaN.
+/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself.
 impl Payload for Quality {
-    const WORDS: usize = 4;
+    const WORDS: usize = 6;
 
     fn put(self, words: &mut Words) {
         words[0] = self.residual_deviation.unwrap_or(f64::NAN).to_bits();
         words[1] = u64::from(self.left_out) << 32 | u64::from(self.rank);
         words[2] = self.explained.offset.as_nanos() as u64;
         words[3] = self.explained.drift.to_bits();
+        let FarEdge { ranks, by } = self.far_edge.unwrap_or(FarEdge {
+            ranks: [0, 0],
+            by: Duration::ZERO,
+        });
+        words[4] = u64::from(ranks[0]) << 32 | u64::from(ranks[1]);
+        words[5] = by.as_nanos() as u64;
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let [deviation, counts, offset, drift, ..] = *words;
+        let [deviation, counts, offset, drift, ranks, by] = *words;
+        let far_edge = FarEdge {
+            ranks: [(ranks >> 32) as u32, ranks as u32],
+            by: Duration::from_nanos(by as i64),
+        };
         Some(Self {
             residual_deviation: Some(f64::from_bits(deviation))
                 .filter(|deviation| !deviation.is_nan()),
             left_out: (counts >> 32) as u32,
+            far_edge: Some(far_edge).filter(|edge| edge.ranks[0] != edge.ranks[1]),
             explained: ExplainedError {
                 offset: Duration::from_nanos(offset as i64),
                 drift: f64::from_bits(drift),
@@ -132,6 +161,10 @@ mod tests {
     const FIRST: Quality = Quality {
         residual_deviation: Some(3.0),
         left_out: 1,
+        far_edge: Some(FarEdge {
+            ranks: [5, 7],
+            by: Duration::from_nanos(-90),
+        }),
         explained: ExplainedError {
             offset: Duration::from_nanos(10),
             drift: 0.5,
@@ -144,6 +177,10 @@ mod tests {
         let second = Quality {
             residual_deviation: Some(2.0),
             left_out: 2,
+            far_edge: Some(FarEdge {
+                ranks: [1, 2],
+                by: Duration::from_nanos(89),
+            }),
             explained: ExplainedError {
                 offset: Duration::from_nanos(5),
                 drift: 0.25,

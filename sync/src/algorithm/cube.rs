@@ -11,10 +11,10 @@ use core::num::NonZeroU32;
 
 use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, TickRate, Timestamp};
 
-use super::local_clock::{LocalClock, RankResult};
+use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::collective::broadcast;
 use crate::line::{LearnedModel, rounded};
-use crate::quality::{ExplainedError, Quality};
+use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::{Comm, CommError, SyncError};
 use edge::{CubeEdge, FineClock};
 use edge_line::EdgeLine;
@@ -91,22 +91,32 @@ impl Cube {
             MeasuredDifference::new(rank, edge.peer, difference)
         };
         let offsets = edges.iter().zip(&lines).zip(of_others).map(offset);
+        let offsets: Vec<MeasuredDifference> = offsets.collect();
+        let solution = solve(comm, offsets.clone()).await?;
+        let far_edge = far_edge(comm, &offsets, &solution, me.quality.rank).await?;
         let Solution {
             value: offset,
             disagreement,
-        } = solve(comm, offsets.collect()).await?;
+            ..
+        } = solution;
         let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
         let explained = largest_errors(comm, &lines).await?;
         if let Some(failure) = failure {
             return Ok(Err(failure));
         }
         if rank == 0 {
-            return Ok(Ok(me.own()));
+            let own = me.own();
+            let quality = Quality {
+                far_edge,
+                ..own.quality
+            };
+            return Ok(Ok(Attempt { quality, ..own }));
         }
         let deviations = lines.iter().map(|line| line.deviation);
         let quality = Quality {
             residual_deviation: deviations.chain([disagreement]).reduce(f64::max),
             explained,
+            far_edge,
             ..Quality::default()
         };
         Ok(model(me, &clock, origin as i64, [rate, offset])
@@ -173,6 +183,23 @@ async fn largest_errors<M: Comm>(
         offset: rounded(hops * error),
         drift: hops * drift,
     })
+}
+
+/// Returns the edge of this rank that is furthest from consensus, if one is far from it; `me` is its rank among all ranks.
+async fn far_edge<M: Comm>(
+    comm: &M,
+    edges: &[MeasuredDifference],
+    solution: &Solution,
+    me: u32,
+) -> Result<Option<FarEdge>, CommError> {
+    if !solution.any_far {
+        return Ok(None);
+    }
+    let others = exchange(comm, edges, me.into()).await?;
+    Ok(solution.far.map(|(edge, residual)| FarEdge {
+        ranks: [others[edge] as u32, me],
+        by: rounded(residual),
+    }))
 }
 
 /// Returns the model of a clock whose rate, as a logarithm, and global time at its epoch since that of rank 0 are known.

@@ -46,12 +46,23 @@ pub struct RunRecord {
     pub half_width_ns: i64,
     /// Number of offsets that all ranks together left out.
     pub left_out: u32,
+    /// Edge of a cube that is furthest from the consensus of all others, if one is far from it.
+    pub far_edge: Option<FarEdgeRecord>,
     /// Checks after each wait.
     pub checks: Vec<CheckRecord>,
     /// Number of messages of the closing exchange.
     pub closing_messages: u64,
     /// Duration of the closing exchange, which is part of that of the synchronization.
     pub closing_s: f64,
+}
+
+/// Edge of a cube that contradicts the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FarEdgeRecord {
+    /// Its ranks.
+    pub ranks: [u32; 2],
+    /// Difference of what it measured from what all edges together give.
+    pub ns: i64,
 }
 
 /// Check after one wait.
@@ -133,6 +144,10 @@ impl RunRecord {
             residual_deviation_ns: result.worst.residual_deviation,
             half_width_ns: result.bound.as_nanos(),
             left_out: result.worst.left_out,
+            far_edge: result.worst.far_edge.map(|edge| FarEdgeRecord {
+                ranks: edge.ranks,
+                ns: edge.by.as_nanos(),
+            }),
             checks: trial
                 .waits
                 .iter()
@@ -173,7 +188,7 @@ pub struct CsvFile {
 const COLUMNS: &str = "algorithm,run,duration_s,residual_deviation_ns,half_width_ns,left_out,after_s,looked_at,\
                        contradictory,largest_offset_ns,largest_offset_half_width_ns,largest_offset_rank,\
                        largest_error_ns,largest_error_half_width_ns,largest_error_rank,\
-                       beyond_bound,closing_messages,closing_s";
+                       beyond_bound,closing_messages,closing_s,far_edge_ranks,far_edge_ns";
 
 impl CsvFile {
     /// Creates a file, with the factors as comments and the names of the columns.
@@ -213,7 +228,7 @@ impl CsvFile {
             // Writing to a string cannot fail. Labels of hierarchies contain commas, hence the quotes; no label contains quotes.
             let _ = writeln!(
                 lines,
-                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.algorithm,
                 record.run,
                 record.duration_s,
@@ -227,7 +242,13 @@ impl CsvFile {
                 largest_columns(check.largest_error),
                 or_empty(check.beyond_bound),
                 record.closing_messages,
-                record.closing_s
+                record.closing_s,
+                or_empty(
+                    record
+                        .far_edge
+                        .map(|edge| format!("{}-{}", edge.ranks[0], edge.ranks[1]))
+                ),
+                or_empty(record.far_edge.map(|edge| edge.ns))
             );
         }
         self.write(&lines)
@@ -396,6 +417,7 @@ mod tests {
             residual_deviation_ns: None,
             half_width_ns: 40,
             left_out: 1,
+            far_edge: None,
             checks: vec![check(0.0, 1), check(10.0, 1_000)],
             closing_messages: 66,
             closing_s: 0.002,
@@ -470,7 +492,7 @@ mod tests {
         assert_eq!(lines[..2], ["# ranks = 4", "# seed = 1"]);
         assert_eq!(
             lines[3],
-            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002"
+            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002,,"
         );
         // One comma of the label is in quotes.
         assert!(

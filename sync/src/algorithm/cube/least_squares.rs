@@ -41,6 +41,10 @@ pub(super) struct Solution {
     pub(super) value: f64,
     /// Root mean square of what edges disagree by around cycles, over all ranks.
     pub(super) disagreement: f64,
+    /// True, on all ranks, if an edge is far from consensus.
+    pub(super) any_far: bool,
+    /// Place of this rank's edge furthest from consensus among its edges, if one is far from it, and the residual.
+    pub(super) far: Option<(usize, f64)>,
 }
 
 /// Finds the values that fit all edges best. All ranks call this.
@@ -63,8 +67,12 @@ pub(super) async fn solve<M: Comm>(
         return Ok(Solution {
             value,
             disagreement: usual,
+            any_far: false,
+            far: None,
         });
     }
+    let far = residuals.iter().copied().enumerate();
+    let far = far.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     for (edge, residual) in edges.iter_mut().zip(&residuals) {
         let far = residual.abs() / (0.5 * FAR * usual);
         edge.weight = if far > 1.0 { far.powi(-4) } else { 1.0 };
@@ -72,6 +80,8 @@ pub(super) async fn solve<M: Comm>(
     Ok(Solution {
         value: Box::pin(conjugate_gradients(comm, &edges)).await?,
         disagreement: usual,
+        any_far: true,
+        far: far.filter(|(_, residual)| residual.abs() > FAR * usual),
     })
 }
 
