@@ -1,18 +1,19 @@
 //! `downbeat simulate`: synchronization algorithms on a simulated cluster, in virtual time.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Instant;
 
 use clap::Args;
-use downbeat_clock_core::Timestamp;
-use downbeat_common::cli::Labels;
+use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_common::cli::{Labels, not_negative};
 use downbeat_common::output::count;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors, all_or_first_failure,
 };
 use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Trial, TrialOptions};
-use downbeat_sync::sim::{SimCluster, SimComm, VirtualTime};
+use downbeat_sync::sim::{Bursts, Network, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Comm as _, SyncError};
 
 use crate::cluster::ClusterFile;
@@ -38,6 +39,10 @@ pub(crate) struct SimulateOptions {
     /// Cluster to simulate: name of a built-in cluster, or a cluster file
     #[arg(long, value_name = "FILE", default_value = "typical")]
     cluster: String,
+    /// Operating system's noise, in place of the bursts of the cluster: once in each interval EVERY, at a random time, all messages that leave
+    /// a node during LASTING are delayed, by MEAN on average, as 10ms/50us/20us
+    #[arg(long, value_name = "EVERY/LASTING/MEAN", allow_hyphen_values = true)]
+    system_noise: Option<SystemNoise>,
     #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
     algorithm: Labels,
     #[command(flatten)]
@@ -49,6 +54,47 @@ pub(crate) struct SimulateOptions {
     /// File for one line per run and check, written as each run ends
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+}
+
+/// Spells during which a node runs something else.
+#[derive(Clone, Copy, Debug)]
+struct SystemNoise(Bursts);
+
+impl FromStr for SystemNoise {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let times: Vec<Duration> = text
+            .split('/')
+            .map(not_negative)
+            .collect::<Result<_, _>>()?;
+        match times[..] {
+            [every, lasting, mean] if lasting <= every && every > Duration::ZERO => {
+                Ok(Self(Bursts::Spells {
+                    every,
+                    lasting,
+                    mean,
+                }))
+            }
+            [_, _, _] => Err("an interval must be longer than what it contains".to_owned()),
+            _ => Err("must be three times, as 10ms/50us/20us".to_owned()),
+        }
+    }
+}
+
+impl SystemNoise {
+    fn disturb(self, network: &mut Network) {
+        let Network {
+            socket,
+            node,
+            switch,
+            racks,
+            ..
+        } = network;
+        for link in [socket, node, switch].into_iter().chain(racks) {
+            link.bursts = self.0;
+        }
+    }
 }
 
 /// Memory that a simulated rank takes at least.
@@ -66,6 +112,9 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         clocks: cluster.clocks(),
         seed: 0,
     };
+    if let Some(noise) = options.system_noise {
+        noise.disturb(&mut sim.network);
+    }
     sim.validate()
         .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);

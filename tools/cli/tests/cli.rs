@@ -663,6 +663,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for ranks in ["0", "-1", "8abc", "99999999999"] {
         refuses(&["simulate", "--ranks", ranks], "--ranks");
         refuses(&["simulate", "--per-node", ranks], "--per-node");
+        refuses(&["simulate", "--system-noise", ranks], "--system-noise");
     }
     for share in ["0", "-0.1", "1.5", "NaN", "some"] {
         refuses(&["simulate", "--sample", share], "--sample");
@@ -684,6 +685,15 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
         "--algorithm",
     );
     refuses(&["simulate", "--check-by", "skampi/0"], "--check-by");
+    for noise in [
+        "1ms/2ms/1us",
+        "0s/0s/0s",
+        "1ms/1us",
+        "1ms/-1us/1us",
+        "1ms/1us/x",
+    ] {
+        refuses(&["simulate", "--system-noise", noise], "--system-noise");
+    }
     refuses(&["bogus"], "bogus");
     refuses(&["--bogus"], "--bogus");
     refuses(&["clocks", "extra"], "extra");
