@@ -52,6 +52,12 @@ impl Affine {
         if input > self.limit {
             return eval_far(input, self.rate, self.constant);
         }
+        self.eval_near(input)
+    }
+
+    /// The image of an input up to the limit.
+    #[inline(always)]
+    pub(crate) fn eval_near(self, input: u64) -> i64 {
         // Only the sum is certain to fit, so the parts wrap. The whole nanoseconds are added to the constant first: this
         // runs in parallel with the long multiplication.
         let whole = i128::from(input.wrapping_mul(self.rate.whole())) << 64;

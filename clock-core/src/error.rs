@@ -58,6 +58,25 @@ impl fmt::Display for ModelError {
 
 impl core::error::Error for ModelError {}
 
+/// Limits that one exchange sets to the offset of two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffsetLimits {
+    /// Time of the client at which the answer came.
+    pub at: Duration,
+    /// Least offset of the client that the exchange allows.
+    pub low: Duration,
+    /// Greatest offset that it allows.
+    pub high: Duration,
+}
+
+/// Formats as `at 1.5 s it was 4 us to 6 us ahead`.
+impl fmt::Display for OffsetLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, low, high } = self;
+        write!(f, "at {at} it was {low} to {high} ahead")
+    }
+}
+
 /// Reason why exchanges give no offset, or points have no line or spline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -81,6 +100,8 @@ pub enum FitError {
     Stepped {
         /// Lower limit of the step.
         by: Duration,
+        /// Two exchanges that contradict each other, the earlier one first, where two alone show it.
+        between: Option<[OffsetLimits; 2]>,
     },
     /// The offsets are further from a line than their errors and drift explain: a clock stepped between them.
     OffLine {
@@ -124,11 +145,15 @@ impl fmt::Display for FitError {
                     "the clocks drifted {by} more than the round trips allow for"
                 );
             }
-            Self::Stepped { by } => {
-                return write!(
+            Self::Stepped { by, between } => {
+                write!(
                     f,
                     "a clock stepped: the two moved apart by {by} more than round trips and drift explain"
-                );
+                )?;
+                return match between {
+                    Some([before, after]) => write!(f, ": {before}, but {after}"),
+                    None => Ok(()),
+                };
             }
             Self::OffLine {
                 deviation,

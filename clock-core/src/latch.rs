@@ -70,11 +70,21 @@ impl<const N: usize> Latch<N> {
     /// Reads the first `M` of the words published last.
     #[inline(always)]
     pub fn read_first<const M: usize>(&self) -> [u64; M] {
+        self.read_two::<M, 0>(M).0
+    }
+
+    /// Reads the first `M` of the words published last, and the `L` words from the index `from` on.
+    #[inline(always)]
+    pub fn read_two<const M: usize, const L: usize>(&self, from: usize) -> ([u64; M], [u64; L]) {
         const { assert!(M <= N, "a latch has fewer words") };
+        assert!(from + L <= N, "a latch has fewer words");
         loop {
             let before = self.sequence.load(Ordering::Acquire);
             let copy = &self.copies[(before & 1) as usize];
-            let words = core::array::from_fn(|i| copy[i].load(Ordering::Relaxed));
+            let words = (
+                core::array::from_fn(|i| copy[i].load(Ordering::Relaxed)),
+                core::array::from_fn(|i| copy[from + i].load(Ordering::Relaxed)),
+            );
             // Pairs with the fence in `direct_readers`: a reader that saw a word of a later value also sees its sequence.
             fence(Ordering::Acquire);
             if self.sequence.load(Ordering::Relaxed) == before {

@@ -86,7 +86,7 @@ pub mod tree;
 pub use bound::ErrorBound;
 pub use clock::{Clock, CounterInstruction, ReadOrdering};
 pub use duration::{Duration, NegativeDuration, ParseDurationError};
-pub use error::{FitError, ModelError};
+pub use error::{FitError, ModelError, OffsetLimits};
 pub use model::{ClockModel, Counter, Instant, Source};
 #[cfg(target_has_atomic = "64")]
 pub use model_clock::ModelClock;

@@ -246,6 +246,14 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         self.map.rate
     }
 
+    /// The bits of the smallest reading at which the clock shows a time; `None` if that is out of range.
+    pub(crate) fn bits_of(&self, wanted: Timestamp<B>) -> Option<u64> {
+        use sealed::InstantMath as _;
+        let (reading, is_exact) = A::Instant::from_wide(self.preimage(wanted));
+        is_exact.then(|| reading.to_bits())
+    }
+
+    #[inline(always)]
     pub(crate) fn parts(&self) -> (Affine, u64) {
         use sealed::InstantMath as _;
         (self.map, self.anchor.to_bits())

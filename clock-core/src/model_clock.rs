@@ -58,6 +58,14 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         (now, bound.at_time(now))
     }
 
+    /// Returns the earliest and the latest time that the reference can show now, by the published bound, rounded outward: without one,
+    /// any time.
+    #[inline(always)]
+    pub fn now_with_bounds(&self) -> [Timestamp<D>; 2] {
+        let ticks = self.clock.ticks();
+        self.model.limits(ticks)
+    }
+
     /// Opens an interval; see [`Clock::open`].
     #[inline(always)]
     pub fn open(&self) -> Timestamp<D> {

@@ -137,10 +137,11 @@ mod tests {
         assert_stored(&TickRate::NANOSECOND, "[1,0]");
         let bound = ErrorBound::<Global> {
             at: Timestamp::from_nanos(1),
-            half_width: Duration::from_nanos(2),
+            ahead: Duration::from_nanos(2),
+            behind: Duration::from_nanos(3),
             drift: 1e-6,
         };
-        assert_stored(&bound, r#"{"at":1,"half_width":2,"drift":1e-6}"#);
+        assert_stored(&bound, r#"{"at":1,"ahead":2,"behind":3,"drift":1e-6}"#);
     }
 
     #[test]

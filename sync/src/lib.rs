@@ -47,7 +47,7 @@
 //! for rank in &ranks[1..] {
 //!     let error = rank.model.apply(now) - ranks[0].model.apply(now);
 //!     assert!(error.abs() <= rank.bound.at_time(rank.model.apply(now)));
-//!     println!("{error}, at most {}", rank.bound.half_width);
+//!     println!("{error}, at most {}", rank.bound.half_width());
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

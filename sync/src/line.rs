@@ -229,6 +229,7 @@ impl<C: Domain> FitState<C> {
         });
         let quality = Quality {
             residual_deviation: line.residual_deviation(),
+            standard_error: self.span.and_then(|[_, last]| shifted.error_at(last)),
             left_out: self.left_out,
             explained: ExplainedError {
                 offset: error,
@@ -296,6 +297,7 @@ pub(crate) fn fault_of_line(
     let steepest = most + error.min(MAX_NOISE_SLOPE);
     (steep > steepest).then(|| FitError::Stepped {
         by: rounded((steep - steepest) * span),
+        between: None,
     })
 }
 

@@ -18,6 +18,9 @@ pub struct Quality {
     /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines. Of a [cube](crate::algorithm::Cube) also
     /// the root mean square of what its edges disagree by around cycles, if that is greater.
     pub residual_deviation: Option<f64>,
+    /// Standard error of the clock at the end of the measurements, in nanoseconds, as far as residuals show it: what distorts all messages of
+    /// a pair alike, as paths of unequal length do, shows around the cycles of a cube only. Missing where too few offsets were measured.
+    pub standard_error: Option<f64>,
     /// Number of offsets that were left out because their exchanges contradicted each other: on
     /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
     /// Summed over all lines.
@@ -86,6 +89,7 @@ impl Quality {
     /// Quality of a clock that is the reference.
     pub(crate) const PERFECT: Self = Self {
         residual_deviation: None,
+        standard_error: Some(0.0),
         left_out: 0,
         far_edge: None,
         explained: ExplainedError {
@@ -104,6 +108,10 @@ impl Quality {
                 .into_iter()
                 .chain(other.residual_deviation)
                 .reduce(f64::max),
+            standard_error: self
+                .standard_error
+                .zip(other.standard_error)
+                .map(|(own, others)| own.hypot(others)),
             left_out: self.left_out.saturating_add(other.left_out),
             far_edge: self
                 .far_edge
@@ -114,9 +122,21 @@ impl Quality {
             rank: self.rank,
         }
     }
+
+    /// Returns what is worse of two ranks, with the sum of what they left out.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        Self {
+            standard_error: self
+                .standard_error
+                .zip(other.standard_error)
+                .map(|(own, others)| own.max(others)),
+            ..self.combine(other)
+        }
+    }
 }
 
-/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself.
+/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself. Its distance and the standard error have 32 bits.
 impl Payload for Quality {
     const WORDS: usize = 6;
 
@@ -130,18 +150,26 @@ impl Payload for Quality {
             by: Duration::ZERO,
         });
         words[4] = u64::from(ranks[0]) << 32 | u64::from(ranks[1]);
-        words[5] = by.as_nanos() as u64;
+        let numbers = [
+            by.as_nanos() as f64,
+            self.standard_error.unwrap_or(f64::NAN),
+        ];
+        let [by, error] = numbers.map(|number| u64::from((number as f32).to_bits()));
+        words[5] = by << 32 | error;
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let [deviation, counts, offset, drift, ranks, by] = *words;
+        let [deviation, counts, offset, drift, ranks, numbers] = *words;
+        let [by, error] =
+            [numbers >> 32, numbers].map(|bits| f64::from(f32::from_bits(bits as u32)));
         let far_edge = FarEdge {
             ranks: [(ranks >> 32) as u32, ranks as u32],
-            by: Duration::from_nanos(by as i64),
+            by: Duration::from_nanos_f64(by)?,
         };
         Some(Self {
             residual_deviation: Some(f64::from_bits(deviation))
                 .filter(|deviation| !deviation.is_nan()),
+            standard_error: Some(error).filter(|error| !error.is_nan()),
             left_out: (counts >> 32) as u32,
             far_edge: Some(far_edge).filter(|edge| edge.ranks[0] != edge.ranks[1]),
             explained: ExplainedError {
@@ -160,6 +188,7 @@ mod tests {
 
     const FIRST: Quality = Quality {
         residual_deviation: Some(3.0),
+        standard_error: Some(4.0),
         left_out: 1,
         far_edge: Some(FarEdge {
             ranks: [5, 7],
@@ -176,6 +205,7 @@ mod tests {
     fn qualities_of_two_lines_are_combined() {
         let second = Quality {
             residual_deviation: Some(2.0),
+            standard_error: Some(3.0),
             left_out: 2,
             far_edge: Some(FarEdge {
                 ranks: [1, 2],
@@ -195,11 +225,13 @@ mod tests {
         assert_eq!(
             both,
             Quality {
+                standard_error: Some(5.0),
                 left_out: 3,
                 explained,
                 ..FIRST
             }
         );
+        assert_eq!(FIRST.worse(second).standard_error, Some(4.0));
         assert_eq!(
             both.explained.after(Duration::from_nanos(16)).as_nanos(),
             18 + 14
@@ -207,8 +239,11 @@ mod tests {
         assert_eq!(FIRST.combine(Quality::default()), FIRST);
         let unknown = Quality {
             explained: ExplainedError::ANY,
+            standard_error: None,
             ..second
         };
+        assert_eq!(FIRST.combine(unknown).standard_error, None);
+        assert_eq!(unknown.worse(FIRST).standard_error, None);
         assert_eq!(
             FIRST.combine(unknown).explained.after(Duration::ZERO),
             Duration::MAX

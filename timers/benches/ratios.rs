@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Domain, Global, Local, ModelClock, Timestamp,
+    Clock, ClockModel, Counter, Domain, ErrorBound, Global, Local, ModelClock, Timestamp,
 };
 use downbeat_timers::calibration::calibrate_during;
 use downbeat_timers::{Duration, SystemClock, SystemClockId, TickRate, TscClock};
@@ -117,6 +117,13 @@ fn main() -> std::process::ExitCode {
     let ordered = [1, 3, 10].map(|depth| ModelClock::new(tsc, composed(local, depth)));
     let unordered = [1, 10].map(|depth| ModelClock::new(tsc.unordered(), composed(local, depth)));
     let replaced = ModelClock::new(tsc, composed(local, 3));
+    let bound = ErrorBound {
+        at: ordered[1].now(),
+        ahead: Duration::from_nanos(800),
+        behind: Duration::from_nanos(700),
+        drift: 1e-6,
+    };
+    let bounded = ModelClock::with_bound(tsc, composed(local, 3), bound);
     quanta::Instant::now();
 
     let rdtsc = timed_read("bare `rdtsc`", 0, || {
@@ -150,6 +157,9 @@ fn main() -> std::process::ExitCode {
         timed_read("**global clock, ordered, 10 deep**", 1, || ordered[2].now()),
         timed_read("**global clock, ordered, replaced every ms**", 1, || {
             replaced.now()
+        }),
+        timed_read("**global clock with certain bounds, ordered**", 1, || {
+            bounded.now_with_bounds()
         }),
         timed_read("fenced `open`", 1, || tsc.open()),
         timed_read("fenced `close`", 1, || tsc.close()),
@@ -201,6 +211,16 @@ fn main() -> std::process::ExitCode {
             "ordered global clock being replaced / rdtscp",
             ratio(9, 1, 0),
             1.15,
+        ),
+        (
+            "ordered global clock with bounds / rdtscp, back to back",
+            ratio(10, 1, 0),
+            1.25,
+        ),
+        (
+            "ordered global clock with bounds / rdtscp, waited for",
+            ratio(10, 1, 1),
+            1.25,
         ),
         (
             "unordered global clock / rdtsc, back to back",

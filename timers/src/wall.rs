@@ -48,15 +48,15 @@ impl<D: Domain> WallAnchor<D> {
             let after = clock.close();
             Self {
                 wall: Duration::from_nanos(i64::try_from(wall.0).unwrap_or(i64::MAX)),
-                bound: ErrorBound {
-                    at: before.midpoint(after),
-                    half_width: (after - before) / 2 + rounding,
-                    drift: rate_error,
-                },
+                bound: ErrorBound::symmetric(
+                    before.midpoint(after),
+                    (after - before) / 2 + rounding,
+                    rate_error,
+                ),
             }
         };
         let best = |one: Self, other: Self| {
-            if other.bound.half_width < one.bound.half_width {
+            if other.bound.half_width() < one.bound.half_width() {
                 other
             } else {
                 one

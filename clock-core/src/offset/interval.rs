@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use super::{Exchange, OffsetSample, span};
 use crate::bound::drifted;
-use crate::{Domain, Duration, FitError, Timestamp};
+use crate::{Domain, Duration, FitError, OffsetLimits, Timestamp};
 
 /// The interval that is certain to contain the offset, for clocks whose rates differ by at most a declared drift.
 ///
@@ -31,7 +31,10 @@ use crate::{Domain, Duration, FitError, Timestamp};
 ///
 /// // The client stepped ahead by 10 us.
 /// let stepped = interval.push(exchange(2_015_000, 2_004_200, 2_015_400));
-/// assert_eq!(stepped, Err(FitError::Stepped { by: Duration::from_nanos(9_596) }));
+/// let Err(why @ FitError::Stepped { by, .. }) = stepped else { panic!("10 us are more than the messages took") };
+/// assert_eq!(by, Duration::from_nanos(9_596));
+/// // Both exchanges are named.
+/// assert!(why.to_string().ends_with("at 5.400 us it was 800 ns to 1.200 us ahead, but at 2.015 ms it was 10.800 us to 11.200 us ahead"), "{why}");
 /// # Ok::<(), FitError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,8 @@ struct Certain<C: Domain> {
     high: i128,
     sent: Timestamp<C>,
     received: Timestamp<C>,
+    /// Limits by the exchanges that set the lower and the upper one.
+    set_by: [OffsetLimits; 2],
 }
 
 impl<C: Domain> Certain<C> {
@@ -84,21 +89,37 @@ impl<C: Domain, R: Domain> OffsetInterval<C, R> {
         let exchange = exchange.checked()?;
         let (sent, answered, received) = exchange.wide();
         let error = i128::from(self.reading_error.as_nanos());
+        let [low, high] = [sent - answered - error, received - answered + error];
+        let own = OffsetLimits {
+            at: exchange.received - Timestamp::ORIGIN,
+            low: span(low),
+            high: span(high),
+        };
         let mut next = Certain {
-            low: sent - answered - error,
-            high: received - answered + error,
+            low,
+            high,
             sent: exchange.sent,
             received: exchange.received,
+            set_by: [own; 2],
         };
-        if let Some(before) = self.certain {
-            let before = before.widened(self.max_drift, exchange.received);
-            next.low = next.low.max(before.low);
-            next.high = next.high.min(before.high);
-        }
-        if next.low > next.high {
+        let Some(before) = self.certain else {
+            self.certain = Some(next);
+            return Ok(());
+        };
+        let before = before.widened(self.max_drift, exchange.received);
+        let apart = (low - before.high).max(before.low - high);
+        if apart > 0 {
+            let earlier = before.set_by[usize::from(low > before.high)];
             return Err(FitError::Stepped {
-                by: span(next.low - next.high),
+                by: span(apart),
+                between: Some([earlier, own]),
             });
+        }
+        if before.low > low {
+            (next.low, next.set_by[0]) = (before.low, before.set_by[0]);
+        }
+        if before.high < high {
+            (next.high, next.set_by[1]) = (before.high, before.set_by[1]);
         }
         self.certain = Some(next);
         Ok(())

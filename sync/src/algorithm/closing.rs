@@ -7,7 +7,8 @@
 use downbeat_clock_core::offset::OffsetInterval;
 use downbeat_clock_core::tree::{BinomialTree, PairRole};
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, Timestamp,
+    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, OffsetLimits,
+    Timestamp,
 };
 
 use super::local_clock::{Attempt, LocalClock};
@@ -53,25 +54,15 @@ pub(super) async fn close<K: Clock, M: Comm>(
     } else {
         share_of_own_rate(me.max_drift, model.rate().drift_from(me.base.rate()))
     };
-    let mut bound = ErrorBound {
-        at: now(),
-        half_width: Duration::ZERO,
-        drift,
-    };
+    let mut bound = ErrorBound::symmetric(now(), Duration::ZERO, drift);
     let mut failure = None;
     let tree = BinomialTree::new(comm.size());
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
         let explained = || learned.quality.explained.after(me.now() - began);
         match role {
             PairRole::ReferenceOf(client) => {
-                let at = now();
-                let half_width = bound.at_time(at);
                 let mine = ClosedClock {
-                    bound: ErrorBound {
-                        at,
-                        half_width,
-                        ..bound
-                    },
+                    bound: bound.moved_to(now()),
                     explained: explained(),
                 };
                 comm.send(client, mine).await?;
@@ -132,40 +123,54 @@ async fn compare<K: Clock, M: Comm>(
         .await?;
     let at = model.apply(me.clock.ticks());
     let [low, high] = interval.limits_at(at)?;
-    let apart = high.max(-low);
-    let parents_bound = parent.bound.at_time(at + apart);
+    // The parent shows a time between these, and was bounded at another.
+    let parents_bound = parent.bound.moved_to(at + high.max(-low));
     // The error of the parent has grown by no more than its bound.
-    let parents_error = parent.explained + (parents_bound - parent.bound.half_width);
+    let grown = parents_bound.half_width() - parent.bound.half_width();
+    let parents_error = parent.explained + grown;
     let by = low.max(-high) - explained() - parents_error;
     if by > Duration::ZERO {
-        return Err(SyncError::Fit(FitError::Stepped { by }));
+        let since_origin = at - Timestamp::ORIGIN;
+        let learned = explained() + parents_error;
+        let limits = [(-learned, learned), (low, high)].map(|(low, high)| OffsetLimits {
+            at: since_origin,
+            low,
+            high,
+        });
+        return Err(SyncError::Fit(FitError::Stepped {
+            by,
+            between: Some(limits),
+        }));
     }
     Ok(ErrorBound {
         at,
-        half_width: parents_bound + apart,
+        ahead: parents_bound.ahead + high,
+        behind: parents_bound.behind - low,
         drift,
     })
 }
 
 impl Payload for ClosedClock {
-    const WORDS: usize = 4;
+    const WORDS: usize = 5;
 
     fn put(self, words: &mut Words) {
-        words[..4].copy_from_slice(&[
+        words[..5].copy_from_slice(&[
             self.bound.at.as_nanos() as u64,
-            self.bound.half_width.as_nanos() as u64,
+            self.bound.ahead.as_nanos() as u64,
+            self.bound.behind.as_nanos() as u64,
             self.bound.drift.to_bits(),
             self.explained.as_nanos() as u64,
         ]);
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let [at, half_width, drift, explained, ..] = *words;
+        let [at, ahead, behind, drift, explained, ..] = *words;
         let span = |word| Duration::from_nanos(word as i64);
         Some(Self {
             bound: ErrorBound {
                 at: Timestamp::from_nanos(at as i64),
-                half_width: span(half_width),
+                ahead: span(ahead),
+                behind: span(behind),
                 drift: f64::from_bits(drift),
             },
             explained: span(explained),

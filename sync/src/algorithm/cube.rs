@@ -97,6 +97,7 @@ impl Cube {
         let Solution {
             value: offset,
             disagreement,
+            edge_error,
             ..
         } = solution;
         let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
@@ -115,6 +116,7 @@ impl Cube {
         let deviations = lines.iter().map(|line| line.deviation);
         let quality = Quality {
             residual_deviation: deviations.chain([disagreement]).reduce(f64::max),
+            standard_error: standard_error(edge_error, &lines, comm.size()),
             explained,
             far_edge,
             ..Quality::default()
@@ -183,6 +185,23 @@ async fn largest_errors<M: Comm>(
         offset: rounded(hops * error),
         drift: hops * drift,
     })
+}
+
+/// Returns the standard error of a clock in relation to rank 0. Where there are cycles, the edges of both ranks are side by side, and
+/// what is between them has many paths, so that it hardly counts; on a path of lines, their deviations show it.
+fn standard_error(edge_error: Option<f64>, lines: &[EdgeLine], ranks: u32) -> Option<f64> {
+    let of_first = u32::BITS - (ranks - 1).leading_zeros();
+    let beside = 1.0 / f64::from(of_first) + 1.0 / lines.len() as f64;
+    let of_lines = || {
+        let squares = lines
+            .iter()
+            .map(|line| line.deviation.powi(2) / line.turns.max(1.0));
+        let all_turns = lines.iter().all(|line| line.turns > 2.0);
+        all_turns.then(|| squares.sum::<f64>().sqrt())
+    };
+    edge_error
+        .map(|error| error * beside.sqrt())
+        .or_else(of_lines)
 }
 
 /// Returns the edge of this rank that is furthest from consensus, if one is far from it; `me` is its rank among all ranks.

@@ -62,6 +62,7 @@ fn unsynchronized<K: Clock>(me: &LocalClock<'_, K>) -> Attempt {
     Attempt {
         quality: Quality {
             explained: ExplainedError::ANY,
+            standard_error: None,
             ..own.quality
         },
         ..own

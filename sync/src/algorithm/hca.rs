@@ -50,6 +50,8 @@ impl Hca {
             me.learned(LearnedModel {
                 model: shift_to(&model, sample)?,
                 quality: Quality {
+                    // That of a single offset is not known.
+                    standard_error: None,
                     explained,
                     ..quality
                 },

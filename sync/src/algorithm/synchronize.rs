@@ -2,7 +2,7 @@
 
 use core::hash::{Hash, Hasher};
 
-use downbeat_clock_core::{Clock, ErrorBound};
+use downbeat_clock_core::Clock;
 
 use super::closing::{close, messages};
 use super::local_clock::Attempt;
@@ -71,11 +71,7 @@ impl Algorithm {
         Ok(Synchronized {
             model,
             quality,
-            bound: ErrorBound {
-                at: ended,
-                half_width: bound.at_time(ended),
-                ..bound
-            },
+            bound: bound.moved_to(ended),
             closing: ClosingCost {
                 messages: messages(comm.size()),
                 took: me.now() - learned,

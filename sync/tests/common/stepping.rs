@@ -132,13 +132,15 @@ async fn half_trips<K: Clock>(
 pub(crate) struct StatedError {
     pub(crate) error: Duration,
     pub(crate) bound: Duration,
+    /// True if the certain interval contains the error; it may be narrower than the bound.
+    is_allowed: bool,
     /// Least bound that messages allow: half of the round trips, and the declared drift during the closing exchange.
     pub(crate) least: Duration,
 }
 
 impl StatedError {
     pub(crate) fn is_beyond(&self) -> bool {
-        self.error > self.bound
+        !self.is_allowed || self.error > self.bound
     }
 }
 
@@ -156,6 +158,7 @@ fn errors(ranks: &[SyncedClock]) -> Vec<StatedError> {
     let stated = |rank: &SyncedClock| StatedError {
         error: (shown(rank) - reference).abs(),
         bound: rank.synchronized.bound.at_time(shown(rank)),
+        is_allowed: rank.synchronized.bound.allows(shown(rank), reference),
         least: rank.half_trips
             + Duration::from_nanos(
                 (MAX_DRIFT * rank.synchronized.closing.took.as_nanos() as f64) as i64,

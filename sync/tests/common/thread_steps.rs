@@ -94,12 +94,9 @@ pub(crate) fn beyond(ranks: &[ThreadResult]) -> Option<Vec<[Duration; 2]>> {
     let mut beyond = Vec::new();
     for rank in ranks {
         let time = shown(rank)?;
-        let (error, bound) = (
-            (time - reference).abs(),
-            rank.result.ok()?.bound.at_time(time),
-        );
-        if error > bound {
-            beyond.push([error, bound]);
+        let bound = rank.result.ok()?.bound;
+        if !bound.allows(time, reference) {
+            beyond.push([time - reference, bound.at_time(time)]);
         }
     }
     Some(beyond)

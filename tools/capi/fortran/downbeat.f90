@@ -9,6 +9,7 @@ module downbeat
    private
 
    public :: downbeat_clock_open, downbeat_clock_close, downbeat_now, downbeat_now_with_error
+   public :: downbeat_now_with_bounds
    public :: downbeat_ticks, downbeat_past
    public :: downbeat_wait_until, downbeat_wtime, downbeat_message
    public :: downbeat_get_timer, downbeat_start_timer, downbeat_stop_timer, downbeat_report_timers
@@ -74,6 +75,13 @@ module downbeat
          integer(c_int64_t), intent(inout) :: nanos, error
          integer(c_int) :: status
       end function c_now_with_error
+
+      function c_now_with_bounds(clock, earliest, latest) result(status) bind(c, name="downbeat_clock_now_with_bounds")
+         import :: c_int, c_int64_t, c_ptr
+         type(c_ptr), value :: clock
+         integer(c_int64_t), intent(inout) :: earliest, latest
+         integer(c_int) :: status
+      end function c_now_with_bounds
 
       function c_wait_until(clock, nanos, reached) result(status) bind(c, name="downbeat_clock_wait_until")
          import :: c_int, c_int64_t, c_ptr
@@ -179,6 +187,16 @@ contains
       error = huge(error)
       call downbeat_conclude(c_now_with_error(clock%handle, nanos, error), status)
    end subroutine downbeat_now_with_error
+
+   ! Reads the earliest and the latest time that rank 0 can show now, in nanoseconds.
+   subroutine downbeat_now_with_bounds(clock, earliest, latest, status)
+      type(downbeat_clock), intent(in) :: clock
+      integer(c_int64_t), intent(out) :: earliest, latest
+      integer, intent(out), optional :: status
+      earliest = -huge(earliest)
+      latest = huge(latest)
+      call downbeat_conclude(c_now_with_bounds(clock%handle, earliest, latest), status)
+   end subroutine downbeat_now_with_bounds
 
    ! Reads the counter of a clock, for downbeat_past; 0 if the clock is not open.
    function downbeat_ticks(clock) result(ticks)

@@ -91,6 +91,12 @@ int downbeat_clock_now_with_error(const downbeat_clock *clock,
                                   int64_t *nanos,
                                   int64_t *error);
 
+// Reads the earliest and the latest time that rank 0 can show now, in nanoseconds: certain as long as the clocks drift from each other by no
+// more than a thousandth and do not step. `-INT64_MAX` and `INT64_MAX` if nothing is known. Any thread may call it at any time.
+int downbeat_clock_now_with_bounds(const downbeat_clock *clock,
+                                   int64_t *earliest,
+                                   int64_t *latest);
+
 // Reads the counter of a clock. `downbeat_clock_convert` makes nanoseconds of it later. Any thread may call it at any time.
 int downbeat_clock_ticks(const downbeat_clock *clock,
                          uint64_t *ticks);

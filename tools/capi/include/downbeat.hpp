@@ -90,6 +90,13 @@ class clock {
     return std::make_pair(at(nanos), std::chrono::nanoseconds(largest));
   }
 
+  // The earliest and the latest time that rank 0 can show now.
+  std::pair<time_point, time_point> now_with_bounds() const {
+    std::int64_t earliest = 0, latest = 0;
+    check(downbeat_clock_now_with_bounds(handle_, &earliest, &latest));
+    return std::make_pair(at(earliest), at(latest));
+  }
+
   // Spins until the clock shows this time, and returns the time that it shows then.
   time_point wait_until(time_point time) const {
     std::int64_t reached = 0;

@@ -137,6 +137,29 @@ pub unsafe extern "C" fn downbeat_clock_now_with_error(
     })
 }
 
+/// Reads the earliest and the latest time that rank 0 can show now, in nanoseconds: certain as long as the clocks drift from each other by no
+/// more than a thousandth and do not step. `-INT64_MAX` and `INT64_MAX` if nothing is known. Any thread may call it at any time.
+///
+/// # Safety
+/// `clock` must be NULL or a clock, closed or not, and the others NULL or places for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_clock_now_with_bounds(
+    clock: *const ClockHandle,
+    earliest: *mut i64,
+    latest: *mut i64,
+) -> c_int {
+    in_first_library!(downbeat_clock_now_with_bounds(clock, earliest, latest));
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        let [from, to] = unsafe { get(clock) }?.now_with_bounds();
+        check_place(latest, "latest")?;
+        // SAFETY: the caller guarantees a place.
+        unsafe { write(earliest, "earliest", from.as_nanos()) }?;
+        // SAFETY: as above.
+        unsafe { write(latest, "latest", to.as_nanos()) }
+    })
+}
+
 /// Reads the counter of a clock. `downbeat_clock_convert` makes nanoseconds of it later. Any thread may call it at any time.
 ///
 /// # Safety

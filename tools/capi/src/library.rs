@@ -33,6 +33,8 @@ pub struct Library {
     pub(crate) downbeat_clock_now: unsafe extern "C" fn(*const ClockHandle, *mut i64) -> c_int,
     pub(crate) downbeat_clock_now_with_error:
         unsafe extern "C" fn(*const ClockHandle, *mut i64, *mut i64) -> c_int,
+    pub(crate) downbeat_clock_now_with_bounds:
+        unsafe extern "C" fn(*const ClockHandle, *mut i64, *mut i64) -> c_int,
     pub(crate) downbeat_clock_ticks: unsafe extern "C" fn(*const ClockHandle, *mut u64) -> c_int,
     pub(crate) downbeat_clock_convert:
         unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,

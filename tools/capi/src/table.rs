@@ -18,6 +18,7 @@ static OWN: Library = Library {
     downbeat_clock_close,
     downbeat_clock_now,
     downbeat_clock_now_with_error,
+    downbeat_clock_now_with_bounds,
     downbeat_clock_ticks,
     downbeat_clock_convert,
     downbeat_clock_past,

@@ -224,10 +224,7 @@ fn simulate_once(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord
             half_width_ns: None,
             rank: i as u32,
         };
-        let is_beyond = |i: &usize| {
-            let bound = ranks[*i].0.bound.at_time(global_time(*i));
-            (global_time(*i) - reference).abs() > bound
-        };
+        let is_beyond = |i: &usize| !ranks[*i].0.bound.allows(global_time(*i), reference);
         TrueErrors {
             largest: LargestDeviation::among((0..ranks.len()).map(error)),
             beyond_bound: Some((0..ranks.len()).filter(is_beyond).count()),

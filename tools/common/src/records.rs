@@ -42,6 +42,8 @@ pub struct RunRecord {
     pub duration_s: f64,
     /// Largest deviation of the offsets of any rank from its line.
     pub residual_deviation_ns: Option<f64>,
+    /// Largest standard error of any rank's clock at the end of the measurements, as residuals show it.
+    pub standard_error_ns: Option<f64>,
     /// Stated bound of the error of every rank's clock at the end of the synchronization.
     pub half_width_ns: i64,
     /// Number of offsets that all ranks together left out.
@@ -142,6 +144,7 @@ impl RunRecord {
             run,
             duration_s: result.took.as_secs_f64(),
             residual_deviation_ns: result.worst.residual_deviation,
+            standard_error_ns: result.worst.standard_error,
             half_width_ns: result.bound.as_nanos(),
             left_out: result.worst.left_out,
             far_edge: result.worst.far_edge.map(|edge| FarEdgeRecord {
@@ -188,7 +191,7 @@ pub struct CsvFile {
 const COLUMNS: &str = "algorithm,run,duration_s,residual_deviation_ns,half_width_ns,left_out,after_s,looked_at,\
                        contradictory,largest_offset_ns,largest_offset_half_width_ns,largest_offset_rank,\
                        largest_error_ns,largest_error_half_width_ns,largest_error_rank,\
-                       beyond_bound,closing_messages,closing_s,far_edge_ranks,far_edge_ns";
+                       beyond_bound,closing_messages,closing_s,far_edge_ranks,far_edge_ns,standard_error_ns";
 
 impl CsvFile {
     /// Creates a file, with the factors as comments and the names of the columns.
@@ -228,7 +231,7 @@ impl CsvFile {
             // Writing to a string cannot fail. Labels of hierarchies contain commas, hence the quotes; no label contains quotes.
             let _ = writeln!(
                 lines,
-                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.algorithm,
                 record.run,
                 record.duration_s,
@@ -248,7 +251,8 @@ impl CsvFile {
                         .far_edge
                         .map(|edge| format!("{}-{}", edge.ranks[0], edge.ranks[1]))
                 ),
-                or_empty(record.far_edge.map(|edge| edge.ns))
+                or_empty(record.far_edge.map(|edge| edge.ns)),
+                or_empty(record.standard_error_ns)
             );
         }
         self.write(&lines)
@@ -310,11 +314,13 @@ fn table(records: &[RunRecord]) -> Table {
         .any(|check| check.largest_error.is_some());
     let (offset, error) = (heading("largest offset"), heading("largest true error"));
     let bound = heading("bound at the end");
+    let standard_error = heading("standard error");
     let mut table = Table::new([
         "algorithm",
         "took",
         "closing exchange",
         &bound,
+        &standard_error,
         "after",
         &offset,
         if truth { &error } else { "" },
@@ -339,6 +345,8 @@ fn table(records: &[RunRecord]) -> Table {
                 .map(|record| record.half_width_ns as f64)
                 .collect(),
         );
+        let errors = runs.iter().filter_map(|record| record.standard_error_ns);
+        let error_of_residuals = spread(errors.collect());
         for i in 0..runs.first().map_or(0, |record| record.checks.len()) {
             let cell = |value: fn(&CheckRecord) -> Option<LargestDeviation>| {
                 let all: Vec<f64> = runs
@@ -359,6 +367,7 @@ fn table(records: &[RunRecord]) -> Table {
                 first(&took),
                 first(&closing),
                 first(&bound),
+                first(&error_of_residuals),
                 runs.first().map_or_else(String::new, |record| {
                     format!("{} s", record.checks[i].after_s)
                 }),
@@ -415,6 +424,7 @@ mod tests {
             run,
             duration_s: 0.25,
             residual_deviation_ns: None,
+            standard_error_ns: None,
             half_width_ns: 40,
             left_out: 1,
             far_edge: None,
@@ -492,7 +502,7 @@ mod tests {
         assert_eq!(lines[..2], ["# ranks = 4", "# seed = 1"]);
         assert_eq!(
             lines[3],
-            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002,,"
+            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002,,,"
         );
         // One comma of the label is in quotes.
         assert!(

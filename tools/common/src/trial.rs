@@ -104,7 +104,7 @@ impl Trial {
         // Boxed, so that the future of a synchronization is small: there may be a million simulated ranks.
         let bound = Box::pin(collective::all_reduce(
             comm,
-            synchronized.bound.half_width,
+            synchronized.bound.half_width(),
             Duration::max,
         ))
         .await?;
@@ -129,7 +129,7 @@ impl Trial {
         inspect: &mut impl AsyncFnMut(&Synchronized) -> Result<(), SyncError>,
     ) -> Result<(Quality, Vec<Vec<RankOffset>>), SyncError> {
         let ended = me.now();
-        let worst = collective::all_reduce(comm, synchronized.quality, Quality::combine).await?;
+        let worst = collective::all_reduce(comm, synchronized.quality, Quality::worse).await?;
         let mut offsets = Vec::new();
         for wait in &self.waits {
             pause((*wait - (me.now() - ended)).max(Duration::ZERO));

@@ -95,11 +95,7 @@ impl<K: Clock> GlobalClock<K> {
             source,
         } = local;
         let (local, model) = (model, model.renamed());
-        let exact = ErrorBound {
-            at: model.apply(clock.ticks()),
-            half_width: Duration::ZERO,
-            drift: 0.0,
-        };
+        let exact = ErrorBound::symmetric(model.apply(clock.ticks()), Duration::ZERO, 0.0);
         Self {
             clock: ModelClock::with_bound(clock, model, exact),
             rank: 0,
@@ -124,6 +120,13 @@ impl<K: Clock> GlobalClock<K> {
     /// Reads the time and the largest error that it can have relative to that of rank 0.
     pub fn now_with_error(&self) -> (Timestamp<Global>, Duration) {
         self.clock.now_with_error()
+    }
+
+    /// Returns the earliest and the latest time that rank 0 can show now, in little more time than [`now`](Self::now) takes: certain for
+    /// clocks that drift from each other by no more than [declared](crate::GlobalClockBuilder::max_drift), and that do not step.
+    #[inline(always)]
+    pub fn now_with_bounds(&self) -> [Timestamp<Global>; 2] {
+        self.clock.now_with_bounds()
     }
 
     /// Returns the time since an earlier one; negative if it is still to come.

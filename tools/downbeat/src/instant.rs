@@ -164,11 +164,7 @@ impl Instant {
     /// Upper limit of the error of the time since another instant: that of the rate, and of both readings.
     pub fn largest_error_since(&self, other: Self) -> Duration {
         let clock = Self::clock();
-        let bound = ErrorBound {
-            at: other.0,
-            half_width: clock.reading_error * 2,
-            drift: clock.rate_error,
-        };
+        let bound = ErrorBound::symmetric(other.0, clock.reading_error * 2, clock.rate_error);
         unsigned(bound.at_time(self.0))
     }
 

@@ -24,6 +24,8 @@ pub(super) struct EdgeLine {
     pub(super) slope: f64,
     /// Standard deviation of the turns from the line.
     pub(super) deviation: f64,
+    /// Number of turns.
+    pub(super) turns: f64,
     /// Error at the mean time, and of the slope, that the messages explain.
     pub(super) error: f64,
     pub(super) drift_error: f64,
@@ -104,6 +106,7 @@ pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitErro
     let fault = match contradiction > 0.0 {
         true => Some(FitError::Stepped {
             by: rounded(contradiction),
+            between: None,
         }),
         false => {
             let explained = [deviation, FAR * error];
@@ -115,6 +118,7 @@ pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitErro
         ahead,
         slope,
         deviation,
+        turns: points.len() as f64,
         error,
         drift_error: drift_error.min(slope.abs() + most),
     };

@@ -41,6 +41,8 @@ pub(super) struct Solution {
     pub(super) value: f64,
     /// Root mean square of what edges disagree by around cycles, over all ranks.
     pub(super) disagreement: f64,
+    /// Standard error of an edge, if there are cycles that show it.
+    pub(super) edge_error: Option<f64>,
     /// True, on all ranks, if an edge is far from consensus.
     pub(super) any_far: bool,
     /// Place of this rank's edge furthest from consensus among its edges, if one is far from it, and the residual.
@@ -58,7 +60,10 @@ pub(super) async fn solve<M: Comm>(
         true => Box::pin(walsh_hadamard(comm, &edges)).await?,
         false => Box::pin(conjugate_gradients(comm, &edges)).await?,
     };
-    let (usual, residuals) = Box::pin(residuals(comm, &edges, value)).await?;
+    let (usual, all_edges, residuals) = Box::pin(residuals(comm, &edges, value)).await?;
+    // Each value but that of rank 0 takes up the error of one edge.
+    let cycles = all_edges + 1.0 - f64::from(comm.size());
+    let edge_error = (cycles > 0.5).then(|| usual * (all_edges / cycles).sqrt());
     let furthest = residuals.iter().map(|residual| residual.abs());
     let furthest = furthest.fold(0.0, f64::max);
     // All ranks decide alike.
@@ -67,6 +72,7 @@ pub(super) async fn solve<M: Comm>(
         return Ok(Solution {
             value,
             disagreement: usual,
+            edge_error,
             any_far: false,
             far: None,
         });
@@ -80,6 +86,7 @@ pub(super) async fn solve<M: Comm>(
     Ok(Solution {
         value: Box::pin(conjugate_gradients(comm, &edges)).await?,
         disagreement: usual,
+        edge_error,
         any_far: true,
         far: far.filter(|(_, residual)| residual.abs() > FAR * usual),
     })
@@ -127,18 +134,19 @@ async fn from_first<M: Comm>(comm: &M, value: f64) -> Result<f64, CommError> {
     Ok(value - first)
 }
 
-/// Returns the root mean square of what all edges disagree by, and the residuals of this rank's.
+/// Returns the root mean square of what all edges disagree by, their number, and the residuals of this rank's.
 async fn residuals<M: Comm>(
     comm: &M,
     edges: &[MeasuredDifference],
     own: f64,
-) -> Result<(f64, Vec<f64>), CommError> {
+) -> Result<(f64, f64, Vec<f64>), CommError> {
     let others = exchange(comm, edges, own).await?;
     let residual = |(edge, other): (&MeasuredDifference, &f64)| edge.difference - (own - other);
     let residuals: Vec<f64> = edges.iter().zip(&others).map(residual).collect();
     let squares = residuals.iter().map(|residual| residual.powi(2)).sum();
     let [squares, count] = sums(comm, [squares, edges.len() as f64]).await?;
-    Ok(((squares / count.max(1.0)).sqrt(), residuals))
+    // Both ranks of an edge have counted it.
+    Ok(((squares / count.max(1.0)).sqrt(), 0.5 * count, residuals))
 }
 
 /// Solves by a Walsh-Hadamard transform there and back, which is exact for a whole cube whose edges have equal weights.

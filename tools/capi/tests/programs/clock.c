@@ -28,6 +28,7 @@ static void time_passes(downbeat_clock *clock) {
   CHECK(downbeat_clock_ticks(clock, &ticks) == DOWNBEAT_OK);
   CHECK(downbeat_clock_convert(clock, ticks, &now) == DOWNBEAT_OK && now >= reached);
   CHECK(downbeat_clock_now_with_error(clock, &now, &error) == DOWNBEAT_OK && error == 0);
+  CHECK(downbeat_clock_now_with_bounds(clock, &error, &day) == DOWNBEAT_OK && error > now && day - error < 10);
   CHECK(downbeat_clock_time_of_day(clock, now, &day, &error) == DOWNBEAT_OK);
   CHECK(day > 1700000000LL * 1000000000 && error > 0 && error < 1000000);
 }

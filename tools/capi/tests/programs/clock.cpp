@@ -15,6 +15,8 @@ int main() {
   auto late = clock.wait_until(start + std::chrono::microseconds(200)) - start;
   CHECK(late >= std::chrono::microseconds(200));
   CHECK(clock.now_with_error().second.count() == 0);
+  auto bounds = clock.now_with_bounds();
+  CHECK(bounds.first > start && bounds.second > bounds.first);
 
   std::vector<downbeat::clock> clocks;
   clocks.push_back(std::move(clock));

@@ -18,6 +18,8 @@ static void times_agree(downbeat_clock *clock) {
   MPI_Bcast(&first, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
   CHECK(downbeat_clock_now_with_error(clock, &start, &error) == DOWNBEAT_OK);
   CHECK(mine - first <= error && first - mine <= error);
+  CHECK(downbeat_clock_now_with_bounds(clock, &mine, &reached) == DOWNBEAT_OK);
+  CHECK(mine < reached && reached - start >= 0);
   start += 100000;
   MPI_Bcast(&start, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
   CHECK(downbeat_clock_wait_until(clock, start, &reached) == DOWNBEAT_OK && reached >= start);
