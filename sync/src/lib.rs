@@ -97,6 +97,7 @@ pub mod check;
 pub mod collective;
 mod comm;
 mod error;
+pub mod harmonize;
 pub mod line;
 #[cfg(feature = "mpi")]
 #[expect(unsafe_code, reason = "MPI is a C library")]

@@ -4,7 +4,7 @@
 
 mod job;
 
-use downbeat::{ClockName, Duration, GlobalClock, GlobalClockError, MpiComm, from_first};
+use downbeat::{ClockName, Duration, GlobalClock, GlobalClockError, Meeting, MpiComm, from_first};
 use downbeat_clock_core::Clock;
 use job::job;
 use mpi::Threading;
@@ -15,6 +15,7 @@ fn main() {
     job(Threading::Serialized, |world| {
         one_call_gives_a_global_clock(world);
         a_part_of_the_ranks_continues_its_time(world);
+        all_ranks_meet(world);
         a_rank_that_fails_is_one_error_on_all_ranks(world);
     });
 }
@@ -61,6 +62,41 @@ fn a_part_of_the_ranks_continues_its_time(world: &SimpleCommunicator) {
         "{before} to {now}"
     );
     assert!(error < Duration::from_secs(1), "{error}");
+}
+
+fn all_ranks_meet(world: &SimpleCommunicator) {
+    // Of clocks that may drift by a tenth nothing is known soon.
+    let clock = GlobalClock::builder()
+        .max_drift(0.1)
+        .synchronize(world)
+        .unwrap();
+    let comm = MpiComm::duplicate(world).unwrap();
+    let synchronized = || clock.last_synchronization().map(|last| last.bound.at);
+    let first = synchronized();
+    let mut meetings = clock.meetings(&comm, Duration::from_secs(1));
+    for _ in 0..20 {
+        let meeting = meetings.harmonize().unwrap();
+        assert!(
+            !matches!(meeting, Meeting::Missed { by } if by <= Duration::ZERO),
+            "{meeting}"
+        );
+    }
+    assert_eq!(synchronized(), first);
+    let mut meetings = clock.meetings(&comm, Duration::from_millis(100));
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    // Ranks that share cores may be less certain than that, which all of them know.
+    match meetings.harmonize() {
+        Ok(_) | Err(GlobalClockError::Uncertain { .. }) => {
+            // The clock of a single rank is exact.
+            assert!(synchronized() > first || world.size() == 1);
+        }
+        Err(why) => panic!("{why}"),
+    }
+    let impossible = clock.meetings(&comm, Duration::from_nanos(-1)).harmonize();
+    assert!(
+        matches!(impossible, Err(GlobalClockError::Uncertain { .. })),
+        "{impossible:?}"
+    );
 }
 
 fn a_rank_that_fails_is_one_error_on_all_ranks(world: &SimpleCommunicator) {

@@ -166,3 +166,33 @@ fn ends_by(jobs: &Jobs, victim: Victim) -> Outcome {
         Err(format!("the record is lost: {lines}"))
     }
 }
+
+#[test]
+fn common_returns_are_compared_with_the_barrier() -> Result<(), Failure> {
+    test("harmonize", |jobs| {
+        let (job, report) =
+            jobs.report(3, "harmonize --rounds 200 --sync hca3/20/skampi/20 --json")?;
+        let skews = ["barrier", "harmonize"].map(|name| report[name]["median_ns"].as_f64());
+        let is_skew = |skew: Option<f64>| skew.is_some_and(|skew| skew >= 0.0);
+        let missed = report["missed_rounds"].as_u64();
+        expect(
+            report["schema"] == "downbeat.harmonize"
+                && report["rounds"] == 200
+                && report["by_shared_counter"] == true
+                && skews.into_iter().all(is_skew)
+                && missed.is_some_and(|missed| missed <= 200),
+            &job,
+            "skews of 200 rounds",
+        )?;
+        jobs.all_fail(
+            2,
+            "harmonize",
+            &[
+                ("--max-error 1ns", "--max-error: "),
+                ("--rounds 0", "--rounds"),
+                ("--max-error -1us", "--max-error"),
+                ("--sync hlhca(rack=cube,rank=prop)", "--sync: "),
+            ],
+        )
+    })
+}

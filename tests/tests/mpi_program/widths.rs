@@ -11,22 +11,24 @@ use crate::job::{Failure, Jobs, LIMIT, expect, test};
 const WIDTHS: [usize; 4] = [60, 80, 100, 140];
 
 /// Commands whose help is examined; the first is that of the program.
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 8] = [
     "",
     "clocks",
     "sync",
     "bench",
     "imbalance",
     "drift",
+    "harmonize",
     "trace-correct",
 ];
 
 /// Short jobs of two ranks that print every kind of table.
-const JOBS: [&str; 6] = [
+const JOBS: [&str; 7] = [
     "clocks",
     "sync --algorithm jk/10/skampi/10,hca3/10/skampi/10 --check 0,10ms --truth",
     "bench --operation allreduce,bcast --sizes 8,64Ki --scheme ms1 --reps 20",
     "imbalance --barrier tree,dissemination --reps 20 --latency --methods ms1,osu",
+    "harmonize --rounds 100 --sync hca3/20/skampi/20",
     "drift --during 500ms --every 50ms --windows 200ms --check-by skampi/10",
     "trace-correct DIR/raw.dbt -o DIR/right.dbt --pre-synchronization none --histograms",
 ];

@@ -10,7 +10,7 @@ use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::Threading;
 use mpi::environment::Universe;
 
-use crate::{bench, clocks, drift, imbalance, sync, trace_correct};
+use crate::{bench, clocks, drift, harmonize, imbalance, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ enum MpiCommand {
     Bench(Box<bench::MpiBenchOptions>),
     /// Measures how far apart ranks leave barriers, and the effect on measurements behind these barriers
     Imbalance(Box<imbalance::ImbalanceOptions>),
+    /// Measures how far apart ranks return from a meeting at one instant of their global clock, beside MPI_Barrier
+    Harmonize(Box<harmonize::HarmonizeOptions>),
     /// Measures the drift between the clocks of the ranks over minutes, and the residuals of linear models of it
     Drift(Box<drift::DriftOptions>),
     /// Shows the health of the clocks of all nodes, points out odd ones, and measures how far their system times are apart
@@ -87,6 +89,7 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
         MpiCommand::Sync(options) => sync::run(&options, universe, comm),
         MpiCommand::Bench(options) => bench::run(&options, universe, comm),
         MpiCommand::Imbalance(options) => imbalance::run(&options, universe, comm),
+        MpiCommand::Harmonize(options) => harmonize::run(&options, universe, comm),
         MpiCommand::Drift(options) => drift::run(&options, universe, comm),
         MpiCommand::Clocks(options) => clocks::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),

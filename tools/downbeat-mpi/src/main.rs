@@ -8,6 +8,7 @@ mod clocks;
 mod command_line;
 mod drift;
 mod factors;
+mod harmonize;
 mod imbalance;
 mod operations;
 mod overlap;

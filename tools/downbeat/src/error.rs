@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use downbeat_clock_core::Duration;
 use downbeat_sync::{ClusterError, Comm, CommError, block_on_ready, collective};
 
 /// Reason why a global clock could not be made or synchronized again: the same on all ranks.
@@ -17,6 +18,11 @@ pub enum GlobalClockError {
     },
     /// The ranks cannot reach each other, so that they could not agree on a reason.
     Comm(CommError),
+    /// Right after a synchronization, the error of a clock could be larger than wanted.
+    Uncertain {
+        /// Largest error that was wanted.
+        max_error: Duration,
+    },
     /// The threads could not be started or pinned, or one of them panicked.
     Cluster(ClusterError),
 }
@@ -26,6 +32,10 @@ impl fmt::Display for GlobalClockError {
         match self {
             Self::Rank { rank, why } => write!(f, "rank {rank}: {why}"),
             Self::Comm(why) => why.fmt(f),
+            Self::Uncertain { max_error } => write!(
+                f,
+                "even right after a synchronization, the error of a clock can exceed {max_error}"
+            ),
             Self::Cluster(why) => why.fmt(f),
         }
     }

@@ -62,6 +62,7 @@ mod error;
 mod global_clock;
 mod instant;
 mod local_time;
+mod meetings;
 
 pub use builder::GlobalClockBuilder;
 #[doc(no_inline)]
@@ -80,6 +81,7 @@ pub use downbeat_sync::{
     Algorithm, Comm, CommError, ThreadCluster, ThreadComm, block_on_ready,
     check::AccuracyCheck,
     collective,
+    harmonize::Meeting,
     timesync::{ExchangeSession, SessionLimits},
 };
 #[doc(no_inline)]
@@ -88,6 +90,7 @@ pub use error::{GlobalClockError, agree};
 pub use global_clock::GlobalClock;
 pub use instant::{Instant, InstantAnchor, InstantClock};
 pub use local_time::LocalTime;
+pub use meetings::Meetings;
 #[cfg(feature = "mpi")]
 #[doc(no_inline)]
 pub use mpi;
