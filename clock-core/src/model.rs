@@ -247,6 +247,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 
     /// The bits of the smallest reading at which the clock shows a time; `None` if that is out of range.
+    #[cfg(target_has_atomic = "64")]
     pub(crate) fn bits_of(&self, wanted: Timestamp<B>) -> Option<u64> {
         use sealed::InstantMath as _;
         let (reading, is_exact) = A::Instant::from_wide(self.preimage(wanted));
