@@ -4,7 +4,7 @@
 //!
 //! A round needs a broadcast to announce its start, the slack until that start, and an allreduce to agree on the outcome.
 //! The baseline is a loop of these two calls by hand. Both are measured alternately, so that neither changes of frequency
-//! nor other load favour one of them.
+//! nor other load favour one of them. Round-Time on a grid, which needs neither in a round, is measured in the same turns.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 #![expect(clippy::expect_used, reason = "a benchmark may panic")]
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationSettings};
 use downbeat_measure::processing::Processing;
-use downbeat_measure::scheme::{RoundTime, Scheme};
+use downbeat_measure::scheme::{RoundGrid, RoundTime, Scheme};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{ClockBasis, Collect, MeasureContext, Measurement, Method};
 use downbeat_records::stats::Sample;
@@ -37,6 +37,9 @@ const ROUNDS_BY_HAND: u32 = 20_000;
 const OVERHEAD: f64 = 1.15;
 const SLACK: f64 = 1.0;
 const INVALID: f64 = 0.001;
+// On a grid: valid observations as a multiple of those of Round-Time, and difference of the medians.
+const ON_GRID: f64 = 1.3;
+const APART: f64 = 0.02;
 
 fn main() -> ExitCode {
     let universe = mpi::initialize().expect("MPI is initialized only once");
@@ -61,7 +64,12 @@ fn main() -> ExitCode {
     let mut turns = Vec::new();
     for _ in 0..TURNS {
         let floor = by_hand(&world, &tsc, &model);
-        turns.extend(measure(&comm, &tsc, model).map(|measured| Turn::new(floor, &measured)));
+        let rounds = Scheme::RoundTime(RoundTime::default());
+        let grid = Scheme::RoundGrid(RoundGrid::default());
+        let found = [rounds, grid].map(|scheme| measure(&comm, &tsc, model, scheme));
+        if let [Some(rounds), Some(grid)] = found {
+            turns.push(Turn::new(floor, &rounds, &grid));
+        }
     }
     if comm.rank() == 0 && !show(&turns) && std::env::args().any(|argument| argument == "--gate") {
         return ExitCode::FAILURE;
@@ -102,6 +110,7 @@ fn measure(
     comm: &MpiComm,
     tsc: &TscClock,
     model: ClockModel<Counter, Global>,
+    scheme: Scheme,
 ) -> Option<Measurement> {
     let group = MpiGroup::all(comm).expect("no rank is gone");
     let settings = OperationSettings::default();
@@ -109,7 +118,7 @@ fn measure(
     let mut operation = MpiOperation::prepare(kind, &group, 8, &settings).expect("MPI has it");
     let method = Method {
         warm_up: 1_000,
-        scheme: Scheme::RoundTime(RoundTime::default()),
+        scheme,
         stopping: Stopping::TimeSlice {
             slice: SLICE,
             most: u32::MAX,
@@ -138,19 +147,23 @@ struct Turn {
     overhead: f64,
     valid: f64,
     invalid: f64,
+    /// Latency by a grid, its valid and its invalid calls.
+    grid: [f64; 3],
 }
 
 impl Turn {
-    fn new(floor: f64, measured: &Measurement) -> Self {
+    fn new(floor: f64, measured: &Measurement, grid: &Measurement) -> Self {
         let found = |name| {
             let found = measured.details.iter().find(|(known, _)| *known == name);
             found.expect("Round-Time reports it").1.as_nanos() as f64
         };
-        let observations: &Observations = &measured.observations;
-        let (valid, latency) = (
-            observations.count(ObservationState::Valid) as f64,
-            measured.figures[0].nanos,
-        );
+        let counts = |observations: &Observations| {
+            let valid = observations.count(ObservationState::Valid) as f64;
+            [valid, observations.len() as f64 - valid]
+        };
+        let ([valid, invalid], latency) =
+            (counts(&measured.observations), measured.figures[0].nanos);
+        let [on_grid, late_on_grid] = counts(&grid.observations);
         Self {
             floor,
             slack: found("slack"),
@@ -158,7 +171,8 @@ impl Turn {
             latency,
             overhead: measured.elapsed.as_nanos() as f64 / valid - latency,
             valid,
-            invalid: observations.len() as f64 - valid,
+            invalid,
+            grid: [grid.figures[0].nanos, on_grid, late_on_grid],
         }
     }
 }
@@ -195,6 +209,14 @@ fn show(turns: &[Turn]) -> bool {
     let [valid, invalid]: [f64; 2] = [|turn: &Turn| turn.valid, |turn: &Turn| turn.invalid]
         .map(|figure| turns.iter().map(figure).sum());
     println!("\n{:.0} valid rounds a second\n", valid / seconds);
+    let [on_grid, late_on_grid]: [f64; 2] =
+        [1, 2].map(|place: usize| turns.iter().map(|turn| turn.grid[place]).sum());
+    println!(
+        "On a grid: {:.0} valid calls a second, {:.4} of all calls are late, median latency {:.0} ns\n",
+        on_grid / seconds,
+        late_on_grid / (on_grid + late_on_grid),
+        median(|turn| turn.grid[0])
+    );
     let bounds = [
         (
             "besides the operation / (broadcast and allreduce by hand + slack)",
@@ -210,6 +232,16 @@ fn show(turns: &[Turn]) -> bool {
             "share of invalid rounds",
             invalid / (valid + invalid),
             INVALID,
+        ),
+        (
+            "valid rounds * 1.3 / valid calls on a grid",
+            median(|turn| ON_GRID * turn.valid / turn.grid[1]),
+            1.0,
+        ),
+        (
+            "difference of the medians / that of Round-Time",
+            median(|turn| (turn.grid[0] / turn.latency - 1.0).abs()),
+            APART,
         ),
     ];
     println!("| bound | found | must not exceed |\n|---|---|---|");

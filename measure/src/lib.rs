@@ -11,6 +11,7 @@
 //! | [`Series`] (MS2, MS3) | many calls timed together, or calls and barriers | calls overlap; or the barriers are timed, too |
 //! | [`Windows`] (MS4) | calls begin at agreed times by the global clock | a call that is too long invalidates the next ones |
 //! | [`RoundTime`] | each start is announced shortly before, and the ranks agree afterwards whether all were in time | an inaccurate clock |
+//! | [`RoundGrid`] | each start is the next point of a grid, which is agreed once for many calls; the ranks compare their points afterwards | an inaccurate clock |
 //!
 //! Invalid observations are marked, counted and left out of the results, never silently dropped.
 //!
@@ -38,6 +39,7 @@
 //!
 //! [`EachCall`]: scheme::EachCall
 //! [`Processing`]: processing::Processing
+//! [`RoundGrid`]: scheme::RoundGrid
 //! [`RoundTime`]: scheme::RoundTime
 //! [`Scheme`]: scheme::Scheme
 //! [`Series`]: scheme::Series

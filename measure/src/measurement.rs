@@ -100,7 +100,7 @@ impl Method {
     fn basis(&self) -> Basis {
         match self.scheme {
             Scheme::Series(_) => Basis::Means,
-            Scheme::Windows(_) | Scheme::RoundTime(_) => Basis::Global,
+            Scheme::Windows(_) | Scheme::RoundTime(_) | Scheme::RoundGrid(_) => Basis::Global,
             Scheme::EachCall(_) if self.processing.fits(Basis::Local).is_ok() => Basis::Local,
             Scheme::EachCall(_) => Basis::Global,
         }

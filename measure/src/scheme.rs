@@ -1,6 +1,7 @@
 //! Schemes that make observations, one per file.
 
 mod each_call;
+mod round_grid;
 mod round_time;
 mod series;
 mod time_limit;
@@ -12,6 +13,7 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::Comm;
 
 pub use each_call::{BarrierPlace, EachCall};
+pub use round_grid::RoundGrid;
 pub use round_time::RoundTime;
 pub use series::Series;
 pub use time_limit::{TimeLimit, Trial};
@@ -35,6 +37,8 @@ pub enum Scheme {
     Windows(Windows),
     /// Round-Time: each round has a common start, which is announced shortly before.
     RoundTime(RoundTime),
+    /// Round-Time on a grid: calls begin at points of the global clock that are agreed once for many of them.
+    RoundGrid(RoundGrid),
 }
 
 impl Scheme {
@@ -53,7 +57,7 @@ impl Scheme {
             | Self::Series(Series {
                 barrier: current, ..
             }) => *current = barrier,
-            Self::Windows(_) | Self::RoundTime(_) => {}
+            Self::Windows(_) | Self::RoundTime(_) | Self::RoundGrid(_) => {}
         }
         self
     }
@@ -71,6 +75,7 @@ impl fmt::Display for Scheme {
             Self::Series(_) => "ms3",
             Self::Windows(_) => "ms4",
             Self::RoundTime(_) => "round-time",
+            Self::RoundGrid(_) => "round-grid",
         })
     }
 }
@@ -81,6 +86,7 @@ pub(crate) enum PreparedScheme {
     Series(Series),
     Windows(windows::PreparedWindows),
     RoundTime(round_time::PreparedRounds),
+    RoundGrid(round_grid::PreparedGrid),
 }
 
 impl PreparedScheme {
@@ -94,6 +100,7 @@ impl PreparedScheme {
             Scheme::Series(series) => Self::Series(*series),
             Scheme::Windows(windows) => Self::Windows(windows.prepare(context, operation).await?),
             Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(context).await?),
+            Scheme::RoundGrid(grid) => Self::RoundGrid(grid.prepare(context, operation).await?),
         })
     }
 
@@ -136,6 +143,10 @@ impl PreparedScheme {
                     .run(context, operation, first, observations, time)
                     .await
             }
+            Self::RoundGrid(grid) => {
+                grid.run(context, operation, first, observations, time)
+                    .await
+            }
         }
     }
 
@@ -171,6 +182,7 @@ impl PreparedScheme {
             Self::RoundTime(rounds) => {
                 vec![("broadcast", rounds.broadcast), ("slack", rounds.slack())]
             }
+            Self::RoundGrid(grid) => vec![("spacing", grid.spacing)],
         }
     }
 }

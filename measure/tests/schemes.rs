@@ -4,7 +4,7 @@
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
 use downbeat_measure::imbalance::{BarrierOperation, Imbalance};
 use downbeat_measure::processing::Processing;
-use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::{StopReason, Stopping};
 use downbeat_measure::{
     Barrier, ClockBasis, Collect, Coordinator, MeasureContext, MeasureError, Measurement,
@@ -63,6 +63,8 @@ enum TestCall {
     Meet,
     /// Every rank works independently, for a duration that depends on the number of the call.
     Work(fn(u32) -> i64),
+    /// The same, for a duration that depends on the rank, too.
+    WorkOf(fn(u32, u32) -> i64),
     /// The operation fails on rank 1.
     Fail,
 }
@@ -80,6 +82,10 @@ impl Operation for TestOperation<'_> {
                 pause_until(self.comm, last + Duration::from_nanos(MEETING));
             }
             TestCall::Work(takes) => self.comm.pause(Duration::from_nanos(takes(number))),
+            TestCall::WorkOf(takes) => {
+                let takes = takes(self.comm.rank(), number);
+                self.comm.pause(Duration::from_nanos(takes));
+            }
             TestCall::Fail if self.comm.rank() == 1 => return Err(CommError::NotReady),
             TestCall::Fail => {}
         }
@@ -138,6 +144,7 @@ fn method(scheme: Scheme, count: u32) -> Method {
 
 const MS1: Scheme = Scheme::EachCall(EachCall::new(Barrier::Library));
 const ROUND_TIME: Scheme = rounds(0.5, true);
+const GRID: Scheme = Scheme::RoundGrid(RoundGrid { spacing: None });
 
 const fn rounds(slack: f64, adaptive: bool) -> Scheme {
     Scheme::RoundTime(RoundTime {
@@ -410,6 +417,71 @@ fn a_time_slice_ends_rounds_in_time() {
 }
 
 #[test]
+fn calls_on_a_grid_take_as_long_as_announced_ones() {
+    for ranks in [1, 2, 3, 5, 8] {
+        let [grid, announced] = [GRID, ROUND_TIME].map(|scheme| {
+            let found = measure(ranks, &method(scheme, 300), global(), 0, TestCall::Meet);
+            let late = found.observations.count(ObservationState::Late);
+            assert!(late <= 3, "{scheme}, {ranks} ranks: {late}");
+            found.figures[0].nanos
+        });
+        assert!(
+            (grid - announced).abs() <= 2.0 * READ as f64,
+            "{grid} {announced}"
+        );
+    }
+}
+
+/// A rank that sometimes takes longer than the others begins its next calls at other points.
+#[test]
+fn calls_that_do_not_begin_at_one_point_are_late() {
+    let work = TestCall::WorkOf(|rank, number| {
+        if rank == 1 && number % 50 == 49 {
+            30_000
+        } else {
+            3_000
+        }
+    });
+    let found = measure(3, &method(GRID, 400), global(), 0, work);
+    let [valid, late] = [ObservationState::Valid, ObservationState::Late]
+        .map(|state| found.observations.count(state));
+    assert!(valid == 400 && (8..800).contains(&late), "{valid} {late}");
+    // Those that are left begin together.
+    let longest = found
+        .observations
+        .run_times()
+        .into_iter()
+        .fold(0.0, f64::max);
+    assert!(longest <= 30_000.0 + 3.0 * READ as f64, "{longest}");
+}
+
+#[test]
+fn a_time_slice_ends_calls_on_a_grid_in_time() {
+    let stopping = Stopping::TimeSlice {
+        slice: Duration::from_millis(50),
+        most: 1_000_000,
+    };
+    let method = Method {
+        stopping,
+        ..method(GRID, 1)
+    };
+    let found = measure(3, &method, global(), 0, TestCall::Meet);
+    assert_eq!(found.stop_reason, StopReason::TimeSlice);
+    let made = found.observations.len();
+    assert!(
+        (35..=60).contains(&made),
+        "{made} {:?} {}",
+        found.details,
+        found.elapsed
+    );
+    assert!(
+        found.elapsed < Duration::from_millis(63),
+        "{}",
+        found.elapsed
+    );
+}
+
+#[test]
 fn no_rank_waits_for_an_operation_that_fails_on_one_rank() {
     let series = Series {
         barrier: Barrier::Tree,
@@ -422,6 +494,7 @@ fn no_rank_waits_for_an_operation_that_fails_on_one_rank() {
     for scheme in [
         MS1,
         ROUND_TIME,
+        GRID,
         Scheme::Series(series),
         Scheme::Windows(windows),
     ] {
@@ -449,7 +522,8 @@ fn no_rank_waits_for_an_operation_that_fails_on_one_rank() {
 
 #[test]
 fn schemes_with_agreed_starts_need_a_global_clock() {
-    for scheme in [ROUND_TIME, Scheme::Windows(Windows { window: None })] {
+    let windows = Scheme::Windows(Windows { window: None });
+    for scheme in [ROUND_TIME, GRID, windows] {
         let found = all_results(2, &method(scheme, 5), local(), 0, TestCall::Meet);
         assert_eq!(
             found,

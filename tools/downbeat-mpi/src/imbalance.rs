@@ -78,7 +78,7 @@ pub(crate) struct ImbalanceOptions {
     /// Also measure an operation behind each barrier
     #[arg(long)]
     latency: bool,
-    /// Methods with which it is measured, separated by commas: ms1, ms2, ms3, ms4, round-time, or those of suites: osu, imb, ...
+    /// Methods with which it is measured, separated by commas: ms1, ms2, ms3, ms4, round-time, round-grid, or those of suites: osu, imb, ...
     #[arg(
         long,
         value_name = "METHODS",

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_measure::processing::Processing;
-use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{Barrier, Collect, Method, Preset};
 use downbeat_records::{Factors, PROBES};
@@ -21,9 +21,9 @@ pub struct MethodOptions {
     #[arg(long = "as", value_name = "SUITE")]
     preset: Option<Preset>,
     /// Measurement scheme: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with a barrier
-    /// after each call), ms4 (each call starts in its own window of the global clock) or round-time (ranks agree on the start
-    /// of each call) [default: round-time]
-    #[arg(long, value_name = "SCHEME", value_parser = ["ms1", "ms2", "ms3", "ms4", "round-time"], ignore_case = true)]
+    /// after each call), ms4 (each call starts in its own window of the global clock), round-time (ranks agree on the start
+    /// of each call) or round-grid (each call starts at the next point of a grid of the global clock that all agreed on) [default: round-time]
+    #[arg(long, value_name = "SCHEME", value_parser = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"], ignore_case = true)]
     scheme: Option<String>,
     /// Barrier of ms1, ms2 and ms3: library, double, dissemination, tree, linear, recursive-doubling or double-ring
     /// [default: library]
@@ -32,7 +32,7 @@ pub struct MethodOptions {
     /// Number of calls that ms2 and ms3 time together [default: 1000]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     calls: Option<u32>,
-    /// Length of the windows of ms4 [default: found by trials]
+    /// Length of the windows of ms4, or distance of the points of round-grid [default: found by trials]
     #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
     window: Option<Duration>,
     /// Delay of the start of a round, as a multiple of the latency of a broadcast, at most 100ms; fixed if given, as soon as
@@ -190,6 +190,11 @@ impl MethodOptions {
                 };
                 vec![("slack", slack, self.slack.is_some())]
             }
+            Scheme::RoundGrid(RoundGrid { spacing }) => {
+                let spacing =
+                    spacing.map_or_else(|| "adaptive".to_owned(), |spacing| spacing.to_string());
+                vec![("window", spacing, self.window.is_some())]
+            }
             _ => Vec::new(),
         }
     }
@@ -205,6 +210,7 @@ impl MethodOptions {
                 ..series
             }),
             Some("ms4") => Scheme::Windows(Windows { window: None }),
+            Some("round-grid") => Scheme::RoundGrid(RoundGrid::default()),
             Some(_) => Scheme::RoundTime(RoundTime::default()),
         };
         let name = scheme.to_string();
@@ -236,6 +242,7 @@ impl MethodOptions {
         }
         match (self.window, &mut scheme) {
             (Some(window), Scheme::Windows(windows)) => windows.window = Some(window),
+            (Some(window), Scheme::RoundGrid(grid)) => grid.spacing = Some(window),
             (Some(_), _) => return unused("--window"),
             (None, _) => {}
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use downbeat_clock_core::Duration;
-use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{Barrier, Method, Preset};
 
@@ -18,7 +18,7 @@ pub(super) enum TimingMethod {
 /// Default number of observations.
 pub(super) const REPS: u32 = 500;
 
-const SCHEMES: [&str; 5] = ["ms1", "ms2", "ms3", "ms4", "round-time"];
+const SCHEMES: [&str; 6] = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"];
 
 impl FromStr for TimingMethod {
     type Err = String;
@@ -96,6 +96,9 @@ impl TimingMethod {
             ),
             Self::Scheme("ms4") => {
                 scheme(Scheme::Windows(Windows { window: None }), default.stopping)
+            }
+            Self::Scheme("round-grid") => {
+                scheme(Scheme::RoundGrid(RoundGrid::default()), default.stopping)
             }
             Self::Scheme(_) => scheme(Scheme::RoundTime(RoundTime::default()), default.stopping),
             Self::Suite(suite) => {
