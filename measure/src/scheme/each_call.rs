@@ -1,7 +1,8 @@
 //! MS1: a barrier at each call, which every rank times by its local clock.
 
 use downbeat_clock_core::Clock;
-use downbeat_sync::Comm;
+use downbeat_records::stats::Sample;
+use downbeat_sync::{Comm, collective};
 
 use super::time_limit::{TimeLimit, warm_up};
 use crate::barrier::Barrier;
@@ -60,6 +61,23 @@ impl EachCall {
             Ok(spans.iter().map(|span| context.length(span)).sum())
         })
         .await
+    }
+
+    /// Makes a number of calls, and returns the quantile of their durations, in nanoseconds: that of the slowest rank.
+    pub(super) async fn quantile<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+        operation: &mut impl Operation,
+        calls: u32,
+        share: f64,
+    ) -> Result<u64, MeasureError> {
+        let tried = self.run(context, operation, 0, calls).await?;
+        let mut lengths: Vec<f64> = tried
+            .iter()
+            .map(|span| context.length(span) as f64)
+            .collect();
+        let own = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(share));
+        Ok(collective::all_reduce(context.comm, own as u64, u64::max).await?)
     }
 
     pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(

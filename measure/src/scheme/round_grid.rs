@@ -12,7 +12,6 @@ use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
-use downbeat_records::stats::Sample;
 
 /// Calls begin at points of a grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,15 +70,9 @@ impl RoundGrid {
                 batch: BATCHES[1],
             });
         }
-        let tried = EachCall::default()
-            .run(context, operation, 0, TRIES)
+        let fitting = EachCall::default()
+            .quantile(context, operation, TRIES, FITTING)
             .await?;
-        let mut lengths: Vec<f64> = tried
-            .iter()
-            .map(|span| context.length(span) as f64)
-            .collect();
-        let fitting = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(FITTING));
-        let fitting = collective::all_reduce(context.comm, fitting as u64, u64::max).await?;
         let spacing = Duration::from_nanos(fitting.min(1 << 60) as i64) + MARGIN;
         Ok(PreparedGrid {
             spacing,
@@ -108,7 +101,7 @@ impl PreparedGrid {
             let begin = model.apply(context.clock.ticks()) + NOTICE;
             let begin = collective::broadcast(context.comm, encode_time(begin)).await?;
             let batch = spans.len();
-            let size = self.batch().min(calls - batch as u32);
+            let size = self.next_batch().min(calls - batch as u32);
             points.clear();
             for number in 0..size {
                 operation.prepare();
@@ -137,8 +130,8 @@ impl PreparedGrid {
         Ok(spans)
     }
 
-    /// Returns the largest number of calls between two agreements.
-    fn batch(&self) -> u32 {
+    /// Returns the number of calls until the next agreement.
+    fn next_batch(&self) -> u32 {
         let fitting = BATCH_TIME.as_nanos() / self.spacing.as_nanos().max(1);
         fitting.clamp(1, self.batch.into()) as u32
     }
@@ -159,18 +152,17 @@ impl PreparedGrid {
             ..
         } = agreed;
         let late_calls = late.iter().filter(|late| **late).count();
-        let many_late = late_calls * LATE > late.len();
-        let batch = if many_late {
+        let exceeds = |number: usize, one_in: usize| number * one_in > late.len();
+        let batch = if exceeds(late_calls, LATE) {
             self.batch / 2
         } else {
             self.batch * 2
         };
-        let next =
-            if *barely as usize * BARELY > late.len() || *skipped as usize * SKIPPED > late.len() {
-                self.spacing + self.spacing / 16
-            } else {
-                self.spacing - self.spacing / 256
-            };
+        let next = if exceeds((*barely).into(), BARELY) || exceeds((*skipped).into(), SKIPPED) {
+            self.spacing + self.spacing / 16
+        } else {
+            self.spacing - self.spacing / 256
+        };
         self.batch = batch.clamp(BATCHES[0], BATCHES[1]);
         self.spacing = next.max(self.least).min(self.most);
     }

@@ -9,7 +9,6 @@ use super::each_call::EachCall;
 use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
-use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
 
 /// One call per time window.
@@ -50,15 +49,9 @@ impl Windows {
                 fixed: true,
             });
         }
-        let tried = EachCall::default()
-            .run(context, operation, 0, TRIES)
+        let most = EachCall::default()
+            .quantile(context, operation, TRIES, 0.9)
             .await?;
-        let mut lengths: Vec<f64> = tried
-            .iter()
-            .map(|span| context.length(span) as f64)
-            .collect();
-        let most = Sample::new(&mut lengths).map_or(0.0, |sample| sample.quantile(0.9));
-        let most = collective::all_reduce(context.comm, most as u64, u64::max).await?;
         Ok(PreparedWindows {
             window: Duration::from_nanos((most * 2).max(1) as i64),
             fixed: false,

@@ -101,7 +101,6 @@ impl Trial {
         let synchronized = self.algorithm.synchronize(me, comm).await?;
         let took = me.now() - began;
         // Boxed, so that the future of a synchronization is small: there may be a million simulated ranks.
-        // Boxed, so that the future of a synchronization is small: there may be a million simulated ranks.
         let bound = Box::pin(collective::all_reduce(
             comm,
             synchronized.bound.half_width(),

@@ -1,7 +1,7 @@
 //! `downbeat-mpi harmonize`: how far apart ranks return from a meeting at one instant of their global clock, beside MPI_Barrier.
 
 use clap::Args;
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks};
+use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::{Factors, serialize_factors};
@@ -78,8 +78,8 @@ struct HarmonizeSession<'a> {
 /// Rounds of this rank, in the order of time.
 #[derive(Default)]
 struct Rounds {
-    /// Readings of the counter before MPI_Barrier, after it and after the meeting.
-    ticks: Vec<[Ticks; 3]>,
+    /// Times before MPI_Barrier, after it and after the meeting, in nanoseconds: by what judges the round on all ranks.
+    times: Vec<[i64; 3]>,
     /// Time by which the rank missed each meeting, in nanoseconds.
     missed: Vec<i64>,
     synchronizations: u32,
@@ -90,7 +90,7 @@ impl ClockUser for HarmonizeSession<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let mut synchronized = self.synchronize(base)?;
-        let first = synchronized.model;
+        let shares_counter = self.shares_counter(base)?;
         let world = self.universe.world();
         let mut harmonizer = Harmonizer::new(options.max_error);
         let mut rounds = Rounds {
@@ -112,21 +112,23 @@ impl ClockUser for HarmonizeSession<'_> {
                 let why = "the error of a clock can be larger, even right after a synchronization";
                 Failure::option("--max-error", why)
             })?;
-            rounds.ticks.push([entered, left, clock.ticks()]);
+            let ticks = [entered, left, clock.ticks()];
+            // One model for all times of a round: a step of the global clock between them would be no skew.
+            let judge = if shares_counter {
+                base.local.renamed()
+            } else {
+                synchronized.model
+            };
+            rounds
+                .times
+                .push(ticks.map(|ticks| judge.apply(ticks).as_nanos()));
             rounds.missed.push(match meeting {
                 Meeting::Met => 0,
                 Meeting::Missed { by } => by.as_nanos(),
             });
         }
         rounds.slack = harmonizer.slack();
-        let shares_counter = self.shares_counter(base)?;
-        // The first model judges all rounds: a step of the global clock between two readings would be no skew.
-        let judge = if shares_counter {
-            base.local.renamed()
-        } else {
-            first
-        };
-        let report = self.report(&rounds, &judge, shares_counter)?;
+        let report = self.report(&rounds, shares_counter)?;
         ranks.on_first(|| options.print.print(|| &report, || report.text()))
     }
 }
@@ -167,37 +169,27 @@ impl HarmonizeSession<'_> {
     }
 
     /// Returns the report about the rounds of all ranks, on rank 0.
-    fn report(
-        &self,
-        rounds: &Rounds,
-        judge: &ClockModel<Counter, Global>,
-        by_counter: bool,
-    ) -> Result<HarmonizeReport<'_>, Failure> {
-        let (all, repeat) = (self.ranks.all, rounds.ticks.len());
+    fn report(&self, rounds: &Rounds, by_counter: bool) -> Result<HarmonizeReport<'_>, Failure> {
+        let (all, repeat) = (self.ranks.all, rounds.times.len());
         let greatest = |mut values: Vec<i64>| {
             let done = block_on_ready(collective::greatest_to_first(all, &mut values));
             done.map(|()| values).map_err(Failure::run)
         };
-        let time = |ticks: Ticks| judge.apply(ticks).as_nanos();
         // From the first rank to the last: the greatest time plus the greatest negated one.
-        let span = |place: [usize; 2]| {
-            let of = |place: usize| rounds.ticks.iter().map(move |ticks| time(ticks[place]));
-            let [first, last] = place;
-            let first = greatest(of(first).map(|nanos| -nanos).collect())?;
-            let last = greatest(of(last).collect())?;
+        let skew = |place: usize| {
+            let times = || rounds.times.iter().map(|times| times[place]);
+            let first = greatest(times().map(|nanos| -nanos).collect())?;
+            let last = greatest(times().collect())?;
             let spans = first
                 .iter()
                 .zip(&last)
                 .map(|(first, last)| (first + last) as f64);
             Ok::<Vec<f64>, Failure>(spans.collect())
         };
-        let (barrier, harmonize) = (span([1, 1])?, span([2, 2])?);
+        let (barrier, harmonize) = (skew(1)?, skew(2)?);
         // Of the slowest rank in each round.
         let of_rank = |from: usize, to: usize| {
-            let calls = rounds
-                .ticks
-                .iter()
-                .map(|ticks| time(ticks[to]) - time(ticks[from]));
+            let calls = rounds.times.iter().map(|times| times[to] - times[from]);
             let greatest = greatest(calls.collect())?;
             Ok::<Vec<f64>, Failure>(greatest.into_iter().map(|nanos| nanos as f64).collect())
         };
