@@ -34,7 +34,7 @@ fn models(criterion: &mut Criterion) {
         bench.iter(|| black_box(&global).apply(black_box(ticks)));
     });
     group.bench_function("load and apply", |bench| {
-        bench.iter(|| black_box(&cell).load().apply(black_box(ticks)));
+        bench.iter(|| black_box(&cell).apply(black_box(ticks)));
     });
     group.bench_function("invert", |bench| {
         bench.iter(|| black_box(&global).invert(black_box(time)));

@@ -30,17 +30,52 @@ impl Affine {
         if constant.unsigned_abs() > REACH {
             return None;
         }
-        let inputs = (REACH - 1) / rate.fixed();
+        let map = Self {
+            rate,
+            constant,
+            limit: 0,
+        };
+        Some(map.limited())
+    }
+
+    /// Sets the limit.
+    pub(crate) const fn limited(self) -> Self {
+        let inputs = (REACH - 1) / self.rate.fixed();
         let limit = if inputs > u64::MAX as u128 {
             u64::MAX
         } else {
             inputs as u64
         };
-        Some(Self {
-            rate,
-            constant,
-            limit,
-        })
+        Self { limit, ..self }
+    }
+
+    /// Returns the rate and the constant as words, high before low.
+    #[cfg(target_has_atomic = "64")]
+    pub(crate) const fn to_words(self) -> [u64; 4] {
+        [
+            self.rate.whole(),
+            self.rate.fraction(),
+            (self.constant >> 64) as u64,
+            self.constant as u64,
+        ]
+    }
+
+    /// Returns the map of which these are the first words, without its limit.
+    #[cfg(target_has_atomic = "64")]
+    #[inline(always)]
+    pub(crate) fn of_words<const N: usize>(words: [u64; N]) -> Self {
+        const { assert!(N >= 4, "four words make a map") };
+        Self {
+            rate: TickRate::from_valid_parts(words[0], words[1]),
+            constant: (u128::from(words[2]) << 64 | u128::from(words[3])) as i128,
+            limit: 0,
+        }
+    }
+
+    /// The image of any unsigned input, in whole nanoseconds; saturates.
+    #[cfg(target_has_atomic = "64")]
+    pub(crate) fn eval_checked(self, input: u64) -> i64 {
+        eval_far(input, self.rate, self.constant)
     }
 
     /// The image of an unsigned input, in whole nanoseconds; saturates.

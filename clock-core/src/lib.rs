@@ -23,7 +23,7 @@
 //! # Caveats
 //! * All arithmetic saturates 292 years from the origin; models reach 146 years. Nothing wraps, nothing panics.
 //! * A model is a straight line. The drift of real clocks changes: a line that was learned over a second is usable for
-//!   about ten seconds.
+//!   about ten seconds. A [`SlewedModel`] goes over to the next one without a jump.
 //! * The interval of [`SkampiOffset`] is a guarantee as long as the clocks do not drift while it is measured; standard
 //!   errors are estimates.
 //!
@@ -76,6 +76,7 @@ mod rate;
 pub mod region;
 #[cfg(feature = "serde")]
 mod serialize;
+mod slew;
 pub mod spline;
 #[cfg(test)]
 mod spline_laws;
@@ -93,5 +94,6 @@ pub use model_clock::ModelClock;
 #[cfg(target_has_atomic = "64")]
 pub use published::{Published, Publisher};
 pub use rate::TickRate;
+pub use slew::SlewedModel;
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};

@@ -172,7 +172,11 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 
     /// The same as [`through`](Self::through), with the image in units of 2^-64 ns.
-    fn through_exact(anchor: A::Instant, image: i128, rate: TickRate) -> Result<Self, ModelError> {
+    pub(crate) fn through_exact(
+        anchor: A::Instant,
+        image: i128,
+        rate: TickRate,
+    ) -> Result<Self, ModelError> {
         use sealed::InstantMath as _;
         anchor
             .exact(rate, 0)
@@ -199,6 +203,12 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     pub fn invert(&self, wanted: Timestamp<B>) -> A::Instant {
         use sealed::InstantMath as _;
         A::Instant::from_wide(self.preimage(wanted)).0
+    }
+
+    /// Returns the image before it is rounded, in units of 2^-64 ns; `None` beyond the range.
+    pub(crate) fn exact_image(&self, at: A::Instant) -> Option<i128> {
+        use sealed::InstantMath as _;
+        at.exact(self.map.rate, self.map.constant - HALF)
     }
 
     fn preimage(&self, wanted: Timestamp<B>) -> i128 {
@@ -246,14 +256,6 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         self.map.rate
     }
 
-    /// The bits of the smallest reading at which the clock shows a time; `None` if that is out of range.
-    #[cfg(target_has_atomic = "64")]
-    pub(crate) fn bits_of(&self, wanted: Timestamp<B>) -> Option<u64> {
-        use sealed::InstantMath as _;
-        let (reading, is_exact) = A::Instant::from_wide(self.preimage(wanted));
-        is_exact.then(|| reading.to_bits())
-    }
-
     #[inline(always)]
     pub(crate) fn parts(&self) -> (Affine, u64) {
         use sealed::InstantMath as _;
@@ -271,48 +273,15 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 }
 
-/// The words of a model in a [`Published`](crate::Published) cell.
 #[cfg(target_has_atomic = "64")]
-impl<A: Source, B: Domain> ClockModel<A, B> {
-    pub(crate) fn to_words(self) -> [u64; WORDS] {
-        let (
-            Affine {
-                rate,
-                constant,
-                limit,
-            },
-            anchor,
-        ) = self.parts();
-        [
-            rate.whole(),
-            rate.fraction(),
-            (constant >> 64) as u64,
-            constant as u64,
-            limit,
-            anchor,
-        ]
-    }
-
-    /// Rebuilds a model from its words.
-    #[inline(always)]
-    pub(crate) fn from_words(words: [u64; WORDS]) -> Self {
-        let [whole, fraction, high, low, limit, anchor] = words;
-        let rate = TickRate::from_valid_parts(whole, fraction);
-        let constant = (u128::from(high) << 64 | u128::from(low)) as i128;
-        Self::from_parts(
-            Affine {
-                rate,
-                constant,
-                limit,
-            },
-            anchor,
-        )
+impl<B: Domain> ClockModel<Counter, B> {
+    /// Returns the first tick whose image is at least this time; `None` beyond the range of ticks.
+    pub(crate) fn tick_of(&self, wanted: Timestamp<B>) -> Option<Ticks> {
+        use sealed::InstantMath as _;
+        let (reading, is_exact) = Ticks::from_wide(self.preimage(wanted));
+        is_exact.then_some(reading)
     }
 }
-
-/// Number of words of a model in memory: with the tag and the sequence of a latch they fill a cache line.
-#[cfg(target_has_atomic = "64")]
-pub(crate) const WORDS: usize = 6;
 
 impl<A: Source, B: Domain> fmt::Debug for ClockModel<A, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,9 @@
 //! Reading a clock through a model.
 
 use crate::model::Counter;
-use crate::{Clock, ClockModel, Domain, Duration, ErrorBound, Published, Publisher, Timestamp};
+use crate::{
+    Clock, ClockModel, Domain, Duration, ErrorBound, Published, Publisher, Ticks, Timestamp,
+};
 
 /// A clock read through a model that can be replaced at any time: returns timestamps of the domain `D`.
 ///
@@ -24,7 +26,7 @@ use crate::{Clock, ClockModel, Domain, Duration, ErrorBound, Published, Publishe
 #[derive(Debug)]
 pub struct ModelClock<K, D: Domain> {
     clock: K,
-    model: Published<Counter, D>,
+    model: Published<D>,
 }
 
 impl<K: Clock, D: Domain> ModelClock<K, D> {
@@ -44,9 +46,25 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// The current time; ordered like the clock's [`ticks`](Clock::ticks).
     #[inline(always)]
     pub fn now(&self) -> Timestamp<D> {
-        // The counter first: the loads of the model then overlap with the wait for the counter.
-        let ticks = self.clock.ticks();
-        self.model.load().apply(ticks)
+        self.read(self.clock.ticks(), K::ticks)
+    }
+
+    /// Applies the model to a reading of the counter, which comes first: the loads of the model then overlap with the wait for it.
+    #[inline(always)]
+    fn read(&self, ticks: Ticks, again: fn(&K) -> Ticks) -> Timestamp<D> {
+        let near = self.model.apply_near(ticks);
+        near.unwrap_or_else(|| self.read_far(ticks, again))
+    }
+
+    /// Reads a clock that slews. A thread that was suspended since it read the counter, while the model was replaced twice, reads it `again`:
+    /// the lines from that time are gone.
+    fn read_far(&self, mut ticks: Ticks, again: fn(&K) -> Ticks) -> Timestamp<D> {
+        loop {
+            if let (shown, true) = self.model.apply_far(ticks) {
+                return shown;
+            }
+            ticks = again(&self.clock);
+        }
     }
 
     /// The current time and its largest error, which is [`Duration::MAX`] where none is known.
@@ -69,15 +87,13 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// Opens an interval; see [`Clock::open`].
     #[inline(always)]
     pub fn open(&self) -> Timestamp<D> {
-        let ticks = self.clock.open();
-        self.model.load().apply(ticks)
+        self.read(self.clock.open(), K::open)
     }
 
     /// Closes an interval; see [`Clock::close`].
     #[inline(always)]
     pub fn close(&self) -> Timestamp<D> {
-        let ticks = self.clock.close();
-        self.model.load().apply(ticks)
+        self.read(self.clock.close(), K::close)
     }
 
     /// Spins until the clock shows `deadline` and returns the time it shows then; returns at once if that is past.
@@ -85,7 +101,7 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// Converts the deadline to ticks once and then compares ticks. A model published in the meantime does not move the
     /// deadline.
     pub fn wait_until(&self, deadline: Timestamp<D>) -> Timestamp<D> {
-        let model = self.model.load();
+        let model = self.model.load_slewed();
         let target = model.invert(deadline);
         loop {
             let ticks = self.clock.ticks();
@@ -96,18 +112,18 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         }
     }
 
-    /// The model in use.
+    /// The line that the clock shows, or will show once it has [slewed](crate::SlewedModel).
     pub fn model(&self) -> ClockModel<Counter, D> {
         self.model.load()
     }
 
     /// The cell that holds the model, and its bound.
-    pub fn published(&self) -> &Published<Counter, D> {
+    pub fn published(&self) -> &Published<D> {
         &self.model
     }
 
     /// The exclusive right to replace the model; `None` while another caller holds it.
-    pub fn writer(&self) -> Option<Publisher<'_, Counter, D>> {
+    pub fn writer(&self) -> Option<Publisher<'_, D>> {
         self.model.writer()
     }
 

@@ -200,9 +200,8 @@ proptest! {
     /// At and beyond the limit of the fast path: the exact image, limited to the range of a timestamp.
     #[test]
     fn extreme_inputs_saturate(model in any_model::<Counter, Local>(any::<u64>().prop_map(Ticks)), ticks: u64, near: i8) {
-        let [whole, fraction, high, low, limit, _] = model.to_words();
-        let rate = (BigInt::from(whole) << 64) + fraction;
-        let constant = (BigInt::from(high as i64) << 64) + low;
+        let (map, _) = model.parts();
+        let (limit, rate, constant) = (map.limit, BigInt::from(map.rate.fixed()), BigInt::from(map.constant));
         for ticks in [ticks, limit.saturating_add_signed(near.into()), u64::MAX, 0] {
             let exact: BigInt = (&rate * ticks + &constant) >> 64;
             let cut = exact.clamp(i64::MIN.into(), i64::MAX.into());

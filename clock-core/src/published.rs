@@ -2,10 +2,12 @@
 
 use core::marker::PhantomData;
 
+use crate::affine::Affine;
+use crate::bound::drifted;
 use crate::latch::{Latch, LatchWriter};
-use crate::model::WORDS;
 use crate::{
-    ClockModel, Counter, CounterInstruction, Domain, Duration, ErrorBound, Source, Ticks, Timestamp,
+    ClockModel, Counter, CounterInstruction, Domain, Duration, ErrorBound, SlewedModel, Ticks,
+    Timestamp,
 };
 
 /// A cell with a [`ClockModel`], and the bound of its error, that many threads read while one replaces them.
@@ -17,12 +19,12 @@ use crate::{
 ///
 /// let first = ClockModel::<Counter, Global>::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
 /// let clock = Published::new(first);
-/// assert_eq!(clock.load().apply(Ticks(7)), Timestamp::from_nanos(7));
+/// assert_eq!(clock.apply(Ticks(7)), Timestamp::from_nanos(7));
 ///
 /// // A resynchronization finds that the clock is 3 ns ahead.
 /// let second = ClockModel::through(Ticks(3), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
 /// clock.writer().expect("no other writer").publish(second);
-/// assert_eq!(clock.load().apply(Ticks(7)), Timestamp::from_nanos(4));
+/// assert_eq!(clock.apply(Ticks(7)), Timestamp::from_nanos(4));
 /// # Ok::<(), downbeat_clock_core::ModelError>(())
 /// ```
 ///
@@ -34,12 +36,15 @@ use crate::{
 ///
 /// | words | contents |
 /// |---|---|
-/// | 0, 1 | nanoseconds per tick: whole, and fraction in units of 2^-64 |
+/// | 0, 1 | present line: nanoseconds per tick, whole, and fraction in units of 2^-64 |
 /// | 2, 3 | time at tick 0 plus half a nanosecond, in units of 2^-64 ns, a signed number of 128 bits: high word, low word |
-/// | 4 | the highest tick to which this line may be applied without a check of overflow |
-/// | 5 | tick at which the model was learned |
-/// | 6 to 15 | room for two more lines, each with words as the first four, and the tick where it begins: 2^64 - 1 if unused |
-/// | 16 | tick at which the next two words hold |
+/// | 4 | number of ticks from word 5 on to which this line may be applied without a check of overflow |
+/// | 5 | tick at which the line begins, or at which it was learned if the clock does not slew |
+/// | 6 to 9 | slewing line, as words 0 to 3 |
+/// | 10 | tick at which the slewing line begins: it ends at word 5; 0 if the clock shows the present line all the time |
+/// | 11 to 14 | earlier line, as words 0 to 3, which ends at word 10 |
+/// | 15 | first tick to which it applies |
+/// | 16 | tick at which the next two words hold, not before word 5 |
 /// | 17, 18 | largest time by which the clock is ahead then, and by which it is behind: signed, in nanoseconds |
 /// | 19 | growth of both per tick since then, in units of 2^-64 ns |
 /// | 20 | number of ticks since then for which words 16 to 19 hold, with 3 ns for rounding in words 17 and 18: 0 if they do not |
@@ -47,88 +52,184 @@ use crate::{
 /// | 23 | 0 |
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Published<A: Source, B: Domain> {
+pub struct Published<D: Domain> {
     words: Latch<CELL>,
-    domains: PhantomData<fn() -> (A, B)>,
+    domain: PhantomData<fn() -> D>,
 }
 
 /// Number of words of a copy.
 const CELL: usize = 24;
-/// Places of the words that tell where the second and the third line begin.
-const LINE_BEGINS: [usize; 2] = [10, 15];
+/// Words of the present line that a read needs, in one line of a cache.
+const LINE_WORDS: usize = 6;
+/// Places of the slewing and the earlier line, and of the ticks where these begin.
+const SLEWING: usize = 6;
+const SLEW_BEGINS: usize = 10;
+const EARLIER: usize = 11;
+const SINCE: usize = 15;
 const BOUND: usize = 16;
 /// Words of a bound that a read needs, from [`BOUND`] on: with those of the model in two lines of a cache.
 const BOUND_WORDS: usize = 5;
 
-impl<A: Source, B: Domain> Published<A, B> {
+impl<D: Domain> Published<D> {
     /// Number of the layout in memory.
-    pub const LAYOUT: u32 = 1;
+    pub const LAYOUT: u32 = 2;
 
     /// Creates a cell that holds `model`, of whose error nothing is known.
-    pub fn new(model: ClockModel<A, B>) -> Self {
+    pub fn new(model: ClockModel<Counter, D>) -> Self {
         Self::with_bound(model, ErrorBound::UNKNOWN, CounterInstruction::None)
     }
 
     /// Creates a cell that holds `model` and the bound of its error; `instruction` reads the counter.
     pub fn with_bound(
-        model: ClockModel<A, B>,
-        bound: ErrorBound<B>,
+        model: ClockModel<Counter, D>,
+        bound: ErrorBound<D>,
         instruction: CounterInstruction,
     ) -> Self {
         let tag = u64::from(Self::LAYOUT) | (instruction as u64) << 32;
         Self {
-            words: Latch::new(tag, words(model, bound)),
-            domains: PhantomData,
+            words: Latch::new(tag, words(&model.into(), bound)),
+            domain: PhantomData,
         }
     }
 
-    /// Reads the model published last.
+    /// Applies the model published last to a reading. A reading from before the last change but one is applied to the earlier line.
     #[inline(always)]
-    pub fn load(&self) -> ClockModel<A, B> {
-        ClockModel::from_words(self.words.read_first())
+    pub fn apply(&self, at: Ticks) -> Timestamp<D> {
+        self.apply_near(at).unwrap_or_else(|| self.apply_far(at).0)
     }
 
-    /// Reads the model published last, and the bound of its error.
-    pub fn load_with_bound(&self) -> (ClockModel<A, B>, ErrorBound<B>) {
+    /// Applies the present line to a reading that is on it, and near enough that nothing can overflow.
+    #[inline(always)]
+    pub(crate) fn apply_near(&self, at: Ticks) -> Option<Timestamp<D>> {
+        let words = self.words.read_first::<LINE_WORDS>();
+        let [.., span, begins] = words;
+        // Earlier ticks wrap to a large distance.
+        let is_near = at.0.wrapping_sub(begins) <= span;
+        is_near.then(|| Timestamp::from_nanos(Affine::of_words(words).eval_near(at.0)))
+    }
+
+    /// Applies the line for a reading; returns false beside it if the reading is from before the earlier line.
+    #[inline(never)]
+    pub(crate) fn apply_far(&self, at: Ticks) -> (Timestamp<D>, bool) {
+        let (present, others) = self
+            .words
+            .read_two::<LINE_WORDS, { BOUND - SLEWING }>(SLEWING);
+        let [slewing @ .., slew_begins, _, _, _, _, since] = others;
+        let [_, _, _, _, _, earlier @ .., _] = others;
+        let line = if at.0 >= present[5] || slew_begins == 0 {
+            Affine::of_words(present)
+        } else if at.0 >= slew_begins {
+            Affine::of_words(slewing)
+        } else {
+            Affine::of_words(earlier)
+        };
+        let shown = Timestamp::from_nanos(line.eval_checked(at.0));
+        (shown, at.0 >= since)
+    }
+
+    /// Returns the line of the model published last: what the clock shows once it has [slewed](SlewedModel).
+    pub fn load(&self) -> ClockModel<Counter, D> {
+        self.load_slewed().present()
+    }
+
+    /// Returns all lines of the model published last.
+    pub fn load_slewed(&self) -> SlewedModel<D> {
+        slewed(&self.words.read())
+    }
+
+    /// Reads the model published last, and the bound of what the clock shows.
+    pub fn load_with_bound(&self) -> (SlewedModel<D>, ErrorBound<D>) {
         let words = self.words.read();
-        let model = core::array::from_fn(|i| words[i]);
-        let rounding = if words[BOUND + 4] > 0 { ROUNDING } else { 0 };
-        let limit = |place: usize| Duration::from_nanos(words[BOUND + place] as i64 - rounding);
-        let bound = ErrorBound {
+        let shown = slewed(&words);
+        let stated = ErrorBound {
             at: Timestamp::from_nanos(words[BOUND + 6] as i64),
-            ahead: limit(1),
-            behind: limit(2),
+            ahead: Duration::from_nanos(words[BOUND + 1] as i64),
+            behind: Duration::from_nanos(words[BOUND + 2] as i64),
             drift: f64::from_bits(words[BOUND + 5]),
         };
-        (ClockModel::from_words(model), bound)
+        let is_near = words[BOUND + 4] > 0;
+        let grown = if is_near {
+            grown_until(Ticks(words[BOUND]), &shown.present, &stated)
+        } else {
+            Duration::ZERO
+        };
+        let bound = ErrorBound {
+            ahead: stated.ahead - grown,
+            behind: stated.behind - grown,
+            ..stated
+        };
+        (shown, bound)
     }
 
     /// The exclusive right to replace the model; `None` while another caller holds it.
-    pub fn writer(&self) -> Option<Publisher<'_, A, B>> {
+    pub fn writer(&self) -> Option<Publisher<'_, D>> {
         self.words.writer().map(|words| Publisher {
             words,
-            domains: PhantomData,
+            domain: PhantomData,
         })
     }
 }
 
+/// Words of a line: rate and constant.
+fn line_words<D: Domain>(model: &ClockModel<Counter, D>) -> [u64; 4] {
+    model.parts().0.to_words()
+}
+
+/// Returns the line whose words stand at a place.
+fn line<D: Domain>(words: &[u64; CELL], place: usize, anchor: Ticks) -> ClockModel<Counter, D> {
+    let words: [u64; 4] = core::array::from_fn(|i| words[place + i]);
+    ClockModel::from_parts(Affine::of_words(words).limited(), anchor.0)
+}
+
+fn slewed<D: Domain>(words: &[u64; CELL]) -> SlewedModel<D> {
+    let present = line(words, 0, Ticks(words[5]));
+    let [begins, since] = [words[SLEW_BEGINS], words[SINCE]].map(Ticks);
+    if begins == Ticks(0) {
+        return present.into();
+    }
+    SlewedModel {
+        since,
+        earlier: line(words, EARLIER, since),
+        begins,
+        slewing: line(words, SLEWING, begins),
+        present,
+    }
+}
+
 /// Words of a copy.
-fn words<A: Source, B: Domain>(model: ClockModel<A, B>, bound: ErrorBound<B>) -> [u64; CELL] {
+fn words<D: Domain>(shown: &SlewedModel<D>, bound: ErrorBound<D>) -> [u64; CELL] {
+    let SlewedModel {
+        since,
+        earlier,
+        begins,
+        slewing,
+        present,
+    } = shown;
     let mut words = [0; CELL];
-    words[..WORDS].copy_from_slice(&model.to_words());
-    LINE_BEGINS
-        .into_iter()
-        .for_each(|place| words[place] = u64::MAX);
+    let (map, begin) = present.parts();
+    for (place, line) in [(0, present), (SLEWING, slewing), (EARLIER, earlier)] {
+        words[place..place + 4].copy_from_slice(&line_words(line));
+    }
+    words[4] = map.limit.saturating_sub(begin);
+    words[5] = begin;
+    words[SLEW_BEGINS] = begins.0;
+    words[SINCE] = since.0;
+    let near = NearBound::new(present, &bound, shown.settled());
     let NearBound {
         since,
+        ahead,
+        behind,
         growth,
         ticks,
-    } = NearBound::new(&model, &bound).unwrap_or_default();
-    let rounding = if ticks > 0 { ROUNDING } else { 0 };
+    } = near.unwrap_or(NearBound {
+        ahead: bound.ahead.as_nanos(),
+        behind: bound.behind.as_nanos(),
+        ..NearBound::default()
+    });
     words[BOUND..CELL - 1].copy_from_slice(&[
         since,
-        (bound.ahead.as_nanos() + rounding) as u64,
-        (bound.behind.as_nanos() + rounding) as u64,
+        ahead as u64,
+        behind as u64,
         growth,
         ticks,
         bound.drift.to_bits(),
@@ -139,13 +240,24 @@ fn words<A: Source, B: Domain>(model: ClockModel<A, B>, bound: ErrorBound<B>) ->
 
 /// Nanoseconds for the fraction of a growth that is cut off, for the rounding of a model, and for the growth within the tick during which
 /// a bound begins to hold.
-const ROUNDING: i64 = 3;
+const ROUNDING: Duration = Duration::from_nanos(3);
+
+/// Returns what a bound grows by until a tick, rounded up.
+fn grown_until<D: Domain>(
+    since: Ticks,
+    present: &ClockModel<Counter, D>,
+    bound: &ErrorBound<D>,
+) -> Duration {
+    drifted(bound.drift, present.apply(since) - bound.at) + ROUNDING
+}
 
 /// A bound by ticks, as far as they are near enough for sums that cannot overflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct NearBound {
     /// Tick at which it holds.
     since: u64,
+    ahead: i64,
+    behind: i64,
     /// Growth per tick, in units of 2^-64 ns.
     growth: u64,
     /// Number of ticks since then for which it may be applied.
@@ -153,43 +265,51 @@ struct NearBound {
 }
 
 impl NearBound {
-    /// Returns the bound if its sums stay below 2^63: times below 2^62 either way, limits below 2^60, and a growth of less than a
-    /// nanosecond per nanosecond and per tick.
-    fn new<A: Source, B: Domain>(model: &ClockModel<A, B>, bound: &ErrorBound<B>) -> Option<Self> {
+    /// Returns the bound, from a tick on, if its sums stay below 2^63: times below 2^62 either way, limits below 2^60, and a growth of
+    /// less than a nanosecond per nanosecond and per tick.
+    fn new<D: Domain>(
+        present: &ClockModel<Counter, D>,
+        bound: &ErrorBound<D>,
+        from: Ticks,
+    ) -> Option<Self> {
         const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
-        let (map, since) = (model.parts().0, model.bits_of(bound.at)?);
+        let (map, since) = (present.parts().0, present.tick_of(bound.at)?.max(from).0);
         let growth = libm::ceil(
             bound.drift * map.rate.nanos_per_tick() * (1.0 + 4.0 * f64::EPSILON) * TWO_TO_64,
         );
-        let limit = map.limit / 2;
-        let is_small = |span: Duration| span.as_nanos().unsigned_abs() < 1 << 60;
+        let grown = grown_until(Ticks(since), present, bound);
+        let limits = [bound.ahead, bound.behind].map(|limit| limit + grown);
+        let is_small = |span: &Duration| span.as_nanos().unsigned_abs() < 1 << 60;
         let near = (0.0..1.0).contains(&bound.drift)
             && growth < TWO_TO_64
-            && is_small(bound.ahead)
-            && is_small(bound.behind)
+            && limits.iter().all(is_small)
             && map.constant.unsigned_abs() < 1 << 125;
-        near.then_some(Self {
+        let ticks = (map.limit / 2).saturating_sub(since);
+        let [ahead, behind] = limits.map(Duration::as_nanos);
+        (near && ticks > 0).then_some(Self {
             since,
+            ahead,
+            behind,
             growth: growth as u64,
-            ticks: limit.saturating_sub(since),
+            ticks,
         })
     }
 }
 
-impl<B: Domain> Published<Counter, B> {
+impl<D: Domain> Published<D> {
     /// Applies the model published last to a reading; returns the earliest and the latest time that its bound leaves to the reference
     /// then, rounded outward. They saturate.
     #[inline(always)]
-    pub fn limits(&self, at: Ticks) -> [Timestamp<B>; 2] {
-        let (model, bound) = self.words.read_two::<WORDS, BOUND_WORDS>(BOUND);
+    pub fn limits(&self, at: Ticks) -> [Timestamp<D>; 2] {
+        let (line, bound) = self.words.read_two::<LINE_WORDS, BOUND_WORDS>(BOUND);
         let [since, ahead, behind, growth, ticks] = bound;
         let age = at.0.wrapping_sub(since);
+        // The bound holds on the present line only, as far as that is near.
         if age >= ticks {
             return self.far_limits(at);
         }
-        let (map, _) = ClockModel::<Counter, B>::from_words(model).parts();
         let (shown, grown) = (
-            map.eval_near(at.0),
+            Affine::of_words(line).eval_near(at.0),
             ((u128::from(age) * u128::from(growth)) >> 64) as i64,
         );
         [
@@ -200,30 +320,35 @@ impl<B: Domain> Published<Counter, B> {
 
     #[cold]
     #[inline(never)]
-    fn far_limits(&self, at: Ticks) -> [Timestamp<B>; 2] {
-        let (model, bound) = self.load_with_bound();
+    fn far_limits(&self, at: Ticks) -> [Timestamp<D>; 2] {
+        let (shown, bound) = self.load_with_bound();
         let rounding = Duration::from_nanos(1);
-        let [earliest, latest] = bound.around(model.apply(at));
+        let [earliest, latest] = bound.around(shown.apply(at));
         [earliest - rounding, latest + rounding]
     }
 }
 
 /// The exclusive right to replace the model of a [`Published`] cell; released on drop.
 #[derive(Debug)]
-pub struct Publisher<'a, A: Source, B: Domain> {
+pub struct Publisher<'a, D: Domain> {
     words: LatchWriter<'a, CELL>,
-    domains: PhantomData<fn() -> (A, B)>,
+    domain: PhantomData<fn() -> D>,
 }
 
-impl<A: Source, B: Domain> Publisher<'_, A, B> {
+impl<D: Domain> Publisher<'_, D> {
     /// Replaces the model by one of whose error nothing is known.
-    pub fn publish(&mut self, model: ClockModel<A, B>) {
+    pub fn publish(&mut self, model: ClockModel<Counter, D>) {
         self.publish_with_bound(model, ErrorBound::UNKNOWN);
     }
 
-    /// Replaces the model and the bound of its error.
-    pub fn publish_with_bound(&mut self, model: ClockModel<A, B>, bound: ErrorBound<B>) {
-        self.words.publish(words(model, bound));
+    /// Replaces the model and the bound of its error: the time that the clock shows jumps.
+    pub fn publish_with_bound(&mut self, model: ClockModel<Counter, D>, bound: ErrorBound<D>) {
+        self.publish_slewed(&model.into(), bound);
+    }
+
+    /// Replaces the model by one that goes on from it, and the [bound](SlewedModel::bound) of what it shows.
+    pub fn publish_slewed(&mut self, shown: &SlewedModel<D>, bound: ErrorBound<D>) {
+        self.words.publish(words(shown, bound));
     }
 }
 
@@ -249,18 +374,24 @@ mod tests {
             drift: 1e-6,
         };
         let cell = Published::new(model(0));
-        assert_eq!(cell.load_with_bound(), (model(0), ErrorBound::UNKNOWN));
+        assert_eq!(
+            cell.load_with_bound(),
+            (model(0).into(), ErrorBound::UNKNOWN)
+        );
         let mut writer = cell.writer().unwrap();
         writer.publish_with_bound(model(5), bound);
-        assert_eq!(cell.load_with_bound(), (model(5), bound));
+        assert_eq!(cell.load_with_bound(), (model(5).into(), bound));
         writer.publish(model(9));
-        assert_eq!(cell.load_with_bound(), (model(9), ErrorBound::UNKNOWN));
+        assert_eq!(
+            cell.load_with_bound(),
+            (model(9).into(), ErrorBound::UNKNOWN)
+        );
     }
 
     #[test]
     fn the_layout_is_that_of_the_documentation() {
-        assert_eq!(size_of::<Published<Counter, Global>>(), 448);
-        assert_eq!(align_of::<Published<Counter, Global>>(), 64);
+        assert_eq!(size_of::<Published<Global>>(), 448);
+        assert_eq!(align_of::<Published<Global>>(), 64);
         let model = ClockModel::<Counter, Global>::through(
             Ticks(7),
             Timestamp::from_nanos(-3),
@@ -274,27 +405,12 @@ mod tests {
             drift: 0.5,
         };
         let cell = Published::with_bound(model, bound, CounterInstruction::Rdtscp);
-        assert_eq!(cell.words.tag(), 1 << 32 | 1);
+        assert_eq!(cell.words.tag(), 1 << 32 | 2);
         let half = 1 << 63;
         // At tick 0: -3 - 17.5 ns, and half a nanosecond.
-        let expected: [u64; CELL] = [
-            2,
-            half,
-            -20_i64 as u64,
-            0,
-            u64::MAX,
-            7,
-            0,
-            0,
-            0,
-            0,
-            u64::MAX,
-            0,
-            0,
-            0,
-            0,
-            u64::MAX,
-            // The bound grows by 1.25 ns per tick: too much for these words.
+        let line = [2, half, -20_i64 as u64, 0];
+        // The bound grows by 1.25 ns per tick: too much for words 16 to 20.
+        let bound = [
             0,
             2,
             -3_i64 as u64,
@@ -304,11 +420,67 @@ mod tests {
             -1_i64 as u64,
             0,
         ];
-        let mut found = cell.words.read();
+        let found = cell.words.read();
+        assert_eq!([&found[..4], &found[6..10], &found[11..15]], [line; 3]);
         // The limit follows from the rate.
         assert!(found[4] > 1 << 60);
-        found[4] = u64::MAX;
-        assert_eq!(found, expected);
+        assert_eq!([found[5], found[10], found[15]], [7, 0, 0]);
+        assert_eq!(found[BOUND..], bound);
+
+        let (now, second) = (Ticks(1 << 40), Duration::from_secs(1));
+        let ahead = model.apply(now) + Duration::from_nanos(5);
+        let wanted = ClockModel::through(now, ahead, model.rate()).unwrap();
+        let shown = SlewedModel::from(model).toward(wanted, now, second);
+        let shown = shown.unwrap().unwrap();
+        cell.writer()
+            .unwrap()
+            .publish_slewed(&shown, bound_of(&shown));
+        let found = cell.words.read();
+        assert_eq!(found[11..15], line);
+        assert_eq!(
+            [found[5], found[10], found[15]],
+            [shown.settled().0, shown.begins.0, 0]
+        );
+        assert_eq!(found[6..10], line_words(&shown.slewing));
+        assert_eq!(found[16], found[5]);
+    }
+
+    fn bound_of(shown: &SlewedModel<Global>) -> ErrorBound<Global> {
+        let begins = shown.present.apply(shown.begins);
+        shown.bound(ErrorBound::symmetric(
+            begins,
+            Duration::from_nanos(40),
+            1e-6,
+        ))
+    }
+
+    #[test]
+    fn a_slewed_clock_is_read_by_all_its_lines() {
+        let line = |ahead| {
+            let rate = TickRate::from_ratio(5, 13).unwrap();
+            ClockModel::<Counter, Global>::through(Ticks(7), Timestamp::from_nanos(ahead), rate)
+        };
+        let (now, half) = (Ticks(1 << 44), Duration::from_millis(500));
+        for ahead in [-30_000, 0, 400] {
+            let shown = SlewedModel::from(line(0).unwrap());
+            let shown = shown.toward(line(ahead).unwrap(), now, half);
+            let shown = shown.unwrap().unwrap();
+            let cell = Published::new(line(0).unwrap());
+            cell.writer()
+                .unwrap()
+                .publish_slewed(&shown, bound_of(&shown));
+            let (found, bound) = cell.load_with_bound();
+            assert_eq!(bound, bound_of(&shown));
+            for at in (0..3_000).map(|i| Ticks(now.0 + i * 1_000_003)) {
+                assert_eq!(cell.apply(at), shown.apply(at));
+                assert_eq!(found.apply(at), shown.apply(at));
+                let [from, to] = bound.around(shown.apply(at));
+                let [earliest, latest] = cell.limits(at);
+                let wider = [from - earliest, latest - to];
+                let is_tight = |wider: Duration| (0..=4).contains(&wider.as_nanos());
+                assert!(wider.into_iter().all(is_tight), "{ahead} {at:?}: {wider:?}");
+            }
+        }
     }
 
     #[test]

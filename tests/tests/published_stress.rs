@@ -6,7 +6,11 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use downbeat_clock_core::{ClockModel, Counter, Global, Published, TickRate, Ticks, Timestamp};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, Published, TickRate,
+    Ticks, Timestamp,
+};
+use downbeat_timers::{SystemClock, SystemClockId};
 
 const READERS: usize = 3;
 const PUBLICATIONS: u64 = 200_000;
@@ -21,7 +25,7 @@ fn model(count: u64) -> Model {
 }
 
 /// Reads until the last model arrives; returns how often the model had changed since the read before.
-fn read_to_the_end(cell: &Published<Counter, Global>) -> u64 {
+fn read_to_the_end(cell: &Published<Global>) -> u64 {
     let mut latest = 0;
     let mut changes = 0;
     while latest < PUBLICATIONS {
@@ -86,7 +90,7 @@ fn several_threads_take_turns_to_publish() {
 }
 
 /// Publishes the successor of the current model whenever no other writer is active.
-fn publish_in_turns(cell: &Published<Counter, Global>) -> u64 {
+fn publish_in_turns(cell: &Published<Global>) -> u64 {
     let mut published = 0;
     for _ in 0..PUBLICATIONS {
         if let Some(mut writer) = cell.writer() {
@@ -95,4 +99,46 @@ fn publish_in_turns(cell: &Published<Counter, Global>) -> u64 {
         }
     }
     published
+}
+
+/// A clock that slews again and again, to a line that is behind and to one that is ahead.
+#[test]
+fn a_slewed_clock_never_runs_backward() {
+    const SLEWS: i64 = 40;
+    let counter = SystemClock::detect(SystemClockId::MonotonicRaw).expect("available on Linux");
+    let line = |ahead| {
+        let image = Timestamp::from_nanos(ahead);
+        Model::through(Ticks(0), image, TickRate::NANOSECOND).expect("near the origin")
+    };
+    let clock = ModelClock::new(counter, line(0));
+    let done = AtomicBool::new(false);
+
+    thread::scope(|scope| {
+        let readers = [(); READERS].map(|()| {
+            scope.spawn(|| {
+                let mut last = clock.now();
+                while !done.load(Ordering::Relaxed) {
+                    let now = clock.now();
+                    assert!(now >= last, "{now:?} after {last:?}");
+                    last = now;
+                }
+            })
+        });
+        let mut slews = 0;
+        while slews < SLEWS {
+            let shown = clock.published().load_slewed();
+            let wanted = line(if slews % 2 == 0 { -900 } else { 900 });
+            let next = shown.toward(wanted, counter.ticks(), Duration::from_micros(10));
+            if let Some(next) = next.expect("near lines") {
+                let mut writer = clock.writer().expect("the only writer");
+                writer.publish_slewed(&next, ErrorBound::UNKNOWN);
+                slews += 1;
+            }
+            thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+        for reader in readers {
+            reader.join().expect("a reader panicked");
+        }
+    });
 }

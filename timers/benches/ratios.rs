@@ -124,6 +124,17 @@ fn main() -> std::process::ExitCode {
         drift: 1e-6,
     };
     let bounded = ModelClock::with_bound(tsc, composed(local, 3), bound);
+    // The whole benchmark is over before the clock has slewed.
+    let slewing = ModelClock::new(tsc, composed(local, 3));
+    let begun = slewing
+        .published()
+        .load_slewed()
+        .toward(composed(local, 4), tsc.ticks(), Duration::from_secs(3_600))
+        .expect("in range");
+    slewing
+        .writer()
+        .expect("no other writer")
+        .publish_slewed(&begun.expect("it did not slew"), ErrorBound::UNKNOWN);
     quanta::Instant::now();
 
     let rdtsc = timed_read("bare `rdtsc`", 0, || {
@@ -160,6 +171,9 @@ fn main() -> std::process::ExitCode {
         }),
         timed_read("**global clock with certain bounds, ordered**", 1, || {
             bounded.now_with_bounds()
+        }),
+        timed_read("**global clock while it slews, ordered**", 1, || {
+            slewing.now()
         }),
         timed_read("fenced `open`", 1, || tsc.open()),
         timed_read("fenced `close`", 1, || tsc.close()),
@@ -221,6 +235,11 @@ fn main() -> std::process::ExitCode {
             "ordered global clock with bounds / rdtscp, waited for",
             ratio(10, 1, 1),
             1.25,
+        ),
+        (
+            "ordered global clock while it slews / rdtscp, back to back",
+            ratio(11, 1, 0),
+            1.50,
         ),
         (
             "unordered global clock / rdtsc, back to back",

@@ -7,7 +7,7 @@ struct downbeat_model {
   /* Selects the copy that is valid: the first if even. */
   uint64_t sequence;
   /* Words of a copy: nanoseconds per tick, whole and in units of 2^-64; time at tick 0 plus half a nanosecond, in units of 2^-64,
-   * high and low word; highest tick to which these apply; and others. */
+   * high and low word; number of ticks to which these apply, and the first of them; and others. */
   uint64_t copies[2][24];
 };
 
@@ -41,8 +41,8 @@ static inline int downbeat_synchronize(MPI_Comm comm, const char *label, downbea
 #endif
 
 #if DOWNBEAT_INLINE_COUNTER
-/* Layout 1, and the counter of this processor. */
-#define DOWNBEAT_INLINE_TAG ((uint64_t)DOWNBEAT_INLINE_COUNTER << 32 | 1)
+/* Layout 2, and the counter of this processor. */
+#define DOWNBEAT_INLINE_TAG ((uint64_t)DOWNBEAT_INLINE_COUNTER << 32 | 2)
 
 /* Reads the counter, ordered after all earlier instructions. */
 static inline uint64_t downbeat_inline_ticks(void) {
@@ -67,13 +67,15 @@ static inline int downbeat_inline_apply(const downbeat_model *model, uint64_t ti
     uint64_t fraction = __atomic_load_n(words + 1, __ATOMIC_RELAXED);
     uint64_t high = __atomic_load_n(words + 2, __ATOMIC_RELAXED);
     uint64_t low = __atomic_load_n(words + 3, __ATOMIC_RELAXED);
-    uint64_t limit = __atomic_load_n(words + 4, __ATOMIC_RELAXED);
+    uint64_t span = __atomic_load_n(words + 4, __ATOMIC_RELAXED);
+    uint64_t begins = __atomic_load_n(words + 5, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (__atomic_load_n(&model->sequence, __ATOMIC_RELAXED) == before) {
       downbeat_uint128 sum = (downbeat_uint128)ticks * fraction;
       sum += (downbeat_uint128)(high + ticks * whole) << 64 | low;
       *nanos = (int64_t)(uint64_t)(sum >> 64);
-      return ticks <= limit;
+      /* Earlier ticks wrap to a large distance. */
+      return ticks - begins <= span;
     }
   }
 }

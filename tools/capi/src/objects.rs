@@ -1,7 +1,7 @@
 //! Objects that programs hold.
 
 use downbeat::regions::Region;
-use downbeat::{Counter, Global, GlobalClock};
+use downbeat::{Global, GlobalClock};
 use downbeat_clock_core::Published;
 
 use crate::any_clock::AnyClock;
@@ -16,7 +16,7 @@ pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
 /// The model of a clock, which is read in place.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Model(Published<Counter, Global>);
+pub struct Model(Published<Global>);
 
 /// A timer of the regions with one name.
 #[derive(Debug)]
