@@ -2,6 +2,7 @@
 
 mod closing;
 mod cube;
+mod defaults;
 mod flat;
 mod hca;
 mod hca2;

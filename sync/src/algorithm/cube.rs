@@ -34,19 +34,8 @@ pub struct Cube {
 pub enum CubeLength {
     /// Number of turns over all slots.
     Turns(NonZeroU32),
-    /// As many turns as take about this time, as the first one shows; at least one.
+    /// As many turns as take about this time, as those before show; at least one.
     Lasting(Duration),
-}
-
-impl Default for Cube {
-    /// Returns `cube/100/100`.
-    fn default() -> Self {
-        const HUNDRED: NonZeroU32 = NonZeroU32::new(100).unwrap();
-        Self {
-            length: CubeLength::Turns(HUNDRED),
-            exchanges: HUNDRED,
-        }
-    }
 }
 
 /// Maximum number of turns of a session that is limited by its duration.
@@ -138,6 +127,7 @@ impl Cube {
             CubeLength::Lasting(_) => 1,
         };
         let (began, mut turn) = (clock.now(), 0);
+        // As the first turn of a pair can take much longer, the number is determined again whenever the turns have doubled.
         while turn < turns {
             for edge in &mut edges {
                 // A fixed beginner would leave the bias of its path through the software.
@@ -147,17 +137,18 @@ impl Cube {
                     .await?;
             }
             turn += 1;
-            if let (CubeLength::Lasting(time), 1) = (self.length, turn) {
-                turns = turns_within(comm, time, clock.now() - began).await?;
+            if let (CubeLength::Lasting(time), true) = (self.length, turn == turns) {
+                let fit = turns_within(comm, time, (clock.now() - began) / f64::from(turn)).await?;
+                turns = fit.min(2 * turn);
             }
         }
         Ok(edges)
     }
 }
 
-/// Returns the number of turns that fit into a time, on which all ranks agree, if one took this rank that many nanoseconds.
-async fn turns_within<M: Comm>(comm: &M, time: Duration, took: f64) -> Result<u32, CommError> {
-    let [longest] = greatest(comm, [took.max(1.0)]).await?;
+/// Returns the number of turns that fit into a time, on which all ranks agree, if one takes this rank that many nanoseconds.
+async fn turns_within<M: Comm>(comm: &M, time: Duration, takes: f64) -> Result<u32, CommError> {
+    let [longest] = greatest(comm, [takes.max(1.0)]).await?;
     let turns = time.as_nanos() as f64 / longest;
     Ok(turns.clamp(1.0, MOST_TURNS) as u32)
 }

@@ -19,7 +19,7 @@ use crate::{Comm, CommError, PlaceLevel};
 /// let cube = FlatAlgorithm::Cube(Cube::default());
 /// let hierarchy = Hierarchy::new(PlaceLevel::Node, cube, FlatAlgorithm::Prop(ClockPropSync)).between(PlaceLevel::Rack, cube);
 /// let label = Algorithm::Hierarchy(hierarchy).to_string();
-/// assert_eq!(label, "hlhca(rack=cube/100/100,node=cube/100/100,rank=prop)");
+/// assert_eq!(label, "hlhca(rack=cube/1000/100,node=cube/1000/100,rank=prop)");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hierarchy {

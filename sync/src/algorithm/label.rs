@@ -17,42 +17,6 @@ use crate::{LabelError, OffsetAlgorithm, PlaceLevel};
 const RECOMPUTE: &str = "recompute";
 const WEIGHTED: &str = "weighted";
 
-impl Default for LineFit {
-    /// Returns `1000/skampi/100`.
-    fn default() -> Self {
-        const FIT_POINTS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
-        Self {
-            fit_points: FIT_POINTS,
-            offset: OffsetAlgorithm::default(),
-            recompute: false,
-            weighted: false,
-        }
-    }
-}
-
-impl Default for Hierarchy {
-    /// Returns `h2hca(hca3/1000/skampi/100,prop)`: lines between nodes, whose ranks share a clock.
-    fn default() -> Self {
-        let lines = FlatAlgorithm::Hca3(Hca3::default());
-        Self::new(PlaceLevel::Node, lines, FlatAlgorithm::Prop(ClockPropSync))
-    }
-}
-
-impl Hierarchy {
-    /// Returns `h3hca(hca3/1000/skampi/100,hca3/1000/skampi/100,prop)`, for nodes whose sockets do not share a clock.
-    fn three_levels() -> Self {
-        let lines = FlatAlgorithm::Hca3(Hca3::default());
-        Self::default().between(PlaceLevel::Socket, lines)
-    }
-}
-
-impl Default for Algorithm {
-    /// Returns `h2hca(hca3/1000/skampi/100,prop)`.
-    fn default() -> Self {
-        Self::Hierarchy(Hierarchy::default())
-    }
-}
-
 /// Formats as `1000/skampi/100`, or `1000/skampi/100/recompute/weighted`.
 impl fmt::Display for LineFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -399,20 +363,17 @@ mod tests {
             ),
             ("hca3/50/weighted", "hca3/50/skampi/100/weighted"),
             ("hca3-offset", "hca3-offset/skampi/100"),
-            ("cube", "cube/100/100"),
+            ("cube", "cube/1000/100"),
             ("cube/10", "cube/10/100"),
             ("cube/30ms", "cube/30ms/100"),
             ("cube/1.5s/20", "cube/1500ms/20"),
-            ("h2hca", "h2hca(hca3/1000/skampi/100,prop)"),
+            ("h2hca", "h2hca(cube/1000/100,prop)"),
             ("h2hca(jk,none)", "h2hca(jk/1000/skampi/100,none)"),
-            (
-                "h3hca",
-                "h3hca(hca3/1000/skampi/100,hca3/1000/skampi/100,prop)",
-            ),
+            ("h3hca", "h3hca(cube/1000/100,cube/1000/100,prop)"),
             ("hlhca(node=jk,rank=none)", "h2hca(jk/1000/skampi/100,none)"),
             (
                 "hlhca(island=cube,rack=cube/9,socket=skampi,rank=prop)",
-                "hlhca(island=cube/100/100,rack=cube/9/100,socket=skampi/skampi/100,rank=prop)",
+                "hlhca(island=cube/1000/100,rack=cube/9/100,socket=skampi/skampi/100,rank=prop)",
             ),
         ] {
             let found: Algorithm = label.parse().unwrap();

@@ -22,11 +22,11 @@ use crate::tsc::CalibratedTsc;
     after_help = "Offsets are measured with messages. With --truth the true errors are shown as well: the ranks of one machine \
                   share a counter.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi sync \\\n    \
-                  --algorithm hca3/1000/skampi/100,jk/100/skampi/20 --repeat 10 -o sync.html\n  \
+                  --algorithm hca3/1000/skampi/100,cube/1000/100 --repeat 10 -o sync.html\n  \
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
 )]
 pub(crate) struct MpiSyncOptions {
-    #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/1000/skampi/100")]
+    #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "cube/1000/100")]
     algorithm: Labels,
     /// Clock that every rank reads
     #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
