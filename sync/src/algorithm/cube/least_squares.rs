@@ -31,8 +31,11 @@ impl MeasuredDifference {
 const TOLERANCE: f64 = 1e-7;
 /// Maximum number of iterations: more edges than that do not disagree independently.
 const MOST: u32 = 200;
-/// Residuals that exceed this multiple of their root mean square are far from consensus.
-const FAR: f64 = 4.0;
+/// Residuals are far from consensus if they exceed the largest that is expected of that many normally distributed ones by this multiple of
+/// their root mean square: a second pass takes as long as a turn, and no edge is named by chance.
+const BEYOND_LARGEST: f64 = 1.3;
+/// Multiple of the root mean square from which on residuals count less in a second pass.
+const USUAL: f64 = 2.0;
 
 /// Values that fit all edges best.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +71,9 @@ pub(super) async fn solve<M: Comm>(
     let furthest = furthest.fold(0.0, f64::max);
     // All ranks decide alike.
     let [furthest] = greatest(comm, [furthest]).await?;
-    if usual <= 0.0 || furthest <= FAR * usual {
+    let expected = (2.0 * all_edges.max(1.0).ln()).sqrt();
+    let limit = (expected + BEYOND_LARGEST) * usual;
+    if usual <= 0.0 || furthest <= limit {
         return Ok(Solution {
             value,
             disagreement: usual,
@@ -80,7 +85,7 @@ pub(super) async fn solve<M: Comm>(
     let far = residuals.iter().copied().enumerate();
     let far = far.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     for (edge, residual) in edges.iter_mut().zip(&residuals) {
-        let far = residual.abs() / (0.5 * FAR * usual);
+        let far = residual.abs() / (USUAL * usual);
         edge.weight = if far > 1.0 { far.powi(-4) } else { 1.0 };
     }
     Ok(Solution {
@@ -88,7 +93,7 @@ pub(super) async fn solve<M: Comm>(
         disagreement: usual,
         edge_error,
         any_far: true,
-        far: far.filter(|(_, residual)| residual.abs() > FAR * usual),
+        far: far.filter(|(_, residual)| residual.abs() > limit),
     })
 }
 
