@@ -170,11 +170,6 @@ impl<D: Domain> Published<D> {
     }
 }
 
-/// Words of a line: rate and constant.
-fn line_words<D: Domain>(model: &ClockModel<Counter, D>) -> [u64; 4] {
-    model.parts().0.to_words()
-}
-
 /// Returns the line whose words stand at a place.
 fn line<D: Domain>(words: &[u64; CELL], place: usize, anchor: Ticks) -> ClockModel<Counter, D> {
     let words: [u64; 4] = core::array::from_fn(|i| words[place + i]);
@@ -208,7 +203,7 @@ fn words<D: Domain>(shown: &SlewedModel<D>, bound: ErrorBound<D>) -> [u64; CELL]
     let mut words = [0; CELL];
     let (map, begin) = present.parts();
     for (place, line) in [(0, present), (SLEWING, slewing), (EARLIER, earlier)] {
-        words[place..place + 4].copy_from_slice(&line_words(line));
+        words[place..place + 4].copy_from_slice(&line.parts().0.to_words());
     }
     words[4] = map.limit.saturating_sub(begin);
     words[5] = begin;
@@ -441,7 +436,7 @@ mod tests {
             [found[5], found[10], found[15]],
             [shown.settled().0, shown.begins.0, 0]
         );
-        assert_eq!(found[6..10], line_words(&shown.slewing));
+        assert_eq!(found[6..10], shown.slewing.parts().0.to_words());
         assert_eq!(found[16], found[5]);
     }
 

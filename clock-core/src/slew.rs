@@ -1,6 +1,8 @@
 //! Change of a clock's model without a jump.
 
-use crate::{ClockModel, Counter, Domain, Duration, ErrorBound, ModelError, TickRate, Ticks};
+use crate::{
+    ClockModel, Counter, Domain, Duration, ErrorBound, ModelError, TickRate, Ticks, Timestamp,
+};
 
 /// Model of a clock that never jumps: it shows an earlier line until a tick, then one that leads to the present line, and from the anchor
 /// of that on the present line.
@@ -91,7 +93,7 @@ impl<D: Domain> SlewedModel<D> {
     }
 
     /// Applies the line that the clock shows at a tick. Before the last change but one, that is the earlier line nevertheless.
-    pub fn apply(&self, at: Ticks) -> crate::Timestamp<D> {
+    pub fn apply(&self, at: Ticks) -> Timestamp<D> {
         self.line_at(at).apply(at)
     }
 
@@ -106,7 +108,7 @@ impl<D: Domain> SlewedModel<D> {
     }
 
     /// Returns the first tick at which the clock shows this time or a later one.
-    pub fn invert(&self, wanted: crate::Timestamp<D>) -> Ticks {
+    pub fn invert(&self, wanted: Timestamp<D>) -> Ticks {
         let at = self.earlier.invert(wanted);
         if at < self.begins {
             return at;
@@ -156,7 +158,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Global, Timestamp};
+    use crate::Global;
 
     type Line = ClockModel<Counter, Global>;
 
