@@ -114,12 +114,28 @@ pub struct LatchWriter<'a, const N: usize> {
 impl<const N: usize> LatchWriter<'_, N> {
     /// Replaces the words.
     pub fn publish(&mut self, words: [u64; N]) {
+        self.publish_if(words, || true);
+    }
+
+    /// Replaces the words if this is still wanted right before readers see them: returns what `wanted` returns then.
+    pub fn publish_if(&mut self, words: [u64; N], wanted: impl FnOnce() -> bool) -> bool {
         // Only writers store to the sequence, and this is the only one.
         let resting = self.latch.sequence.load(Ordering::Relaxed);
         self.direct_readers(resting + 1);
         self.fill(0, words);
+        if !wanted() {
+            // The other copy still has the words from before.
+            let before = &self.latch.copies[1];
+            self.fill(
+                0,
+                core::array::from_fn(|i| before[i].load(Ordering::Relaxed)),
+            );
+            self.direct_readers(resting + 2);
+            return false;
+        }
         self.direct_readers(resting + 2);
         self.fill(1, words);
+        true
     }
 
     /// Directs readers to the copy `sequence & 1`; the other copy may be written after that.

@@ -2,7 +2,8 @@
 
 use crate::model::Counter;
 use crate::{
-    Clock, ClockModel, Domain, Duration, ErrorBound, Published, Publisher, Ticks, Timestamp,
+    Clock, ClockModel, Domain, Duration, ErrorBound, ModelError, Published, Publisher, Ticks,
+    Timestamp,
 };
 
 /// A clock read through a model that can be replaced at any time: returns timestamps of the domain `D`.
@@ -125,6 +126,31 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// The exclusive right to replace the model; `None` while another caller holds it.
     pub fn writer(&self) -> Option<Publisher<'_, D>> {
         self.model.writer()
+    }
+
+    /// Goes over to another line `within` a time, or more slowly where the rate would change by more than [`SlewedModel::MOST`](crate::SlewedModel::MOST); the bound is
+    /// that of the line. The clock neither jumps nor runs backward meanwhile. Returns false if it slews already, or if another caller holds
+    /// the right to replace the model.
+    ///
+    /// # Errors
+    /// If the lines are years apart.
+    pub fn slew_toward(
+        &self,
+        line: ClockModel<Counter, D>,
+        bound: ErrorBound<D>,
+        within: Duration,
+    ) -> Result<bool, ModelError> {
+        let Some(mut writer) = self.model.writer() else {
+            return Ok(false);
+        };
+        let present = self.model.load_slewed();
+        while let Some(shown) = present.toward(line, self.clock.ticks(), within)? {
+            // A thread that was suspended for longer than the lead begins again.
+            if writer.publish_slewed(&shown, shown.bound(bound), || self.clock.ticks()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The clock underneath.

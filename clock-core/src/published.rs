@@ -338,12 +338,20 @@ impl<D: Domain> Publisher<'_, D> {
 
     /// Replaces the model and the bound of its error: the time that the clock shows jumps.
     pub fn publish_with_bound(&mut self, model: ClockModel<Counter, D>, bound: ErrorBound<D>) {
-        self.publish_slewed(&model.into(), bound);
+        self.words.publish(words(&model.into(), bound));
     }
 
-    /// Replaces the model by one that goes on from it, and the [bound](SlewedModel::bound) of what it shows.
-    pub fn publish_slewed(&mut self, shown: &SlewedModel<D>, bound: ErrorBound<D>) {
-        self.words.publish(words(shown, bound));
+    /// Replaces the model by one that goes on from it, and the [bound](SlewedModel::bound) of what it shows, unless the counter has reached
+    /// the begin of the slew by now: then readers may have seen other times than the new model shows. Returns true if it was replaced.
+    #[must_use]
+    pub fn publish_slewed(
+        &mut self,
+        shown: &SlewedModel<D>,
+        bound: ErrorBound<D>,
+        now: impl FnOnce() -> Ticks,
+    ) -> bool {
+        self.words
+            .publish_if(words(shown, bound), || now() < shown.begins)
     }
 }
 
@@ -427,9 +435,8 @@ mod tests {
         let wanted = ClockModel::through(now, ahead, model.rate()).unwrap();
         let shown = SlewedModel::from(model).toward(wanted, now, second);
         let shown = shown.unwrap().unwrap();
-        cell.writer()
-            .unwrap()
-            .publish_slewed(&shown, bound_of(&shown));
+        let mut writer = cell.writer().unwrap();
+        assert!(writer.publish_slewed(&shown, bound_of(&shown), || now));
         let found = cell.words.read();
         assert_eq!(found[11..15], line);
         assert_eq!(
@@ -461,9 +468,12 @@ mod tests {
             let shown = shown.toward(line(ahead).unwrap(), now, half);
             let shown = shown.unwrap().unwrap();
             let cell = Published::new(line(0).unwrap());
-            cell.writer()
-                .unwrap()
-                .publish_slewed(&shown, bound_of(&shown));
+            let mut writer = cell.writer().unwrap();
+            // Too late: readers may have gone on by the line before.
+            let late = writer.publish_slewed(&shown, bound_of(&shown), || shown.begins);
+            assert!(!late);
+            assert_eq!(cell.load_slewed(), line(0).unwrap().into());
+            assert!(writer.publish_slewed(&shown, bound_of(&shown), || now));
             let (found, bound) = cell.load_with_bound();
             assert_eq!(bound, bound_of(&shown));
             for at in (0..3_000).map(|i| Ticks(now.0 + i * 1_000_003)) {

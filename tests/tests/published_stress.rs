@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, Published, TickRate,
-    Ticks, Timestamp,
+    ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, Published, TickRate, Ticks,
+    Timestamp,
 };
 use downbeat_timers::{SystemClock, SystemClockId};
 
@@ -126,14 +126,10 @@ fn a_slewed_clock_never_runs_backward() {
         });
         let mut slews = 0;
         while slews < SLEWS {
-            let shown = clock.published().load_slewed();
             let wanted = line(if slews % 2 == 0 { -900 } else { 900 });
-            let next = shown.toward(wanted, counter.ticks(), Duration::from_micros(10));
-            if let Some(next) = next.expect("near lines") {
-                let mut writer = clock.writer().expect("the only writer");
-                writer.publish_slewed(&next, ErrorBound::UNKNOWN);
-                slews += 1;
-            }
+            let within = Duration::from_micros(10);
+            let slewed = clock.slew_toward(wanted, ErrorBound::UNKNOWN, within);
+            slews += i64::from(slewed.expect("near lines"));
             thread::yield_now();
         }
         done.store(true, Ordering::Relaxed);

@@ -126,15 +126,12 @@ fn main() -> std::process::ExitCode {
     let bounded = ModelClock::with_bound(tsc, composed(local, 3), bound);
     // The whole benchmark is over before the clock has slewed.
     let slewing = ModelClock::new(tsc, composed(local, 3));
-    let begun = slewing
-        .published()
-        .load_slewed()
-        .toward(composed(local, 4), tsc.ticks(), Duration::from_secs(3_600))
-        .expect("in range");
-    slewing
-        .writer()
-        .expect("no other writer")
-        .publish_slewed(&begun.expect("it did not slew"), ErrorBound::UNKNOWN);
+    let begun = slewing.slew_toward(
+        composed(local, 4),
+        ErrorBound::UNKNOWN,
+        Duration::from_secs(3_600),
+    );
+    assert_eq!(begun, Ok(true));
     quanta::Instant::now();
 
     let rdtsc = timed_read("bare `rdtsc`", 0, || {

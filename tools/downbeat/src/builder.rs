@@ -87,8 +87,32 @@ impl GlobalClockBuilder {
         Self { sync, ..self }
     }
 
-    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes some ten milliseconds for each factor of
-    /// two in the number of nodes.
+    /// Lets the clock slew when it is [synchronized again](GlobalClock::resynchronize), so that it neither jumps nor runs backward: it goes
+    /// over to what it has learned within this time, or more slowly where its rate would change by more than a thousandth. By default it
+    /// jumps, and is right at once.
+    ///
+    /// ```
+    /// use downbeat::{Duration, GlobalClock};
+    ///
+    /// let settings = GlobalClock::builder().slew(Duration::from_millis(100));
+    /// let went_on = settings.over_threads(2, |clock, comm| {
+    ///     let before = clock.now();
+    ///     clock.resynchronize_over(comm)?;
+    ///     Ok::<_, downbeat::GlobalClockError>(clock.now() >= before)
+    /// })?;
+    /// assert!(went_on.into_iter().all(|went_on| went_on.is_ok_and(|went_on| went_on)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn slew(self, within: Duration) -> Self {
+        let sync = SyncSettings {
+            slew: Some(within),
+            ..self.sync
+        };
+        Self { sync, ..self }
+    }
+
+    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes some hundred milliseconds for each factor of
+    /// two in the number of nodes, and much less within one.
     ///
     /// # Errors
     /// The same on all ranks, if any rank fails.

@@ -57,6 +57,8 @@ pub struct GlobalClock<K = MachineClock> {
 pub(crate) struct SyncSettings {
     pub(crate) algorithm: Algorithm,
     pub(crate) max_drift: f64,
+    /// Time of a slew to a new model; `None` to jump.
+    pub(crate) slew: Option<Duration>,
 }
 
 impl Default for SyncSettings {
@@ -64,6 +66,7 @@ impl Default for SyncSettings {
         Self {
             algorithm: Algorithm::default(),
             max_drift: 1e-3,
+            slew: None,
         }
     }
 }
@@ -143,7 +146,8 @@ impl<K: Clock> GlobalClock<K> {
     /// Synchronizes the clock again, over a communicator whose ranks all call this; the time of its rank 0 is the reference. Other
     /// threads can read the clock meanwhile. If it fails, the clock continues as it was.
     ///
-    /// The time steps by what the clock was wrong: the next reading can be earlier than the last.
+    /// The time jumps by what the clock was wrong, so that the next reading can be earlier than the last, unless the clock was told to
+    /// [slew](crate::GlobalClockBuilder::slew). Then this waits for the end of the last slew.
     ///
     /// # Errors
     /// The same on all ranks, if any rank fails.
@@ -180,12 +184,25 @@ impl<K: Clock> GlobalClock<K> {
             found => found.map_err(failure),
         };
         let found = agree(comm, found)?;
+        // The time that the clock shows before its first synchronization is no global time.
+        let slew = self.settings.slew.filter(|_| last.is_some());
+        let slewed = slew.is_some_and(|within| self.slew(&found, within));
         // The lock leaves no other writer.
-        if let Some(mut writer) = self.clock.writer() {
+        if let (false, Some(mut writer)) = (slewed, self.clock.writer()) {
             writer.publish_with_bound(found.model, found.bound);
         }
         *last = Some(found);
         Ok(())
+    }
+
+    /// Goes over to what was found, once the last slew has ended; returns false if that is years apart.
+    fn slew(&self, found: &Synchronized, within: Duration) -> bool {
+        loop {
+            match self.clock.slew_toward(found.model, found.bound, within) {
+                Ok(false) => core::hint::spin_loop(),
+                slewed => return slewed.is_ok(),
+            }
+        }
     }
 
     /// Compares the clocks of all ranks, which all call this, at any time in the run of a program, any number of times. The clock stays
@@ -318,6 +335,8 @@ impl<K: Clock> GlobalClock<K> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use downbeat_clock_core::TickRate;
     use downbeat_sync::ThreadCluster;
     use downbeat_timers::ClockName;
@@ -353,5 +372,38 @@ mod tests {
             clock.resynchronize_over(comm).unwrap();
         });
         found.unwrap();
+    }
+
+    /// Ranks read their clocks without a pause while these are synchronized again.
+    #[test]
+    fn a_clock_that_slews_never_runs_backward() {
+        let settings = GlobalClock::builder()
+            .clock(ClockName::Raw)
+            .algorithm("hca3/20/skampi/10".parse().unwrap())
+            .slew(Duration::from_micros(100));
+        let readings = settings.over_threads(2, |clock, comm| {
+            let done = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let reader = scope.spawn(|| {
+                    let (mut last, mut readings) = (clock.now(), 0_u64);
+                    while !done.load(Ordering::Relaxed) {
+                        let now = clock.now();
+                        assert!(now >= last, "{now:?} after {last:?}");
+                        (last, readings) = (now, readings + 1);
+                        std::thread::yield_now();
+                    }
+                    readings
+                });
+                for _ in 0..5 {
+                    clock.resynchronize_over(comm).unwrap();
+                }
+                let bound = clock.bound();
+                let model = clock.last_synchronization().unwrap();
+                assert!(bound.half_width() > model.bound.half_width(), "as it slews");
+                done.store(true, Ordering::Relaxed);
+                reader.join().unwrap()
+            })
+        });
+        assert!(readings.unwrap().into_iter().all(|readings| readings > 0));
     }
 }
