@@ -102,6 +102,24 @@ fn two_readers() {
     writer_against("two readers", Some(2), &[1, 1], 1);
 }
 
+/// A value that was withdrawn right before readers would see it, as a slew that comes too late.
+#[test]
+fn a_refused_value() {
+    explore("a refused value", Some(3), || {
+        let latch = Arc::new(Latch::new(0, words(0)));
+        let reader = thread::spawn({
+            let latch = Arc::clone(&latch);
+            move || read(&latch, 2)
+        });
+        let mut writer = latch.writer().expect("nobody else publishes");
+        assert!(!writer.publish_if(words(9), || false));
+        let seen = reader.join().expect("a reader panicked");
+        assert_eq!(seen, [0, 0], "a value that was not published");
+        writer.publish(words(1));
+        assert_eq!(latch.read(), words(1));
+    });
+}
+
 /// Two threads publish: one at a time, and the second continues from the value of the first.
 #[test]
 fn one_writer_at_a_time() {
