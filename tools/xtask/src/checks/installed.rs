@@ -146,7 +146,7 @@ fn local(tree: &InstalledTree<'_>) -> Outcome {
 
 /// Runs a program that was compiled with a header of another layout of models: it reads them by calls of the library.
 fn older_program(tree: &InstalledTree<'_>) -> Outcome {
-    let (known, older) = ("<< 32 | 1)", "<< 32 | 0)");
+    let (known, older) = ("<< 32 | 2)", "<< 32 | 1)");
     let header = tree.prefix.join("include/downbeat.h");
     let text = fs::read_to_string(&header).map_err(|why| format!("{}: {why}", header.display()))?;
     if text.matches(known).count() != 1 {
