@@ -128,9 +128,9 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
         self.model.writer()
     }
 
-    /// Goes over to another line `within` a time, or more slowly where the rate would change by more than [`SlewedModel::MOST`](crate::SlewedModel::MOST); the bound is
-    /// that of the line. The clock neither jumps nor runs backward meanwhile. Returns false if it slews already, or if another caller holds
-    /// the right to replace the model.
+    /// Goes over to another line, whose bound this is, `within` a time, or more slowly where the rate would change by more than a
+    /// [slew](crate::SlewedModel::MOST) may. The clock neither jumps nor runs backward meanwhile. Returns false if it slews already, or if
+    /// another caller holds the right to replace the model.
     ///
     /// # Errors
     /// If the lines are years apart.

@@ -47,8 +47,8 @@ use crate::{
 /// | 16 | tick at which the next two words hold, not before word 5 |
 /// | 17, 18 | largest time by which the clock is ahead then, and by which it is behind: signed, in nanoseconds |
 /// | 19 | growth of both per tick since then, in units of 2^-64 ns |
-/// | 20 | number of ticks since then for which words 16 to 19 hold, with 3 ns for rounding in words 17 and 18: 0 if they do not |
-/// | 21, 22 | growth per nanosecond, a double; time at which words 17 and 18 hold |
+/// | 20 | number of ticks since then for which words 16 to 19 hold, with 3 ns for rounding in words 17 and 18; 0 if these hold at word 22, without rounding |
+/// | 21, 22 | growth per nanosecond, a double; time of the clock for which the bound was stated |
 /// | 23 | 0 |
 #[derive(Debug)]
 #[repr(transparent)]

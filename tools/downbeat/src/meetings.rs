@@ -48,7 +48,8 @@ impl<K: Clock> GlobalClock<K> {
         harmonizer: &mut Harmonizer,
         comm: &M,
     ) -> Result<Option<Meeting>, GlobalClockError> {
-        let (model, bound) = (self.model(), self.bound());
+        let (shown, bound) = self.model_clock().published().load_with_bound();
+        let model = shown.present();
         let error = bound.at_time(model.apply(self.clock().ticks()));
         Ok(block_on_ready(harmonizer.meet(
             self.clock(),
