@@ -1,7 +1,7 @@
 //! Algorithms that synchronize the clocks of all ranks, one per file.
 
-mod closing;
-mod cube;
+pub(crate) mod closing;
+pub(crate) mod cube;
 mod defaults;
 mod flat;
 mod hca;

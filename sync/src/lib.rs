@@ -98,6 +98,7 @@ pub mod collective;
 mod comm;
 mod error;
 pub mod harmonize;
+pub mod keep;
 pub mod line;
 #[cfg(feature = "mpi")]
 #[expect(unsafe_code, reason = "MPI is a C library")]

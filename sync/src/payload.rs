@@ -1,6 +1,6 @@
 //! Content of messages.
 
-use downbeat_clock_core::{ClockModel, Domain, Duration, Source, Ticks, Timestamp};
+use downbeat_clock_core::{ClockModel, Domain, Duration, ErrorBound, Source, Ticks, Timestamp};
 
 /// Number of words of the longest payload: with two more for the sender and the receiver they fill
 /// a cache line.
@@ -131,6 +131,29 @@ one_word! {
     [] Ticks, |value| value.0, |word| Ticks(word);
     [] Duration, |value| value.as_nanos() as u64, |word| Duration::from_nanos(word as i64);
     [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Timestamp::from_nanos(word as i64);
+}
+
+impl<D: Domain> Payload for ErrorBound<D> {
+    const WORDS: usize = 4;
+
+    fn put(self, words: &mut Words) {
+        words[..4].copy_from_slice(&[
+            self.at.as_nanos() as u64,
+            self.ahead.as_nanos() as u64,
+            self.behind.as_nanos() as u64,
+            self.drift.to_bits(),
+        ]);
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let [at, ahead, behind, drift, ..] = *words;
+        Some(Self {
+            at: Timestamp::from_nanos(at as i64),
+            ahead: Duration::from_nanos(ahead as i64),
+            behind: Duration::from_nanos(behind as i64),
+            drift: f64::from_bits(drift),
+        })
+    }
 }
 
 /// Sent in its checked encoding, so that a model between other clocks is detected.

@@ -22,4 +22,6 @@ pub use network::{Bursts, Card, DelayTail, Network, NetworkLink};
 pub use node_clock::{Clocks, Drift, DriftWalk, NodeClock, VirtualTime};
 pub use parameter::{require, require_non_negative};
 pub use random::exponential;
+#[cfg(test)]
+pub(crate) use random::normal;
 pub use simulate::Simulated;

@@ -83,7 +83,7 @@ pub(super) async fn close<K: Clock, M: Comm>(
 /// Returns the largest difference of a clock's rate from that of rank 0, as a share of the clock's own rate, if the
 /// local clock drifts by up to `max_drift` and the model changed its rate by `change`. On busy cores models change
 /// rates by a tenth, so that products of the two count.
-fn share_of_own_rate(max_drift: f64, change: f64) -> f64 {
+pub(crate) fn share_of_own_rate(max_drift: f64, change: f64) -> f64 {
     let of_rank_0 = max_drift + change.abs() * (1.0 + max_drift);
     if of_rank_0 < 1.0 {
         of_rank_0 / (1.0 - of_rank_0)
@@ -154,26 +154,14 @@ impl Payload for ClosedClock {
     const WORDS: usize = 5;
 
     fn put(self, words: &mut Words) {
-        words[..5].copy_from_slice(&[
-            self.bound.at.as_nanos() as u64,
-            self.bound.ahead.as_nanos() as u64,
-            self.bound.behind.as_nanos() as u64,
-            self.bound.drift.to_bits(),
-            self.explained.as_nanos() as u64,
-        ]);
+        self.bound.put(words);
+        words[4] = self.explained.as_nanos() as u64;
     }
 
     fn get(words: &Words) -> Option<Self> {
-        let [at, ahead, behind, drift, explained, ..] = *words;
-        let span = |word| Duration::from_nanos(word as i64);
         Some(Self {
-            bound: ErrorBound {
-                at: Timestamp::from_nanos(at as i64),
-                ahead: span(ahead),
-                behind: span(behind),
-                drift: f64::from_bits(drift),
-            },
-            explained: span(explained),
+            bound: ErrorBound::get(words)?,
+            explained: Duration::from_nanos(words[4] as i64),
         })
     }
 }

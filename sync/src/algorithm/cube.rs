@@ -16,9 +16,11 @@ use crate::collective::broadcast;
 use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::{Comm, CommError, SyncError};
-use edge::{CubeEdge, FineClock};
 use edge_line::EdgeLine;
-use least_squares::{MeasuredDifference, Solution, exchange, greatest, solve};
+use least_squares::{BEYOND_LARGEST, exchange, greatest};
+
+pub(crate) use edge::{CubeEdge, FineClock, TurnLimits};
+pub(crate) use least_squares::{MeasuredDifference, Solution, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +49,7 @@ impl Cube {
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<RankResult, CommError> {
-        let clock = FineClock::new(me.clock, &me.base);
+        let clock = FineClock::new(me.clock, me.base.rate());
         let edges = self.measure(&clock, comm).await?;
         let (rank, most) = (comm.rank(), me.max_drift);
         let mut failure = None;
@@ -66,7 +68,7 @@ impl Cube {
             .zip(&lines)
             .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
         let rates: Vec<MeasuredDifference> = rates.collect();
-        let rate = solve(comm, rates.clone()).await?.value;
+        let rate = solve(comm, rates.clone(), BEYOND_LARGEST).await?.value;
         let of_others = exchange(comm, &rates, rate).await?;
         let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
             let [low, high] = if rank < edge.peer {
@@ -81,7 +83,7 @@ impl Cube {
         };
         let offsets = edges.iter().zip(&lines).zip(of_others).map(offset);
         let offsets: Vec<MeasuredDifference> = offsets.collect();
-        let solution = solve(comm, offsets.clone()).await?;
+        let solution = solve(comm, offsets.clone(), BEYOND_LARGEST).await?;
         let far_edge = far_edge(comm, &offsets, &solution, me.quality.rank).await?;
         let Solution {
             value: offset,
@@ -120,8 +122,7 @@ impl Cube {
         clock: &FineClock<'_, K>,
         comm: &M,
     ) -> Result<Vec<CubeEdge>, CommError> {
-        let rank = comm.rank();
-        let mut edges: Vec<CubeEdge> = neighbours(rank, comm.size()).collect();
+        let mut edges: Vec<CubeEdge> = neighbours(comm.rank(), comm.size()).collect();
         let mut turns = match self.length {
             CubeLength::Turns(turns) => turns.get(),
             CubeLength::Lasting(_) => 1,
@@ -130,11 +131,7 @@ impl Cube {
         // As the first turn of a pair can take much longer, the number is determined again whenever the turns have doubled.
         while turn < turns {
             for edge in &mut edges {
-                // A fixed beginner would leave the bias of its path through the software.
-                let low_begins = turn.wrapping_add(edge.dimension) % 2 == 0;
-                let begins = (rank < edge.peer) == low_begins;
-                edge.measure(clock, comm, begins, self.exchanges.get())
-                    .await?;
+                edge.play(clock, comm, turn, self.exchanges.get()).await?;
             }
             turn += 1;
             if let (CubeLength::Lasting(time), true) = (self.length, turn == turns) {
@@ -154,7 +151,7 @@ async fn turns_within<M: Comm>(comm: &M, time: Duration, takes: f64) -> Result<u
 }
 
 /// Returns the edges of a rank in the incomplete hypercube of any number of ranks, in the order of their dimensions.
-fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge> {
+pub(crate) fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge> {
     let dimensions = size
         .checked_sub(1)
         .map_or(0, |last| u32::BITS - last.leading_zeros());
@@ -181,8 +178,6 @@ async fn largest_errors<M: Comm>(
 /// Returns the standard error of a clock in relation to rank 0. Where there are cycles, the edges of both ranks are side by side, and
 /// what is between them has many paths, so that it hardly counts; on a path of lines, their deviations show it.
 fn standard_error(edge_error: Option<f64>, lines: &[EdgeLine], ranks: u32) -> Option<f64> {
-    let of_first = u32::BITS - (ranks - 1).leading_zeros();
-    let beside = 1.0 / f64::from(of_first) + 1.0 / lines.len() as f64;
     let of_lines = || {
         let squares = lines
             .iter()
@@ -191,8 +186,14 @@ fn standard_error(edge_error: Option<f64>, lines: &[EdgeLine], ranks: u32) -> Op
         all_turns.then(|| squares.sum::<f64>().sqrt())
     };
     edge_error
-        .map(|error| error * beside.sqrt())
+        .map(|error| error * error_by_edges(lines.len(), ranks))
         .or_else(of_lines)
+}
+
+/// Returns the standard error of a rank with this number of edges in relation to rank 0, as a multiple of that of an edge.
+pub(crate) fn error_by_edges(edges: usize, ranks: u32) -> f64 {
+    let of_first = u32::BITS - (ranks - 1).leading_zeros();
+    (1.0 / f64::from(of_first) + 1.0 / edges as f64).sqrt()
 }
 
 /// Returns the edge of this rank that is furthest from consensus, if one is far from it; `me` is its rank among all ranks.

@@ -11,13 +11,13 @@ use crate::{RankPlacement, SyncError};
 /// A rank's clock before a synchronization: the counter that it reads, and the time that it shows.
 #[derive(Debug)]
 pub struct LocalClock<'a, K> {
-    pub(super) clock: &'a K,
-    pub(super) base: ClockModel<Counter, Local>,
+    pub(crate) clock: &'a K,
+    pub(crate) base: ClockModel<Counter, Local>,
     /// Quality of the base, where it is global time already.
     pub(super) quality: Quality,
     pub(super) source: u64,
     pub(super) placement: RankPlacement,
-    pub(super) max_drift: f64,
+    pub(crate) max_drift: f64,
 }
 
 // Derived implementations would need a copy of the counter.

@@ -45,6 +45,14 @@ impl SimClock {
             .ticks_at(self.rank, at.as_nanos())
     }
 
+    /// Returns the exact drift of this clock at a true time: `1e-6` gains a microsecond in a second.
+    pub fn drift_at(&self, at: Timestamp<VirtualTime>) -> f64 {
+        self.world
+            .engine
+            .borrow_mut()
+            .drift_at(self.rank, at.as_nanos())
+    }
+
     /// Returns the model by which a rank converts the ticks of this clock to its local time.
     ///
     /// # Errors

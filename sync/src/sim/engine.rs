@@ -444,6 +444,11 @@ impl Engine {
         self.node_clocks[node as usize].ticks_at(at, &self.clocks)
     }
 
+    pub(super) fn drift_at(&mut self, rank: u32, at: i64) -> f64 {
+        let node = self.ranks[rank as usize].node;
+        self.node_clocks[node as usize].drift_at(at, &self.clocks)
+    }
+
     pub(super) fn messages_sent(&self) -> u64 {
         self.sent
     }

@@ -181,15 +181,28 @@ impl NodeClock {
         })
     }
 
+    /// Returns the drift of the clock at a true time.
+    pub(super) fn drift_at(&mut self, at: i64, clocks: &Clocks) -> f64 {
+        match &clocks.wander {
+            Some(wander) if at > 0 => self.segment_at(at as f64, wander).0.drift,
+            _ => self.drift,
+        }
+    }
+
     /// Deviation that the drift has caused from the beginning to `at`.
     fn drift_until(&mut self, at: f64, wander: &DriftWalk) -> f64 {
+        let (segment, since) = self.segment_at(at, wander);
+        segment.deviation + segment.drift * since
+    }
+
+    /// Returns the segment of the walk at a true time, and the time since its beginning.
+    fn segment_at(&mut self, at: f64, wander: &DriftWalk) -> (DriftSegment, f64) {
         let interval = wander.interval.as_nanos() as f64;
         let mut index = (at / interval) as usize;
         if index >= self.segments.len() {
             index = self.extend_walk(index, wander);
         }
-        let segment = self.segments[index];
-        segment.deviation + segment.drift * (at - index as f64 * interval)
+        (self.segments[index], at - index as f64 * interval)
     }
 
     /// Extends the walk to that segment, or to the last one, and returns the index of the segment.

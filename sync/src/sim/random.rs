@@ -43,7 +43,7 @@ pub fn exponential(random: &mut Rng) -> f64 {
 }
 
 /// Draws a normally distributed number (Box and Muller).
-pub(super) fn normal(random: &mut Rng) -> f64 {
+pub(crate) fn normal(random: &mut Rng) -> f64 {
     (2.0 * exponential(random)).sqrt() * (TAU * random.f64()).cos()
 }
 

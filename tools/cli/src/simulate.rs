@@ -1,5 +1,7 @@
 //! `downbeat simulate`: synchronization algorithms on a simulated cluster, in virtual time.
 
+mod keeping;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
@@ -18,6 +20,7 @@ use downbeat_sync::{Comm as _, SyncError};
 
 use crate::cluster::ClusterFile;
 use crate::memory;
+use keeping::KeepOptions;
 
 #[derive(Args, Debug)]
 #[command(
@@ -27,7 +30,9 @@ use crate::memory;
                   machines of a paper.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 \\\n    \
                   --algorithm hca3/100/skampi/20,jk/100/skampi/20 --repeat 6 -o sync.html\n  \
-                  downbeat simulate --cluster titan --ranks 4096 --sample 0.1"
+                  downbeat simulate --cluster titan --ranks 4096 --sample 0.1\n  \
+                  downbeat simulate --cluster wandering --ranks 16 \\\n    \
+                  --algorithm cube/10/40 --keep 10s --lasting 10min"
 )]
 pub(crate) struct SimulateOptions {
     /// Number of ranks
@@ -45,6 +50,8 @@ pub(crate) struct SimulateOptions {
     system_noise: Option<SystemNoise>,
     #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
     algorithm: Labels,
+    #[command(flatten)]
+    keep: KeepOptions,
     #[command(flatten)]
     trial: TrialOptions,
     #[command(flatten)]
@@ -118,6 +125,9 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     sim.validate()
         .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);
+    if let Some(period) = options.keep.period() {
+        return keeping::run(options, period, &mut sim, factors);
+    }
     // The name of a built-in cluster is no file.
     let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
     let mut outputs = Outputs::new(input);

@@ -494,6 +494,56 @@ const SIMULATE: [&str; 7] = [
     "0,1s",
 ];
 
+/// Nothing runs backward, bounds hold, and little more remains than the wander alone leaves.
+#[test]
+fn kept_clocks_are_simulated() {
+    fn keep(ranks: &str) -> Vec<&str> {
+        let options =
+            "simulate --cluster wandering --algorithm cube/10/40 --keep 10s --lasting 5min --ranks";
+        options.split(' ').chain([ranks]).collect()
+    }
+    let json: Value =
+        serde_json::from_str(&stdout_of(&[&keep("16")[..], &["--json"]].concat())).unwrap();
+    assert_eq!(json["schema"], "downbeat.kept_clocks");
+    let run = &json["runs"][0];
+    assert_eq!(
+        [&run["backward"], &run["beyond_bound"], &run["sessions"]],
+        [0, 0, 34]
+    );
+    let ever = |name: &str| run[name]["ever_ns"].as_f64().unwrap();
+    let usual = |name: &str| run[name]["median_ns"].as_f64().unwrap();
+    assert!(ever("after_session") < 60.0, "{run}");
+    assert!(
+        usual("before_session") < 2.0 * usual("wander_alone"),
+        "{run}"
+    );
+    assert!(ever("past") < 0.5 * ever("shown"), "{run}");
+    assert!(run["longest_session_s"].as_f64().unwrap() < 0.001, "{run}");
+    let text = stdout_of(&keep("3"));
+    assert!(
+        text.contains("Allan deviation") && text.contains("one before: 0."),
+        "{text}"
+    );
+    // One rank has nothing to learn.
+    assert!(stdout_of(&keep("1")).contains("0.000 ns"));
+    for (value, of) in [
+        ("0", "--keep"),
+        ("-1s", "--keep"),
+        ("10", "--keep"),
+        ("6min", "--lasting"),
+    ] {
+        refuses(&["simulate", "--keep", value], of);
+    }
+    refuses(&["simulate", "--keep", "1s", "--lasting", "0"], "--lasting");
+    refuses(
+        &["simulate", "--keep", "1ns", "--lasting", "1h"],
+        "--lasting",
+    );
+    refuses(&["simulate", "--lasting", "1h"], "--keep");
+    refuses(&["simulate", "--keep", "1s", "--check", "0"], "--check");
+    refuses(&["simulate", "--keep", "1s", "-o", "page.html"], "--output");
+}
+
 #[test]
 fn a_simulation_as_a_page_shows_every_run() {
     let folder = scratch("simulated-pages");

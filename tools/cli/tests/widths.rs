@@ -23,7 +23,7 @@ use shown::scratch;
 const WIDTHS: [usize; 4] = [60, 80, 100, 140];
 
 /// Commands whose output only depends on their input: all words must be the same at all widths.
-const REPEATABLE: [&[&str]; 11] = [
+const REPEATABLE: [&[&str]; 12] = [
     &["analyze", "a", "b"],
     &["compare", "a", "b", "--factor-differences"],
     &["reproducibility", "a", "b"],
@@ -41,6 +41,15 @@ const REPEATABLE: [&[&str]; 11] = [
         "--histograms",
     ],
     &["trace", "waits", "right.dbt"],
+    &[
+        "simulate",
+        "--ranks",
+        "8",
+        "--keep",
+        "1s",
+        "--lasting",
+        "30s",
+    ],
     &[
         "trace",
         "correct",

@@ -4,7 +4,7 @@
 //! by `theta` of the lower one's time; a message upwards arrives at least as late as it was sent, which limits `theta` from above, and one
 //! downwards from below.
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, FitError, Local, Ticks};
+use downbeat_clock_core::{Clock, FitError, TickRate, Ticks};
 
 use super::edge_line::{EdgeLine, EdgePoint, LineSums, line};
 use crate::{Comm, CommError};
@@ -12,40 +12,45 @@ use crate::{Comm, CommError};
 /// Share of the differences of a turn that is averaged: the lowest, of messages that nothing delayed.
 const SHARE: f64 = 0.05;
 
-/// Clock in nanoseconds with fractions since an epoch of its own: whole nanoseconds would limit the slope.
-pub(super) struct FineClock<'a, K> {
+/// Clock in nanoseconds with fractions: whole nanoseconds would limit the slope.
+pub(crate) struct FineClock<'a, K> {
     clock: &'a K,
-    pub(super) epoch: Ticks,
+    pub(crate) epoch: Ticks,
+    /// Time that it shows at its epoch.
+    pub(crate) at_epoch: f64,
     nanos_per_tick: f64,
 }
 
 impl<'a, K: Clock> FineClock<'a, K> {
-    pub(super) fn new(clock: &'a K, base: &ClockModel<Counter, Local>) -> Self {
+    /// Creates a clock that shows 0 now.
+    pub(crate) fn new(clock: &'a K, rate: TickRate) -> Self {
         Self {
             clock,
             epoch: clock.ticks(),
-            nanos_per_tick: base.rate().nanos_per_tick(),
+            at_epoch: 0.0,
+            nanos_per_tick: rate.nanos_per_tick(),
         }
     }
 
     #[inline(always)]
-    pub(super) fn now(&self) -> f64 {
-        self.clock.ticks().signed_since(self.epoch) as f64 * self.nanos_per_tick
+    pub(crate) fn now(&self) -> f64 {
+        let since = self.clock.ticks().signed_since(self.epoch);
+        self.at_epoch + since as f64 * self.nanos_per_tick
     }
 }
 
 /// Edge to another rank, with what was measured in each turn.
 #[derive(Debug)]
-pub(super) struct CubeEdge {
-    pub(super) peer: u32,
+pub(crate) struct CubeEdge {
+    pub(crate) peer: u32,
     /// Bit in which the numbers of both ranks differ.
-    pub(super) dimension: u32,
+    pub(crate) dimension: u32,
     points: Vec<EdgePoint>,
     sums: LineSums,
 }
 
 impl CubeEdge {
-    pub(super) fn new(peer: u32, dimension: u32) -> Self {
+    pub(crate) fn new(peer: u32, dimension: u32) -> Self {
         Self {
             peer,
             dimension,
@@ -54,16 +59,18 @@ impl CubeEdge {
         }
     }
 
-    /// Exchanges messages with the other rank, one of which `begins`.
-    pub(super) async fn measure<K: Clock, M: Comm>(
+    /// Plays a turn: exchanges messages with the other rank. Returns the limits that they set.
+    pub(crate) async fn play<K: Clock, M: Comm>(
         &mut self,
         clock: &FineClock<'_, K>,
         comm: &M,
-        begins: bool,
+        turn: u32,
         exchanges: u32,
-    ) -> Result<(), CommError> {
-        let mut turn = EdgeTurn::new(comm.rank() < self.peer, exchanges, self.sums.slope());
-        let peer = self.peer;
+    ) -> Result<TurnLimits, CommError> {
+        let (peer, is_low) = (self.peer, comm.rank() < self.peer);
+        // A fixed beginner would leave the bias of its path through the software.
+        let begins = is_low == (turn.wrapping_add(self.dimension) % 2 == 0);
+        let mut turn = EdgeTurn::new(is_low, exchanges, self.sums.slope());
         let mut sent = None;
         if begins {
             let now = clock.now();
@@ -89,14 +96,25 @@ impl CubeEdge {
             self.sums.push(point.at, point.ahead);
             self.points.push(point);
         }
-        Ok(())
+        Ok(turn.limits)
     }
 
     /// Fits a line to all turns, between clocks that drift from each other by at most `most`; returns it with a fault of the clocks that
     /// the measurements show.
-    pub(super) fn line(&self, most: f64) -> (EdgeLine, Option<FitError>) {
+    pub(crate) fn line(&self, most: f64) -> (EdgeLine, Option<FitError>) {
         line(&self.points, most)
     }
+}
+
+/// Limits of `theta` that the messages of a turn set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TurnLimits {
+    /// Greatest lower and least upper limit.
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+    /// Times of the lower rank at the first and the last message.
+    pub(crate) first: f64,
+    pub(crate) last: f64,
 }
 
 /// One turn on an edge.
@@ -106,11 +124,7 @@ struct EdgeTurn {
     slope: f64,
     upwards: LowestDifferences,
     downwards: LowestDifferences,
-    /// Least upper and greatest lower limit of `theta`.
-    upper: f64,
-    lower: f64,
-    /// Times of the lower rank at the first and the last message.
-    span: Option<[f64; 2]>,
+    limits: TurnLimits,
 }
 
 impl EdgeTurn {
@@ -121,9 +135,12 @@ impl EdgeTurn {
             slope,
             upwards: LowestDifferences::new(keep),
             downwards: LowestDifferences::new(keep),
-            upper: f64::INFINITY,
-            lower: f64::NEG_INFINITY,
-            span: None,
+            limits: TurnLimits {
+                lower: f64::NEG_INFINITY,
+                upper: f64::INFINITY,
+                first: f64::INFINITY,
+                last: f64::NEG_INFINITY,
+            },
         }
     }
 
@@ -140,7 +157,7 @@ impl EdgeTurn {
     #[inline(always)]
     fn upward(&mut self, low: f64, high: f64) {
         let theta = high - low;
-        self.upper = self.upper.min(theta);
+        self.limits.upper = self.limits.upper.min(theta);
         self.upwards.push(theta - self.slope * low, low);
         self.at(low);
     }
@@ -148,14 +165,14 @@ impl EdgeTurn {
     #[inline(always)]
     fn downward(&mut self, high: f64, low: f64) {
         let theta = high - low;
-        self.lower = self.lower.max(theta);
+        self.limits.lower = self.limits.lower.max(theta);
         self.downwards.push(self.slope * low - theta, low);
         self.at(low);
     }
 
     #[inline(always)]
     fn at(&mut self, low: f64) {
-        let [first, last] = self.span.get_or_insert([low, low]);
+        let TurnLimits { first, last, .. } = &mut self.limits;
         *first = first.min(low);
         *last = last.max(low);
     }
@@ -164,12 +181,12 @@ impl EdgeTurn {
     fn point(&self) -> Option<EdgePoint> {
         let ((up, up_at), (down, down_at)) = (self.upwards.mean()?, self.downwards.mean()?);
         let at = f64::midpoint(up_at, down_at);
-        let [first, last] = self.span?;
+        let limits = self.limits;
         Some(EdgePoint {
             at,
             ahead: f64::midpoint(up, -down) + self.slope * at,
-            width: self.upper - self.lower,
-            took: last - first,
+            width: limits.upper - limits.lower,
+            took: limits.last - limits.first,
         })
     }
 }

@@ -5,7 +5,7 @@ use crate::{Comm, CommError};
 
 /// Measured difference of a value of this rank from that of a neighbour.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MeasuredDifference {
+pub(crate) struct MeasuredDifference {
     peer: u32,
     difference: f64,
     /// Weight, the same at both ends.
@@ -14,7 +14,7 @@ pub(super) struct MeasuredDifference {
 
 impl MeasuredDifference {
     /// Creates the difference from that of the higher rank to the lower.
-    pub(super) fn new(rank: u32, peer: u32, high_minus_low: f64) -> Self {
+    pub(crate) fn new(rank: u32, peer: u32, high_minus_low: f64) -> Self {
         Self {
             peer,
             difference: if rank > peer {
@@ -33,72 +33,84 @@ const TOLERANCE: f64 = 1e-7;
 const MOST: u32 = 200;
 /// Residuals are far from consensus if they exceed the largest that is expected of that many normally distributed ones by this multiple of
 /// their root mean square: a second pass takes as long as a turn, and no edge is named by chance.
-const BEYOND_LARGEST: f64 = 1.3;
+pub(crate) const BEYOND_LARGEST: f64 = 1.3;
 /// Multiple of the root mean square from which on residuals count less in a second pass.
 const USUAL: f64 = 2.0;
 
 /// Values that fit all edges best.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Solution {
+pub(crate) struct Solution {
     /// Value of this rank, in relation to that of rank 0.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// Root mean square of what edges disagree by around cycles, over all ranks.
-    pub(super) disagreement: f64,
+    pub(crate) disagreement: f64,
     /// Standard error of an edge, if there are cycles that show it.
-    pub(super) edge_error: Option<f64>,
+    pub(crate) edge_error: Option<f64>,
     /// True, on all ranks, if an edge is far from consensus.
-    pub(super) any_far: bool,
+    pub(crate) any_far: bool,
     /// Place of this rank's edge furthest from consensus among its edges, if one is far from it, and the residual.
-    pub(super) far: Option<(usize, f64)>,
+    pub(crate) far: Option<(usize, f64)>,
 }
 
 /// Finds the values that fit all edges best. All ranks call this.
 ///
-/// Edges far from consensus count less in a second pass.
-pub(super) async fn solve<M: Comm>(
+/// Edges far from consensus count less in a second pass. Where the furthest exceeds the largest residual that is expected by no more than
+/// `tolerated` times the usual one, that pass is a correction of the ranks of such edges alone, which takes no longer than a broadcast.
+pub(crate) async fn solve<M: Comm>(
     comm: &M,
     mut edges: Vec<MeasuredDifference>,
+    tolerated: f64,
 ) -> Result<Solution, CommError> {
     let value = match comm.size().is_power_of_two() {
         true => Box::pin(walsh_hadamard(comm, &edges)).await?,
         false => Box::pin(conjugate_gradients(comm, &edges)).await?,
     };
-    let (usual, all_edges, residuals) = Box::pin(residuals(comm, &edges, value)).await?;
+    let Residuals {
+        own: residuals,
+        usual,
+        furthest,
+        all_edges,
+    } = Box::pin(residuals(comm, &edges, value)).await?;
     // Each value but that of rank 0 takes up the error of one edge.
-    let cycles = all_edges + 1.0 - f64::from(comm.size());
+    let values = f64::from(comm.size()) - 1.0;
+    let cycles = all_edges - values;
     let edge_error = (cycles > 0.5).then(|| usual * (all_edges / cycles).sqrt());
-    let furthest = residuals.iter().map(|residual| residual.abs());
-    let furthest = furthest.fold(0.0, f64::max);
-    // All ranks decide alike.
-    let [furthest] = greatest(comm, [furthest]).await?;
     let expected = (2.0 * all_edges.max(1.0).ln()).sqrt();
-    let limit = (expected + BEYOND_LARGEST) * usual;
-    if usual <= 0.0 || furthest <= limit {
-        return Ok(Solution {
-            value,
-            disagreement: usual,
-            edge_error,
-            any_far: false,
-            far: None,
-        });
-    }
-    let far = residuals.iter().copied().enumerate();
-    let far = far.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+    let limit = |beyond: f64| (expected + beyond) * usual;
+    let any_far = usual > 0.0 && furthest > limit(BEYOND_LARGEST);
     for (edge, residual) in edges.iter_mut().zip(&residuals) {
         let far = residual.abs() / (USUAL * usual);
-        edge.weight = if far > 1.0 { far.powi(-4) } else { 1.0 };
+        edge.weight = if any_far && far > 1.0 {
+            far.powi(-4)
+        } else {
+            1.0
+        };
     }
+    let value = if !any_far {
+        value
+    } else if furthest <= limit(tolerated) {
+        // A rank takes up half of the share of an error that its edge leaves to values; others hardly any.
+        let share = 0.5 * values / cycles.max(1.0);
+        let taken =
+            |(edge, residual): (&MeasuredDifference, &f64)| (1.0 - edge.weight) * share * residual;
+        let taken: f64 = edges.iter().zip(&residuals).map(taken).sum();
+        from_first(comm, value - taken).await?
+    } else {
+        Box::pin(conjugate_gradients(comm, &edges)).await?
+    };
+    let far = residuals.into_iter().enumerate();
+    let far = far.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     Ok(Solution {
-        value: Box::pin(conjugate_gradients(comm, &edges)).await?,
+        value,
         disagreement: usual,
         edge_error,
-        any_far: true,
-        far: far.filter(|(_, residual)| residual.abs() > limit),
+        any_far,
+        far: far.filter(|(_, residual)| any_far && residual.abs() > limit(BEYOND_LARGEST)),
     })
 }
 
 /// Sends a value to all neighbours, and returns theirs.
-pub(super) async fn exchange<M: Comm>(
+pub(crate) async fn exchange<M: Comm>(
     comm: &M,
     edges: &[MeasuredDifference],
     own: f64,
@@ -123,7 +135,7 @@ async fn sums<M: Comm, const N: usize>(comm: &M, own: [f64; N]) -> Result<[f64; 
 }
 
 /// Returns the greatest of values over all ranks; none is negative.
-pub(super) async fn greatest<M: Comm, const N: usize>(
+pub(crate) async fn greatest<M: Comm, const N: usize>(
     comm: &M,
     own: [f64; N],
 ) -> Result<[f64; N], CommError> {
@@ -139,19 +151,40 @@ async fn from_first<M: Comm>(comm: &M, value: f64) -> Result<f64, CommError> {
     Ok(value - first)
 }
 
-/// Returns the root mean square of what all edges disagree by, their number, and the residuals of this rank's.
+/// Differences of what edges measured from what all edges together give.
+struct Residuals {
+    /// Those of this rank's edges.
+    own: Vec<f64>,
+    /// Root mean square of all, the greatest, and their number: the same on all ranks, which decide alike.
+    usual: f64,
+    furthest: f64,
+    all_edges: f64,
+}
+
 async fn residuals<M: Comm>(
     comm: &M,
     edges: &[MeasuredDifference],
-    own: f64,
-) -> Result<(f64, f64, Vec<f64>), CommError> {
-    let others = exchange(comm, edges, own).await?;
-    let residual = |(edge, other): (&MeasuredDifference, &f64)| edge.difference - (own - other);
-    let residuals: Vec<f64> = edges.iter().zip(&others).map(residual).collect();
-    let squares = residuals.iter().map(|residual| residual.powi(2)).sum();
-    let [squares, count] = sums(comm, [squares, edges.len() as f64]).await?;
-    // Both ranks of an edge have counted it.
-    Ok(((squares / count.max(1.0)).sqrt(), 0.5 * count, residuals))
+    value: f64,
+) -> Result<Residuals, CommError> {
+    let others = exchange(comm, edges, value).await?;
+    let residual = |(edge, other): (&MeasuredDifference, &f64)| edge.difference - (value - other);
+    let own: Vec<f64> = edges.iter().zip(&others).map(residual).collect();
+    let squares: f64 = own.iter().map(|residual| residual.powi(2)).sum();
+    let furthest = own.iter().map(|residual| residual.abs());
+    let mine = [squares, own.len() as f64, furthest.fold(0.0, f64::max)];
+    let combine = |a: [u64; 3], b: [u64; 3]| {
+        let [a, b] = [a, b].map(|words| words.map(f64::from_bits));
+        [a[0] + b[0], a[1] + b[1], a[2].max(b[2])].map(f64::to_bits)
+    };
+    let all = all_reduce(comm, mine.map(f64::to_bits), combine).await?;
+    let [squares, count, furthest] = all.map(f64::from_bits);
+    Ok(Residuals {
+        own,
+        usual: (squares / count.max(1.0)).sqrt(),
+        furthest,
+        // Both ranks of an edge have counted it.
+        all_edges: 0.5 * count,
+    })
 }
 
 /// Solves by a Walsh-Hadamard transform there and back, which is exact for a whole cube whose edges have equal weights.
@@ -241,7 +274,9 @@ mod tests {
                 let measured = truth(high) - truth(low) + error(low, high);
                 MeasuredDifference::new(rank, edge.peer, measured)
             });
-            block_on_ready(solve(comm, edges.collect())).unwrap().value
+            block_on_ready(solve(comm, edges.collect(), BEYOND_LARGEST))
+                .unwrap()
+                .value
         };
         ThreadCluster::new(ranks).run(program).unwrap()
     }

@@ -1,0 +1,460 @@
+//! Clocks that keep time: short sessions, every so often, correct the clocks of all ranks while their program runs.
+//!
+//! A session is one turn of a [cube](crate::algorithm::Cube): each rank learns how far its clock is ahead of that of rank 0 by then. A
+//! filter combines that with all sessions before, by how much the clock wanders and how uncertain a session is, both of which it finds
+//! on the way.
+
+mod allan;
+mod filter;
+
+use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, ModelError, Ticks,
+    Timestamp,
+};
+
+use crate::algorithm::closing::share_of_own_rate;
+use crate::algorithm::cube::{
+    CubeEdge, FineClock, MeasuredDifference, TurnLimits, error_by_edges, neighbours, solve,
+};
+use crate::collective::{broadcast, lowest_rank_where};
+use crate::line::rounded;
+use crate::session::{ROUNDING, resolution};
+use crate::{Comm, CommError, LocalClock, SyncError, Synchronized};
+use filter::{OffsetPoint, WanderFilter, smooth};
+
+/// Keeps the global clock of a rank, by sessions of all ranks at points of the program where all of them call it.
+///
+/// Global time stays that of rank 0. The keeper publishes nothing: its caller lets the clock
+/// [slew](downbeat_clock_core::ModelClock::slew_toward) to the line that a session gives, so that it never jumps.
+///
+/// ```
+/// use downbeat_sync::keep::Keeper;
+/// use downbeat_sync::sim::{Clocks, Network, SimCluster};
+/// use downbeat_sync::{Algorithm, Comm, Duration, SyncError};
+///
+/// let cluster = SimCluster {
+///     ranks: 8,
+///     ranks_per_node: 1,
+///     sockets_per_node: 1,
+///     nodes_per_rack: None,
+///     network: Network::typical(),
+///     clocks: Clocks::typical(),
+///     seed: 1,
+/// };
+/// let algorithm: Algorithm = "cube/10/20".parse()?;
+/// let corrections = cluster.run(async |comm| {
+///     let clock = comm.clock();
+///     let me = comm.local_clock(&clock)?;
+///     let synchronized = algorithm.synchronize(&me, comm).await?;
+///     let mut keeper = Keeper::new(&me, &synchronized, Duration::from_secs(10));
+///     let mut sessions = 0;
+///     for _ in 0..100 {
+///         // Work of the program.
+///         comm.pause(Duration::from_secs(1));
+///         // Sessions follow each other more closely at first.
+///         sessions += u32::from(keeper.keep(&me, comm).await?.is_some());
+///     }
+///     Ok::<_, SyncError>(sessions)
+/// })?;
+/// assert!(corrections.into_iter().all(|sessions| sessions.is_ok_and(|sessions| (10..20).contains(&sessions))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Keeper {
+    /// Line from which offsets are measured; the filter's time began at `origin`, in nanoseconds of its rate.
+    line: ClockModel<Counter, Global>,
+    origin: Ticks,
+    present: ClockModel<Counter, Global>,
+    bound: ErrorBound<Global>,
+    filter: WanderFilter,
+    points: Vec<(Ticks, OffsetPoint)>,
+    schedule: Schedule,
+}
+
+/// Result of a session on this rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeptSession {
+    /// Line of the clock from now on.
+    pub model: ClockModel<Counter, Global>,
+    /// Largest difference from the clock of rank 0, by this session and those before: certain, as
+    /// [that of a synchronization](Synchronized::bound).
+    pub bound: ErrorBound<Global>,
+    /// Time by which the line before was ahead of the one from now on.
+    pub ahead: Duration,
+    /// Standard error of the line now, in nanoseconds.
+    pub standard_error: f64,
+    /// Standard deviation of a session's offset, in nanoseconds, and of the change of the clock's rate in a second: `1e-9` is a part per
+    /// billion. 0 on rank 0, and little known after few sessions.
+    pub noise: f64,
+    /// See [`noise`](Self::noise).
+    pub wander: f64,
+    /// Time within which the clock should slew to the line, well before the next session.
+    pub slew: Duration,
+    /// Number of exchanges with each neighbour.
+    pub exchanges: u32,
+    /// Duration of the session on this rank.
+    pub took: Duration,
+}
+
+/// Times and lengths of sessions, on which rank 0 decides.
+#[derive(Clone, Debug)]
+struct Schedule {
+    period: Duration,
+    lasting: Duration,
+    due: Timestamp<Global>,
+    sessions: u32,
+    /// Shortest duration of an exchange with each neighbour, and of the rest of a session, in nanoseconds; both grow a little with each.
+    exchange: f64,
+    rest: f64,
+    exchanges: u32,
+}
+
+/// Longest duration of a session unless another is set.
+const LASTING: Duration = Duration::from_millis(1);
+/// Number of exchanges in the first session, and limits of it.
+const FIRST_EXCHANGES: u32 = 16;
+const LEAST_EXCHANGES: u32 = 4;
+const MOST_EXCHANGES: u32 = 2_000;
+/// Sessions are closer to each other at first, by up to this power of two: so a rate that was learned in a short synchronization is
+/// corrected soon.
+const CLOSER: u32 = 4;
+/// Part of the time until the next session within which a clock slews.
+const SLEWING: i64 = 500;
+/// Share of the time of a session that is used: delays come on top.
+const USED: f64 = 0.87;
+/// Largest residual of an edge beyond that expected, in multiples of the usual one, for which no second pass over all edges is made: that
+/// takes longer than a session should.
+const TOLERATED: f64 = 8.0;
+/// Growth of a shortest duration with each session: the machine may have become slower.
+const SLOWER: f64 = 1.1;
+
+impl Schedule {
+    fn new(period: Duration, now: Timestamp<Global>) -> Self {
+        let mut schedule = Self {
+            period,
+            lasting: LASTING,
+            due: now,
+            sessions: 0,
+            exchange: f64::INFINITY,
+            rest: f64::INFINITY,
+            exchanges: FIRST_EXCHANGES,
+        };
+        schedule.due = now + schedule.interval();
+        schedule
+    }
+
+    /// Time until the next session.
+    fn interval(&self) -> Duration {
+        let closer = CLOSER.saturating_sub(self.sessions);
+        Duration::from_nanos(self.period.as_nanos() >> closer)
+    }
+
+    /// Plans the next session, after one that took this long, of which each exchange took `exchange`.
+    fn plan(&mut self, now: Timestamp<Global>, took: f64, exchange: f64) {
+        self.sessions = self.sessions.saturating_add(1);
+        self.due = now + self.interval();
+        let rest = (took - exchange * f64::from(self.exchanges)).max(0.0);
+        self.exchange = exchange.min(SLOWER * self.exchange);
+        self.rest = rest.min(SLOWER * self.rest);
+        let time = USED * self.lasting.as_nanos() as f64 - self.rest;
+        // The cast saturates.
+        let exchanges = (time / self.exchange) as u32;
+        let most = self.exchanges.saturating_mul(2).min(MOST_EXCHANGES);
+        self.exchanges = exchanges.clamp(LEAST_EXCHANGES, most);
+    }
+}
+
+impl Keeper {
+    /// Creates the keeper of a clock that was synchronized, which all ranks do. Sessions are `period` apart, as rank 0 has it.
+    pub fn new<K: Clock>(
+        me: &LocalClock<'_, K>,
+        synchronized: &Synchronized,
+        period: Duration,
+    ) -> Self {
+        let Synchronized { model, bound, .. } = *synchronized;
+        let origin = me.clock.ticks();
+        Self {
+            line: model,
+            origin,
+            present: model,
+            bound,
+            filter: WanderFilter::new(0.0),
+            points: Vec::new(),
+            schedule: Schedule::new(period, model.apply(origin)),
+        }
+    }
+
+    /// Sets the longest duration of a session, a millisecond unless set, as far as messages allow: rank 0 decides.
+    #[must_use]
+    pub fn lasting(mut self, lasting: Duration) -> Self {
+        self.schedule.lasting = lasting;
+        self
+    }
+
+    /// Time until the next session is due, on rank 0, by the tick `now`; shorter after the first sessions.
+    pub fn due_in(&self, now: Ticks) -> Duration {
+        self.schedule.due - self.present.apply(now)
+    }
+
+    /// Makes a session if one is due, which all ranks call: otherwise it costs a broadcast. Returns what the session gave.
+    ///
+    /// # Errors
+    /// On all ranks: if a clock stepped so far that the measurements contradict each other, after which the clocks must be synchronized
+    /// again. If a rank is gone.
+    pub async fn keep<K: Clock, M: Comm>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+    ) -> Result<Option<KeptSession>, SyncError> {
+        let now = self.present.apply(me.clock.ticks());
+        let exchanges = if now >= self.schedule.due {
+            self.schedule.exchanges
+        } else {
+            0
+        };
+        self.follow_first(me, comm, now, exchanges).await
+    }
+
+    /// Makes a session now, if rank 0 calls this, due or not; other ranks may call [`keep`](Self::keep) meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn keep_now<K: Clock, M: Comm>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+    ) -> Result<Option<KeptSession>, SyncError> {
+        let now = self.present.apply(me.clock.ticks());
+        let exchanges = self.schedule.exchanges;
+        self.follow_first(me, comm, now, exchanges).await
+    }
+
+    /// Makes a session if rank 0 says so, by a number of exchanges that is not 0.
+    async fn follow_first<K: Clock, M: Comm>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+        now: Timestamp<Global>,
+        exchanges: u32,
+    ) -> Result<Option<KeptSession>, SyncError> {
+        let [now, exchanges] = broadcast(comm, [now.as_nanos() as u64, exchanges.into()]).await?;
+        if exchanges == 0 {
+            return Ok(None);
+        }
+        self.schedule.exchanges = exchanges as u32;
+        let start = Timestamp::from_nanos(now as i64);
+        Box::pin(self.session(me, comm, start)).await.map(Some)
+    }
+
+    /// Makes a session. All times are measured from `start`, about now, to keep their fractions.
+    async fn session<K: Clock, M: Comm>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+        start: Timestamp<Global>,
+    ) -> Result<KeptSession, SyncError> {
+        let rank = comm.rank();
+        let mut clock = FineClock::new(me.clock, self.present.rate());
+        clock.at_epoch = (self.present.apply(clock.epoch) - start).as_nanos() as f64;
+        let mut edges: Vec<CubeEdge> = neighbours(rank, comm.size()).collect();
+        let mut limits = Vec::with_capacity(edges.len());
+        let (turn, exchanges) = (self.schedule.sessions, self.schedule.exchanges);
+        for edge in &mut edges {
+            limits.push(edge.play(&clock, comm, turn, exchanges).await?);
+        }
+        let mark = Ticks(clock.epoch.0 + (me.clock.ticks().0 - clock.epoch.0) / 2);
+        let mut failure = None;
+        let differences = edges.iter().map(|edge| {
+            let (line, fault) = edge.line(2.0 * me.max_drift);
+            if let Some(fault) = fault.filter(|_| rank > edge.peer) {
+                failure.get_or_insert(SyncError::Fit(fault).against(edge.peer));
+            }
+            MeasuredDifference::new(rank, edge.peer, line.ahead)
+        });
+        let differences: Vec<MeasuredDifference> = differences.collect();
+        let solution = solve(comm, differences, TOLERATED).await?;
+        let bound = match self.certain(me, comm, &edges, &limits, start).await? {
+            Ok(bound) => bound,
+            Err(why) => {
+                failure.get_or_insert(why);
+                self.bound
+            }
+        };
+        if let Some(error) = solution.edge_error {
+            self.filter
+                .expect_noise(error * error_by_edges(edges.len(), comm.size()));
+        }
+        let learned = self.learn(me, comm, mark, solution.value, bound);
+        let failure = failure.or(learned.err().map(SyncError::Model));
+        if let Some(failed) = lowest_rank_where(comm, failure.is_some()).await? {
+            return Err(failure.unwrap_or(SyncError::OtherRank(failed)));
+        }
+        let ahead = learned.unwrap_or_default();
+        let now = me.clock.ticks();
+        let took = clock.now() - clock.at_epoch;
+        let exchange = limits
+            .iter()
+            .map(|limits| (limits.last - limits.first) / f64::from(exchanges));
+        // The first message of an edge waits for the other rank, so that the shortest tells most.
+        let exchange = exchange.fold(f64::INFINITY, f64::min) * limits.len() as f64;
+        self.schedule.plan(
+            self.present.apply(now),
+            took,
+            exchange.clamp(1.0, took.max(1.0)),
+        );
+        let estimate = self.filter.estimate();
+        let of_first = |value: f64| if rank == 0 { 0.0 } else { value };
+        Ok(KeptSession {
+            model: self.present,
+            bound: self.bound,
+            ahead,
+            standard_error: of_first(estimate.error_at(self.seconds(now))),
+            noise: of_first(estimate.noise()),
+            wander: of_first(1e-9 * estimate.wander()),
+            slew: Duration::from_nanos(self.schedule.interval().as_nanos() / SLEWING),
+            exchanges,
+            took: rounded(took),
+        })
+    }
+
+    /// Time of the filter at a tick.
+    fn seconds(&self, at: Ticks) -> f64 {
+        1e-9 * self.line.rate().nanos_per_tick() * at.signed_since(self.origin) as f64
+    }
+
+    /// Takes into account by how much the present line was ahead of that of rank 0 at a tick. Returns by how much it is ahead of the next.
+    fn learn<K: Clock, M: Comm>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+        mark: Ticks,
+        ahead: f64,
+        bound: ErrorBound<Global>,
+    ) -> Result<Duration, ModelError> {
+        if comm.rank() == 0 {
+            self.bound = bound;
+            return Ok(Duration::ZERO);
+        }
+        let at = self.seconds(mark);
+        let measured = self.filter.estimate().offset_at(at) - ahead;
+        let point = self.filter.push(at, measured);
+        self.points.push((mark, point));
+        let state = self.filter.estimate().state;
+        let rate = self.line.rate().with_drift(1e-9 * state.rate)?;
+        let next = ClockModel::through(mark, self.line.apply(mark) + rounded(state.offset), rate)?;
+        let now = me.clock.ticks();
+        let ahead = self.present.apply(now) - next.apply(now);
+        self.present = next;
+        self.bound = ErrorBound {
+            at: next.apply(now),
+            ahead: bound.ahead - ahead + ROUNDING,
+            behind: bound.behind + ahead + ROUNDING,
+            drift: share_of_own_rate(me.max_drift, next.rate().drift_from(me.base.rate())),
+        };
+        Ok(ahead)
+    }
+
+    /// Returns the certain bound of the present line, by the limits of this session and the bounds of the ranks on the path to rank 0.
+    async fn certain<K: Clock, M: Comm>(
+        &self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+        edges: &[CubeEdge],
+        limits: &[TurnLimits],
+        start: Timestamp<Global>,
+    ) -> Result<Result<ErrorBound<Global>, SyncError>, CommError> {
+        let rank = comm.rank();
+        let now = || self.present.apply(me.clock.ticks());
+        let mut bound = Ok(self.bound.moved_to(now()));
+        let pairs = || edges.iter().zip(limits);
+        // The rank without its highest bit.
+        let parent = pairs().rfind(|(edge, _)| edge.peer < rank);
+        if let Some((edge, limits)) = parent {
+            let of_parent: ErrorBound<Global> = comm.recv(edge.peer).await?;
+            let drifts = self.bound.drift + of_parent.drift * (1.0 + self.bound.drift);
+            let at = now();
+            let since = (at - start).as_nanos() as f64 - limits.first;
+            // By the clock of the other rank, which may be off by as much.
+            let since = since.abs() + limits.upper.max(-limits.lower);
+            let drifted = rounded((drifts * since).ceil());
+            let error = resolution(me.clock, &self.present) + ROUNDING + drifted;
+            let low = rounded(limits.lower.floor()) - error;
+            let high = rounded(limits.upper.ceil()) + error;
+            let of_parent = of_parent.moved_to(at + high.max(-low));
+            let here = ErrorBound {
+                at,
+                ahead: of_parent.ahead + high,
+                behind: of_parent.behind - low,
+                drift: self.bound.drift,
+            };
+            bound = both(self.bound.moved_to(at), here)
+                .map_err(|why| SyncError::Fit(why).against(edge.peer));
+        }
+        let known = bound.unwrap_or(self.bound).moved_to(now());
+        let grain = resolution(me.clock, &self.present);
+        let with_grain = ErrorBound {
+            ahead: known.ahead + grain,
+            behind: known.behind + grain,
+            ..known
+        };
+        let dimension = parent.map(|(edge, _)| edge.dimension);
+        let children = edges
+            .iter()
+            .filter(|edge| dimension.is_none_or(|own| edge.dimension > own));
+        for edge in children {
+            comm.send(edge.peer, with_grain).await?;
+        }
+        Ok(bound)
+    }
+
+    /// Returns the points through which the clock went, by all sessions, before and after: for timestamps that were recorded. None on
+    /// rank 0, whose clock is global time.
+    pub fn past(&self, base: &ClockModel<Counter, Local>) -> Vec<Knot<Local, Global>> {
+        let points: Vec<OffsetPoint> = self.points.iter().map(|(_, point)| *point).collect();
+        let smoothed = smooth(&points, self.filter.estimate().ratio);
+        let knot = |((at, _), [offset, _]): (&(Ticks, OffsetPoint), [f64; 2])| Knot {
+            at: base.apply(*at),
+            image: self.line.apply(*at) + rounded(offset),
+        };
+        self.points.iter().zip(smoothed).map(knot).collect()
+    }
+
+    /// Returns the Allan deviation of this clock against that of rank 0, by the offsets of all sessions: for averaging times of one period
+    /// of the sessions, two, four and so on. It contains the noise of the sessions, which prevails at short times.
+    pub fn allan_deviation(&self) -> Vec<(Duration, f64)> {
+        let points = self
+            .points
+            .iter()
+            .map(|(_, point)| [point.at, point.offset]);
+        let points: Vec<[f64; 2]> = points.collect();
+        let deviations = allan::allan_deviation(&points);
+        deviations
+            .into_iter()
+            .map(|(time, deviation)| (rounded(1e9 * time), deviation))
+            .collect()
+    }
+}
+
+/// Returns the bound that two of one time give together.
+///
+/// # Errors
+/// If they contradict each other: a clock stepped.
+fn both(
+    before: ErrorBound<Global>,
+    now: ErrorBound<Global>,
+) -> Result<ErrorBound<Global>, FitError> {
+    let together = ErrorBound {
+        ahead: before.ahead.min(now.ahead),
+        behind: before.behind.min(now.behind),
+        ..now
+    };
+    let contradiction = -(together.ahead + together.behind);
+    if contradiction > Duration::ZERO {
+        return Err(FitError::Stepped {
+            by: contradiction,
+            between: None,
+        });
+    }
+    Ok(together)
+}

@@ -1,0 +1,302 @@
+//! Clocks that sessions keep: true errors, bounds, steps, and sessions on which rank 0 decides.
+
+#![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
+
+use core::cell::Cell;
+
+use downbeat_clock_core::spline::ConstrainedSpline;
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Ticks, Timestamp,
+};
+use downbeat_sync::keep::Keeper;
+use downbeat_sync::sim::{
+    Bursts, Clocks, DelayTail, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
+};
+use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError};
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -> SimCluster {
+    SimCluster {
+        ranks,
+        ranks_per_node: 1,
+        sockets_per_node: 1,
+        nodes_per_rack: None,
+        network,
+        clocks,
+        seed,
+    }
+}
+
+/// A rank after each of its sessions.
+type Kept = (
+    SimClock,
+    Vec<(
+        Timestamp<VirtualTime>,
+        ClockModel<Counter, Global>,
+        ErrorBound<Global>,
+    )>,
+);
+
+/// Keeps clocks while all ranks work in steps; returns each with all its sessions.
+fn kept(cluster: &SimCluster, steps: u32) -> Vec<Kept> {
+    let algorithm: Algorithm = "cube/4/10".parse().unwrap();
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        let me = comm.local_clock(&clock).unwrap();
+        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
+        let mut keeper = Keeper::new(&me, &synchronized, PERIOD);
+        let mut sessions = Vec::new();
+        for step in 0..steps {
+            comm.pause(
+                Duration::from_millis(50)
+                    + Duration::from_micros(((comm.rank() + step) % 7).into()),
+            );
+            if let Some(session) = keeper.keep(&me, comm).await.unwrap() {
+                sessions.push((comm.true_now(), session.model, session.bound));
+            }
+        }
+        (clock.clone(), sessions)
+    };
+    cluster.run(program).unwrap()
+}
+
+/// Returns the largest true error after each session; all are within their bounds, at once and before the next session.
+fn errors(kept: &[Kept]) -> Vec<i64> {
+    let sessions = kept[0].1.len();
+    let largest = |session: usize| {
+        let end = kept
+            .iter()
+            .map(|(_, sessions)| sessions[session].0)
+            .max()
+            .unwrap();
+        let error_at = |at: Timestamp<VirtualTime>| {
+            let shown = |(clock, sessions): &Kept| sessions[session].1.apply(clock.ticks_at(at));
+            let first = shown(&kept[0]);
+            let error = |rank: &Kept| {
+                let shown = shown(rank);
+                assert!(
+                    rank.1[session].2.allows(shown, first),
+                    "{at}: {shown} {first}"
+                );
+                (shown - first).as_nanos().abs()
+            };
+            kept.iter().map(error).max().unwrap()
+        };
+        error_at(end + PERIOD);
+        error_at(end)
+    };
+    (0..sessions).map(largest).collect()
+}
+
+#[test]
+fn kept_clocks_are_right_and_within_their_bounds() {
+    for ranks in [1, 2, 3, 5, 8, 17, 33, 64] {
+        let kept = kept(
+            &cluster(ranks, Network::typical(), Clocks::typical(), 3),
+            200,
+        );
+        // Of ten periods; closer at first.
+        let errors = errors(&kept);
+        assert!(
+            (12..16).contains(&errors.len()),
+            "{ranks}: {}",
+            errors.len()
+        );
+        assert!(
+            errors[2..].iter().all(|error| *error < 100),
+            "{ranks}: {errors:?}"
+        );
+    }
+}
+
+#[test]
+fn without_noise_clocks_are_right_to_rounding() {
+    let link = NetworkLink {
+        latency: Duration::from_micros(1),
+        per_byte: 0.0,
+        asymmetry: Duration::ZERO,
+        tail: DelayTail::None,
+        bursts: Bursts::None,
+    };
+    let network = Network {
+        socket: link.clone(),
+        node: link.clone(),
+        switch: link,
+        card: None,
+        ..Network::typical()
+    };
+    let clocks = Clocks {
+        wander: None,
+        read_cost: Duration::ZERO,
+        ..Clocks::typical()
+    };
+    for ranks in [2, 3, 6, 16, 31] {
+        let kept = kept(&cluster(ranks, network.clone(), clocks.clone(), 1), 100);
+        let errors = errors(&kept);
+        assert!(
+            errors.iter().all(|error| *error <= 3),
+            "{ranks}: {errors:?}"
+        );
+    }
+}
+
+#[test]
+fn the_past_is_known_better_than_the_present() {
+    let algorithm: Algorithm = "cube/4/10".parse().unwrap();
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        let me = comm.local_clock(&clock).unwrap();
+        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
+        let mut keeper = Keeper::new(&me, &synchronized, PERIOD);
+        let mut middles = Vec::new();
+        for _ in 0..40 {
+            comm.pause(PERIOD / 2);
+            middles.push((comm.true_now(), keeper.past(&me.base()).len()));
+            comm.pause(PERIOD / 2);
+            keeper.keep_now(&me, comm).await.unwrap().unwrap();
+        }
+        assert!(comm.rank() == 0 || !keeper.allan_deviation().is_empty());
+        (clock.clone(), middles, keeper.past(&me.base()))
+    };
+    let clocks = Clocks::typical();
+    let kept = cluster(4, Network::typical(), clocks, 2)
+        .run(program)
+        .unwrap();
+    let base = SimClock::nominal_model().unwrap();
+    let (first, ..) = &kept[0];
+    assert_eq!(kept[0].2, [], "rank 0 is the reference");
+    for (clock, middles, past) in &kept[1..] {
+        assert_eq!((past.len(), middles[39].1), (40, 39));
+        let curve = ConstrainedSpline::new(past).unwrap();
+        let origin = |at| first.ticks_at(at).0 as i64 - SimClock::ZERO.0 as i64;
+        let shown = |at| curve.apply(base.apply(clock.ticks_at(at))).as_nanos();
+        // Global time is that of rank 0.
+        let errors = middles[3..].iter().map(|(at, _)| shown(*at) - origin(*at));
+        let largest = errors.map(i64::abs).max().unwrap();
+        assert!(largest < 60, "{largest}");
+    }
+}
+
+/// Ranks that only keep take part in a session of rank 0, and none makes one alone.
+#[test]
+fn rank_0_decides() {
+    let algorithm: Algorithm = "cube/2/5".parse().unwrap();
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        let me = comm.local_clock(&clock).unwrap();
+        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
+        let mut keeper = Keeper::new(&me, &synchronized, Duration::from_secs(100));
+        assert!(keeper.due_in(clock.ticks()) > Duration::from_secs(6));
+        let mut sessions = Vec::new();
+        for of_first in [false, true] {
+            let now = of_first == (comm.rank() == 0);
+            let session = match now {
+                true => keeper.keep_now(&me, comm).await,
+                false => keeper.keep(&me, comm).await,
+            };
+            sessions.push(session.unwrap().is_some());
+        }
+        sessions
+    };
+    let cluster = cluster(3, Network::typical(), Clocks::typical(), 1);
+    for sessions in cluster.run(program).unwrap() {
+        assert_eq!(sessions, [false, true]);
+    }
+}
+
+/// Clock that steps.
+#[derive(Debug)]
+struct Stepping {
+    clock: SimClock,
+    ahead: Cell<u64>,
+}
+
+impl Clock for Stepping {
+    fn ticks(&self) -> Ticks {
+        Ticks(self.clock.ticks().0 + self.ahead.get())
+    }
+}
+
+/// Keeps clocks, of which that of rank 1 steps before the tenth session; returns the error of each session on each rank.
+fn kept_over_a_step(step: u64) -> Vec<Vec<Result<i64, SyncError>>> {
+    let algorithm: Algorithm = "cube/4/10".parse().unwrap();
+    let program = async |comm: &SimComm| {
+        let clock = Stepping {
+            clock: comm.clock(),
+            ahead: Cell::new(0),
+        };
+        let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap());
+        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
+        let mut keeper = Keeper::new(&me, &synchronized, PERIOD);
+        let mut sessions = Vec::new();
+        for session in 0..30 {
+            comm.pause(PERIOD);
+            if session == 20 && comm.rank() == 1 {
+                clock.ahead.set(step);
+            }
+            let kept = keeper.keep_now(&me, comm).await;
+            sessions.push(kept.map(|kept| kept.unwrap().ahead.as_nanos()));
+            if kept.is_err() {
+                break;
+            }
+        }
+        sessions
+    };
+    let clocks = Clocks {
+        wander: None,
+        ..Clocks::typical()
+    };
+    cluster(4, Network::typical(), clocks, 1)
+        .run(program)
+        .unwrap()
+}
+
+#[test]
+fn a_large_step_is_an_error_on_all_ranks() {
+    let ranks = kept_over_a_step(1_000_000_000);
+    for (rank, sessions) in ranks.iter().enumerate() {
+        let why = *sessions.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(sessions.len(), 21, "{rank}");
+        // The rank on the path from it to rank 0 is that itself; rank 3 learns from rank 1.
+        match (rank, why) {
+            (
+                1,
+                SyncError::Pair {
+                    reference: 0,
+                    why: FitError::Stepped { .. },
+                },
+            ) => {}
+            (
+                3,
+                SyncError::Pair {
+                    reference: 1,
+                    why: FitError::Stepped { .. },
+                },
+            ) => {}
+            (0 | 2, SyncError::OtherRank(1)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The clock of rank 1 can have drifted by as much: the third session is certain that it stepped.
+#[test]
+fn a_small_step_is_followed() {
+    let ranks = kept_over_a_step(50_000);
+    let ahead: Vec<i64> = ranks[1].iter().map(|ahead| ahead.unwrap()).collect();
+    let all: i64 = ahead[20..].iter().sum();
+    assert!((49_000..51_000).contains(&all), "{ahead:?}");
+    assert!(
+        ahead[24..].iter().all(|ahead| ahead.abs() < 100),
+        "{ahead:?}"
+    );
+    for rank in [2, 3] {
+        let ahead: Vec<i64> = ranks[rank].iter().map(|ahead| ahead.unwrap()).collect();
+        // One edge far from consensus hardly counts.
+        assert!(
+            ahead[5..].iter().all(|ahead| ahead.abs() < 20_000),
+            "{ahead:?}"
+        );
+    }
+}
