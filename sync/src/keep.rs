@@ -6,6 +6,7 @@
 
 mod allan;
 mod filter;
+mod node;
 
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{
@@ -15,13 +16,15 @@ use downbeat_clock_core::{
 
 use crate::algorithm::closing::share_of_own_rate;
 use crate::algorithm::cube::{
-    CubeEdge, FineClock, MeasuredDifference, TurnLimits, error_by_edges, neighbours, solve,
+    CubeEdge, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange, neighbours,
+    solve,
 };
-use crate::collective::{broadcast, lowest_rank_where};
+use crate::collective::{all_reduce, broadcast};
 use crate::line::rounded;
 use crate::session::{ROUNDING, resolution};
 use crate::{Comm, CommError, LocalClock, SyncError, Synchronized};
 use filter::{OffsetPoint, WanderFilter, smooth};
+pub use node::NodeKeeper;
 
 /// Keeps the global clock of a rank, by sessions of all ranks at points of the program where all of them call it.
 ///
@@ -70,6 +73,26 @@ pub struct Keeper {
     filter: WanderFilter,
     points: Vec<(Ticks, OffsetPoint)>,
     schedule: Schedule,
+    /// Rank among all ranks, and those of its neighbours once they are known: errors name them.
+    rank: u32,
+    peers: Vec<f64>,
+    /// The last session.
+    measured: Option<Measured>,
+}
+
+/// Measurement of a session on this rank.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    /// Tick for which it holds.
+    mark: Ticks,
+    /// Time by which the line was ahead of that of rank 0; none where it is that.
+    ahead: Option<f64>,
+    /// Its standard error, where several paths show it.
+    noise: Option<f64>,
+    bound: ErrorBound<Global>,
+    /// Durations of the session, and of an exchange with each neighbour, in nanoseconds.
+    took: f64,
+    exchange: f64,
 }
 
 /// Result of a session on this rank.
@@ -182,6 +205,9 @@ impl Keeper {
             filter: WanderFilter::new(0.0),
             points: Vec::new(),
             schedule: Schedule::new(period, model.apply(origin)),
+            rank: synchronized.quality.rank,
+            peers: Vec::new(),
+            measured: None,
         }
     }
 
@@ -265,57 +291,52 @@ impl Keeper {
         }
         let mark = Ticks(clock.epoch.0 + (me.clock.ticks().0 - clock.epoch.0) / 2);
         let mut failure = None;
-        let differences = edges.iter().map(|edge| {
+        let differences = edges.iter().enumerate().map(|(index, edge)| {
             let (line, fault) = edge.line(2.0 * me.max_drift);
             if let Some(fault) = fault.filter(|_| rank > edge.peer) {
-                failure.get_or_insert(SyncError::Fit(fault).against(edge.peer));
+                failure.get_or_insert((index, fault));
             }
             MeasuredDifference::new(rank, edge.peer, line.ahead)
         });
         let differences: Vec<MeasuredDifference> = differences.collect();
+        if self.peers.is_empty() {
+            self.peers = exchange(comm, &differences, self.rank.into()).await?;
+        }
         let solution = solve(comm, differences, TOLERATED).await?;
-        let bound = match self.certain(me, comm, &edges, &limits, start).await? {
-            Ok(bound) => bound,
-            Err(why) => {
-                failure.get_or_insert(why);
-                self.bound
-            }
-        };
-        if let Some(error) = solution.edge_error {
-            self.filter
-                .expect_noise(error * error_by_edges(edges.len(), comm.size()));
-        }
-        let learned = self.learn(me, comm, mark, solution.value, bound);
-        let failure = failure.or(learned.err().map(SyncError::Model));
-        if let Some(failed) = lowest_rank_where(comm, failure.is_some()).await? {
-            return Err(failure.unwrap_or(SyncError::OtherRank(failed)));
-        }
-        let ahead = learned.unwrap_or_default();
-        let now = me.clock.ticks();
+        let bound = self.certain(me, comm, &edges, &limits, start).await?;
+        let bound = bound.unwrap_or_else(|why| {
+            failure.get_or_insert(why);
+            self.bound
+        });
+        let failure =
+            failure.map(|(edge, why)| SyncError::Fit(why).against(self.peers[edge] as u32));
+        let noise = solution
+            .edge_error
+            .map(|error| error * error_by_edges(edges.len(), comm.size()));
         let took = clock.now() - clock.at_epoch;
         let exchange = limits
             .iter()
             .map(|limits| (limits.last - limits.first) / f64::from(exchanges));
         // The first message of an edge waits for the other rank, so that the shortest tells most.
         let exchange = exchange.fold(f64::INFINITY, f64::min) * limits.len() as f64;
-        self.schedule.plan(
-            self.present.apply(now),
+        let measured = Measured {
+            mark,
+            ahead: (rank > 0).then_some(solution.value),
+            noise,
+            bound,
             took,
-            exchange.clamp(1.0, took.max(1.0)),
-        );
-        let estimate = self.filter.estimate();
-        let of_first = |value: f64| if rank == 0 { 0.0 } else { value };
-        Ok(KeptSession {
-            model: self.present,
-            bound: self.bound,
-            ahead,
-            standard_error: of_first(estimate.error_at(self.seconds(now))),
-            noise: of_first(estimate.noise()),
-            wander: of_first(1e-9 * estimate.wander()),
-            slew: Duration::from_nanos(self.schedule.interval().as_nanos() / SLEWING),
-            exchanges,
-            took: rounded(took),
-        })
+            exchange: exchange.clamp(1.0, took.max(1.0)),
+        };
+        let learned = self.learn(me, &measured);
+        let failure = failure.or(learned.err().map(SyncError::Model));
+        let none = u64::MAX;
+        let failed = failure.map_or(none, |_| self.rank.into());
+        let failed = all_reduce(comm, failed, u64::min).await?;
+        if failed != none {
+            return Err(failure.unwrap_or(SyncError::OtherRank(failed as u32)));
+        }
+        self.measured = Some(measured);
+        Ok(learned?)
     }
 
     /// Time of the filter at a tick.
@@ -323,39 +344,61 @@ impl Keeper {
         1e-9 * self.line.rate().nanos_per_tick() * at.signed_since(self.origin) as f64
     }
 
-    /// Takes into account by how much the present line was ahead of that of rank 0 at a tick. Returns by how much it is ahead of the next.
-    fn learn<K: Clock, M: Comm>(
+    /// Takes into account what a session measured. Returns what it gives.
+    fn learn<K: Clock>(
         &mut self,
         me: &LocalClock<'_, K>,
-        comm: &M,
-        mark: Ticks,
-        ahead: f64,
-        bound: ErrorBound<Global>,
-    ) -> Result<Duration, ModelError> {
-        if comm.rank() == 0 {
-            self.bound = bound;
-            return Ok(Duration::ZERO);
+        measured: &Measured,
+    ) -> Result<KeptSession, ModelError> {
+        let Measured { mark, bound, .. } = *measured;
+        let before = self.present;
+        self.bound = bound;
+        if let Some(ahead) = measured.ahead {
+            if let Some(noise) = measured.noise {
+                self.filter.expect_noise(noise);
+            }
+            let at = self.seconds(mark);
+            let offset = self.filter.estimate().offset_at(at) - ahead;
+            let point = self.filter.push(at, offset);
+            self.points.push((mark, point));
+            let state = self.filter.estimate().state;
+            let rate = self.line.rate().with_drift(1e-9 * state.rate)?;
+            let global = self.line.apply(mark) + rounded(state.offset);
+            self.present = ClockModel::through(mark, global, rate)?;
         }
-        let at = self.seconds(mark);
-        let measured = self.filter.estimate().offset_at(at) - ahead;
-        let point = self.filter.push(at, measured);
-        self.points.push((mark, point));
-        let state = self.filter.estimate().state;
-        let rate = self.line.rate().with_drift(1e-9 * state.rate)?;
-        let next = ClockModel::through(mark, self.line.apply(mark) + rounded(state.offset), rate)?;
         let now = me.clock.ticks();
-        let ahead = self.present.apply(now) - next.apply(now);
-        self.present = next;
-        self.bound = ErrorBound {
-            at: next.apply(now),
-            ahead: bound.ahead - ahead + ROUNDING,
-            behind: bound.behind + ahead + ROUNDING,
-            drift: share_of_own_rate(me.max_drift, next.rate().drift_from(me.base.rate())),
-        };
-        Ok(ahead)
+        let shown = self.present.apply(now);
+        let ahead = before.apply(now) - shown;
+        if measured.ahead.is_some() {
+            let bound = bound.moved_to(before.apply(now));
+            self.bound = ErrorBound {
+                at: shown,
+                ahead: bound.ahead - ahead + ROUNDING,
+                behind: bound.behind + ahead + ROUNDING,
+                drift: share_of_own_rate(
+                    me.max_drift,
+                    self.present.rate().drift_from(me.base.rate()),
+                ),
+            };
+        }
+        let exchanges = self.schedule.exchanges;
+        self.schedule.plan(shown, measured.took, measured.exchange);
+        let estimate = self.filter.estimate();
+        let of_others = |value: f64| measured.ahead.map_or(0.0, |_| value);
+        Ok(KeptSession {
+            model: self.present,
+            bound: self.bound,
+            ahead,
+            standard_error: of_others(estimate.error_at(self.seconds(now))),
+            noise: of_others(estimate.noise()),
+            wander: of_others(1e-9 * estimate.wander()),
+            slew: Duration::from_nanos(self.schedule.interval().as_nanos() / SLEWING),
+            exchanges,
+            took: rounded(measured.took),
+        })
     }
 
-    /// Returns the certain bound of the present line, by the limits of this session and the bounds of the ranks on the path to rank 0.
+    /// Returns the certain bound of the present line, or a contradiction with the index of its edge, by the limits of this session and the bounds of the ranks on the path to rank 0.
     async fn certain<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
@@ -363,14 +406,14 @@ impl Keeper {
         edges: &[CubeEdge],
         limits: &[TurnLimits],
         start: Timestamp<Global>,
-    ) -> Result<Result<ErrorBound<Global>, SyncError>, CommError> {
+    ) -> Result<Result<ErrorBound<Global>, (usize, FitError)>, CommError> {
         let rank = comm.rank();
         let now = || self.present.apply(me.clock.ticks());
         let mut bound = Ok(self.bound.moved_to(now()));
-        let pairs = || edges.iter().zip(limits);
+        let mut pairs = edges.iter().zip(limits).enumerate();
         // The rank without its highest bit.
-        let parent = pairs().rfind(|(edge, _)| edge.peer < rank);
-        if let Some((edge, limits)) = parent {
+        let parent = pairs.rfind(|(_, (edge, _))| edge.peer < rank);
+        if let Some((index, (edge, limits))) = parent {
             let of_parent: ErrorBound<Global> = comm.recv(edge.peer).await?;
             let drifts = self.bound.drift + of_parent.drift * (1.0 + self.bound.drift);
             let at = now();
@@ -388,8 +431,7 @@ impl Keeper {
                 behind: of_parent.behind - low,
                 drift: self.bound.drift,
             };
-            bound = both(self.bound.moved_to(at), here)
-                .map_err(|why| SyncError::Fit(why).against(edge.peer));
+            bound = both(self.bound.moved_to(at), here).map_err(|why| (index, why));
         }
         let known = bound.unwrap_or(self.bound).moved_to(now());
         let grain = resolution(me.clock, &self.present);
@@ -398,7 +440,7 @@ impl Keeper {
             behind: known.behind + grain,
             ..known
         };
-        let dimension = parent.map(|(edge, _)| edge.dimension);
+        let dimension = parent.map(|(_, (edge, _))| edge.dimension);
         let children = edges
             .iter()
             .filter(|edge| dimension.is_none_or(|own| edge.dimension > own));

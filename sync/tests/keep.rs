@@ -8,7 +8,7 @@ use downbeat_clock_core::spline::ConstrainedSpline;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Ticks, Timestamp,
 };
-use downbeat_sync::keep::Keeper;
+use downbeat_sync::keep::{Keeper, NodeKeeper};
 use downbeat_sync::sim::{
     Bursts, Clocks, DelayTail, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
@@ -175,6 +175,52 @@ fn the_past_is_known_better_than_the_present() {
         let errors = middles[3..].iter().map(|(at, _)| shown(*at) - origin(*at));
         let largest = errors.map(i64::abs).max().unwrap();
         assert!(largest < 60, "{largest}");
+    }
+}
+
+/// Ranks of a node that share a model have one after each session, too, and bounds of their own; other ranks measure themselves.
+#[test]
+fn ranks_of_a_node_stay_together() {
+    for (label, together) in [("h2hca(cube/4/10,prop)", true), ("cube/4/10", false)] {
+        let algorithm: Algorithm = label.parse().unwrap();
+        let program = async |comm: &SimComm| {
+            let clock = comm.clock();
+            let me = comm.local_clock(&clock).unwrap();
+            let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
+            let keeper = NodeKeeper::new(&me, &synchronized, comm, PERIOD).await;
+            let mut keeper = keeper.unwrap().lasting(Duration::from_micros(500));
+            let mut sessions = Vec::new();
+            for _ in 0..120 {
+                comm.pause(PERIOD / 10);
+                if let Some(session) = keeper.keep(&me).await.unwrap() {
+                    sessions.push((comm.true_now(), session.model, session.bound));
+                }
+            }
+            assert_eq!(
+                keeper.past(&me.base()).is_empty(),
+                comm.rank() < if together { 4 } else { 1 }
+            );
+            assert!(keeper.due_in(clock.ticks()) <= PERIOD);
+            (clock.clone(), sessions)
+        };
+        let cluster = SimCluster {
+            ranks_per_node: 4,
+            ..cluster(22, Network::typical(), Clocks::typical(), 5)
+        };
+        let kept: Vec<Kept> = cluster.run(program).unwrap();
+        let errors = errors(&kept);
+        assert!(
+            errors.len() > 10 && errors[2..].iter().all(|error| *error < 100),
+            "{label}: {errors:?}"
+        );
+        for node in kept.chunks(4) {
+            let last = |(_, sessions): &Kept| sessions.last().unwrap().1;
+            assert_eq!(
+                node.iter().all(|rank| last(rank) == last(&node[0])),
+                together,
+                "{label}"
+            );
+        }
     }
 }
 

@@ -16,6 +16,7 @@ fn main() {
         one_call_gives_a_global_clock(world);
         a_part_of_the_ranks_continues_its_time(world);
         all_ranks_meet(world);
+        a_clock_is_kept(world);
         a_rank_that_fails_is_one_error_on_all_ranks(world);
     });
 }
@@ -97,6 +98,24 @@ fn all_ranks_meet(world: &SimpleCommunicator) {
         matches!(impossible, Err(GlobalClockError::Uncertain { .. })),
         "{impossible:?}"
     );
+}
+
+fn a_clock_is_kept(world: &SimpleCommunicator) {
+    let clock = GlobalClock::synchronize(world).unwrap();
+    let comm = MpiComm::duplicate(world).unwrap();
+    let mut keeping = clock.keeping(&comm, Duration::from_millis(500)).unwrap();
+    let (mut sessions, mut last) = (0_u64, clock.now());
+    let mut ended = false;
+    while !ended {
+        let now = clock.now();
+        assert!(now >= last, "{now} after {last}");
+        last = now;
+        sessions += u64::from(keeping.keep().unwrap().is_some());
+        ended = from_first(&comm, u64::from(sessions >= 3)).unwrap() == 1;
+    }
+    // All ranks made the same.
+    assert_eq!(from_first(&comm, sessions).unwrap(), sessions);
+    assert_shared(&clock, &comm);
 }
 
 fn a_rank_that_fails_is_one_error_on_all_ranks(world: &SimpleCommunicator) {

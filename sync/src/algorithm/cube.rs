@@ -17,10 +17,10 @@ use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
-use least_squares::{BEYOND_LARGEST, exchange, greatest};
+use least_squares::{BEYOND_LARGEST, greatest};
 
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits};
-pub(crate) use least_squares::{MeasuredDifference, Solution, solve};
+pub(crate) use least_squares::{MeasuredDifference, Solution, exchange, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

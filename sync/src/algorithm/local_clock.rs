@@ -16,7 +16,7 @@ pub struct LocalClock<'a, K> {
     /// Quality of the base, where it is global time already.
     pub(super) quality: Quality,
     pub(super) source: u64,
-    pub(super) placement: RankPlacement,
+    pub(crate) placement: RankPlacement,
     pub(crate) max_drift: f64,
 }
 

@@ -35,7 +35,7 @@ use crate::local_time::LocalTime;
 /// ```
 #[derive(Debug)]
 pub struct GlobalClock<K = MachineClock> {
-    clock: ModelClock<K, Global>,
+    pub(crate) clock: ModelClock<K, Global>,
     rank: u32,
     size: u32,
     settings: SyncSettings,
@@ -43,9 +43,9 @@ pub struct GlobalClock<K = MachineClock> {
     source: u64,
     rate_error: f64,
     /// Local time, which no synchronization changes.
-    local: ClockModel<Counter, Local>,
+    pub(crate) local: ClockModel<Counter, Local>,
     /// Result of the last synchronization; held by the thread that synchronizes, or takes part in a session.
-    last: Mutex<Option<Synchronized>>,
+    pub(crate) last: Mutex<Option<Synchronized>>,
     /// Points of the sessions, in the order of time.
     knots: Mutex<Vec<Knot<Local, Global>>>,
     /// The sessions themselves.
@@ -174,10 +174,7 @@ impl<K: Clock> GlobalClock<K> {
         } else {
             self.local
         };
-        let me = LocalClock::new(self.clock.clock(), base)
-            .source(self.source)
-            .placement(self.place)
-            .max_drift(self.settings.max_drift);
+        let me = self.local_clock_from(base);
         let found = match self.settings.algorithm.synchronize_blocking(&me, comm) {
             Err(SyncError::Comm(why)) => return Err(why.into()),
             Err(SyncError::OtherRank(_)) => Err(None),
@@ -193,6 +190,18 @@ impl<K: Clock> GlobalClock<K> {
         }
         *last = Some(found);
         Ok(())
+    }
+
+    /// The counter of this rank with its local time.
+    pub(crate) fn local_clock(&self) -> LocalClock<'_, K> {
+        self.local_clock_from(self.local)
+    }
+
+    fn local_clock_from(&self, base: ClockModel<Counter, Local>) -> LocalClock<'_, K> {
+        LocalClock::new(self.clock.clock(), base)
+            .source(self.source)
+            .placement(self.place)
+            .max_drift(self.settings.max_drift)
     }
 
     /// Goes over to what was found, once the last slew has ended; returns false if that is years apart.
@@ -386,7 +395,8 @@ mod tests {
             std::thread::scope(|scope| {
                 let reader = scope.spawn(|| {
                     let (mut last, mut readings) = (clock.now(), 0_u64);
-                    while !done.load(Ordering::Relaxed) {
+                    // The thread may not have run before.
+                    while readings == 0 || !done.load(Ordering::Relaxed) {
                         let now = clock.now();
                         assert!(now >= last, "{now:?} after {last:?}");
                         (last, readings) = (now, readings + 1);

@@ -47,7 +47,8 @@
 //!
 //! # Caveats
 //! * Clocks drift: a line that was learned over some ten milliseconds is wrong by microseconds ten seconds later, in the cluster of an
-//!   average data centre. Call [`GlobalClock::resynchronize_over`], or `resynchronize` over MPI, from time to time, outside of timed code.
+//!   average data centre. A long program [keeps](GlobalClock::keeping) its clock by sessions of a millisecond, or calls
+//!   [`GlobalClock::resynchronize_over`], or `resynchronize` over MPI, from time to time, outside of timed code.
 //! * The stated error is an upper limit, not an estimate: it grows by the declared [drift](GlobalClockBuilder::max_drift), and is
 //!   usually hundreds of times too wide. [`AccuracyCheck`] measures how far apart clocks are.
 //! * Ranks that share cores, or threads on a loaded machine, measure offsets only while both run; the stated error shows it.
@@ -61,6 +62,7 @@ mod builder;
 mod error;
 mod global_clock;
 mod instant;
+mod keeping;
 mod local_time;
 mod meetings;
 
@@ -82,6 +84,7 @@ pub use downbeat_sync::{
     check::AccuracyCheck,
     collective,
     harmonize::Meeting,
+    keep::KeptSession,
     timesync::{ExchangeSession, SessionLimits},
 };
 #[doc(no_inline)]
@@ -89,6 +92,7 @@ pub use downbeat_timers::{ClockName, MachineClock, MockClock, WallAnchor};
 pub use error::{GlobalClockError, agree};
 pub use global_clock::GlobalClock;
 pub use instant::{Instant, InstantAnchor, InstantClock};
+pub use keeping::Keeping;
 pub use local_time::LocalTime;
 pub use meetings::Meetings;
 #[cfg(feature = "mpi")]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use downbeat::{
     Clock, ClockModel, ClockName, Comm, CommError, Counter, Duration, Global, GlobalClock,
-    GlobalClockError, LocalTime, MachineClock, MockClock, SessionLimits, ThreadCluster, Ticks,
-    Timestamp, block_on_ready, collective, from_first,
+    GlobalClockError, LocalTime, MachineClock, MockClock, SessionLimits, ThreadCluster, TickRate,
+    Ticks, Timestamp, block_on_ready, collective, from_first,
 };
 use downbeat_timers::skew::{Skew, SkewSwing, SkewedClock, Truth};
 
@@ -35,6 +35,71 @@ fn threads_share_one_time_and_know_its_error() {
         let late = found.unwrap();
         assert_eq!(late.len(), threads as usize);
         assert!(late.iter().all(|late| *late >= Duration::ZERO), "{late:?}");
+    }
+}
+
+/// Clocks that drift are kept: they never run backward, bounds hold, and the past is known. A synchronization begins again.
+#[test]
+fn a_clock_is_kept_while_threads_read_it() {
+    let counter = MachineClock::detect(ClockName::Raw).unwrap();
+    let truth: ClockModel<Counter, Truth> =
+        ClockModel::through(counter.ticks(), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+    let settings = GlobalClock::builder()
+        .algorithm("cube/20/20".parse().unwrap())
+        .max_drift(1e-4)
+        .slew(Duration::from_micros(100));
+    let found = ThreadCluster::new(3).run(|comm| {
+        let clock = settings
+            .over_clock(skewed(comm.rank(), truth), comm, 0)
+            .unwrap();
+        let mut keeping = clock.keeping(comm, Duration::from_millis(400)).unwrap();
+        assert!(keeping.due_in() <= Duration::from_millis(25));
+        let ended = AtomicBool::new(false);
+        let ticks = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut last = clock.now();
+                while !ended.load(Ordering::Relaxed) {
+                    let now = clock.now();
+                    assert!(now >= last, "{now} after {last}");
+                    last = now;
+                    std::thread::yield_now();
+                }
+            });
+            let ticks: Vec<Ticks> = (0..6)
+                .map(|session| {
+                    if session == 4 {
+                        clock.resynchronize_over(comm).unwrap();
+                    }
+                    // Longer than the lead of a slew.
+                    clock.wait_until(clock.now() + Duration::from_millis(15));
+                    let session = keeping.keep_now().unwrap().unwrap();
+                    assert!(session.exchanges > 0 && session.took > Duration::ZERO);
+                    clock.clock().ticks()
+                })
+                .collect();
+            ended.store(true, Ordering::Relaxed);
+            reader.join().unwrap();
+            ticks
+        });
+        // Two sessions since the last synchronization.
+        let past = keeping.past(ticks[5]) - clock.model().apply(ticks[5]);
+        assert!(past.abs() < Duration::from_millis(1), "{past}");
+        assert_eq!(keeping.keep().unwrap(), None, "it is not due yet");
+        let at = from_first(comm, counter.ticks()).unwrap();
+        // By the counter that all share, rank 0 shows the truth.
+        let local = clock.clock().ticks();
+        let after = counter.ticks();
+        let shown = clock.model().apply(local);
+        let (before, error) = (truth.apply(at), clock.bound().at_time(shown));
+        (comm.rank(), shown, before, truth.apply(after), error)
+    });
+    for (rank, shown, before, after, error) in found.unwrap() {
+        let [shown, before, after] =
+            [shown.as_nanos(), before.as_nanos(), after.as_nanos()].map(Duration::from_nanos);
+        assert!(
+            shown + error >= before && shown - error <= after,
+            "{rank}: {shown} +- {error}, not {before} to {after}"
+        );
     }
 }
 
@@ -78,7 +143,8 @@ fn a_clock_of_the_caller_is_synchronized_again_while_it_is_read() {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut read = 0_u32;
-                while !ended.load(Ordering::Relaxed) {
+                // The thread may not have run before.
+                while read == 0 || !ended.load(Ordering::Relaxed) {
                     let (_, error) = clock.now_with_error();
                     assert!(error < Duration::from_secs(1), "{error}");
                     read += 1;

@@ -10,7 +10,7 @@ use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors};
 use downbeat_common::{Failure, ProgressBar, Table, Text, units};
-use downbeat_sync::keep::{Keeper, KeptSession};
+use downbeat_sync::keep::{KeptSession, NodeKeeper};
 use downbeat_sync::sim::{SimClock, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Algorithm, SyncError};
 use serde::Serialize;
@@ -185,7 +185,7 @@ async fn keep_clock(
     let clock = comm.clock();
     let me = comm.local_clock(&clock)?;
     let synchronized = Box::pin(algorithm.synchronize(&me, comm)).await?;
-    let mut keeper = Keeper::new(&me, &synchronized, period);
+    let mut keeper = NodeKeeper::new(&me, &synchronized, comm, period).await?;
     let mut shown = SlewedModel::from(synchronized.model);
     let mut bound = synchronized.bound;
     let mut changes = Vec::new();
@@ -194,7 +194,7 @@ async fn keep_clock(
     for _ in 0..sessions {
         let now = clock.ticks();
         comm.pause(keeper.due_in(now).max(Duration::ZERO));
-        let Some(session) = keeper.keep_now(&me, comm).await? else {
+        let Some(session) = keeper.keep_now(&me).await? else {
             break;
         };
         // A clock that slews still, because the period is short, goes on to its line.
