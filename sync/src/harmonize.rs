@@ -93,6 +93,11 @@ impl Harmonizer {
         }
     }
 
+    /// Changes by how much the clocks are off at most, on all ranks alike.
+    pub const fn within(&mut self, max_error: Duration) {
+        self.max_error = max_error;
+    }
+
     /// Time from the latest arrival to the return, at present.
     pub fn slack(&self) -> Duration {
         self.slack

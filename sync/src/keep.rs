@@ -125,7 +125,8 @@ pub struct KeptSession {
 struct Schedule {
     period: Duration,
     lasting: Duration,
-    due: Timestamp<Global>,
+    /// Time of the last session, or of the beginning.
+    last: Timestamp<Global>,
     sessions: u32,
     /// Shortest duration of an exchange with each neighbour, and of the rest of a session, in nanoseconds; both grow a little with each.
     exchange: f64,
@@ -154,20 +155,23 @@ const SLOWER: f64 = 1.1;
 
 impl Schedule {
     fn new(period: Duration, now: Timestamp<Global>) -> Self {
-        let mut schedule = Self {
+        Self {
             period,
             lasting: LASTING,
-            due: now,
+            last: now,
             sessions: 0,
             exchange: f64::INFINITY,
             rest: f64::INFINITY,
             exchanges: FIRST_EXCHANGES,
-        };
-        schedule.due = now + schedule.interval();
-        schedule
+        }
     }
 
-    /// Time until the next session.
+    /// Time of the next session.
+    fn due(&self) -> Timestamp<Global> {
+        self.last + self.interval()
+    }
+
+    /// Time from the last session to the next.
     fn interval(&self) -> Duration {
         let closer = CLOSER.saturating_sub(self.sessions);
         Duration::from_nanos(self.period.as_nanos() >> closer)
@@ -176,7 +180,7 @@ impl Schedule {
     /// Plans the next session, after one that took this long, of which each exchange took `exchange`.
     fn plan(&mut self, now: Timestamp<Global>, took: f64, exchange: f64) {
         self.sessions = self.sessions.saturating_add(1);
-        self.due = now + self.interval();
+        self.last = now;
         let rest = (took - exchange * f64::from(self.exchanges)).max(0.0);
         self.exchange = exchange.min(SLOWER * self.exchange);
         self.rest = rest.min(SLOWER * self.rest);
@@ -218,9 +222,14 @@ impl Keeper {
         self
     }
 
+    /// Changes the time between sessions, which counts on rank 0.
+    pub fn every(&mut self, period: Duration) {
+        self.schedule.period = period;
+    }
+
     /// Time until the next session is due, on rank 0, by the tick `now`; shorter after the first sessions.
     pub fn due_in(&self, now: Ticks) -> Duration {
-        self.schedule.due - self.present.apply(now)
+        self.schedule.due() - self.present.apply(now)
     }
 
     /// Makes a session if one is due, which all ranks call: otherwise it costs a broadcast. Returns what the session gave.
@@ -234,7 +243,7 @@ impl Keeper {
         comm: &M,
     ) -> Result<Option<KeptSession>, SyncError> {
         let now = self.present.apply(me.clock.ticks());
-        let exchanges = if now >= self.schedule.due {
+        let exchanges = if now >= self.schedule.due() {
             self.schedule.exchanges
         } else {
             0

@@ -73,6 +73,11 @@ impl<M: Comm> NodeKeeper<M> {
         self
     }
 
+    /// See [`Keeper::every`].
+    pub fn every(&mut self, period: Duration) {
+        self.keeper.every(period);
+    }
+
     /// See [`Keeper::due_in`].
     pub fn due_in(&self, now: Ticks) -> Duration {
         self.keeper.due_in(now)

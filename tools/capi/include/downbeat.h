@@ -24,6 +24,8 @@ typedef struct downbeat_clock downbeat_clock;
 typedef struct downbeat_model downbeat_model;
 /* A timer of the regions with one name. */
 typedef struct downbeat_timer downbeat_timer;
+/* The ranks of a communicator that share a clock. */
+typedef struct downbeat_team downbeat_team;
 /* Functions of a loaded library. */
 typedef struct downbeat_functions downbeat_functions;
 
@@ -203,6 +205,46 @@ const char *downbeat_status_name(int status);
 
 // Returns the functions of this library, for others in the same process. Any thread may call it at any time.
 const downbeat_functions *downbeat_library(void);
+
+#if defined(DOWNBEAT_MPI)
+// Opens a team of the ranks of a communicator, which all call this with a clock that was synchronized over it: for `downbeat_keep` and
+// `downbeat_harmonize`. It holds a communicator of its own, and belongs to the calling thread; with `MPI_THREAD_SERIALIZED` no other
+// thread may make collective calls meanwhile. Collective, as `downbeat_synchronize`.
+int downbeat_team_open(const downbeat_clock *clock,
+                       MPI_Comm comm,
+                       downbeat_team **team);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// Keeps the clock of a team, whose ranks all call this at points of the program that they reach about together: makes a session of at most
+// a millisecond if `period` nanoseconds have passed since the last one, or now if `period` is 0. That of rank 0 counts; the first sessions
+// are closer to each other. Mostly it costs a broadcast. The clock slews: it neither jumps nor runs backward, and other threads can read
+// it meanwhile. Writes 1 to `kept` if there was a session and 0 if not, unless it is NULL. A clock that stepped is `DOWNBEAT_ERROR_RANKS`
+// on all ranks, and must be synchronized again. Only the thread that opened the team may call it.
+int downbeat_keep(const downbeat_team *team,
+                  int64_t period,
+                  int *kept);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// Returns at one instant of their clock on all ranks of a team, which all call this; a rank that learns of the instant too late returns at
+// once. Writes by how many nanoseconds it missed the instant to `missed_by`, 0 if it did not, unless that is NULL. The clock is
+// synchronized again where the error of a rank may exceed `max_error` nanoseconds, the same on all ranks. Only the thread that opened the
+// team may call it.
+int downbeat_harmonize(const downbeat_team *team,
+                       int64_t max_error,
+                       int64_t *missed_by);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// Closes a team, which all its ranks do, before its clock. Only the thread that opened it may call it.
+int downbeat_team_close(downbeat_team *team);
+#endif
+
+#if defined(DOWNBEAT_MPI)
+// The same as `downbeat_team_open`, for a communicator of Fortran.
+int downbeat_team_open_f(const downbeat_clock *clock, int comm, downbeat_team **team);
+#endif
 
 // Finds the timer with a name, or creates it: the same for the same name in all threads. It is never freed. The first one calibrates the
 // clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it; keep the timer, for a lookup takes a lock.

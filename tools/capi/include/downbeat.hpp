@@ -165,6 +165,40 @@ inline std::string report_timers(MPI_Comm comm) {
 }
 #endif
 
+#if defined(DOWNBEAT_MPI)
+// The ranks of a communicator that share a clock, which outlives this object. All of them create and destroy it, on one thread.
+class team {
+ public:
+  team(const clock &clock, MPI_Comm comm) { check(downbeat_team_open(clock.handle(), comm, &handle_)); }
+  team(const team &) = delete;
+  team &operator=(const team &) = delete;
+  ~team() { downbeat_team_close(handle_); }
+
+  // Keeps the clock: makes a session if this time has passed since the last one. Returns true if there was one.
+  bool keep(std::chrono::nanoseconds period) { return session(period.count() > 0 ? period.count() : 1); }
+
+  // Makes a session now.
+  bool keep_now() { return session(0); }
+
+  // Returns at one instant on all ranks; by how much this rank missed it, 0 if it did not. The clock is synchronized again where it may be
+  // off by more than max_error.
+  std::chrono::nanoseconds harmonize(std::chrono::nanoseconds max_error) {
+    std::int64_t missed_by = 0;
+    check(downbeat_harmonize(handle_, max_error.count(), &missed_by));
+    return std::chrono::nanoseconds(missed_by);
+  }
+
+ private:
+  bool session(std::int64_t period) {
+    int kept = 0;
+    check(downbeat_keep(handle_, period, &kept));
+    return kept != 0;
+  }
+
+  downbeat_team *handle_ = nullptr;
+};
+#endif
+
 }  // namespace downbeat
 
 #endif  // DOWNBEAT_HPP

@@ -9,10 +9,14 @@ use downbeat::{Clock, GlobalClock, Ticks, Timestamp};
 use crate::any_clock::{AnyClock, local_time};
 use crate::boundary::{boundary, check_place, report, text, write};
 use crate::failure::Failure;
-use crate::handle::{ClosedHandles, Handle};
+use crate::handle::{ClosedHandles, Handle, Held};
 use crate::library::{check_version, in_first_library};
 use crate::objects::{ClockHandle, Model};
 use crate::status::{DOWNBEAT_ERROR_HANDLE, DOWNBEAT_ERROR_NOT_SYNCHRONIZED, DOWNBEAT_OK};
+
+impl Held for GlobalClock<AnyClock> {
+    const OPEN: u64 = 0xd0_b3a7_0b3a_7d0b;
+}
 
 static CLOSED: ClosedHandles<GlobalClock<AnyClock>> = ClosedHandles::new();
 

@@ -23,8 +23,11 @@ pub(crate) struct Handle<T: 'static> {
 // SAFETY: the content is only replaced while the handle is closed, when no call may use it.
 unsafe impl<T: Send + Sync> Sync for Handle<T> {}
 
-/// Kind of an open handle: a number that is hardly anywhere else.
-const OPEN: u64 = 0xd0_b3a7_0b3a_7d0b;
+/// Content of a handle.
+pub(crate) trait Held: Send + Sync {
+    /// Mark of an open handle of this type: a number that is hardly anywhere else.
+    const OPEN: u64;
+}
 
 /// Number of closed handles that are not used again yet.
 const CLOSED: usize = 1_024;
@@ -38,7 +41,7 @@ impl<T> ClosedHandles<T> {
     }
 }
 
-impl<T: Send + Sync> Handle<T> {
+impl<T: Held> Handle<T> {
     /// Makes a handle that is open.
     pub(crate) fn open(content: T, closed: &ClosedHandles<T>) -> &'static Self {
         let mut closed = closed.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +58,7 @@ impl<T: Send + Sync> Handle<T> {
         });
         // SAFETY: the handle is closed, and this thread has the only reference that may be used for this.
         unsafe { *handle.content.get() = Some(content) };
-        handle.mark.store(mark(OPEN), Ordering::Release);
+        handle.mark.store(mark(T::OPEN), Ordering::Release);
         handle
     }
 
@@ -77,7 +80,7 @@ impl<T: Send + Sync> Handle<T> {
     pub(crate) unsafe fn open_content<'a>(handle: *const Self) -> Option<&'a T> {
         // SAFETY: the memory of a handle is never freed.
         let handle = unsafe { handle.as_ref() }?;
-        if handle.mark.load(Ordering::Acquire) != mark(OPEN) {
+        if handle.mark.load(Ordering::Acquire) != mark(T::OPEN) {
             return None;
         }
         // SAFETY: an open handle has a content, which is not replaced before it was closed.
@@ -105,9 +108,10 @@ impl<T: Send + Sync> Handle<T> {
         unsafe { Self::get(handle) }?;
         // SAFETY: as in `get`; its memory is never freed.
         let handle: &'static Self = unsafe { &*handle };
-        let was = handle
-            .mark
-            .compare_exchange(mark(OPEN), 0, Ordering::AcqRel, Ordering::Relaxed);
+        let was =
+            handle
+                .mark
+                .compare_exchange(mark(T::OPEN), 0, Ordering::AcqRel, Ordering::Relaxed);
         if was.is_err() {
             let why = "the handle was closed by another thread";
             return Err(Failure::new(DOWNBEAT_ERROR_HANDLE, why));
@@ -127,6 +131,10 @@ impl<T: Send + Sync> Handle<T> {
 mod tests {
     use super::*;
     use crate::status::DOWNBEAT_ERROR_NULL;
+
+    impl Held for String {
+        const OPEN: u64 = 1;
+    }
 
     static CLOSED_TEXTS: ClosedHandles<String> = ClosedHandles::new();
 

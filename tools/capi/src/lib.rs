@@ -25,6 +25,8 @@ mod mpi;
 mod objects;
 mod status;
 mod table;
+#[cfg(feature = "mpi")]
+mod team;
 mod timers;
 mod tracer;
 
@@ -37,4 +39,6 @@ pub use mpi::*;
 pub use objects::*;
 pub use status::*;
 pub use table::downbeat_library;
+#[cfg(feature = "mpi")]
+pub use team::*;
 pub use timers::*;

@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::failure::Failure;
 use crate::identity::{DOWNBEAT_ABI, IDENTITY, serves};
+#[cfg(feature = "mpi")]
+use crate::objects::TeamHandle;
 use crate::objects::{ClockHandle, Model, TimerHandle};
 use crate::status::DOWNBEAT_ERROR_VERSION;
 
@@ -74,6 +76,11 @@ pub(crate) struct MpiFunctions {
     pub(crate) downbeat_timesync: unsafe extern "C" fn(mpi::ffi::MPI_Comm) -> c_int,
     pub(crate) downbeat_report_timers_over:
         unsafe extern "C" fn(mpi::ffi::MPI_Comm, *mut *mut c_char) -> c_int,
+    pub(crate) downbeat_team_open:
+        unsafe extern "C" fn(*const ClockHandle, mpi::ffi::MPI_Comm, *mut *mut TeamHandle) -> c_int,
+    pub(crate) downbeat_keep: unsafe extern "C" fn(*const TeamHandle, i64, *mut c_int) -> c_int,
+    pub(crate) downbeat_harmonize: unsafe extern "C" fn(*const TeamHandle, i64, *mut i64) -> c_int,
+    pub(crate) downbeat_team_close: unsafe extern "C" fn(*mut TeamHandle) -> c_int,
 }
 
 /// The library without MPI has no such functions.

@@ -33,6 +33,7 @@ macro_rules! in_first_library_with_mpi {
         }
     };
 }
+pub(crate) use in_first_library_with_mpi;
 
 /// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 /// same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn downbeat_resynchronize_f(clock: *const ClockHandle, com
 }
 
 /// Converts a communicator; the null communicator while MPI cannot be called.
-fn from_fortran(comm: c_int) -> MPI_Comm {
+pub(crate) fn from_fortran(comm: c_int) -> MPI_Comm {
     if !environment::is_initialized() || environment::is_finalized() {
         // SAFETY: a constant.
         return unsafe { RSMPI_COMM_NULL };
@@ -217,7 +218,7 @@ fn from_fortran(comm: c_int) -> MPI_Comm {
 ///
 /// # Safety
 /// It must be a communicator, or the null communicator, if MPI is running.
-unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
+pub(crate) unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
     // SAFETY: a constant.
     let is_null = comm == unsafe { RSMPI_COMM_NULL };
     // Before and after MPI runs, that is the reason.
@@ -232,11 +233,11 @@ unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
 }
 
 /// Returns the value of this rank, or the same failure on all ranks.
-fn together<T>(comm: &MpiComm, mine: Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn together<T>(comm: &MpiComm, mine: Result<T, Failure>) -> Result<T, Failure> {
     agree(comm, mine.map_err(|failure| Some(failure.message))).map_err(ranks_failed)
 }
 
-fn ranks_failed(why: GlobalClockError) -> Failure {
+pub(crate) fn ranks_failed(why: GlobalClockError) -> Failure {
     let status = match why {
         GlobalClockError::Comm(CommError::Mpi(_)) => DOWNBEAT_ERROR_MPI,
         _ => DOWNBEAT_ERROR_RANKS,

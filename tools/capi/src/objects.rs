@@ -18,6 +18,12 @@ pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
 #[repr(transparent)]
 pub struct Model(Published<Global>);
 
+/// The ranks of a communicator that share a clock.
+#[cfg(feature = "mpi")]
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct TeamHandle(pub(crate) Handle<crate::team::TeamOfThread>);
+
 /// A timer of the regions with one name.
 #[derive(Debug)]
 #[repr(C)]

@@ -6,6 +6,8 @@ use crate::identity::{DOWNBEAT_ABI, IDENTITY};
 use crate::library::{Library, MpiFunctions};
 #[cfg(feature = "mpi")]
 use crate::mpi::*;
+#[cfg(feature = "mpi")]
+use crate::team::*;
 use crate::timers::*;
 
 static OWN: Library = Library {
@@ -42,6 +44,10 @@ const MPI: MpiFunctions = MpiFunctions {
     downbeat_resynchronize,
     downbeat_timesync,
     downbeat_report_timers_over,
+    downbeat_team_open,
+    downbeat_keep,
+    downbeat_harmonize,
+    downbeat_team_close,
 };
 
 #[cfg(not(feature = "mpi"))]

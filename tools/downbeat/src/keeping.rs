@@ -147,6 +147,12 @@ impl<K: Clock, M: Comm> Keeping<'_, K, M> {
         self.keeper.allan_deviation()
     }
 
+    /// Changes the time between sessions, which counts on rank 0.
+    pub fn every(&mut self, period: Duration) {
+        self.period = period;
+        self.keeper.every(period);
+    }
+
     /// Time until the next session is due, on rank 0.
     pub fn due_in(&self) -> Duration {
         self.keeper.due_in(self.clock.clock().ticks())

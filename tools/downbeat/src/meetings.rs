@@ -76,6 +76,12 @@ impl<K: Clock, M: Comm> Meetings<'_, K, M> {
         })
     }
 
+    /// Changes the error of a clock beyond which it is synchronized again, on all ranks alike.
+    pub fn within(&mut self, max_error: Duration) {
+        self.max_error = max_error;
+        self.harmonizer.within(max_error);
+    }
+
     /// Time from the latest arrival to the return, at present: it adapts to what the slowest rank needs.
     pub fn slack(&self) -> Duration {
         self.harmonizer.slack()

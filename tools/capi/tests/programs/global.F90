@@ -12,6 +12,8 @@ program global_clock
    include 'mpif.h'
 #endif
    type(downbeat_clock) :: clock, none
+   type(downbeat_team) :: team
+   logical :: kept
    integer(int64) :: start, reached, error, ticks
    integer :: rank, ranks, status, ierror
    type(downbeat_timer) :: timer
@@ -38,6 +40,18 @@ program global_clock
    call check(error >= 0 .and. error < 1000000000, "the error is bounded")
    call downbeat_now_with_bounds(clock, start, reached)
    call check(start < reached .and. reached - start < 2000000000, "the bounds contain the time of rank 0")
+
+   call downbeat_team_open(clock, MPI_COMM_WORLD, team)
+   call downbeat_keep(team, 0_int64, kept)
+   call check(kept, "a session now")
+   call downbeat_keep(team, 100000000000_int64, kept, status)
+   call check(status == DOWNBEAT_OK .and. .not. kept, "a session that is not due")
+   call downbeat_harmonize(team, 1000000000_int64)
+   call downbeat_harmonize(team, 1000000000_int64, reached, status)
+   call check(status == DOWNBEAT_OK .and. reached >= 0, "the ranks return together")
+   call downbeat_team_close(team)
+   call downbeat_keep(team, 0_int64, status=status)
+   call check(status == DOWNBEAT_ERROR_HANDLE, "a team that is closed")
 
    call downbeat_get_timer(timer, "solve")
    call downbeat_start_timer(timer)

@@ -13,6 +13,12 @@ int main(int argc, char **argv) {
     clock.resynchronize(MPI_COMM_WORLD);
     auto reached = clock.wait_until(start + std::chrono::milliseconds(5));
     CHECK(reached - start >= std::chrono::milliseconds(5));
+    {
+      downbeat::team team(clock, MPI_COMM_WORLD);
+      CHECK(team.keep_now());
+      CHECK(!team.keep(std::chrono::hours(1)));
+      CHECK(team.harmonize(std::chrono::seconds(1)).count() >= 0);
+    }
     try {
       downbeat::clock none(MPI_COMM_WORLD, "hca4");
       CHECK(!"an exception");

@@ -9,6 +9,7 @@
 static int rank, size;
 static MPI_Comm inter = MPI_COMM_NULL;
 static downbeat_clock *global;
+static downbeat_team *team, *no_team;
 static char *no_report;
 
 static int is_last(void) { return rank == size - 1; }
@@ -28,15 +29,26 @@ CASE(timesync_world, downbeat_timesync(MPI_COMM_WORLD))
 CASE(report_world, downbeat_report_timers_over(MPI_COMM_WORLD, &no_report))
 CASE(timer_new, downbeat_get_timer("another", &no_timer))
 
+CASE(team_open_world, downbeat_team_open(global, MPI_COMM_WORLD, &no_team))
+CASE(keep_null, downbeat_keep(NULL, 1, NULL))
+CASE(keep_clock, downbeat_keep((downbeat_team *)global, 1, NULL))
+CASE(harmonize_null, downbeat_harmonize(NULL, 1, &number))
+CASE(team_close_null, downbeat_team_close(NULL))
+
 static const struct misuse before_init[] = {
     {"synchronize before MPI_Init", synchronize_world, DOWNBEAT_ERROR_MPI, "MPI is not initialized"},
     {"synchronize again before MPI_Init", resynchronize_world, DOWNBEAT_ERROR_MPI, "MPI is not initialized"},
     {"compare clocks before MPI_Init", timesync_world, DOWNBEAT_ERROR_MPI, "MPI is not initialized"},
+    {"open a team before MPI_Init", team_open_world, DOWNBEAT_ERROR_MPI, "MPI is not initialized"},
+    {"keep no team's clock", keep_null, DOWNBEAT_ERROR_NULL, "the handle is NULL"},
+    {"return with no team", harmonize_null, DOWNBEAT_ERROR_NULL, "the handle is NULL"},
+    {"close no team", team_close_null, DOWNBEAT_ERROR_NULL, "the handle is NULL"},
     {"report before MPI_Init", report_world, DOWNBEAT_ERROR_MPI, "MPI is not initialized"},
 };
 
 static const struct misuse before_synchronization[] = {
     {"synchronize NULL again", resynchronize_world, DOWNBEAT_ERROR_RANKS, "rank 0: the handle is NULL"},
+    {"open a team of no clock", team_open_world, DOWNBEAT_ERROR_RANKS, "rank 0: the handle is NULL"},
     {"compare clocks, too early", timesync_world, DOWNBEAT_ERROR_RANKS, "no clock was synchronized yet"},
 };
 
@@ -51,6 +63,9 @@ CASE(resynchronize_closed, downbeat_resynchronize(is_last() ? closed_clock : glo
 CASE(resynchronize_timer, downbeat_resynchronize((downbeat_clock *)a_timer, MPI_COMM_WORLD))
 CASE(resynchronize_nobody, downbeat_resynchronize(global, MPI_COMM_NULL))
 CASE(timesync_nobody, downbeat_timesync(MPI_COMM_NULL))
+CASE(team_nowhere_of_one, downbeat_team_open(global, MPI_COMM_WORLD, is_last() ? NULL : &no_team))
+CASE(team_nobody, downbeat_team_open(global, MPI_COMM_NULL, &no_team))
+CASE(keep_other, downbeat_keep(team, 1, NULL))
 CASE(report_nowhere_of_one, downbeat_report_timers_over(MPI_COMM_WORLD, is_last() ? NULL : &no_report))
 CASE(report_nobody, downbeat_report_timers_over(MPI_COMM_NULL, &no_report))
 CASE(global_to_nowhere, downbeat_global_clock(NULL))
@@ -92,6 +107,8 @@ CASE(synchronize_in_thread, of_thread(synchronize_world))
 CASE(resynchronize_in_thread, of_thread(resynchronize_world))
 CASE(timesync_in_thread, of_thread(timesync_world))
 CASE(report_in_thread, of_thread(report_world))
+CASE(team_in_thread, of_thread(team_open_world))
+CASE(keep_in_thread, of_thread(keep_other))
 
 static const struct misuse collective[] = {
     {"an algorithm that does not exist", unknown_label, DOWNBEAT_ERROR_RANKS, "there is no algorithm \"hca4\""},
@@ -105,6 +122,11 @@ static const struct misuse collective[] = {
     {"synchronize a timer", resynchronize_timer, DOWNBEAT_ERROR_RANKS, "or is none"},
     {"synchronize again with nobody", resynchronize_nobody, DOWNBEAT_ERROR_MPI, "MPI_COMM_NULL"},
     {"compare clocks with nobody", timesync_nobody, DOWNBEAT_ERROR_MPI, "MPI_COMM_NULL"},
+    {"open a team to nowhere on one rank", team_nowhere_of_one, DOWNBEAT_ERROR_RANKS, "team is NULL"},
+    {"open a team of nobody", team_nobody, DOWNBEAT_ERROR_MPI, "MPI_COMM_NULL"},
+    {"open a team in another thread", team_in_thread, DOWNBEAT_ERROR_MPI, ""},
+    {"keep a clock in another thread", keep_in_thread, DOWNBEAT_ERROR_HANDLE, ""},
+    {"keep a clock that is no team", keep_clock, DOWNBEAT_ERROR_HANDLE, "or is none"},
     {"report to nowhere on one rank", report_nowhere_of_one, DOWNBEAT_ERROR_RANKS, "report is NULL"},
     {"report of nobody", report_nobody, DOWNBEAT_ERROR_MPI, "MPI_COMM_NULL"},
     {"the global clock, to nowhere", global_to_nowhere, DOWNBEAT_ERROR_NULL, "clock is NULL"},
@@ -138,6 +160,8 @@ static const struct misuse after_finalize[] = {
     {"synchronize after MPI_Finalize", synchronize_world, DOWNBEAT_ERROR_MPI, "MPI is already finalized"},
     {"synchronize again after MPI_Finalize", resynchronize_world, DOWNBEAT_ERROR_MPI, "MPI is already finalized"},
     {"compare clocks after MPI_Finalize", timesync_world, DOWNBEAT_ERROR_MPI, "MPI is already finalized"},
+    {"open a team after MPI_Finalize", team_open_world, DOWNBEAT_ERROR_MPI, "MPI is already finalized"},
+    {"keep the clock of a closed team", keep_other, DOWNBEAT_ERROR_HANDLE, "the handle is closed"},
     {"report after MPI_Finalize", report_world, DOWNBEAT_ERROR_MPI, "MPI is already finalized"},
 };
 
@@ -153,6 +177,7 @@ int main(int argc, char **argv) {
   made += make_all(local_cases, COUNT(local_cases));
   made += make_all(before_synchronization, COUNT(before_synchronization));
   CHECK(downbeat_synchronize(MPI_COMM_WORLD, "hca3/20/skampi/10", &global) == DOWNBEAT_OK);
+  CHECK(downbeat_team_open(global, MPI_COMM_WORLD, &team) == DOWNBEAT_OK);
   made += make_all(collective, COUNT(collective));
   if (size > 1) {
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
@@ -162,7 +187,8 @@ int main(int argc, char **argv) {
     MPI_Comm_free(&half);
   }
   /* All of them left the clocks as they were. */
-  CHECK(no_clock == NULL && no_timer == NULL && no_report == NULL);
+  CHECK(no_clock == NULL && no_timer == NULL && no_team == NULL && no_report == NULL);
+  CHECK(downbeat_keep(team, 0, NULL) == DOWNBEAT_OK && downbeat_team_close(team) == DOWNBEAT_OK);
   CHECK(downbeat_resynchronize(global, MPI_COMM_WORLD) == DOWNBEAT_OK);
   CHECK(downbeat_clock_now(global, &number) == DOWNBEAT_OK && number > 0);
   if (rank == 0) printf("%d wrong uses\n", made + (int)COUNT(after_finalize));
