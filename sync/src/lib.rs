@@ -75,7 +75,7 @@
 //!   seconds later.
 //!
 //! # What this crate does not do
-//! It does not synchronize again by itself. It reads no files and no clocks and pins no
+//! It does not synchronize again by itself: a program calls a [`Keeper`](keep::Keeper). It reads no files and no clocks and pins no
 //! threads: `downbeat-timers` does.
 //!
 //! [`AccuracyCheck`]: check::AccuracyCheck

@@ -18,11 +18,13 @@ pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
 #[repr(transparent)]
 pub struct Model(Published<Global>);
 
-/// The ranks of a communicator that share a clock.
+/// The ranks of a communicator that share a clock: address of a handle.
 #[cfg(feature = "mpi")]
 #[derive(Debug)]
-#[repr(transparent)]
-pub struct TeamHandle(pub(crate) Handle<crate::team::TeamOfThread>);
+#[repr(C)]
+pub struct TeamHandle {
+    handle: [u8; 0],
+}
 
 /// A timer of the regions with one name.
 #[derive(Debug)]

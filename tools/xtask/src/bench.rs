@@ -16,7 +16,7 @@ use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 16] = [
+const RATIOS: [(&str, &str); 17] = [
     ("downbeat-timers", "ratios"),
     ("downbeat-timers", "calibration"),
     ("downbeat-sync", "self_exchange"),
@@ -32,6 +32,7 @@ const RATIOS: [(&str, &str); 16] = [
     ("downbeat", "timesync"),
     ("downbeat-capi", "read"),
     ("downbeat-cli", "clocks"),
+    ("downbeat-cli", "keep"),
     ("downbeat-cli", "otf2"),
 ];
 

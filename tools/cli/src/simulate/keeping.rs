@@ -9,13 +9,12 @@ use downbeat_clock_core::{
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors};
-use downbeat_common::{Failure, ProgressBar, Table, Text, units};
+use downbeat_common::{Failure, PrintOptions, ProgressBar, Table, Text, TrialOptions, units};
 use downbeat_sync::keep::{KeptSession, NodeKeeper};
 use downbeat_sync::sim::{SimClock, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Algorithm, SyncError};
 use serde::Serialize;
 
-use super::SimulateOptions;
 use crate::memory;
 
 #[derive(Args, Debug)]
@@ -30,9 +29,9 @@ pub(super) struct KeepOptions {
 }
 
 impl KeepOptions {
-    /// Time between two sessions, if the clocks are kept.
-    pub(super) fn period(&self) -> Option<Duration> {
-        self.keep
+    /// Time between two sessions, and that of all, if the clocks are kept.
+    pub(super) fn times(&self) -> Option<[Duration; 2]> {
+        self.keep.map(|period| [period, self.lasting])
     }
 }
 
@@ -58,13 +57,15 @@ struct KeptRank {
     deviations: Vec<(Duration, f64)>,
 }
 
+/// Simulates the cluster with each algorithm, the numbers of runs and seed of `trial`, and prints the results.
 pub(super) fn run(
-    options: &SimulateOptions,
-    period: Duration,
     sim: &mut SimCluster,
+    algorithms: &[Algorithm],
+    [period, lasting]: [Duration; 2],
+    trial: &TrialOptions,
+    print: PrintOptions,
     factors: Factors,
 ) -> Result<(), Failure> {
-    let lasting = options.keep.lasting;
     let sessions = lasting.as_nanos() / period.as_nanos();
     if sessions < 2 {
         let why = format!("must be at least twice the period of --keep, {period}");
@@ -80,12 +81,12 @@ pub(super) fn run(
             .map_err(|why| Failure::option("--lasting", why.to_string()))?;
     }
     memory::require("--lasting", u64::from(sim.ranks) * rank_bytes)?;
-    let trials = u64::from(options.trial.repeat) * options.algorithm.0.len() as u64;
+    let trials = u64::from(trial.repeat) * algorithms.len() as u64;
     let progress = ProgressBar::new(trials);
     let mut runs = Vec::new();
-    for run in 1..=options.trial.repeat {
-        sim.seed = options.trial.seed.wrapping_add(run.into());
-        for algorithm in &options.algorithm.0 {
+    for run in 1..=trial.repeat {
+        sim.seed = trial.seed.wrapping_add(run.into());
+        for algorithm in algorithms {
             progress.reach(runs.len() as u64);
             progress.say(&format!("{algorithm}"));
             runs.push(simulate_once(sim, algorithm, run, period, lasting)?);
@@ -96,7 +97,7 @@ pub(super) fn run(
     let title = format!(
         "{} on {nodes} of a simulated cluster, kept by a session every {period} for {lasting}, seed {}",
         count(sim.ranks as usize, "rank"),
-        options.trial.seed
+        trial.seed
     );
     let factors = factors.with("keep", &period).with("lasting", &lasting);
     let document = || KeptClocksReport {
@@ -105,7 +106,7 @@ pub(super) fn run(
         factors: &factors,
         runs: &runs,
     };
-    options.print.print(document, || text(&title, &runs))
+    print.print(document, || text(&title, &runs))
 }
 
 /// Largest error of any rank: at half of all moments, at 95 % of them, and ever; in nanoseconds.
