@@ -524,6 +524,12 @@ fn kept_clocks_are_simulated() {
         text.contains("Allan deviation") && text.contains("one before: 0."),
         "{text}"
     );
+    // Ranks that read the counter of rank 0 have nothing to learn.
+    for ranks in ["8", "20"] {
+        let node = "simulate --algorithm h2hca(cube/10/40,prop) --keep 1s --lasting 1min --ranks";
+        let text = stdout_of(&node.split(' ').chain([ranks]).collect::<Vec<_>>());
+        assert_eq!(text.contains("Allan"), ranks == "20", "{text}");
+    }
     // One rank has nothing to learn.
     assert!(stdout_of(&keep("1")).contains("0.000 ns"));
     for (value, of) in [

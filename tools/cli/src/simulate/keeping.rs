@@ -253,7 +253,7 @@ fn simulate_once(
         .max()
         .unwrap_or(Duration::ZERO);
     let last = |value: fn(&KeptSession) -> f64| {
-        let learned = ranks.iter().skip(1).filter_map(|rank| rank.changes.last());
+        let learned = learners(&ranks).filter_map(|rank| rank.changes.last());
         median(learned.map(|change| value(&change.session)).collect())
     };
     Ok(KeptRun {
@@ -281,19 +281,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn allan_deviations(ranks: &[Box<KeptRank>]) -> Vec<AllanDeviation> {
-    let times = ranks
-        .iter()
-        .skip(1)
-        .map(|rank| rank.deviations.len())
-        .min()
-        .unwrap_or(0);
+    let deviations = || learners(ranks).map(|rank| &rank.deviations);
+    let times = deviations().map(Vec::len).min().unwrap_or(0);
     let deviation = |index: usize| {
-        let of_ranks: Vec<f64> = ranks[1..]
-            .iter()
-            .map(|rank| rank.deviations[index].1)
-            .collect();
+        let of_ranks: Vec<f64> = deviations().map(|found| found[index].1).collect();
+        let time = deviations().map(|found| found[index].0).max();
         AllanDeviation {
-            seconds: ranks[1].deviations[index].0.as_secs_f64(),
+            seconds: time.unwrap_or_default().as_secs_f64(),
             largest: of_ranks.iter().copied().fold(0.0, f64::max),
             median: median(of_ranks),
         }
@@ -301,11 +295,17 @@ fn allan_deviations(ranks: &[Box<KeptRank>]) -> Vec<AllanDeviation> {
     (0..times).map(deviation).collect()
 }
 
+/// Returns the ranks that do not read the counter of rank 0.
+fn learners(ranks: &[Box<KeptRank>]) -> impl Iterator<Item = &KeptRank> {
+    let all = ranks.iter().map(|rank| &**rank);
+    all.filter(|rank| !rank.past.is_empty())
+}
+
 /// True errors, each the largest of all ranks at a moment.
 struct Truth<'a> {
     ranks: &'a [Box<KeptRank>],
     base: ClockModel<Counter, Local>,
-    pasts: Vec<ConstrainedSpline<'a, Local, Global>>,
+    pasts: Vec<Option<ConstrainedSpline<'a, Local, Global>>>,
     /// Times that ranks showed last.
     last: Vec<Timestamp<Global>>,
     shown: Vec<f64>,
@@ -319,10 +319,12 @@ struct Truth<'a> {
 
 impl<'a> Truth<'a> {
     fn new(ranks: &'a [Box<KeptRank>]) -> Result<Self, Failure> {
-        let pasts = ranks
-            .iter()
-            .skip(1)
-            .map(|rank| ConstrainedSpline::new(&rank.past));
+        // Ranks that read the counter of rank 0 have none.
+        let past = |rank: &'a KeptRank| match rank.past.is_empty() {
+            true => Ok(None),
+            false => ConstrainedSpline::new(&rank.past).map(Some),
+        };
+        let pasts = ranks.iter().map(|rank| past(rank));
         Ok(Self {
             ranks,
             base: SimClock::nominal_model().map_err(Failure::run)?,
@@ -383,7 +385,7 @@ impl<'a> Truth<'a> {
             self.last[rank] = shown;
             self.beyond_bound += usize::from(!change.bound.allows(shown, reference));
             largest = largest.max(((shown - reference).as_nanos() as f64).abs());
-            if let Some(past) = rank.checked_sub(1).and_then(|index| self.pasts.get(index)) {
+            if let Some(past) = &self.pasts[rank] {
                 let then = past.apply(self.base.apply(ticks));
                 largest_past = largest_past.max(((then - reference).as_nanos() as f64).abs());
             }
