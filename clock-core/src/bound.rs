@@ -77,6 +77,16 @@ impl<D: Domain> ErrorBound<D> {
         }
     }
 
+    /// Returns the bound of a clock that is ahead of this one by `low` to `high` at the time for which the limits hold.
+    #[must_use]
+    pub fn ahead_by(&self, [low, high]: [Duration; 2]) -> Self {
+        Self {
+            ahead: self.ahead + high,
+            behind: self.behind - low,
+            ..*self
+        }
+    }
+
     /// Returns true if the clock can show `shown` when the reference shows `reference`.
     pub fn allows(&self, shown: Timestamp<D>, reference: Timestamp<D>) -> bool {
         let [earliest, latest] = self.around(shown);

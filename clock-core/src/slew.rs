@@ -145,11 +145,7 @@ impl<D: Domain> SlewedModel<D> {
         // Both are rounded, and the time of the bound is a little off as well.
         let rounding = Duration::from_nanos(2);
         let most = |off: [Duration; 2]| off[0].max(off[1]).max(Duration::ZERO) + rounding;
-        ErrorBound {
-            ahead: of_present.ahead + most(off),
-            behind: of_present.behind + most(off.map(|off| -off)),
-            ..of_present
-        }
+        of_present.ahead_by([-most(off.map(|off| -off)), most(off)])
     }
 }
 

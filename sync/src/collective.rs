@@ -163,8 +163,13 @@ pub async fn greatest_to_first<M: Comm>(comm: &M, values: &mut [i64]) -> Result<
 /// # Errors
 /// If a rank is gone.
 pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u32>, CommError> {
+    lowest(comm, mine.then_some(comm.rank())).await
+}
+
+/// Returns the lowest of the ranks' numbers, or `None` if none has one.
+pub(crate) async fn lowest<M: Comm>(comm: &M, mine: Option<u32>) -> Result<Option<u32>, CommError> {
     let none = u64::MAX;
-    let lowest = all_reduce(comm, if mine { comm.rank().into() } else { none }, u64::min).await?;
+    let lowest = all_reduce(comm, mine.map_or(none, u64::from), u64::min).await?;
     Ok(u32::try_from(lowest).ok())
 }
 

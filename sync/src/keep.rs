@@ -14,12 +14,12 @@ use downbeat_clock_core::{
     Timestamp,
 };
 
-use crate::algorithm::closing::share_of_own_rate;
+use crate::algorithm::closing::{drifts_of_both, share_of_own_rate};
 use crate::algorithm::cube::{
     CubeEdge, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange, neighbours,
     solve,
 };
-use crate::collective::{all_reduce, broadcast};
+use crate::collective::{broadcast, lowest};
 use crate::line::rounded;
 use crate::session::{ROUNDING, resolution};
 use crate::{Comm, CommError, LocalClock, SyncError, Synchronized};
@@ -107,10 +107,9 @@ pub struct KeptSession {
     pub ahead: Duration,
     /// Standard error of the line now, in nanoseconds.
     pub standard_error: f64,
-    /// Standard deviation of a session's offset, in nanoseconds, and of the change of the clock's rate in a second: `1e-9` is a part per
-    /// billion. 0 on rank 0, and little known after few sessions.
+    /// Standard deviation of a session's offset, in nanoseconds. 0 on rank 0, and little known after few sessions.
     pub noise: f64,
-    /// See [`noise`](Self::noise).
+    /// Standard deviation of the change of the clock's rate in a second: `1e-9` is a part per billion. As well known as the noise.
     pub wander: f64,
     /// Time within which the clock should slew to the line, well before the next session.
     pub slew: Duration,
@@ -206,7 +205,7 @@ impl Keeper {
             origin,
             present: model,
             bound,
-            filter: WanderFilter::new(0.0),
+            filter: WanderFilter::new(),
             points: Vec::new(),
             schedule: Schedule::new(period, model.apply(origin)),
             rank: synchronized.quality.rank,
@@ -242,13 +241,7 @@ impl Keeper {
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Option<KeptSession>, SyncError> {
-        let now = self.present.apply(me.clock.ticks());
-        let exchanges = if now >= self.schedule.due() {
-            self.schedule.exchanges
-        } else {
-            0
-        };
-        self.follow_first(me, comm, now, exchanges).await
+        self.attend(me, comm, false).await
     }
 
     /// Makes a session now, if rank 0 calls this, due or not; other ranks may call [`keep`](Self::keep) meanwhile.
@@ -260,19 +253,19 @@ impl Keeper {
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<Option<KeptSession>, SyncError> {
-        let now = self.present.apply(me.clock.ticks());
-        let exchanges = self.schedule.exchanges;
-        self.follow_first(me, comm, now, exchanges).await
+        self.attend(me, comm, true).await
     }
 
     /// Makes a session if rank 0 says so, by a number of exchanges that is not 0.
-    async fn follow_first<K: Clock, M: Comm>(
+    async fn attend<K: Clock, M: Comm>(
         &mut self,
         me: &LocalClock<'_, K>,
         comm: &M,
-        now: Timestamp<Global>,
-        exchanges: u32,
+        at_once: bool,
     ) -> Result<Option<KeptSession>, SyncError> {
+        let now = self.present.apply(me.clock.ticks());
+        let is_due = at_once || now >= self.schedule.due();
+        let exchanges = if is_due { self.schedule.exchanges } else { 0 };
         let [now, exchanges] = broadcast(comm, [now.as_nanos() as u64, exchanges.into()]).await?;
         if exchanges == 0 {
             return Ok(None);
@@ -338,11 +331,8 @@ impl Keeper {
         };
         let learned = self.learn(me, &measured);
         let failure = failure.or(learned.err().map(SyncError::Model));
-        let none = u64::MAX;
-        let failed = failure.map_or(none, |_| self.rank.into());
-        let failed = all_reduce(comm, failed, u64::min).await?;
-        if failed != none {
-            return Err(failure.unwrap_or(SyncError::OtherRank(failed as u32)));
+        if let Some(failed) = lowest(comm, failure.map(|_| self.rank)).await? {
+            return Err(failure.unwrap_or(SyncError::OtherRank(failed)));
         }
         self.measured = Some(measured);
         Ok(learned?)
@@ -382,12 +372,11 @@ impl Keeper {
             let bound = bound.moved_to(before.apply(now));
             self.bound = ErrorBound {
                 at: shown,
-                ahead: bound.ahead - ahead + ROUNDING,
-                behind: bound.behind + ahead + ROUNDING,
                 drift: share_of_own_rate(
                     me.max_drift,
                     self.present.rate().drift_from(me.base.rate()),
                 ),
+                ..bound.ahead_by([-ahead - ROUNDING, ROUNDING - ahead])
             };
         }
         let exchanges = self.schedule.exchanges;
@@ -407,7 +396,8 @@ impl Keeper {
         })
     }
 
-    /// Returns the certain bound of the present line, or a contradiction with the index of its edge, by the limits of this session and the bounds of the ranks on the path to rank 0.
+    /// Returns the certain bound of the present line, by the limits of this session and the bounds of the ranks on the path to rank 0; or a
+    /// contradiction with the index of its edge.
     async fn certain<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
@@ -424,7 +414,8 @@ impl Keeper {
         let parent = pairs.rfind(|(_, (edge, _))| edge.peer < rank);
         if let Some((index, (edge, limits))) = parent {
             let of_parent: ErrorBound<Global> = comm.recv(edge.peer).await?;
-            let drifts = self.bound.drift + of_parent.drift * (1.0 + self.bound.drift);
+            let drift = self.bound.drift;
+            let drifts = drifts_of_both(drift, of_parent.drift);
             let at = now();
             let since = (at - start).as_nanos() as f64 - limits.first;
             // By the clock of the other rank, which may be off by as much.
@@ -436,19 +427,14 @@ impl Keeper {
             let of_parent = of_parent.moved_to(at + high.max(-low));
             let here = ErrorBound {
                 at,
-                ahead: of_parent.ahead + high,
-                behind: of_parent.behind - low,
-                drift: self.bound.drift,
+                drift,
+                ..of_parent.ahead_by([low, high])
             };
             bound = both(self.bound.moved_to(at), here).map_err(|why| (index, why));
         }
         let known = bound.unwrap_or(self.bound).moved_to(now());
         let grain = resolution(me.clock, &self.present);
-        let with_grain = ErrorBound {
-            ahead: known.ahead + grain,
-            behind: known.behind + grain,
-            ..known
-        };
+        let with_grain = known.ahead_by([-grain, grain]);
         let dimension = parent.map(|(_, (edge, _))| edge.dimension);
         let children = edges
             .iter()

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
+#[expect(dead_code, reason = "helpers of other tests")]
+#[path = "common/simulated.rs"]
+mod simulated;
+
 use core::cell::Cell;
 
 use downbeat_clock_core::spline::ConstrainedSpline;
@@ -13,20 +17,9 @@ use downbeat_sync::sim::{
     Bursts, Clocks, DelayTail, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
 use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError};
+use simulated::cluster;
 
 const PERIOD: Duration = Duration::from_secs(1);
-
-fn cluster(ranks: u32, network: Network, clocks: Clocks, seed: u64) -> SimCluster {
-    SimCluster {
-        ranks,
-        ranks_per_node: 1,
-        sockets_per_node: 1,
-        nodes_per_rack: None,
-        network,
-        clocks,
-        seed,
-    }
-}
 
 /// A rank after each of its sessions.
 type Kept = (
@@ -38,14 +31,24 @@ type Kept = (
     )>,
 );
 
+/// Synchronizes a clock by the algorithm of this label, and begins to keep it.
+async fn keeper<K: Clock>(
+    label: &str,
+    period: Duration,
+    me: &LocalClock<'_, K>,
+    comm: &SimComm,
+) -> Keeper {
+    let algorithm: Algorithm = label.parse().unwrap();
+    let synchronized = algorithm.synchronize(me, comm).await.unwrap();
+    Keeper::new(me, &synchronized, period)
+}
+
 /// Keeps clocks while all ranks work in steps; returns each with all its sessions.
 fn kept(cluster: &SimCluster, steps: u32) -> Vec<Kept> {
-    let algorithm: Algorithm = "cube/4/10".parse().unwrap();
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
         let me = comm.local_clock(&clock).unwrap();
-        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
-        let mut keeper = Keeper::new(&me, &synchronized, PERIOD);
+        let mut keeper = keeper("cube/4/10", PERIOD, &me, comm).await;
         let mut sessions = Vec::new();
         for step in 0..steps {
             comm.pause(
@@ -143,12 +146,10 @@ fn without_noise_clocks_are_right_to_rounding() {
 
 #[test]
 fn the_past_is_known_better_than_the_present() {
-    let algorithm: Algorithm = "cube/4/10".parse().unwrap();
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
         let me = comm.local_clock(&clock).unwrap();
-        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
-        let mut keeper = Keeper::new(&me, &synchronized, PERIOD);
+        let mut keeper = keeper("cube/4/10", PERIOD, &me, comm).await;
         let mut middles = Vec::new();
         for _ in 0..40 {
             comm.pause(PERIOD / 2);
@@ -227,12 +228,10 @@ fn ranks_of_a_node_stay_together() {
 /// Ranks that only keep take part in a session of rank 0, and none makes one alone.
 #[test]
 fn rank_0_decides() {
-    let algorithm: Algorithm = "cube/2/5".parse().unwrap();
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
         let me = comm.local_clock(&clock).unwrap();
-        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
-        let mut keeper = Keeper::new(&me, &synchronized, Duration::from_secs(100));
+        let mut keeper = keeper("cube/2/5", Duration::from_secs(100), &me, comm).await;
         assert!(keeper.due_in(clock.ticks()) > Duration::from_secs(6));
         let mut sessions = Vec::new();
         for of_first in [false, true] {
@@ -266,15 +265,13 @@ impl Clock for Stepping {
 
 /// Keeps clocks, of which that of rank 1 steps before the tenth session; returns the error of each session on each rank.
 fn kept_over_a_step(step: u64) -> Vec<Vec<Result<i64, SyncError>>> {
-    let algorithm: Algorithm = "cube/4/10".parse().unwrap();
     let program = async |comm: &SimComm| {
         let clock = Stepping {
             clock: comm.clock(),
             ahead: Cell::new(0),
         };
         let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap());
-        let synchronized = algorithm.synchronize(&me, comm).await.unwrap();
-        let mut keeper = Keeper::new(&me, &synchronized, PERIOD);
+        let mut keeper = keeper("cube/4/10", PERIOD, &me, comm).await;
         let mut sessions = Vec::new();
         for session in 0..30 {
             comm.pause(PERIOD);

@@ -92,6 +92,12 @@ pub(crate) fn share_of_own_rate(max_drift: f64, change: f64) -> f64 {
     }
 }
 
+/// Returns the largest drift of a clock from its parent: that of the parent is a share of its own rate, which is `1 + drift` of this one at
+/// most.
+pub(crate) fn drifts_of_both(drift: f64, of_parent: f64) -> f64 {
+    drift + of_parent * (1.0 + drift)
+}
+
 /// Compares the clock of this rank with that of its parent.
 ///
 /// # Errors
@@ -107,8 +113,7 @@ async fn compare<K: Clock, M: Comm>(
     let parent: ClosedClock = comm.recv(reference).await?;
     let of_parent: Duration = comm.recv(reference).await?;
     let reading_error = resolution(me.clock, model) + of_parent + ROUNDING;
-    // The drift of the parent is a share of its own rate, which is `1 + drift` of this one at most.
-    let drifts = drift + parent.bound.drift * (1.0 + drift);
+    let drifts = drifts_of_both(drift, parent.bound.drift);
     let mut interval = OffsetInterval::<Global, Global>::new(drifts, reading_error);
     let session = OffsetSession {
         clock: me.clock,
@@ -144,9 +149,8 @@ async fn compare<K: Clock, M: Comm>(
     }
     Ok(ErrorBound {
         at,
-        ahead: parents_bound.ahead + high,
-        behind: parents_bound.behind - low,
         drift,
+        ..parents_bound.ahead_by([low, high])
     })
 }
 

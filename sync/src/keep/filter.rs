@@ -183,8 +183,8 @@ const STEPPED: u32 = 3;
 const VAGUE: f64 = 1e6;
 
 impl WanderFilter {
-    /// Begins with an offset of 0 at a time.
-    pub(super) fn new(at: f64) -> Self {
+    /// Begins with an offset of 0 at time 0.
+    pub(super) fn new() -> Self {
         let filter = |power: i32| RatioFilter {
             wander: 10_f64.powi(power),
             state: OffsetState::new(0.0, 0.0),
@@ -195,7 +195,7 @@ impl WanderFilter {
         let mut filters = Self {
             filters: RATIOS.map(filter).collect(),
             best: 0,
-            at,
+            at: 0.0,
             count: 1.0,
             stated_noise: None,
             far: 0,
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn wander_and_noise_are_found() {
         for (wander, noise) in [(7.0, 5.0), (0.7, 30.0), (30.0, 1_000.0)] {
-            let mut filter = WanderFilter::new(0.0);
+            let mut filter = WanderFilter::new();
             for (at, _, measured) in walk(1, wander, noise, 300) {
                 filter.push(at, measured);
             }
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_steady_clock_is_predicted_and_smoothed_well() {
         let truth = walk(2, 0.0, 20.0, 100);
-        let mut filter = WanderFilter::new(0.0);
+        let mut filter = WanderFilter::new();
         let points: Vec<OffsetPoint> = truth
             .iter()
             .map(|(at, _, measured)| filter.push(*at, *measured))
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn one_wrong_offset_hardly_counts_and_a_step_restarts() {
-        let mut filter = WanderFilter::new(0.0);
+        let mut filter = WanderFilter::new();
         let mut points = Vec::new();
         for (at, truth, measured) in walk(3, 1.0, 5.0, 60) {
             let wrong = if at == 300.0 { 1e6 } else { 0.0 };

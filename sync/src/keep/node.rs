@@ -91,11 +91,7 @@ impl<M: Comm> NodeKeeper<M> {
         &mut self,
         me: &LocalClock<'_, K>,
     ) -> Result<Option<KeptSession>, SyncError> {
-        let session = match &self.measuring {
-            Some(measuring) => self.keeper.keep(me, measuring).await,
-            None => Ok(None),
-        };
-        self.follow(me, session).await
+        self.attend(me, false).await
     }
 
     /// See [`Keeper::keep_now`].
@@ -106,8 +102,16 @@ impl<M: Comm> NodeKeeper<M> {
         &mut self,
         me: &LocalClock<'_, K>,
     ) -> Result<Option<KeptSession>, SyncError> {
+        self.attend(me, true).await
+    }
+
+    async fn attend<K: Clock>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        at_once: bool,
+    ) -> Result<Option<KeptSession>, SyncError> {
         let session = match &self.measuring {
-            Some(measuring) => self.keeper.keep_now(me, measuring).await,
+            Some(measuring) => self.keeper.attend(me, measuring, at_once).await,
             None => Ok(None),
         };
         self.follow(me, session).await
@@ -132,28 +136,21 @@ impl<M: Comm> NodeKeeper<M> {
             Err(_) => Outcome::FAILED | u64::from(self.keeper.rank),
         };
         let outcome = Outcome(broadcast(node, outcome).await?);
-        if node.rank() == 0 {
-            if let (Some(measured), true) = (self.keeper.measured, outcome.is(Outcome::KEPT)) {
-                broadcast(node, measured).await?;
-                broadcast(node, measured.bound).await?;
-            }
+        let is_first = node.rank() == 0;
+        if !outcome.is(Outcome::KEPT) {
+            let failed = !is_first && outcome.is(Outcome::FAILED);
+            return match failed {
+                true => Err(SyncError::OtherRank(outcome.number())),
+                false => session,
+            };
+        }
+        let mine = self.keeper.measured.unwrap_or(Measured::NONE);
+        let measured = broadcast(node, mine).await?;
+        let of_first = broadcast(node, mine.bound).await?;
+        if is_first {
             return session;
         }
-        if outcome.is(Outcome::FAILED) {
-            return Err(SyncError::OtherRank(outcome.number()));
-        }
-        if !outcome.is(Outcome::KEPT) {
-            return Ok(None);
-        }
-        let unknown = self.keeper.bound;
-        let measured: Measured = broadcast(node, Measured::of_other(unknown)).await?;
-        let of_first: ErrorBound<Global> = broadcast(node, unknown).await?;
-        let [low, high] = self.ahead_of_first;
-        let bound = ErrorBound {
-            ahead: of_first.ahead + high,
-            behind: of_first.behind - low,
-            ..of_first
-        };
+        let bound = of_first.ahead_by(self.ahead_of_first);
         self.keeper.schedule.exchanges = outcome.number();
         // It cannot fail where it did not on the first rank.
         let kept = self.keeper.learn(me, &Measured { bound, ..measured })?;
@@ -171,8 +168,8 @@ impl<M: Comm> NodeKeeper<M> {
     }
 }
 
-/// What the first rank of a node tells the others: in the upper bits if there was a session, and in the lower ones its number of exchanges
-/// or the rank that failed.
+/// Message of the first rank of a node to the others: in the upper bits if there was a session, and in the lower ones its number of
+/// exchanges or the rank that failed.
 #[derive(Clone, Copy)]
 struct Outcome(u64);
 
@@ -191,17 +188,15 @@ impl Outcome {
 }
 
 impl Measured {
-    /// Something to be replaced by what the first rank of the node sends.
-    fn of_other(bound: ErrorBound<Global>) -> Self {
-        Self {
-            mark: Ticks(0),
-            ahead: None,
-            noise: None,
-            bound,
-            took: 0.0,
-            exchange: 1.0,
-        }
-    }
+    /// Measurement of a rank that takes no part in sessions.
+    const NONE: Self = Self {
+        mark: Ticks(0),
+        ahead: None,
+        noise: None,
+        bound: ErrorBound::UNKNOWN,
+        took: 0.0,
+        exchange: 1.0,
+    };
 }
 
 /// Without its bound.

@@ -190,11 +190,11 @@ pub unsafe extern "C" fn downbeat_keep(
     boundary(|| {
         // SAFETY: the caller guarantees a team.
         let session = unsafe { with_team(team, |team| team.keep(Duration::from_nanos(period))) }?;
-        if kept.is_null() {
-            return Ok(());
+        if !kept.is_null() {
+            // SAFETY: the caller guarantees a place.
+            unsafe { kept.write(session.into()) };
         }
-        // SAFETY: the caller guarantees a place.
-        unsafe { write(kept, "kept", session.into()) }
+        Ok(())
     })
 }
 
@@ -216,11 +216,11 @@ pub unsafe extern "C" fn downbeat_harmonize(
         let max_error = Duration::from_nanos(max_error);
         // SAFETY: the caller guarantees a team.
         let missed = unsafe { with_team(team, |team| team.harmonize(max_error)) }?;
-        if missed_by.is_null() {
-            return Ok(());
+        if !missed_by.is_null() {
+            // SAFETY: the caller guarantees a place.
+            unsafe { missed_by.write(missed.as_nanos()) };
         }
-        // SAFETY: the caller guarantees a place.
-        unsafe { write(missed_by, "missed_by", missed.as_nanos()) }
+        Ok(())
     })
 }
 

@@ -1,6 +1,7 @@
 //! `downbeat simulate`: synchronization algorithms on a simulated cluster, in virtual time.
 
 mod keeping;
+mod runs;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,13 +15,14 @@ use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors, all_or_first_failure,
 };
-use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Trial, TrialOptions};
+use downbeat_common::{Failure, Outputs, PrintOptions, Trial, TrialOptions};
 use downbeat_sync::sim::{Bursts, Network, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Comm as _, SyncError};
 
 use crate::cluster::ClusterFile;
 use crate::memory;
 use keeping::KeepOptions;
+use runs::{each_run, size};
 
 #[derive(Args, Debug)]
 #[command(
@@ -141,34 +143,23 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
             CsvFile::create(path, &factors)
         })
         .transpose()?;
-    let trials = u64::from(options.trial.repeat) * options.algorithm.0.len() as u64;
-    let progress = ProgressBar::new(trials);
     let began = Instant::now();
-    let (mut runs, mut messages) = (Vec::new(), 0);
-    for run in 1..=options.trial.repeat {
-        // Each run is a new job: with other random delays and other clocks.
-        sim.seed = options.trial.seed.wrapping_add(run.into());
-        for algorithm in &options.algorithm.0 {
-            progress.reach(runs.len() as u64);
-            progress.say(&format!("{algorithm}"));
-            let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
-            let (record, sent) = simulate_once(&sim, &trial, run)?;
-            csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
-            runs.push(record);
-            messages += sent;
-        }
-    }
-    drop(progress);
-    let nodes = count(sim.ranks.div_ceil(sim.ranks_per_node) as usize, "node");
-    let (ranks, repeat) = (
-        count(sim.ranks as usize, "rank"),
-        count(options.trial.repeat as usize, "run"),
-    );
+    let mut messages = 0;
+    let (algorithms, trial) = (&options.algorithm.0, &options.trial);
+    let runs = each_run(&mut sim, algorithms, trial, |sim, algorithm, run| {
+        let trial = trial.trial(*algorithm).map_err(Failure::run)?;
+        let (record, sent) = simulate_once(sim, &trial, run)?;
+        csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
+        messages += sent;
+        Ok(record)
+    })?;
+    let repeat = count(options.trial.repeat as usize, "run");
     let (name, check_by) = (&cluster.name, options.trial.check_by);
     let checks = runs.iter().flat_map(|run| &run.checks);
     let beyond: usize = checks.filter_map(|check| check.beyond_bound).sum();
     let title = format!(
-        "{ranks} on {nodes} of a simulated cluster ({name}), {repeat} of each, seed {}",
+        "{} ({name}), {repeat} of each, seed {}",
+        size(&sim),
         options.trial.seed
     );
     let explanation = format!(

@@ -6,34 +6,34 @@ use crate::line::{FAR, MAX_WANDER, fault_of_line, rounded};
 
 /// Result of one turn: by how much the higher rank's clock is ahead at a time of the lower one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct EdgePoint {
-    pub(crate) at: f64,
-    pub(crate) ahead: f64,
+pub(super) struct EdgePoint {
+    pub(super) at: f64,
+    pub(super) ahead: f64,
     /// Width of what the messages leave possible.
-    pub(crate) width: f64,
+    pub(super) width: f64,
     /// Duration of the turn.
-    pub(crate) took: f64,
+    pub(super) took: f64,
 }
 
 /// Line through all turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct EdgeLine {
     /// Mean time, and value there.
-    pub(crate) at: f64,
+    pub(super) at: f64,
     pub(crate) ahead: f64,
-    pub(crate) slope: f64,
+    pub(super) slope: f64,
     /// Standard deviation of the turns from the line.
-    pub(crate) deviation: f64,
+    pub(super) deviation: f64,
     /// Number of turns.
-    pub(crate) turns: f64,
+    pub(super) turns: f64,
     /// Error at the mean time, and of the slope, that the messages explain.
-    pub(crate) error: f64,
-    pub(crate) drift_error: f64,
+    pub(super) error: f64,
+    pub(super) drift_error: f64,
 }
 
 /// Sums for a line through points with equal weights, which grow by one point at a time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LineSums {
+pub(super) struct LineSums {
     count: f64,
     at: f64,
     ahead: f64,
@@ -42,7 +42,7 @@ pub(crate) struct LineSums {
 }
 
 impl LineSums {
-    pub(crate) fn push(&mut self, at: f64, ahead: f64) {
+    pub(super) fn push(&mut self, at: f64, ahead: f64) {
         self.count += 1.0;
         let from_mean = at - self.at;
         self.at += from_mean / self.count;
@@ -52,7 +52,7 @@ impl LineSums {
     }
 
     /// Returns the slope, 0 if it is not known yet.
-    pub(crate) fn slope(&self) -> f64 {
+    pub(super) fn slope(&self) -> f64 {
         if self.squares > 0.0 {
             self.products / self.squares
         } else {
@@ -67,7 +67,7 @@ const ROUNDING: f64 = 1.0;
 /// Fits a line between clocks that drift from each other by at most `most`. Returns it with a fault of the clocks that it shows.
 ///
 /// A rank that was descheduled during a turn makes it wide: such turns hardly count.
-pub(crate) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitError>) {
+pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitError>) {
     let weights = weights(points);
     let weighted = || points.iter().zip(&weights);
     let weight: f64 = weights.iter().sum();

@@ -33,7 +33,7 @@ const TOLERANCE: f64 = 1e-7;
 const MOST: u32 = 200;
 /// Residuals are far from consensus if they exceed the largest that is expected of that many normally distributed ones by this multiple of
 /// their root mean square: a second pass takes as long as a turn, and no edge is named by chance.
-pub(crate) const BEYOND_LARGEST: f64 = 1.3;
+pub(super) const BEYOND_LARGEST: f64 = 1.3;
 /// Multiple of the root mean square from which on residuals count less in a second pass.
 const USUAL: f64 = 2.0;
 
@@ -43,13 +43,13 @@ pub(crate) struct Solution {
     /// Value of this rank, in relation to that of rank 0.
     pub(crate) value: f64,
     /// Root mean square of what edges disagree by around cycles, over all ranks.
-    pub(crate) disagreement: f64,
+    pub(super) disagreement: f64,
     /// Standard error of an edge, if there are cycles that show it.
     pub(crate) edge_error: Option<f64>,
     /// True, on all ranks, if an edge is far from consensus.
-    pub(crate) any_far: bool,
+    pub(super) any_far: bool,
     /// Place of this rank's edge furthest from consensus among its edges, if one is far from it, and the residual.
-    pub(crate) far: Option<(usize, f64)>,
+    pub(super) far: Option<(usize, f64)>,
 }
 
 /// Finds the values that fit all edges best. All ranks call this.
@@ -77,18 +77,21 @@ pub(crate) async fn solve<M: Comm>(
     let edge_error = (cycles > 0.5).then(|| usual * (all_edges / cycles).sqrt());
     let expected = (2.0 * all_edges.max(1.0).ln()).sqrt();
     let limit = |beyond: f64| (expected + beyond) * usual;
-    let any_far = usual > 0.0 && furthest > limit(BEYOND_LARGEST);
+    let found = Solution {
+        value,
+        disagreement: usual,
+        edge_error,
+        any_far: false,
+        far: None,
+    };
+    if usual <= 0.0 || furthest <= limit(BEYOND_LARGEST) {
+        return Ok(found);
+    }
     for (edge, residual) in edges.iter_mut().zip(&residuals) {
         let far = residual.abs() / (USUAL * usual);
-        edge.weight = if any_far && far > 1.0 {
-            far.powi(-4)
-        } else {
-            1.0
-        };
+        edge.weight = if far > 1.0 { far.powi(-4) } else { 1.0 };
     }
-    let value = if !any_far {
-        value
-    } else if furthest <= limit(tolerated) {
+    let value = if furthest <= limit(tolerated) {
         // A rank takes up half of the share of an error that its edge leaves to values; others hardly any.
         let share = 0.5 * values / cycles.max(1.0);
         let taken =
@@ -102,10 +105,9 @@ pub(crate) async fn solve<M: Comm>(
     let far = far.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     Ok(Solution {
         value,
-        disagreement: usual,
-        edge_error,
-        any_far,
-        far: far.filter(|(_, residual)| any_far && residual.abs() > limit(BEYOND_LARGEST)),
+        any_far: true,
+        far: far.filter(|(_, residual)| residual.abs() > limit(BEYOND_LARGEST)),
+        ..found
     })
 }
 
@@ -135,7 +137,7 @@ async fn sums<M: Comm, const N: usize>(comm: &M, own: [f64; N]) -> Result<[f64; 
 }
 
 /// Returns the greatest of values over all ranks; none is negative.
-pub(crate) async fn greatest<M: Comm, const N: usize>(
+pub(super) async fn greatest<M: Comm, const N: usize>(
     comm: &M,
     own: [f64; N],
 ) -> Result<[f64; N], CommError> {

@@ -7,14 +7,15 @@ use downbeat_clock_core::{
     Timestamp,
 };
 use downbeat_common::cli::positive;
-use downbeat_common::output::count;
 use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors};
-use downbeat_common::{Failure, PrintOptions, ProgressBar, Table, Text, TrialOptions, units};
+use downbeat_common::{Failure, PrintOptions, Table, Text, TrialOptions, units};
+use downbeat_records::stats::Sample;
 use downbeat_sync::keep::{KeptSession, NodeKeeper};
 use downbeat_sync::sim::{SimClock, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Algorithm, SyncError};
 use serde::Serialize;
 
+use super::runs::{each_run, size};
 use crate::memory;
 
 #[derive(Args, Debug)]
@@ -81,22 +82,12 @@ pub(super) fn run(
             .map_err(|why| Failure::option("--lasting", why.to_string()))?;
     }
     memory::require("--lasting", u64::from(sim.ranks) * rank_bytes)?;
-    let trials = u64::from(trial.repeat) * algorithms.len() as u64;
-    let progress = ProgressBar::new(trials);
-    let mut runs = Vec::new();
-    for run in 1..=trial.repeat {
-        sim.seed = trial.seed.wrapping_add(run.into());
-        for algorithm in algorithms {
-            progress.reach(runs.len() as u64);
-            progress.say(&format!("{algorithm}"));
-            runs.push(simulate_once(sim, algorithm, run, period, lasting)?);
-        }
-    }
-    drop(progress);
-    let nodes = count(sim.ranks.div_ceil(sim.ranks_per_node) as usize, "node");
+    let runs = each_run(sim, algorithms, trial, |sim, algorithm, run| {
+        simulate_once(sim, algorithm, run, period, lasting)
+    })?;
     let title = format!(
-        "{} on {nodes} of a simulated cluster, kept by a session every {period} for {lasting}, seed {}",
-        count(sim.ranks as usize, "rank"),
+        "{}, kept by a session every {period} for {lasting}, seed {}",
+        size(sim),
         trial.seed
     );
     let factors = factors.with("keep", &period).with("lasting", &lasting);
@@ -119,15 +110,13 @@ struct LargestErrors {
 
 impl LargestErrors {
     fn of(mut errors: Vec<f64>) -> Self {
-        errors.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let index = (share * (errors.len().max(1) - 1) as f64).round() as usize;
-            errors.get(index).copied().unwrap_or(0.0)
-        };
+        let sample = Sample::new(&mut errors).ok();
+        let at = |share: f64| sample.as_ref().map_or(0.0, |sample| sample.quantile(share));
+        let [median_ns, most_ns, ever_ns] = [0.5, 0.95, 1.0].map(at);
         Self {
-            median_ns: at(0.5),
-            most_ns: at(0.95),
-            ever_ns: at(1.0),
+            median_ns,
+            most_ns,
+            ever_ns,
         }
     }
 }
@@ -276,8 +265,7 @@ fn simulate_once(
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    Sample::new(&mut values).map_or(0.0, |sample| sample.median())
 }
 
 fn allan_deviations(ranks: &[Box<KeptRank>]) -> Vec<AllanDeviation> {
@@ -367,6 +355,8 @@ impl<'a> Truth<'a> {
                 self.before.push(error);
             }
         }
+        let jumps = changes(session).filter(|change| jumps_back(&change.shown));
+        self.backward += jumps.count();
         self.alone.push(self.wandered(end, next));
     }
 
@@ -381,7 +371,7 @@ impl<'a> Truth<'a> {
             if rank == 0 {
                 reference = shown;
             }
-            self.backward += usize::from(self.runs_backward(rank, &change.shown, ticks));
+            self.backward += usize::from(shown < self.last[rank]);
             self.last[rank] = shown;
             self.beyond_bound += usize::from(!change.bound.allows(shown, reference));
             largest = largest.max(((shown - reference).as_nanos() as f64).abs());
@@ -410,13 +400,12 @@ impl<'a> Truth<'a> {
             .map(|rank| (gained(rank) - of_first).abs());
         wandered.fold(0.0, f64::max)
     }
+}
 
-    /// Returns true if a rank shows an earlier time than before, or if it does so where its line changes.
-    fn runs_backward(&self, rank: usize, shown: &SlewedModel<Global>, at: Ticks) -> bool {
-        let settled = shown.settled();
-        let jumps = settled.0 > 0 && shown.apply(settled) < shown.apply(Ticks(settled.0 - 1));
-        jumps || shown.apply(at) < self.last[rank]
-    }
+/// Returns true if a clock shows an earlier time where it reaches its line.
+fn jumps_back(shown: &SlewedModel<Global>) -> bool {
+    let settled = shown.settled();
+    settled.0 > 0 && shown.apply(settled) < shown.apply(Ticks(settled.0 - 1))
 }
 
 fn text(title: &str, runs: &[KeptRun]) -> Text {
