@@ -8,8 +8,10 @@
 
 use crate::FitError;
 
+mod envelope;
 mod offset_line;
 
+pub use envelope::{Envelope, EnvelopeLine, RateLimits, Reading};
 pub use offset_line::{OffsetFit, OffsetLine};
 
 /// A least-squares fit of a line to points that are added one by one.

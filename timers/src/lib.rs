@@ -9,7 +9,8 @@
 //! | [`TscClock`] | the time stamp counter of x86, `rdtscp` | ordered; `open` and `close` are fenced |
 //! | [`UnorderedTsc`] | the same, `rdtsc` | none |
 //! | [`CntvctClock`] | the generic timer of aarch64 | ordered; `open` and `close` are fenced |
-//! | `SystemClock` | `clock_gettime` with any of four clocks, `gettimeofday` | ordered |
+//! | `SystemClock` | `clock_gettime` with any of five clocks, `gettimeofday` | ordered |
+//! | `PtpClock` | a hardware clock of PTP, that of the hypervisor included | ordered |
 //! | `WtimeClock` | `MPI_Wtime`; feature `mpi` | that of the MPI library |
 //! | `MachineClock` | any of those above except `UnorderedTsc` and `WtimeClock`, selected by name when the program runs | ordered |
 //! | `SkewedClock` | any other clock with a known error, for tests | that clock's |
@@ -22,7 +23,12 @@
 //!
 //! # The kernel's time
 //! `Discipline` tells if a daemon keeps the time of the system synchronized and by how much it adjusts the rate, `Clocksources` what the
-//! kernel counts, `kernel_counter_hz` the rate that it assumes, and `PtpDevice` the hardware clocks of PTP.
+//! kernel counts, `kernel_counter_hz` the rate that it assumes, and `PtpDevice` the hardware clocks of PTP, which `PtpClock` reads.
+//!
+//! # Clocks of devices
+//! Accelerators and network cards stamp what they do by clocks of their own, which answer after a delay. `device::FollowedDevice`
+//! compares one with the host about once a second, and converts its timestamps with bounds that hold for certain. A profiler
+//! implements `device::DeviceClock` for its device: one function that reads it.
 //!
 //! # Features
 //! * `std` (default): system clocks, the kernel's facts about the counter, calibration files, pinning, comparison and frequency of
@@ -54,6 +60,8 @@ mod core_frequency;
 pub mod cores;
 #[cfg(feature = "std")]
 mod cost;
+#[cfg(feature = "std")]
+pub mod device;
 #[cfg(feature = "std")]
 mod discipline;
 mod error;
@@ -131,5 +139,5 @@ pub mod kernel {
     pub use crate::clocksource::Clocksources;
     pub use crate::discipline::Discipline;
     pub use crate::kernel_rate::kernel_counter_hz;
-    pub use crate::ptp::PtpDevice;
+    pub use crate::ptp::{PtpClock, PtpDevice};
 }

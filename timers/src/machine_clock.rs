@@ -29,17 +29,20 @@ pub enum ClockName {
     Raw,
     /// `realtime`: CLOCK_REALTIME, which can be set.
     Realtime,
+    /// `tai`: CLOCK_TAI, atomic time, which can be set.
+    Tai,
 }
 
 impl ClockName {
     /// All names.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Recommended,
         Self::Tsc,
         Self::Cntvct,
         Self::Monotonic,
         Self::Raw,
         Self::Realtime,
+        Self::Tai,
     ];
 
     /// The name as text.
@@ -51,6 +54,7 @@ impl ClockName {
             Self::Monotonic => "monotonic",
             Self::Raw => "raw",
             Self::Realtime => "realtime",
+            Self::Tai => "tai",
         }
     }
 }
@@ -131,6 +135,7 @@ impl MachineClock {
             ClockName::Monotonic => system(SystemClockId::Monotonic),
             ClockName::Raw => system(SystemClockId::MonotonicRaw),
             ClockName::Realtime => system(SystemClockId::Realtime),
+            ClockName::Tai => system(SystemClockId::Tai),
         }
     }
 
@@ -163,6 +168,7 @@ impl MachineClock {
             Self::System(clock) => match clock.id() {
                 SystemClockId::MonotonicRaw => ClockName::Raw,
                 SystemClockId::Realtime | SystemClockId::TimeOfDay => ClockName::Realtime,
+                SystemClockId::Tai => ClockName::Tai,
                 SystemClockId::Monotonic | SystemClockId::Boottime => ClockName::Monotonic,
             },
         }
@@ -297,7 +303,7 @@ mod tests {
         let refused = "TSC".parse::<ClockName>().unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "there is no clock \"TSC\"; the clocks are recommended, tsc, cntvct, monotonic, raw, realtime"
+            "there is no clock \"TSC\"; the clocks are recommended, tsc, cntvct, monotonic, raw, realtime, tai"
         );
     }
 

@@ -1,7 +1,11 @@
 //! Hardware clocks of the Precision Time Protocol.
 
+mod clock;
+
 use std::fs::{self, File};
 use std::path::Path;
+
+pub use clock::PtpClock;
 
 /// Clock of a network card, or one that a hypervisor passes to its guests, which Linux shows as `/dev/ptp0` and so on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,8 @@ use crate::resolution::grain_of;
 pub use id::SystemClockId;
 #[cfg(unix)]
 use unix::RawClock;
+#[cfg(target_os = "linux")]
+pub(crate) use unix::gettime;
 #[cfg(windows)]
 use windows::RawClock;
 

@@ -14,17 +14,21 @@ pub enum SystemClockId {
     Realtime,
     /// CLOCK_BOOTTIME: the same as CLOCK_MONOTONIC, but continues while the machine sleeps. Linux only.
     Boottime,
+    /// CLOCK_TAI: atomic time, CLOCK_REALTIME without leap seconds. The same as CLOCK_REALTIME until a daemon tells the kernel
+    /// [their difference](crate::kernel::Discipline::tai_offset). Linux only.
+    Tai,
     /// `gettimeofday`: CLOCK_REALTIME truncated to microseconds. Not on Windows.
     TimeOfDay,
 }
 
 impl SystemClockId {
     /// All system clocks.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Monotonic,
         Self::MonotonicRaw,
         Self::Realtime,
         Self::Boottime,
+        Self::Tai,
         Self::TimeOfDay,
     ];
 
@@ -35,13 +39,14 @@ impl SystemClockId {
             Self::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
             Self::Realtime => "CLOCK_REALTIME",
             Self::Boottime => "CLOCK_BOOTTIME",
+            Self::Tai => "CLOCK_TAI",
             Self::TimeOfDay => "gettimeofday",
         }
     }
 
     /// True if the clock can be set while it is in use.
     pub fn can_step(self) -> bool {
-        matches!(self, Self::Realtime | Self::TimeOfDay)
+        matches!(self, Self::Realtime | Self::Tai | Self::TimeOfDay)
     }
 
     /// True if the rate of the clock is adjusted by NTP.

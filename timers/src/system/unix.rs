@@ -22,8 +22,12 @@ impl RawClock {
             SystemClockId::MonotonicRaw => libc::CLOCK_MONOTONIC_RAW,
             #[cfg(target_os = "linux")]
             SystemClockId::Boottime => libc::CLOCK_BOOTTIME,
+            #[cfg(target_os = "linux")]
+            SystemClockId::Tai => libc::CLOCK_TAI,
             #[cfg(not(target_os = "linux"))]
-            SystemClockId::MonotonicRaw | SystemClockId::Boottime => return None,
+            SystemClockId::MonotonicRaw | SystemClockId::Boottime | SystemClockId::Tai => {
+                return None;
+            }
         }))
     }
 
@@ -39,7 +43,7 @@ impl RawClock {
 
 /// Reads a clock as seconds and nanoseconds, or returns the error number.
 #[inline]
-fn gettime(id: libc::clockid_t) -> Result<(i64, i64), i32> {
+pub(crate) fn gettime(id: libc::clockid_t) -> Result<(i64, i64), i32> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

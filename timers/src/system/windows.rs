@@ -30,9 +30,10 @@ impl RawClock {
                 known.then_some(Self::Counter { hz })
             }
             SystemClockId::Realtime => Some(Self::Realtime),
-            SystemClockId::MonotonicRaw | SystemClockId::Boottime | SystemClockId::TimeOfDay => {
-                None
-            }
+            SystemClockId::MonotonicRaw
+            | SystemClockId::Boottime
+            | SystemClockId::Tai
+            | SystemClockId::TimeOfDay => None,
         }
     }
 

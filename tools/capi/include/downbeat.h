@@ -75,7 +75,7 @@ extern "C" {
 const char *downbeat_error_message(void);
 
 // Opens a clock of this process and calibrates it, for 10 ms. Its time is that since then, in nanoseconds. `name` is `recommended`,
-// `tsc`, `cntvct`, `monotonic`, `raw` or `realtime`; NULL stands for the environment variable `DOWNBEAT_CLOCK`, or `recommended`. `header`
+// `tsc`, `cntvct`, `monotonic`, `raw`, `realtime` or `tai`; NULL stands for the environment variable `DOWNBEAT_CLOCK`, or `recommended`. `header`
 // must be `DOWNBEAT_ABI`. Any thread may call it.
 int downbeat_clock_open_abi(const char *name,
                             downbeat_clock **clock,

@@ -48,7 +48,7 @@ pub(crate) unsafe fn get<'a>(
 }
 
 /// Opens a clock of this process and calibrates it, for 10 ms. Its time is that since then, in nanoseconds. `name` is `recommended`,
-/// `tsc`, `cntvct`, `monotonic`, `raw` or `realtime`; NULL stands for the environment variable `DOWNBEAT_CLOCK`, or `recommended`. `header`
+/// `tsc`, `cntvct`, `monotonic`, `raw`, `realtime` or `tai`; NULL stands for the environment variable `DOWNBEAT_CLOCK`, or `recommended`. `header`
 /// must be `DOWNBEAT_ABI`. Any thread may call it.
 ///
 /// # Safety

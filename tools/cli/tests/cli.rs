@@ -253,7 +253,7 @@ fn the_clocks_as_json_are_one_document_with_a_schema() {
     assert_eq!(report["schema"], "downbeat.clocks");
     assert_eq!(report["version"], 1);
     let sources = report["sources"].as_array().unwrap();
-    assert_eq!(sources.len(), 11);
+    assert_eq!(sources.len(), 12);
     for source in sources {
         // Either there is a reason, or all properties.
         assert_ne!(
