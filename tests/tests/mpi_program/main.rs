@@ -14,6 +14,7 @@ mod eztrace;
 mod imbalance_and_drift;
 mod job;
 mod launchers;
+mod offsets;
 mod packaging;
 mod plug_ins;
 mod presets;

@@ -11,7 +11,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, test};
 const WIDTHS: [usize; 4] = [60, 80, 100, 140];
 
 /// Commands whose help is examined; the first is that of the program.
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "",
     "clocks",
     "sync",
@@ -19,12 +19,14 @@ const COMMANDS: [&str; 8] = [
     "imbalance",
     "drift",
     "harmonize",
+    "offsets",
     "trace-correct",
 ];
 
 /// Short jobs of two ranks that print every kind of table.
-const JOBS: [&str; 7] = [
+const JOBS: [&str; 8] = [
     "clocks",
+    "offsets --sync hca3/20/skampi/20",
     "sync --algorithm jk/10/skampi/10,hca3/10/skampi/10 --check 0,10ms --truth",
     "bench --operation allreduce,bcast --sizes 8,64Ki --scheme ms1 --reps 20",
     "imbalance --barrier tree,dissemination --reps 20 --latency --methods ms1,osu",

@@ -8,7 +8,9 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
-use downbeat_sync::{Comm, LocalClock, StableHasher, block_on_ready, collective};
+use downbeat_sync::{
+    Algorithm, Comm, LocalClock, StableHasher, SyncError, Synchronized, block_on_ready, collective,
+};
 use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 use downbeat_timers::{SystemClock, SystemClockId, TscClock, WtimeClock};
 
@@ -135,6 +137,24 @@ impl<K: Clock> Timebase<K> {
         LocalClock::new(&self.clock, self.local)
             .source(self.source)
             .placement(ranks.place)
+    }
+}
+
+impl<K: Clock> Timebase<K> {
+    /// Synchronizes all ranks. Either all fail, for the reason of the lowest rank that has one, or none.
+    pub(crate) fn synchronize(
+        &self,
+        ranks: &JobRanks<'_>,
+        algorithm: &Algorithm,
+    ) -> Result<Synchronized, Failure> {
+        let found = match algorithm.synchronize_blocking(&self.local_clock(ranks), ranks.all) {
+            Ok(found) => Ok(Some(found)),
+            // That rank has the reason.
+            Err(SyncError::OtherRank(_)) => Ok(None),
+            Err(why) => Err(ranks.failure(format!("{algorithm}: {why}"))),
+        };
+        let found = agree_blocking(ranks.all, found)?;
+        found.ok_or_else(|| Failure::run(format!("{algorithm} failed")))
     }
 }
 

@@ -10,7 +10,7 @@ use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::Threading;
 use mpi::environment::Universe;
 
-use crate::{bench, clocks, drift, harmonize, imbalance, sync, trace_correct};
+use crate::{bench, clocks, drift, harmonize, imbalance, offsets, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -39,6 +39,8 @@ enum MpiCommand {
     Drift(Box<drift::DriftOptions>),
     /// Shows the health of the clocks of all nodes, points out odd ones, and measures how far their system times are apart
     Clocks(Box<clocks::NodeClocksOptions>),
+    /// Measures how far the system clocks of all ranks are apart, for the traces that other tools record
+    Offsets(Box<offsets::OffsetsOptions>),
     /// Corrects the timestamps of a trace, distributed over the ranks, so that no message arrives earlier than possible
     TraceCorrect(Box<trace_correct::MpiTraceCorrectOptions>),
     #[command(flatten)]
@@ -92,6 +94,7 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
         MpiCommand::Harmonize(options) => harmonize::run(&options, universe, comm),
         MpiCommand::Drift(options) => drift::run(&options, universe, comm),
         MpiCommand::Clocks(options) => clocks::run(&options, universe, comm),
+        MpiCommand::Offsets(options) => offsets::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
         MpiCommand::Packaging(command) => agree_blocking(comm, package(&command, comm.rank())),
     }

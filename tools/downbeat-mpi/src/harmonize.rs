@@ -5,7 +5,7 @@ use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{CalibrationOptions, Failure, PrintOptions, Table, Text, agree_blocking};
+use downbeat_common::{CalibrationOptions, Failure, PrintOptions, Table, Text};
 use downbeat_records::stats::Sample;
 use downbeat_sync::harmonize::{Harmonizer, Meeting};
 use downbeat_sync::{Algorithm, Comm, MpiComm, Synchronized, block_on_ready, collective};
@@ -89,7 +89,7 @@ struct Rounds {
 impl ClockUser for HarmonizeSession<'_> {
     fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let mut synchronized = self.synchronize(base)?;
+        let mut synchronized = base.synchronize(ranks, &self.algorithm)?;
         let shares_counter = self.shares_counter(base)?;
         let world = self.universe.world();
         let mut harmonizer = Harmonizer::new(options.max_error);
@@ -104,7 +104,7 @@ impl ClockUser for HarmonizeSession<'_> {
             let left = clock.ticks();
             let mut meeting = self.meet(clock, &synchronized, &mut harmonizer)?;
             if meeting.is_none() {
-                synchronized = self.synchronize(base)?;
+                synchronized = base.synchronize(ranks, &self.algorithm)?;
                 rounds.synchronizations += 1;
                 meeting = self.meet(clock, &synchronized, &mut harmonizer)?;
             }
@@ -134,19 +134,6 @@ impl ClockUser for HarmonizeSession<'_> {
 }
 
 impl HarmonizeSession<'_> {
-    fn synchronize<K: Traceable + Copy>(
-        &self,
-        base: &Timebase<K>,
-    ) -> Result<Synchronized, Failure> {
-        let Self {
-            ranks, algorithm, ..
-        } = self;
-        let me = base.local_clock(ranks);
-        let found = algorithm.synchronize_blocking(&me, ranks.all);
-        let found = found.map_err(|why| ranks.failure(format!("{algorithm}: {why}")));
-        agree_blocking(ranks.all, found)
-    }
-
     fn meet(
         &self,
         clock: &impl Clock,

@@ -10,6 +10,7 @@ mod drift;
 mod factors;
 mod harmonize;
 mod imbalance;
+mod offsets;
 mod operations;
 mod overlap;
 mod participants;

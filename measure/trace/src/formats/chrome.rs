@@ -36,6 +36,7 @@
 
 mod events;
 mod parse;
+mod shift;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -50,6 +51,8 @@ use self::parse::{Phase, RawEvent};
 use super::definitions::valid_name;
 use super::{Item, Quantity, What};
 use crate::Place;
+
+pub use shift::{ShiftError, ShiftedTrace, shift_times};
 
 /// Trace in Chrome's JSON, in memory.
 #[derive(Debug, Default)]

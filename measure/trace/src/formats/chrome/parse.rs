@@ -117,7 +117,7 @@ fn id(raw: Option<&RawValue>) -> String {
 }
 
 /// Converts a number of microseconds, which may be a string, to nanoseconds without loss of digits.
-fn nanos(raw: &str) -> Result<i64, String> {
+pub(super) fn nanos(raw: &str) -> Result<i64, String> {
     let text = raw.trim_matches('"');
     let wrong = || format!("{raw} is not a time in microseconds");
     let (sign, digits) = match text.strip_prefix('-') {
@@ -157,6 +157,11 @@ pub(super) fn each_event(
     source.end()
 }
 
+pub(super) const EXPECTED: &str =
+    "events in Chrome's JSON: an object with an array \"traceEvents\", or an array";
+
+pub(super) const NOT_A_TRACE: &str = "this is not a trace: there is no array \"traceEvents\"";
+
 /// A whole file.
 struct File<F>(F);
 
@@ -164,7 +169,7 @@ impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> Visitor<'de> for File<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("events in Chrome's JSON: an object with an array \"traceEvents\", or an array")
+        f.write_str(EXPECTED)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut events: A) -> Result<(), A::Error> {
@@ -186,9 +191,7 @@ impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> Visitor<'de> for File<F> {
         }
         match found {
             true => Ok(()),
-            false => Err(A::Error::custom(
-                "this is not a trace: there is no array \"traceEvents\"",
-            )),
+            false => Err(A::Error::custom(NOT_A_TRACE)),
         }
     }
 }

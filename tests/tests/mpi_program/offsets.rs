@@ -1,0 +1,138 @@
+//! `downbeat-mpi offsets`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::job::{Failure, expect, test};
+
+#[test]
+fn offsets_of_shared_and_skewed_clocks_are_found() -> Result<(), Failure> {
+    test("offsets", |jobs| {
+        let (job, report) = jobs.report(3, "offsets --json")?;
+        let ranks = report["ranks"].as_array().cloned().unwrap_or_default();
+        let number = |rank: &Value, part: &str| rank[part].as_i64().unwrap_or(i64::MAX);
+        let shared = |rank: &Value| {
+            number(rank, "offset_ns").abs() < 100
+                && number(rank, "at_least_ns") <= 0
+                && number(rank, "at_most_ns") >= 0
+        };
+        expect(
+            report["schema"] == "downbeat.offsets" && ranks.len() == 3 && ranks.iter().all(shared),
+            &job,
+            "ranks that share a clock",
+        )?;
+        let skewed = "offsets --per-node 2 --skew offset=1s,drift=0ppm,per=node,seed=3 --json \
+                      --clock monotonic --perfetto-manifest DIR/m.json --traces {host}/{rank}.pftrace";
+        let (job, report) = jobs.report(4, skewed)?;
+        let offset = |rank: usize| number(&report["ranks"][rank], "offset_ns");
+        expect(
+            offset(1).abs() < 100
+                && offset(2).abs() > 100_000
+                && offset(2).abs_diff(offset(3)) < 100,
+            &job,
+            "two nodes apart",
+        )?;
+        let written = fs::read_to_string(jobs.folder.join("m.json"));
+        let manifest: Value = written
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        let files = &manifest["perfetto_manifest"]["files"];
+        let host = report["ranks"][0]["host"].as_str().unwrap_or_default();
+        let path = |rank: usize| format!("{host}/{rank}.pftrace");
+        let expected = serde_json::json!({
+            "path": path(3),
+            "machine": {"name": host},
+            "clocks": {
+                "clock": "MONOTONIC",
+                "sync_to": {"file": path(0), "clock": "MONOTONIC"},
+                "offset_ns": -offset(2),
+            },
+        });
+        expect(
+            manifest["perfetto_manifest"]["version"] == 1
+                && files[0] == serde_json::json!({"path": path(0), "machine": {"name": host}})
+                && files[3] == expected
+                && files[4].is_null(),
+            &job,
+            &format!("relations of clocks in {manifest}"),
+        )
+    })
+}
+
+#[test]
+fn traces_of_kineto_are_shifted() -> Result<(), Failure> {
+    test("offsets-kineto", |jobs| {
+        let trace = |base: &str| {
+            format!(
+                "{{\"baseTimeNanoseconds\": {base}, \"traceEvents\": [{{\"ph\": \"X\", \"ts\": 5000000000.5}}]}}"
+            )
+        };
+        for rank in 0..2 {
+            let path = jobs.folder.join(format!("k{rank}.json"));
+            fs::write(path, trace("7")).map_err(|why| why.to_string())?;
+        }
+        let shift = "offsets --per-node 1 --skew offset=1s,drift=0ppm,per=node,seed=3 --json \
+                     --kineto DIR/k{rank}.json --shifted DIR/s{rank}.json";
+        let (job, report) = jobs.report(2, shift)?;
+        for rank in 0..2 {
+            let offset = report["ranks"][rank]["offset_ns"].as_i64().unwrap_or(0);
+            let after = 5_000_000_000_500 - offset;
+            let expected = format!("\"ts\":{}.{:03}", after / 1_000, after % 1_000);
+            let shifted = fs::read_to_string(jobs.folder.join(format!("s{rank}.json")));
+            let shifted = shifted.map_err(|why| why.to_string())?;
+            expect(
+                shifted.contains(&expected),
+                &job,
+                &format!("{expected} in {shifted}"),
+            )?;
+        }
+        fs::write(jobs.folder.join("k1.json"), trace("8")).map_err(|why| why.to_string())?;
+        let cases = [
+            (
+                "--kineto DIR/k{rank}.json --shifted DIR/new{rank}.json",
+                "--kineto: the traces count from different times of the epoch",
+            ),
+            (
+                "--kineto DIR/k{rank}.json --shifted DIR/new.json",
+                "--shifted: ranks 0 and 1 both have",
+            ),
+            (
+                "--kineto DIR/k0.json --shifted DIR/k{rank}.json",
+                "k0.json, which is only read",
+            ),
+            (
+                "--kineto DIR/none{rank}.json --shifted DIR/new{rank}.json",
+                "--kineto: DIR/none0.json: No such file",
+            ),
+            (
+                "--kineto DIR --shifted DIR/new{rank}.json",
+                "it is not a file",
+            ),
+            (
+                "--kineto DIR/k{rank}.json --shifted /nonexistent/{rank}",
+                "--shifted: /nonexistent/0: ",
+            ),
+            ("--kineto DIR/k{rank}.json", "--shifted <NAME>"),
+            (
+                "--kineto {node} --shifted x",
+                "only {rank} and {host} are replaced",
+            ),
+            ("--traces x", "--perfetto-manifest <FILE>"),
+            (
+                "--perfetto-manifest /nonexistent/x",
+                "--perfetto-manifest: /nonexistent/x: ",
+            ),
+            ("--clock tsc", "--clock"),
+            ("--sync hca9", "--sync"),
+        ];
+        jobs.all_fail(2, "offsets", &cases)?;
+        match fs::exists(jobs.folder.join("new0.json")) {
+            Ok(false) => Ok(()),
+            other => Err(format!(
+                "a rank wrote its trace though another failed: {other:?}"
+            )),
+        }
+    })
+}

@@ -1,0 +1,285 @@
+//! `downbeat-mpi offsets`: how far the system clocks of all ranks are from that of rank 0, for the traces that other tools record.
+
+mod perfetto;
+mod traces;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_common::output::time;
+use downbeat_common::{Failure, PrintOptions, Table, Text, agree_blocking, write_text};
+use downbeat_sync::{Algorithm, Comm, MpiComm, block_on_ready, collective};
+use downbeat_timers::SystemClockId;
+use downbeat_timers::skew::SkewSpec;
+use mpi::environment::Universe;
+use serde::Serialize;
+
+use crate::clock::Timebase;
+use crate::ranks::{JobRanks, PlaceOptions};
+use perfetto::{TraceFile, manifest};
+use traces::{ShiftedFile, TraceName, with_one_name};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The offset of a rank is its clock minus that of rank 0. The limits hold for certain; the offset is much better than \
+                  they tell. Measure in the job that records the traces, shortly before or after: the clocks drift apart.\n\n\
+                  Names of traces contain {rank} or {host}, which stand for the rank and its host, as in node7/rank{rank}.json.\n\n\
+                  --perfetto-manifest writes a file that goes into one archive with the traces, as named by --traces. Perfetto then \
+                  shows them on one timeline. Traces whose names end in .json have no clock that Perfetto knows; of others, the one \
+                  named by --clock is related.\n\n\
+                  --kineto reads the traces of PyTorch, and --shifted writes copies whose times are those of rank 0's clock. Each \
+                  rank works on its own trace.\n\n\
+                  Examples:\n  mpirun -np 8 downbeat-mpi offsets \\\n    \
+                  --perfetto-manifest perfetto_manifest.json --traces 'rank{rank}.pftrace'\n  \
+                  mpirun -np 8 downbeat-mpi offsets \\\n    \
+                  --kineto 'rank{rank}.pt.trace.json' --shifted 'rank{rank}.json'"
+)]
+pub(crate) struct OffsetsOptions {
+    /// Clock of the system by which the traces were recorded
+    #[arg(long, value_enum, default_value_t = TraceClock::Realtime, ignore_case = true)]
+    clock: TraceClock,
+    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop)]
+    #[arg(long, value_name = "LABEL")]
+    sync: Option<Algorithm>,
+    /// Write a manifest for traces that Perfetto merges
+    #[arg(long, value_name = "FILE")]
+    perfetto_manifest: Option<PathBuf>,
+    /// Names of the traces in Perfetto's archive
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "rank{rank}.json",
+        requires = "perfetto_manifest"
+    )]
+    traces: TraceName,
+    /// Read the traces of PyTorch with these names
+    #[arg(long, value_name = "NAME", requires = "shifted")]
+    kineto: Option<TraceName>,
+    /// Write them with the times of rank 0's clock to these names
+    #[arg(long, value_name = "NAME", requires = "kineto")]
+    shifted: Option<TraceName>,
+    #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
+    skew: Option<SkewSpec>,
+    #[command(flatten)]
+    place: PlaceOptions,
+    #[command(flatten)]
+    print: PrintOptions,
+}
+
+/// Clock of the system that stamps traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TraceClock {
+    /// CLOCK_REALTIME, the time of day, as in the traces of PyTorch
+    Realtime,
+    /// CLOCK_MONOTONIC
+    Monotonic,
+    /// CLOCK_MONOTONIC_RAW
+    Raw,
+    /// CLOCK_BOOTTIME, as in Perfetto's own traces
+    Boottime,
+}
+
+impl TraceClock {
+    fn id(self) -> SystemClockId {
+        match self {
+            Self::Realtime => SystemClockId::Realtime,
+            Self::Monotonic => SystemClockId::Monotonic,
+            Self::Raw => SystemClockId::MonotonicRaw,
+            Self::Boottime => SystemClockId::Boottime,
+        }
+    }
+}
+
+/// Offset of a rank's clock from that of rank 0.
+#[derive(Clone, Debug, Serialize)]
+struct ClockOffset {
+    rank: usize,
+    host: String,
+    /// The rank's clock minus that of rank 0.
+    offset_ns: i64,
+    /// Limits of the offset, which hold for certain.
+    at_least_ns: i64,
+    at_most_ns: i64,
+    /// Drift of the rank's clock: its time per time of rank 0's, minus 1.
+    drift_ppm: f64,
+}
+
+pub(crate) fn run(
+    options: &OffsetsOptions,
+    universe: &Universe,
+    comm: &MpiComm,
+) -> Result<(), Failure> {
+    let ranks = JobRanks::find(universe, comm, &options.place)?;
+    let session = OffsetsSession {
+        options,
+        ranks: &ranks,
+        algorithm: options.sync.unwrap_or_default(),
+    };
+    ranks.have_levels_of("--sync", &session.algorithm)?;
+    let base = Timebase::system(&ranks, options.clock.id())?;
+    match &options.skew {
+        Some(spec) => session.run(&base.skewed(&ranks, spec)?),
+        None => session.run(&base),
+    }
+}
+
+struct OffsetsSession<'a> {
+    options: &'a OffsetsOptions,
+    ranks: &'a JobRanks<'a>,
+    algorithm: Algorithm,
+}
+
+impl OffsetsSession<'_> {
+    fn run<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+        let Self { options, ranks, .. } = self;
+        // What cannot be used is refused before anything is measured.
+        let hosts = self.all_hosts()?;
+        let shifted = options.shifted.as_ref();
+        let shifted = shifted.map(|name| distinct("--shifted", name.of_all(&hosts)));
+        let shifted = shifted.transpose()?;
+        let traces = match options.perfetto_manifest {
+            Some(_) => archived(options.traces.of_all(&hosts), &hosts)?,
+            None => vec![],
+        };
+        let (own, offsets) = self.measure(base, &hosts)?;
+        if let (Some(kineto), Some(shifted)) = (&options.kineto, &shifted) {
+            self.shift(&kineto.of_all(&hosts), shifted, own)?;
+        }
+        let report = OffsetsReport {
+            schema: "downbeat.offsets",
+            version: 1,
+            job: ranks.description(),
+            clock: options.clock.id().name(),
+            algorithm: self.algorithm.to_string(),
+            ranks: offsets,
+        };
+        ranks.on_first(|| {
+            if let Some(path) = &options.perfetto_manifest {
+                let text = manifest(&traces, &report.ranks, ranks, options.clock.id());
+                write_text("--perfetto-manifest", path, &text)?;
+            }
+            options.print.print(|| &report, || report.text())
+        })
+    }
+
+    /// Returns the hosts of all ranks, on all of them.
+    fn all_hosts(&self) -> Result<Vec<String>, Failure> {
+        let hosts = serde_json::to_vec(&self.ranks.hosts).map_err(Failure::run)?;
+        let hosts = block_on_ready(collective::broadcast_bytes(self.ranks.all, hosts));
+        serde_json::from_slice(&hosts.map_err(Failure::run)?).map_err(Failure::run)
+    }
+
+    /// Synchronizes the clocks; returns the offset of this rank, and on rank 0 those of all.
+    fn measure<K: Clock>(
+        &self,
+        base: &Timebase<K>,
+        hosts: &[String],
+    ) -> Result<(Duration, Vec<ClockOffset>), Failure> {
+        let Self {
+            ranks, algorithm, ..
+        } = self;
+        let found = base.synchronize(ranks, algorithm)?;
+        let ticks = base.clock.ticks();
+        let shown = found.model.apply(ticks);
+        let local = base.local.renamed().apply(ticks);
+        let [earliest, latest] = found.bound.around(shown);
+        let offset = local - shown;
+        let drift = base.local.rate().drift_from(found.model.rate());
+        let values = [offset, local - latest, local - earliest].map(|span| span.as_nanos() as u64);
+        let [offset_bits, least, most] = values;
+        let all = collective::gather(ranks.all, [offset_bits, least, most, drift.to_bits()]);
+        let all = block_on_ready(all).map_err(Failure::run)?;
+        let offsets = all.into_iter().zip(hosts).enumerate();
+        let offsets = offsets.map(|(rank, ([offset, least, most, drift], host))| ClockOffset {
+            rank,
+            host: host.clone(),
+            offset_ns: offset as i64,
+            at_least_ns: least as i64,
+            at_most_ns: most as i64,
+            drift_ppm: f64::from_bits(drift) * 1e6,
+        });
+        Ok((offset, offsets.collect()))
+    }
+
+    /// Shifts the trace of this rank. Either all ranks write their traces or none.
+    fn shift(&self, from: &[String], to: &[String], offset: Duration) -> Result<(), Failure> {
+        let all = self.ranks.all;
+        let rank = all.rank() as usize;
+        let shifted = ShiftedFile::of(from[rank].as_ref(), to[rank].as_ref(), -offset);
+        let shifted = agree_blocking(all, shifted)?;
+        let equal = collective::all_equal(all, shifted.base.unwrap_or(0) as u64);
+        if !block_on_ready(equal).map_err(Failure::run)? {
+            return Err(Failure::option(
+                "--kineto",
+                "the traces count from different times of the epoch (baseTimeNanoseconds)",
+            ));
+        }
+        agree_blocking(all, shifted.finish())
+    }
+}
+
+/// Returns these names if no two ranks have the same.
+fn distinct(option: &str, names: Vec<String>) -> Result<Vec<String>, Failure> {
+    match with_one_name(&names, |_, _| false) {
+        None => Ok(names),
+        Some([a, b]) => {
+            let why = format!("ranks {a} and {b} both have {}: add {{rank}}", names[a]);
+            Err(Failure::option(option, why))
+        }
+    }
+}
+
+/// Returns the traces in an archive. Ranks of one host can have one trace together.
+fn archived(names: Vec<String>, hosts: &[String]) -> Result<Vec<TraceFile>, Failure> {
+    if let Some([a, b]) = with_one_name(&names, |a, b| hosts[a] == hosts[b]) {
+        let why = format!(
+            "ranks {a} and {b} have one trace, {}, but run on two hosts: add {{rank}} or {{host}}",
+            names[a]
+        );
+        return Err(Failure::option("--traces", why));
+    }
+    let mut known = HashSet::new();
+    let traces = names.into_iter().enumerate();
+    let traces = traces.filter(|(_, path)| known.insert(path.clone()));
+    Ok(traces
+        .map(|(rank, path)| TraceFile { path, rank })
+        .collect())
+}
+
+/// Result as one JSON document.
+#[derive(Debug, Serialize)]
+struct OffsetsReport {
+    schema: &'static str,
+    version: u32,
+    job: String,
+    clock: &'static str,
+    algorithm: String,
+    ranks: Vec<ClockOffset>,
+}
+
+impl OffsetsReport {
+    fn text(&self) -> Text {
+        let mut text = Text::from(format!(
+            "{}, offsets of {} from rank 0, by {}\n\n",
+            self.job, self.clock, self.algorithm
+        ));
+        let mut table = Table::new(["rank", "host", "offset", "at least", "at most", "drift"]);
+        for one in &self.ranks {
+            let [offset, least, most] =
+                [one.offset_ns, one.at_least_ns, one.at_most_ns].map(|nanos| time(nanos as f64));
+            let drift = format!("{:.3} ppm", one.drift_ppm);
+            table.row([
+                one.rank.to_string(),
+                one.host.clone(),
+                offset,
+                least,
+                most,
+                drift,
+            ]);
+        }
+        text += table;
+        text
+    }
+}
