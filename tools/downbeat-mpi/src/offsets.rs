@@ -1,6 +1,7 @@
 //! `downbeat-mpi offsets`: how far the system clocks of all ranks are from that of rank 0, for the traces that other tools record.
 
 mod perfetto;
+mod report;
 mod traces;
 
 use std::collections::HashSet;
@@ -8,17 +9,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::output::time;
-use downbeat_common::{Failure, PrintOptions, Table, Text, agree_blocking, write_text};
+use downbeat_common::{Failure, PrintOptions, agree_blocking, write_text};
 use downbeat_sync::{Algorithm, Comm, MpiComm, block_on_ready, collective};
 use downbeat_timers::SystemClockId;
 use downbeat_timers::skew::SkewSpec;
 use mpi::environment::Universe;
-use serde::Serialize;
 
 use crate::clock::Timebase;
 use crate::ranks::{JobRanks, PlaceOptions};
 use perfetto::{TraceFile, manifest};
+use report::{ClockOffset, OffsetsReport};
 use traces::{ShiftedFile, TraceName, with_one_name};
 
 #[derive(Args, Debug)]
@@ -90,20 +90,6 @@ impl TraceClock {
             Self::Boottime => SystemClockId::Boottime,
         }
     }
-}
-
-/// Offset of a rank's clock from that of rank 0.
-#[derive(Clone, Debug, Serialize)]
-struct ClockOffset {
-    rank: usize,
-    host: String,
-    /// The rank's clock minus that of rank 0.
-    offset_ns: i64,
-    /// Limits of the offset, which hold for certain.
-    at_least_ns: i64,
-    at_most_ns: i64,
-    /// Drift of the rank's clock: its time per time of rank 0's, minus 1.
-    drift_ppm: f64,
 }
 
 pub(crate) fn run(
@@ -246,40 +232,4 @@ fn archived(names: Vec<String>, hosts: &[String]) -> Result<Vec<TraceFile>, Fail
     Ok(traces
         .map(|(rank, path)| TraceFile { path, rank })
         .collect())
-}
-
-/// Result as one JSON document.
-#[derive(Debug, Serialize)]
-struct OffsetsReport {
-    schema: &'static str,
-    version: u32,
-    job: String,
-    clock: &'static str,
-    algorithm: String,
-    ranks: Vec<ClockOffset>,
-}
-
-impl OffsetsReport {
-    fn text(&self) -> Text {
-        let mut text = Text::from(format!(
-            "{}, offsets of {} from rank 0, by {}\n\n",
-            self.job, self.clock, self.algorithm
-        ));
-        let mut table = Table::new(["rank", "host", "offset", "at least", "at most", "drift"]);
-        for one in &self.ranks {
-            let [offset, least, most] =
-                [one.offset_ns, one.at_least_ns, one.at_most_ns].map(|nanos| time(nanos as f64));
-            let drift = format!("{:.3} ppm", one.drift_ppm);
-            table.row([
-                one.rank.to_string(),
-                one.host.clone(),
-                offset,
-                least,
-                most,
-                drift,
-            ]);
-        }
-        text += table;
-        text
-    }
 }

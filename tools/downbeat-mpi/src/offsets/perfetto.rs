@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use downbeat_timers::SystemClockId;
 use serde::Serialize;
 
-use super::ClockOffset;
+use super::report::ClockOffset;
 use crate::ranks::JobRanks;
 
 /// A trace in the archive, and the rank whose clock stamped it.
