@@ -1,8 +1,9 @@
 //! Stated error bounds of all algorithms against the true errors, on simulated clusters and on more threads than cores, with
 //! clocks that step and without: `cargo bench -p downbeat-sync --bench stated_bounds [-- RUNS]`.
 //!
-//! With `-- --gate`, the exit code is 1 if an error exceeds its bound, or if more than half of the bounds of an algorithm are
-//! wider than twice the least possible: half of the round trips on the path, and the declared drift.
+//! With `-- --gate`, the exit code is 1 if an error exceeds its bound, if more than half of the bounds of an algorithm are wider than
+//! twice the least possible: half of the round trips on the path, and the declared drift; or if one on an adversarial network is wider
+//! than 1.5 times the narrowest interval that the readings and messages of its closing exchanges allow.
 
 #![expect(
     clippy::print_stdout,
@@ -10,6 +11,10 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a benchmark may panic")]
 
+#[path = "../tests/common/adversarial.rs"]
+mod adversarial;
+#[path = "../tests/common/narrowest.rs"]
+mod narrowest;
 #[path = "../tests/common/stepping.rs"]
 mod stepping;
 #[path = "../tests/common/thread_steps.rs"]
@@ -17,11 +22,19 @@ mod thread_steps;
 
 use std::process::ExitCode;
 
+use adversarial::Interval;
 use downbeat_clock_core::Duration;
 use downbeat_sync::Algorithm;
 use downbeat_sync::sim::{Clocks, Network, SimCluster};
 use fastrand::Rng;
 use stepping::StatedError;
+
+const ADVERSARIAL: [&str; 4] = [
+    "none",
+    "hca3/8/skampi/5",
+    "cube/4/8",
+    "h2hca(cube/4/4,prop)",
+];
 
 const LABELS: [&str; 16] = [
     "none",
@@ -47,16 +60,56 @@ fn main() -> ExitCode {
     // As a test, it only has to run.
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let runs: u64 = numbers.next().unwrap_or(if is_bench { 100 } else { 2 });
+    let (unsound, wide) = adversarial_networks(5 * runs);
     let beyond = simulated_steps(runs) + threads(runs);
     let (beyond_sound, widest) = simulated_bounds(runs.div_ceil(20));
-    let missed = beyond + beyond_sound > 0 || widest > 2.0;
+    let missed = beyond + beyond_sound + unsound > 0 || widest > 2.0 || wide > 1.5;
     u8::from(missed && std::env::args().any(|argument| argument == "--gate")).into()
+}
+
+/// Prints a table of adversarial networks, half of the runs with a clock that steps; returns the number of intervals that do not hold and
+/// of synchronizations that failed without a step, and the largest relative width.
+fn adversarial_networks(runs: u64) -> (usize, f64) {
+    println!(
+        "Adversarial networks, {runs} runs each; a clock steps in every second run. Width: relative to the narrowest that messages \
+         allow\n\n| ranks | failed, with a step | failed, without | beyond | width: median | 99 % | largest | algorithm |\n\
+         |---|---|---|---|---|---|---|---|"
+    );
+    let (mut all, mut widest) = (0, 0f64);
+    for (ranks, label) in each_of([2, 3, 8, 17, 64], ADVERSARIAL) {
+        let algorithm: Algorithm = label.parse().unwrap();
+        let (mut failed, mut beyond, mut widths) = ([0; 2], 0, Vec::new());
+        for seed in 0..runs {
+            let cluster = adversarial::cluster(ranks, seed);
+            let steps = seed % 2 == 1;
+            match adversarial::intervals(&cluster, &algorithm, steps) {
+                Err(_) => failed[usize::from(!steps)] += 1,
+                Ok(found) => {
+                    beyond += found.iter().filter(|rank| !rank.is_sound()).count();
+                    widths.extend(found[1..].iter().map(Interval::relative_width));
+                }
+            }
+        }
+        widths.sort_by(f64::total_cmp);
+        let at = |share: f64| widths[((widths.len() - 1) as f64 * share) as usize];
+        println!(
+            "| {ranks} | {} | {} | {beyond} | {:.2} | {:.2} | {:.2} | {label} |",
+            failed[0],
+            failed[1],
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
+        all += beyond + failed[1];
+        widest = widest.max(at(1.0));
+    }
+    (all, widest)
 }
 
 /// Prints a table of clocks that step by 10 us to 1 s; returns the number of errors beyond their bounds.
 fn simulated_steps(runs: u64) -> usize {
     println!(
-        "A clock steps, {runs} runs each\n\n| ranks | failed | beyond | algorithm |\n|---|---|---|---|"
+        "\nA clock steps, {runs} runs each\n\n| ranks | failed | beyond | algorithm |\n|---|---|---|---|"
     );
     let mut all = 0;
     for (ranks, label) in each([2, 4, 5, 64]) {
@@ -138,9 +191,16 @@ fn simulated_bounds(runs: u64) -> (usize, f64) {
 }
 
 fn each(ranks: impl IntoIterator<Item = u32>) -> impl Iterator<Item = (u32, &'static str)> {
+    each_of(ranks, LABELS)
+}
+
+fn each_of<const N: usize>(
+    ranks: impl IntoIterator<Item = u32>,
+    labels: [&'static str; N],
+) -> impl Iterator<Item = (u32, &'static str)> {
     ranks
         .into_iter()
-        .flat_map(|ranks| LABELS.map(|label| (ranks, label)))
+        .flat_map(move |ranks| labels.map(|label| (ranks, label)))
 }
 
 fn cluster(ranks: u32, label: &str, seed: u64) -> SimCluster {

@@ -14,7 +14,7 @@ use downbeat_clock_core::{
     Timestamp,
 };
 
-use crate::algorithm::closing::{drifts_of_both, share_of_own_rate};
+use crate::algorithm::closing::{drifts_of_both, seen_by, share_of_own_rate};
 use crate::algorithm::cube::{
     CubeEdge, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange, neighbours,
     solve,
@@ -424,11 +424,10 @@ impl Keeper {
             let error = resolution(me.clock, &self.present) + ROUNDING + drifted;
             let low = rounded(limits.lower.floor()) - error;
             let high = rounded(limits.upper.ceil()) + error;
-            let of_parent = of_parent.moved_to(at + high.max(-low));
             let here = ErrorBound {
                 at,
                 drift,
-                ..of_parent.ahead_by([low, high])
+                ..seen_by(&of_parent, at, [low, high]).ahead_by([low, high])
             };
             bound = both(self.bound.moved_to(at), here).map_err(|why| (index, why));
         }

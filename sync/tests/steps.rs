@@ -1,6 +1,10 @@
 //! Clocks that step before the closing exchange: the synchronization fails, or its stated bounds
 //! hold nevertheless. Stated bounds of clocks that do not step.
 
+#[path = "common/adversarial.rs"]
+mod adversarial;
+#[path = "common/narrowest.rs"]
+mod narrowest;
 #[path = "common/stepping.rs"]
 mod stepping;
 #[path = "common/thread_steps.rs"]
@@ -137,6 +141,32 @@ fn bounds_hold_and_are_at_most_twice_the_least_possible() {
             let wide = wide.count();
             assert!(wide <= found.len() / 2, "{label}: {wide} of {ranks} ranks");
             assert_eq!(found[0].bound, Duration::ZERO);
+        }
+    }
+}
+
+/// The oracle knows all messages and readings of the closing exchange.
+#[test]
+fn intervals_hold_on_adversarial_networks_and_are_hardly_wider_than_messages_allow() {
+    for (ranks, seeds) in [(2, 20), (5, 20), (17, 10), (64, 2)] {
+        for label in [
+            "none",
+            "hca3/8/skampi/5",
+            "cube/4/8",
+            "h2hca(cube/4/4,prop)",
+        ] {
+            let algorithm: Algorithm = label.parse().unwrap();
+            for seed in 0..seeds {
+                let cluster = adversarial::cluster(ranks, seed);
+                let found = adversarial::intervals(&cluster, &algorithm, false).unwrap();
+                for rank in found {
+                    assert!(rank.is_sound(), "{label}, {ranks} ranks, {seed}: {rank:?}");
+                    assert!(
+                        rank.relative_width() <= 1.5,
+                        "{label}, {ranks} ranks, {seed}: {rank:?}"
+                    );
+                }
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use downbeat_clock_core::{
 };
 
 use super::local_clock::{Attempt, LocalClock};
+use crate::line::rounded;
 use crate::pair::answer;
 use crate::payload::{Payload, Words};
 use crate::session::{OffsetSession, ROUNDING, SendMode, resolution};
@@ -29,15 +30,20 @@ pub(super) fn messages(ranks: u32) -> u64 {
     u64::from(ranks.saturating_sub(1)) * (2 * EXCHANGES + OTHER_MESSAGES)
 }
 
-/// Learned clock of a rank, as its children need to know it.
+/// Clock of a rank, as its children need to know it.
 #[derive(Clone, Copy, Debug)]
 struct ClosedClock {
-    bound: ErrorBound<Global>,
-    /// Error that the offsets explain.
+    /// Bound of the local clock, whose rate is known better than that of a poorly fitted model.
+    local: ErrorBound<Global>,
+    /// Time by which the learned clock is ahead of the local one at the time of the bound.
+    learned_ahead: Duration,
+    /// Change of that in a time of the local clock, as a share of it.
+    change: f32,
+    /// Error of the learned clock that the offsets explain.
     explained: Duration,
 }
 
-/// Compares the learned clock of this rank with that of its parent, and returns its bound.
+/// Compares the learned clock of this rank with that of its parent, and returns the bound of its local clock.
 ///
 /// A rank that failed answers its children nevertheless.
 pub(super) async fn close<K: Clock, M: Comm>(
@@ -46,30 +52,33 @@ pub(super) async fn close<K: Clock, M: Comm>(
     began: Timestamp<Local>,
     comm: &M,
 ) -> Result<Result<ErrorBound<Global>, SyncError>, CommError> {
-    let model = learned.model;
-    let now = || model.apply(me.clock.ticks());
+    let local = me.base.renamed();
     // Global time is that of rank 0.
     let drift = if comm.rank() == 0 {
         0.0
     } else {
-        share_of_own_rate(me.max_drift, model.rate().drift_from(me.base.rate()))
+        share_of_own_rate(me.max_drift, 0.0)
     };
-    let mut bound = ErrorBound::symmetric(now(), Duration::ZERO, drift);
+    let mut bound = ErrorBound::symmetric(local.apply(me.clock.ticks()), Duration::ZERO, drift);
     let mut failure = None;
     let tree = BinomialTree::new(comm.size());
     for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
-        let explained = || learned.quality.explained.after(me.now() - began);
+        let closed = |bound: ErrorBound<Global>| {
+            let now = me.clock.ticks();
+            ClosedClock {
+                local: bound.moved_to(local.apply(now)),
+                learned_ahead: learned.model.apply(now) - local.apply(now),
+                change: learned.model.rate().drift_from(me.base.rate()) as f32,
+                explained: learned.quality.explained.after(me.base.apply(now) - began),
+            }
+        };
         match role {
             PairRole::ReferenceOf(client) => {
-                let mine = ClosedClock {
-                    bound: bound.moved_to(now()),
-                    explained: explained(),
-                };
-                comm.send(client, mine).await?;
-                answer(me.clock, &model, comm, client).await?;
+                comm.send(client, closed(bound)).await?;
+                answer(me.clock, &local, comm, client).await?;
             }
             PairRole::ClientOf(reference) => {
-                match compare(me, &model, drift, explained, comm, reference).await {
+                match compare(me, &local, closed, drift, comm, reference).await {
                     Ok(found) => bound = found,
                     Err(SyncError::Comm(why)) => return Err(why),
                     Err(why) => failure = Some(why.against(reference)),
@@ -78,6 +87,28 @@ pub(super) async fn close<K: Clock, M: Comm>(
         }
     }
     Ok(failure.map_or(Ok(bound), Err))
+}
+
+/// Returns the bound of the learned clock now, from that of the local clock of this rank.
+pub(super) fn bound_of_learned<K: Clock>(
+    me: &LocalClock<'_, K>,
+    model: &ClockModel<Counter, Global>,
+    local: &ErrorBound<Global>,
+    rank: u32,
+) -> ErrorBound<Global> {
+    let now = me.clock.ticks();
+    let (shown, own) = (model.apply(now), me.base.renamed().apply(now));
+    if rank == 0 {
+        return local.moved_to(shown);
+    }
+    let ahead = shown - own;
+    ErrorBound {
+        at: shown,
+        drift: share_of_own_rate(me.max_drift, model.rate().drift_from(me.base.rate())),
+        ..local
+            .moved_to(own)
+            .ahead_by([ahead - ROUNDING, ahead + ROUNDING])
+    }
 }
 
 /// Returns the largest difference of a clock's rate from that of rank 0, as a share of the clock's own rate, if the
@@ -98,26 +129,38 @@ pub(crate) fn drifts_of_both(drift: f64, of_parent: f64) -> f64 {
     drift + of_parent * (1.0 + drift)
 }
 
-/// Compares the clock of this rank with that of its parent.
+/// Returns the bound of the parent's clock when the clock of this rank, which is ahead of it by `low` to `high`, shows `at`.
+pub(crate) fn seen_by(
+    of_parent: &ErrorBound<Global>,
+    at: Timestamp<Global>,
+    [low, high]: [Duration; 2],
+) -> ErrorBound<Global> {
+    // The parent shows a time between these, and was bounded at another.
+    let [earliest, latest] = [at - high, at - low];
+    let is_later = latest - of_parent.at > of_parent.at - earliest;
+    of_parent.moved_to(if is_later { latest } else { earliest })
+}
+
+/// Compares the local clock of this rank with that of its parent; returns its bound.
 ///
 /// # Errors
-/// If a clock stepped: during the exchanges, or before, so that the clocks are further apart than explained.
+/// If a clock stepped: during the exchanges, or before, so that the learned clocks are further apart than explained.
 async fn compare<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
-    model: &ClockModel<Counter, Global>,
+    local: &ClockModel<Counter, Global>,
+    closed: impl Fn(ErrorBound<Global>) -> ClosedClock,
     drift: f64,
-    explained: impl Fn() -> Duration,
     comm: &M,
     reference: u32,
 ) -> Result<ErrorBound<Global>, SyncError> {
     let parent: ClosedClock = comm.recv(reference).await?;
     let of_parent: Duration = comm.recv(reference).await?;
-    let reading_error = resolution(me.clock, model) + of_parent + ROUNDING;
-    let drifts = drifts_of_both(drift, parent.bound.drift);
+    let reading_error = resolution(me.clock, local) + of_parent + ROUNDING;
+    let drifts = drifts_of_both(drift, parent.local.drift);
     let mut interval = OffsetInterval::<Global, Global>::new(drifts, reading_error);
     let session = OffsetSession {
         clock: me.clock,
-        base: model,
+        base: local,
         comm,
         reference,
     };
@@ -126,18 +169,21 @@ async fn compare<K: Clock, M: Comm>(
             interval.push(exchange).map(|()| false)
         })
         .await?;
-    let at = model.apply(me.clock.ticks());
-    let [low, high] = interval.limits_at(at)?;
-    // The parent shows a time between these, and was bounded at another.
-    let parents_bound = parent.bound.moved_to(at + high.max(-low));
-    // The error of the parent has grown by no more than its bound.
-    let grown = parents_bound.half_width() - parent.bound.half_width();
-    let parents_error = parent.explained + grown;
-    let by = low.max(-high) - explained() - parents_error;
+    let at = local.apply(me.clock.ticks());
+    let limits = interval.limits_at(at)?;
+    let bound = ErrorBound {
+        at,
+        drift,
+        ..seen_by(&parent.local, at, limits).ahead_by(limits)
+    };
+    let (own, parents) = (closed(bound), limits.map(|ahead| parent.at(at - ahead)));
+    let learned_ahead = own.at(at).learned_ahead;
+    let [low, high] = [0, 1].map(|i| learned_ahead + limits[i] - parents[i].learned_ahead);
+    let explained = own.explained + parents[0].explained.max(parents[1].explained);
+    let by = low.max(-high) - explained;
     if by > Duration::ZERO {
         let since_origin = at - Timestamp::ORIGIN;
-        let learned = explained() + parents_error;
-        let limits = [(-learned, learned), (low, high)].map(|(low, high)| OffsetLimits {
+        let limits = [(-explained, explained), (low, high)].map(|(low, high)| OffsetLimits {
             at: since_origin,
             low,
             high,
@@ -147,25 +193,44 @@ async fn compare<K: Clock, M: Comm>(
             between: Some(limits),
         }));
     }
-    Ok(ErrorBound {
-        at,
-        drift,
-        ..parents_bound.ahead_by([low, high])
-    })
+    Ok(bound)
 }
 
+impl ClosedClock {
+    /// Returns the same for another time of the local clock. The error of the learned clock grows by no more than its rate can be wrong.
+    fn at(&self, time: Timestamp<Global>) -> Self {
+        let since = (time - self.local.at).as_nanos() as f64;
+        let change = f64::from(self.change);
+        let grown = rounded((since * (self.local.drift + change.abs())).abs().ceil());
+        Self {
+            local: self.local.moved_to(time),
+            learned_ahead: self.learned_ahead + rounded(since * change),
+            explained: self.explained + grown,
+            ..*self
+        }
+    }
+}
+
+/// The change and the explained error have 32 bits each.
 impl Payload for ClosedClock {
-    const WORDS: usize = 5;
+    const WORDS: usize = 6;
 
     fn put(self, words: &mut Words) {
-        self.bound.put(words);
-        words[4] = self.explained.as_nanos() as u64;
+        self.local.put(words);
+        words[4] = self.learned_ahead.as_nanos() as u64;
+        // Rounded up.
+        let explained = self.explained.as_nanos() as f32 * (1.0 + f32::EPSILON);
+        words[5] = u64::from(self.change.to_bits()) << 32 | u64::from(explained.to_bits());
     }
 
     fn get(words: &Words) -> Option<Self> {
+        let [change, explained] =
+            [words[5] >> 32, words[5]].map(|bits| f32::from_bits(bits as u32));
         Some(Self {
-            bound: ErrorBound::get(words)?,
-            explained: Duration::from_nanos(words[4] as i64),
+            local: ErrorBound::get(words)?,
+            learned_ahead: Duration::from_nanos(words[4] as i64),
+            change,
+            explained: rounded(explained.into()),
         })
     }
 }

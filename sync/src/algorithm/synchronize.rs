@@ -4,7 +4,7 @@ use core::hash::{Hash, Hasher};
 
 use downbeat_clock_core::Clock;
 
-use super::closing::{close, messages};
+use super::closing::{bound_of_learned, close, messages};
 use super::local_clock::Attempt;
 use super::{ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
 use crate::collective::{all_equal, lowest_rank_where};
@@ -65,13 +65,12 @@ impl Algorithm {
         let attempt = Box::pin(agree(comm, attempt)).await?;
         let learned = me.now();
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
-        let bound = Box::pin(agree(comm, closed)).await?;
+        let local = Box::pin(agree(comm, closed)).await?;
         let Attempt { model, quality } = attempt;
-        let ended = model.apply(me.clock.ticks());
         Ok(Synchronized {
             model,
             quality,
-            bound: bound.moved_to(ended),
+            bound: bound_of_learned(me, &model, &local, comm.rank()),
             closing: ClosingCost {
                 messages: messages(comm.size()),
                 took: me.now() - learned,

@@ -20,7 +20,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// Draws a step of 10 us to 1 s in either direction, before `end`.
-    fn random(ranks: u32, end: Timestamp<VirtualTime>, random: &mut Rng) -> Self {
+    pub(crate) fn random(ranks: u32, end: Timestamp<VirtualTime>, random: &mut Rng) -> Self {
         let size = 10f64.powf(4.0 + 5.0 * random.f64()) as i64;
         Self {
             rank: random.u32(..ranks),
@@ -32,14 +32,22 @@ impl Step {
 
 /// Clock of a simulated rank that may step.
 #[derive(Clone, Debug)]
-struct SteppingClock {
-    clock: SimClock,
+pub(crate) struct SteppingClock {
+    pub(crate) clock: SimClock,
     /// First reading after the step, and its size.
     step: Option<(Ticks, i64)>,
 }
 
 impl SteppingClock {
-    fn stepped(&self, ticks: Ticks) -> Ticks {
+    pub(crate) fn new(comm: &SimComm, step: Option<Step>) -> Self {
+        let clock = comm.clock();
+        let step = step
+            .filter(|step| step.rank == comm.rank())
+            .map(|step| (clock.ticks_at(step.at), step.by));
+        Self { clock, step }
+    }
+
+    pub(crate) fn stepped(&self, ticks: Ticks) -> Ticks {
         match self.step {
             Some((after, by)) if ticks >= after => Ticks(ticks.0.wrapping_add_signed(by)),
             _ => ticks,
@@ -70,11 +78,7 @@ fn synchronize(
     step: Option<Step>,
 ) -> Result<Vec<SyncedClock>, SyncError> {
     let found = cluster.run(async |comm: &SimComm| {
-        let sim = comm.clock();
-        let step = step
-            .filter(|step| step.rank == comm.rank())
-            .map(|step| (sim.ticks_at(step.at), step.by));
-        let clock = SteppingClock { clock: sim, step };
+        let clock = SteppingClock::new(comm, step);
         let placement = comm.placement();
         let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap())
             .source(placement.node.into())
@@ -90,14 +94,18 @@ fn synchronize(
             half_trips,
         })
     });
-    let found = found.unwrap();
-    let own = found
+    all_or_own_failure(found.unwrap())
+}
+
+/// Returns the results of all ranks, or the failure of the lowest rank that failed by itself.
+pub(crate) fn all_or_own_failure<T>(ranks: Vec<Result<T, SyncError>>) -> Result<Vec<T>, SyncError> {
+    let own = ranks
         .iter()
         .filter_map(|rank| rank.as_ref().err())
         .find(|why| !matches!(why, SyncError::OtherRank(_)));
     match own {
         Some(why) => Err(*why),
-        None => found.into_iter().collect(),
+        None => ranks.into_iter().collect(),
     }
 }
 

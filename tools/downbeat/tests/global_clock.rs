@@ -55,6 +55,7 @@ fn a_clock_is_kept_while_threads_read_it() {
         let mut keeping = clock.keeping(comm, Duration::from_millis(400)).unwrap();
         assert!(keeping.due_in() <= Duration::from_millis(25));
         let ended = AtomicBool::new(false);
+        let mut longest = Duration::ZERO;
         let ticks = std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut last = clock.now();
@@ -74,6 +75,7 @@ fn a_clock_is_kept_while_threads_read_it() {
                     clock.wait_until(clock.now() + Duration::from_millis(15));
                     let session = keeping.keep_now().unwrap().unwrap();
                     assert!(session.exchanges > 0 && session.took > Duration::ZERO);
+                    longest = longest.max(session.took);
                     clock.clock().ticks()
                 })
                 .collect();
@@ -81,9 +83,10 @@ fn a_clock_is_kept_while_threads_read_it() {
             reader.join().unwrap();
             ticks
         });
-        // Two sessions since the last synchronization.
+        // Two sessions since the last synchronization; on busy cores they are as wrong as threads wait for each other.
         let past = keeping.past(ticks[5]) - clock.model().apply(ticks[5]);
-        assert!(past.abs() < Duration::from_millis(1), "{past}");
+        let wrong = Duration::from_millis(10) + longest;
+        assert!(past.abs() < wrong, "{past}, {wrong}");
         assert_eq!(keeping.keep().unwrap(), None, "it is not due yet");
         let at = from_first(comm, counter.ticks()).unwrap();
         // By the counter that all share, rank 0 shows the truth.

@@ -187,6 +187,7 @@ impl EdgeTurn {
             ahead: f64::midpoint(up, -down) + self.slope * at,
             width: limits.upper - limits.lower,
             took: limits.last - limits.first,
+            slope: self.slope,
         })
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct EdgePoint {
     pub(super) width: f64,
     /// Duration of the turn.
     pub(super) took: f64,
+    /// Slope by which differences at other times were corrected: the first ones can be far from right.
+    pub(super) slope: f64,
 }
 
 /// Line through all turns.
@@ -92,7 +94,8 @@ pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitErro
     let deviation = mean(&|point| residual(point).powi(2)).sqrt();
     let ends = [points.first(), points.last()].map(|end| end.map_or(0.0, |point| point.at));
     let span = ends[1] - ends[0];
-    let half = |point: &EdgePoint| 0.5 * point.width.max(0.0) + most * point.took;
+    let half =
+        |point: &EdgePoint| 0.5 * point.width.max(0.0) + (most + point.slope.abs()) * point.took;
     let error = mean(&|point| half(point).powi(2)).sqrt() + MAX_WANDER * span;
     let drift_error = if variance > 0.0 {
         error / variance.sqrt() + MAX_WANDER
@@ -148,6 +151,7 @@ mod tests {
             ahead,
             width,
             took: 100.0,
+            slope: 0.0,
         }
     }
 
