@@ -148,7 +148,7 @@ impl fmt::Display for FitError {
             Self::Stepped { by, between } => {
                 write!(
                     f,
-                    "a clock stepped: the two moved apart by {by} more than round trips and drift explain"
+                    "a clock stepped, or drifts more than declared: the two moved apart by {by} more than round trips and drift explain"
                 )?;
                 return match between {
                     Some([before, after]) => write!(f, ": {before}, but {after}"),

@@ -8,10 +8,10 @@ mod allan;
 mod filter;
 mod node;
 
+use downbeat_clock_core::fit::{Envelope, RateLimits, Reading};
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, ModelError, Ticks,
-    Timestamp,
+    Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, Ticks, Timestamp,
 };
 
 use crate::algorithm::closing::{drifts_of_both, seen_by, share_of_own_rate};
@@ -70,6 +70,8 @@ pub struct Keeper {
     origin: Ticks,
     present: ClockModel<Counter, Global>,
     bound: ErrorBound<Global>,
+    /// Certain limits of all sessions, if a wander is declared.
+    envelope: Option<Envelope<Global>>,
     filter: WanderFilter,
     points: Vec<(Ticks, OffsetPoint)>,
     schedule: Schedule,
@@ -200,11 +202,22 @@ impl Keeper {
     ) -> Self {
         let Synchronized { model, bound, .. } = *synchronized;
         let origin = me.clock.ticks();
+        let envelope = me.max_wander.map(|wander| {
+            let limits = RateLimits {
+                drift: share_of_own_rate(me.max_drift, 0.0),
+                wander,
+            };
+            let mut envelope = Envelope::new(me.base.rate(), limits);
+            // A single session contradicts nothing.
+            let _ = envelope.push(&[certain_reading(&model, &bound, origin)]);
+            envelope
+        });
         Self {
             line: model,
             origin,
             present: model,
             bound,
+            envelope,
             filter: WanderFilter::new(),
             points: Vec::new(),
             schedule: Schedule::new(period, model.apply(origin)),
@@ -330,12 +343,12 @@ impl Keeper {
             exchange: exchange.clamp(1.0, took.max(1.0)),
         };
         let learned = self.learn(me, &measured);
-        let failure = failure.or(learned.err().map(SyncError::Model));
+        let failure = failure.or(learned.err());
         if let Some(failed) = lowest(comm, failure.map(|_| self.rank)).await? {
             return Err(failure.unwrap_or(SyncError::OtherRank(failed)));
         }
         self.measured = Some(measured);
-        Ok(learned?)
+        learned
     }
 
     /// Time of the filter at a tick.
@@ -348,7 +361,7 @@ impl Keeper {
         &mut self,
         me: &LocalClock<'_, K>,
         measured: &Measured,
-    ) -> Result<KeptSession, ModelError> {
+    ) -> Result<KeptSession, SyncError> {
         let Measured { mark, bound, .. } = *measured;
         let before = self.present;
         self.bound = bound;
@@ -369,15 +382,7 @@ impl Keeper {
         let shown = self.present.apply(now);
         let ahead = before.apply(now) - shown;
         if measured.ahead.is_some() {
-            let bound = bound.moved_to(before.apply(now));
-            self.bound = ErrorBound {
-                at: shown,
-                drift: share_of_own_rate(
-                    me.max_drift,
-                    self.present.rate().drift_from(me.base.rate()),
-                ),
-                ..bound.ahead_by([-ahead - ROUNDING, ROUNDING - ahead])
-            };
+            self.bound = self.bound_from(me, &before, &bound, now)?;
         }
         let exchanges = self.schedule.exchanges;
         self.schedule.plan(shown, measured.took, measured.exchange);
@@ -393,6 +398,39 @@ impl Keeper {
             slew: Duration::from_nanos(self.schedule.interval().as_nanos() / SLEWING),
             exchanges,
             took: rounded(measured.took),
+        })
+    }
+
+    /// Returns the certain bound of the present line at a tick, from that of the line before.
+    ///
+    /// # Errors
+    /// If the session contradicts those before: the clock stepped, or wandered by more than declared.
+    fn bound_from<K: Clock>(
+        &mut self,
+        me: &LocalClock<'_, K>,
+        before: &ClockModel<Counter, Global>,
+        bound: &ErrorBound<Global>,
+        now: Ticks,
+    ) -> Result<ErrorBound<Global>, SyncError> {
+        let (at, rate) = (self.present.apply(now), self.present.rate());
+        let (bound, drift) = match &mut self.envelope {
+            None => {
+                let drift = share_of_own_rate(me.max_drift, rate.drift_from(me.base.rate()));
+                (bound.moved_to(before.apply(now)), drift)
+            }
+            Some(envelope) => {
+                let reading = certain_reading(before, bound, now);
+                let pushed = envelope.push(&[reading]).and_then(|()| envelope.line());
+                let line = pushed.map_err(|why| SyncError::Fit(why).against(0))?;
+                let apart = line.rate.with_drift(line.drift)?.drift_from(rate);
+                (line.bound, drifts_of_both(apart.abs(), line.bound.drift))
+            }
+        };
+        let ahead = at - bound.at;
+        Ok(ErrorBound {
+            at,
+            drift,
+            ..bound.ahead_by([ahead - ROUNDING, ahead + ROUNDING])
         })
     }
 
@@ -469,6 +507,20 @@ impl Keeper {
             .into_iter()
             .map(|(time, deviation)| (rounded(1e9 * time), deviation))
             .collect()
+    }
+}
+
+/// Returns the certain limits of global time at a tick, by the bound of a line.
+fn certain_reading(
+    model: &ClockModel<Counter, Global>,
+    bound: &ErrorBound<Global>,
+    ticks: Ticks,
+) -> Reading<Global> {
+    let [before, after] = bound.around(model.apply(ticks));
+    Reading {
+        before,
+        ticks,
+        after,
     }
 }
 

@@ -45,9 +45,17 @@ async fn keeper<K: Clock>(
 
 /// Keeps clocks while all ranks work in steps; returns each with all its sessions.
 fn kept(cluster: &SimCluster, steps: u32) -> Vec<Kept> {
+    kept_as_declared(cluster, steps, |me| me)
+}
+
+fn kept_as_declared(
+    cluster: &SimCluster,
+    steps: u32,
+    declare: for<'a> fn(LocalClock<'a, SimClock>) -> LocalClock<'a, SimClock>,
+) -> Vec<Kept> {
     let program = async |comm: &SimComm| {
         let clock = comm.clock();
-        let me = comm.local_clock(&clock).unwrap();
+        let me = declare(comm.local_clock(&clock).unwrap());
         let mut keeper = keeper("cube/4/10", PERIOD, &me, comm).await;
         let mut sessions = Vec::new();
         for step in 0..steps {
@@ -176,6 +184,61 @@ fn the_past_is_known_better_than_the_present() {
         let errors = middles[3..].iter().map(|(at, _)| shown(*at) - origin(*at));
         let largest = errors.map(i64::abs).max().unwrap();
         assert!(largest < 60, "{largest}");
+    }
+}
+
+/// Half the width of what is certain on the ranks beyond rank 0 shortly before the last session.
+fn certain(kept: &[Kept]) -> Duration {
+    let width = |(_, sessions): &Kept| {
+        let (_, _, bound) = sessions.last().unwrap();
+        bound.at_time(bound.at + PERIOD)
+    };
+    kept[1..].iter().map(width).max().unwrap()
+}
+
+#[test]
+fn a_declared_wander_narrows_what_is_certain() {
+    let mut clocks = Clocks::typical();
+    let cluster = |clocks: &Clocks| cluster(17, Network::typical(), clocks.clone(), 3);
+    let by_drift = kept_as_declared(&cluster(&clocks), 700, |me| me.max_drift(1e-4));
+    let by_wander = kept_as_declared(&cluster(&clocks), 700, |me| {
+        me.max_drift(1e-4).max_wander(1e-7)
+    });
+    for kept in [&by_drift, &by_wander] {
+        // Checks that all errors are within the bounds.
+        errors(kept);
+    }
+    let [drift, wander] = [by_drift, by_wander].map(|kept| certain(&kept));
+    assert!(drift > Duration::from_micros(100), "{drift}");
+    assert!(wander < Duration::from_micros(10), "{wander}");
+
+    // Clocks that wander by more.
+    clocks.wander.as_mut().unwrap().drift_per_sqrt_second = 1e-6;
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        let me = comm.local_clock(&clock).unwrap().max_wander(1e-8);
+        let mut keeper = keeper("cube/4/10", PERIOD, &me, comm).await;
+        loop {
+            comm.pause(PERIOD);
+            if let Err(why) = keeper.keep_now(&me, comm).await {
+                return why;
+            }
+        }
+    };
+    let failed = cluster(&clocks).run(program).unwrap();
+    let named = failed
+        .iter()
+        .filter(|why| !matches!(why, SyncError::OtherRank(_)));
+    assert!(named.clone().count() > 0);
+    for why in named {
+        let stepped = matches!(
+            why,
+            SyncError::Pair {
+                why: FitError::Stepped { .. },
+                ..
+            }
+        );
+        assert!(stepped, "{why}");
     }
 }
 

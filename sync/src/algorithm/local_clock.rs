@@ -18,6 +18,7 @@ pub struct LocalClock<'a, K> {
     pub(super) source: u64,
     pub(crate) placement: RankPlacement,
     pub(crate) max_drift: f64,
+    pub(crate) max_wander: Option<f64>,
 }
 
 // Derived implementations would need a copy of the counter.
@@ -63,6 +64,7 @@ impl<'a, K: Clock> LocalClock<'a, K> {
             source: 0,
             placement: RankPlacement::default(),
             max_drift: MAX_DRIFT,
+            max_wander: None,
         }
     }
 
@@ -87,10 +89,26 @@ impl<'a, K: Clock> LocalClock<'a, K> {
     }
 
     /// Declares the largest drift of this local clock from that of rank 0, by which the error bound grows with its age:
-    /// `1e-6` is one part per million. The default is a thousandth, which holds for every quartz.
+    /// `1e-6` is one part per million. The default is a thousandth, which holds for every quartz; what is not a number of 0 or more
+    /// does not change it.
     #[must_use]
     pub fn max_drift(self, max_drift: f64) -> Self {
-        Self { max_drift, ..self }
+        match max_drift >= 0.0 {
+            true => Self { max_drift, ..self },
+            false => self,
+        }
+    }
+
+    /// Declares the largest deviation of this clock's rate from its mean over the last 32 sessions, relative to that of rank 0: `1e-7`
+    /// is a tenth of a part per million, by which a quartz changes when it warms by some tenths of a degree. The bound of a clock that
+    /// is [kept](crate::keep) then grows by that between sessions, instead of by the declared drift; a clock that wanders by more is an
+    /// error. What is not a number of 0 or more declares nothing.
+    #[must_use]
+    pub fn max_wander(self, max_wander: f64) -> Self {
+        Self {
+            max_wander: Some(max_wander).filter(|wander| *wander >= 0.0),
+            ..self
+        }
     }
 
     /// Returns the counter that the rank reads.

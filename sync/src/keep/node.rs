@@ -58,6 +58,10 @@ impl<M: Comm> NodeKeeper<M> {
             }
         }
         let measures = shared.as_ref().is_none_or(|node| node.rank() == 0);
+        if !measures {
+            // Its bound is that of the first rank.
+            keeper.envelope = None;
+        }
         Ok(Self {
             keeper,
             measuring: comm.split(measures.then_some(0), rank).await?,
@@ -146,15 +150,17 @@ impl<M: Comm> NodeKeeper<M> {
         }
         let mine = self.keeper.measured.unwrap_or(Measured::NONE);
         let measured = broadcast(node, mine).await?;
-        let of_first = broadcast(node, mine.bound).await?;
+        let of_first: ErrorBound<Global> = broadcast(node, self.keeper.bound).await?;
         if is_first {
             return session;
         }
-        let bound = of_first.ahead_by(self.ahead_of_first);
         self.keeper.schedule.exchanges = outcome.number();
         // It cannot fail where it did not on the first rank.
-        let kept = self.keeper.learn(me, &Measured { bound, ..measured })?;
-        Ok(Some(kept))
+        let kept = self.keeper.learn(me, &measured)?;
+        // The line is that of the first rank.
+        let bound = of_first.ahead_by(self.ahead_of_first);
+        self.keeper.bound = bound;
+        Ok(Some(KeptSession { bound, ..kept }))
     }
 
     /// See [`Keeper::past`].

@@ -250,6 +250,28 @@ struct Settings {
     algorithm: Algorithm,
     clock: ClockName,
     skew: Option<SkewSpec>,
+    max_drift: Option<f64>,
+    max_wander: Option<f64>,
+}
+
+/// Returns the rate that a variable of the environment declares: `100ppm`, `1e-4`.
+fn declared(name: &str) -> Result<Option<f64>, Failure> {
+    let Some(value) = variable(name)? else {
+        return Ok(None);
+    };
+    let (number, unit) = match value.strip_suffix("ppm") {
+        Some(number) => (number, 1e-6),
+        None => (value.as_str(), 1.0),
+    };
+    let rate = number.trim_end().parse().map(|number: f64| number * unit);
+    let valid = rate.ok().filter(|rate| (0.0..1.0).contains(rate));
+    let refused = || {
+        let why = format_args!(
+            "{name}: \"{value}\" is neither a number of ppm nor a share below 1, as 100ppm or 1e-4"
+        );
+        Failure::new(DOWNBEAT_ERROR_ARGUMENT, why)
+    };
+    valid.map(Some).ok_or_else(refused)
 }
 
 impl Settings {
@@ -265,6 +287,8 @@ impl Settings {
                     format_args!("DOWNBEAT_SKEW: {why}"),
                 )
             })?,
+            max_drift: declared("DOWNBEAT_MAX_DRIFT")?,
+            max_wander: declared("DOWNBEAT_MAX_WANDER")?,
         })
     }
 
@@ -281,7 +305,13 @@ impl Settings {
         let index = if shared { node } else { comm.rank() };
         let local = skewed(local, index, self.skew).map_err(|why| Some(why.message));
         let local = agree(comm, local)?;
-        let settings = GlobalClock::builder().algorithm(self.algorithm);
+        let mut settings = GlobalClock::builder().algorithm(self.algorithm);
+        if let Some(drift) = self.max_drift {
+            settings = settings.max_drift(drift);
+        }
+        if let Some(wander) = self.max_wander {
+            settings = settings.max_wander(wander);
+        }
         settings.over_clock(local, comm, node)
     }
 }

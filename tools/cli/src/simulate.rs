@@ -127,9 +127,9 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     sim.validate()
         .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);
-    if let Some(times) = options.keep.times() {
+    if let Some(kept) = options.keep.kept() {
         let (algorithms, trial) = (&options.algorithm.0, &options.trial);
-        return keeping::run(&mut sim, algorithms, times, trial, options.print, factors);
+        return keeping::run(&mut sim, algorithms, kept, trial, options.print, factors);
     }
     // The name of a built-in cluster is no file.
     let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());

@@ -546,6 +546,25 @@ fn kept_clocks_are_simulated() {
         "--lasting",
     );
     refuses(&["simulate", "--lasting", "1h"], "--keep");
+    for option in ["--max-drift", "--max-wander"] {
+        for share in ["0", "-1ppm", "2", "fast", "nan"] {
+            refuses(&["simulate", "--keep", "1s", option, share], option);
+        }
+    }
+    // A rate that is known from many sessions narrows what is certain; one that changes by more than declared is an error.
+    let declared = |wander| -> Value {
+        let options = ["--json", "--max-drift", "100ppm", "--max-wander", wander];
+        serde_json::from_str(&stdout_of(&[&keep("16")[..], &options].concat())).unwrap()
+    };
+    let certain = |json: &Value| json["runs"][0]["certain"]["median_ns"].as_f64().unwrap();
+    let [drift, wander] = ["50ppm", "200ppb"].map(|wander| certain(&declared(wander)));
+    assert!(wander < 30e3 && 4.0 * wander < drift, "{wander} {drift}");
+    let failed = downbeat(&[&keep("16")[..], &["--max-wander", "0.1ppb"]].concat());
+    let why = String::from_utf8_lossy(&failed.stderr);
+    assert!(
+        failed.status.code() == Some(1) && why.contains("drifts more than declared"),
+        "{why}"
+    );
     refuses(&["simulate", "--keep", "1s", "--check", "0"], "--check");
     refuses(&["simulate", "--keep", "1s", "-o", "page.html"], "--output");
 }

@@ -167,17 +167,17 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a share above 0 and below 1, as a percentage or a number: `5%`, `0.05`.
+/// Parses a share above 0 and below 1, as a percentage, in parts per million or billion, or as a number: `5%`, `100ppm`, `10ppb`, `0.05`.
 ///
 /// # Errors
 /// When the text is invalid.
 pub fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text
-        .strip_suffix('%')
-        .map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    let units = [("%", 1e2), ("ppm", 1e6), ("ppb", 1e9)];
+    let with_unit = |(name, unit)| Some((text.strip_suffix(name)?.trim_end(), unit));
+    let (number, unit) = units.into_iter().find_map(with_unit).unwrap_or((text, 1.0));
     let share = number
         .parse::<f64>()
-        .map_err(|_| "must be a percentage, such as 5%, or a number".to_owned())?
+        .map_err(|_| "must be a percentage or a number, as 5%, 100ppm or 0.05".to_owned())?
         / unit;
     if share > 0.0 && share < 1.0 {
         Ok(share)

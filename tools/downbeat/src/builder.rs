@@ -87,6 +87,17 @@ impl GlobalClockBuilder {
         Self { sync, ..self }
     }
 
+    /// Declares the largest deviation of a clock's rate from its mean over the last 32 sessions, relative to that of rank 0: the bound of a
+    /// clock that is [kept](GlobalClock::keeping) grows by that between sessions, instead of by the declared drift. In a machine room it is
+    /// seldom more than `1e-7` over some minutes. A clock that wanders by more is an error of the next session.
+    pub fn max_wander(self, max_wander: f64) -> Self {
+        let sync = SyncSettings {
+            max_wander: Some(max_wander),
+            ..self.sync
+        };
+        Self { sync, ..self }
+    }
+
     /// Lets the clock slew when it is [synchronized again](GlobalClock::resynchronize), so that it neither jumps nor runs backward: it goes
     /// over to what it has learned within this time, or more slowly where its rate would change by more than a thousandth. By default it
     /// jumps, and is right at once.

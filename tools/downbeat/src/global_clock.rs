@@ -57,6 +57,7 @@ pub struct GlobalClock<K = MachineClock> {
 pub(crate) struct SyncSettings {
     pub(crate) algorithm: Algorithm,
     pub(crate) max_drift: f64,
+    pub(crate) max_wander: Option<f64>,
     /// Time of a slew to a new model; `None` to jump.
     pub(crate) slew: Option<Duration>,
 }
@@ -66,6 +67,7 @@ impl Default for SyncSettings {
         Self {
             algorithm: Algorithm::default(),
             max_drift: 1e-3,
+            max_wander: None,
             slew: None,
         }
     }
@@ -202,6 +204,7 @@ impl<K: Clock> GlobalClock<K> {
             .source(self.source)
             .placement(self.place)
             .max_drift(self.settings.max_drift)
+            .max_wander(self.settings.max_wander.unwrap_or(f64::NAN))
     }
 
     /// Goes over to what was found, once the last slew has ended; returns false if that is years apart.

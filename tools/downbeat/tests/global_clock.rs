@@ -47,6 +47,7 @@ fn a_clock_is_kept_while_threads_read_it() {
     let settings = GlobalClock::builder()
         .algorithm("cube/20/20".parse().unwrap())
         .max_drift(1e-4)
+        .max_wander(1e-6)
         .slew(Duration::from_micros(100));
     let found = ThreadCluster::new(3).run(|comm| {
         let clock = settings

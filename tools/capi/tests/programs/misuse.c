@@ -72,6 +72,8 @@ CASE(global_to_nowhere, downbeat_global_clock(NULL))
 CASE(variable_algorithm, with_variable("DOWNBEAT_ALGORITHM", "hca9", synchronize_world))
 CASE(variable_clock, with_variable("DOWNBEAT_CLOCK", "sundial", synchronize_world))
 CASE(variable_skew, with_variable("DOWNBEAT_SKEW", "offset=1 parsec", synchronize_world))
+CASE(variable_drift, with_variable("DOWNBEAT_MAX_DRIFT", "100%", synchronize_world))
+CASE(variable_wander, with_variable("DOWNBEAT_MAX_WANDER", "-1ppm", synchronize_world))
 CASE(variable_messages, with_variable("DOWNBEAT_SYNC_MAX_MESSAGES", "0", timesync_world))
 CASE(variable_duration, with_variable("DOWNBEAT_SYNC_MAX_DURATION", "soon", timesync_world))
 
@@ -133,6 +135,8 @@ static const struct misuse collective[] = {
     {"DOWNBEAT_ALGORITHM", variable_algorithm, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_ALGORITHM: there is no algorithm"},
     {"DOWNBEAT_CLOCK", variable_clock, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_CLOCK: there is no clock"},
     {"DOWNBEAT_SKEW", variable_skew, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SKEW: "},
+    {"DOWNBEAT_MAX_DRIFT", variable_drift, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_DRIFT: \"100%\" is neither a number of ppm"},
+    {"DOWNBEAT_MAX_WANDER", variable_wander, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_WANDER: "},
     {"DOWNBEAT_SYNC_MAX_MESSAGES", variable_messages, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_MAX_MESSAGES: "},
     {"DOWNBEAT_SYNC_MAX_DURATION", variable_duration, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_MAX_DURATION: "},
     {"DOWNBEAT_REGIONS_TICK", variable_tick, DOWNBEAT_ERROR_ARGUMENT, "DOWNBEAT_REGIONS_TICK: a tick is positive"},

@@ -6,7 +6,7 @@ use downbeat_clock_core::{
     Clock as _, ClockModel, Counter, Duration, ErrorBound, Global, Local, SlewedModel, Ticks,
     Timestamp,
 };
-use downbeat_common::cli::positive;
+use downbeat_common::cli::{positive, share};
 use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors};
 use downbeat_common::{Failure, PrintOptions, Table, Text, TrialOptions, units};
 use downbeat_records::stats::Sample;
@@ -27,13 +27,34 @@ pub(super) struct KeepOptions {
     /// Time for which the clocks are kept
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = positive, requires = "keep", allow_hyphen_values = true)]
     lasting: Duration,
+    /// Declare the largest drift of clocks from that of rank 0, by which the bounds of their errors grow [default: 0.001]
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "keep", allow_hyphen_values = true)]
+    max_drift: Option<f64>,
+    /// Declare the largest deviation of a clock's rate from its mean over 32 sessions, by which bounds grow between sessions instead
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "keep", allow_hyphen_values = true)]
+    max_wander: Option<f64>,
 }
 
 impl KeepOptions {
-    /// Time between two sessions, and that of all, if the clocks are kept.
-    pub(super) fn times(&self) -> Option<[Duration; 2]> {
-        self.keep.map(|period| [period, self.lasting])
+    /// The options, if the clocks are kept.
+    pub(super) fn kept(&self) -> Option<Keeping> {
+        let keeping = |period| Keeping {
+            period,
+            lasting: self.lasting,
+            max_drift: self.max_drift,
+            max_wander: self.max_wander,
+        };
+        self.keep.map(keeping)
     }
+}
+
+/// Sessions that keep the clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeping {
+    period: Duration,
+    lasting: Duration,
+    max_drift: Option<f64>,
+    max_wander: Option<f64>,
 }
 
 /// Sessions that come closer to each other, before the usual ones.
@@ -62,11 +83,14 @@ struct KeptRank {
 pub(super) fn run(
     sim: &mut SimCluster,
     algorithms: &[Algorithm],
-    [period, lasting]: [Duration; 2],
+    keeping: Keeping,
     trial: &TrialOptions,
     print: PrintOptions,
     factors: Factors,
 ) -> Result<(), Failure> {
+    let Keeping {
+        period, lasting, ..
+    } = keeping;
     let sessions = lasting.as_nanos() / period.as_nanos();
     if sessions < 2 {
         let why = format!("must be at least twice the period of --keep, {period}");
@@ -83,14 +107,22 @@ pub(super) fn run(
     }
     memory::require("--lasting", u64::from(sim.ranks) * rank_bytes)?;
     let runs = each_run(sim, algorithms, trial, |sim, algorithm, run| {
-        simulate_once(sim, algorithm, run, period, lasting)
+        simulate_once(sim, algorithm, run, keeping)
     })?;
     let title = format!(
         "{}, kept by a session every {period} for {lasting}, seed {}",
         size(sim),
         trial.seed
     );
-    let factors = factors.with("keep", &period).with("lasting", &lasting);
+    let mut factors = factors.with("keep", &period).with("lasting", &lasting);
+    for (name, declared) in [
+        ("max_drift", keeping.max_drift),
+        ("max_wander", keeping.max_wander),
+    ] {
+        if let Some(declared) = declared {
+            factors = factors.with(name, &declared);
+        }
+    }
     let document = || KeptClocksReport {
         schema: "downbeat.kept_clocks",
         version: 1,
@@ -137,6 +169,8 @@ struct KeptRun {
     wander_alone: LargestErrors,
     /// Errors of times in the past, by all sessions.
     past: LargestErrors,
+    /// Largest errors that the bounds of clocks allow.
+    certain: LargestErrors,
     /// Readings that were earlier than the one before.
     backward: usize,
     /// True errors beyond the bound of the clock.
@@ -169,11 +203,19 @@ struct KeptClocksReport<'a> {
 async fn keep_clock(
     comm: &SimComm,
     algorithm: &Algorithm,
-    period: Duration,
-    lasting: Duration,
+    keeping: Keeping,
 ) -> Result<KeptRank, SyncError> {
+    let Keeping {
+        period, lasting, ..
+    } = keeping;
     let clock = comm.clock();
-    let me = comm.local_clock(&clock)?;
+    let mut me = comm.local_clock(&clock)?;
+    if let Some(drift) = keeping.max_drift {
+        me = me.max_drift(drift);
+    }
+    if let Some(wander) = keeping.max_wander {
+        me = me.max_wander(wander);
+    }
     let synchronized = Box::pin(algorithm.synchronize(&me, comm)).await?;
     let mut keeper = NodeKeeper::new(&me, &synchronized, comm, period).await?;
     let mut shown = SlewedModel::from(synchronized.model);
@@ -212,15 +254,10 @@ fn simulate_once(
     sim: &SimCluster,
     algorithm: &Algorithm,
     run: u32,
-    period: Duration,
-    lasting: Duration,
+    keeping: Keeping,
 ) -> Result<KeptRun, Failure> {
     // Boxed to keep the slots of ranks that have no result yet small.
-    let program = async |comm: &SimComm| {
-        keep_clock(comm, algorithm, period, lasting)
-            .await
-            .map(Box::new)
-    };
+    let program = async |comm: &SimComm| keep_clock(comm, algorithm, keeping).await.map(Box::new);
     let simulated = sim.simulate(program).map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
     let changes = ranks
@@ -255,6 +292,7 @@ fn simulate_once(
         before_session: LargestErrors::of(truth.before),
         wander_alone: LargestErrors::of(truth.alone),
         past: LargestErrors::of(truth.past),
+        certain: LargestErrors::of(truth.certain),
         backward: truth.backward,
         beyond_bound: truth.beyond_bound,
         noise_ns: last(|session| session.noise),
@@ -301,6 +339,7 @@ struct Truth<'a> {
     before: Vec<f64>,
     alone: Vec<f64>,
     past: Vec<f64>,
+    certain: Vec<f64>,
     backward: usize,
     beyond_bound: usize,
 }
@@ -323,6 +362,7 @@ impl<'a> Truth<'a> {
             before: Vec::new(),
             alone: Vec::new(),
             past: Vec::new(),
+            certain: Vec::new(),
             backward: 0,
             beyond_bound: 0,
         })
@@ -362,7 +402,7 @@ impl<'a> Truth<'a> {
 
     /// Largest error of any rank at a moment between a session and the next.
     fn largest_error(&mut self, session: usize, at: Timestamp<VirtualTime>) -> f64 {
-        let (mut largest, mut largest_past) = (0.0_f64, 0.0_f64);
+        let (mut largest, mut largest_past, mut certain) = (0.0_f64, 0.0_f64, 0.0_f64);
         let mut reference = Timestamp::ORIGIN;
         for (rank, kept) in self.ranks.iter().enumerate() {
             let change = &kept.changes[session];
@@ -374,6 +414,7 @@ impl<'a> Truth<'a> {
             self.backward += usize::from(shown < self.last[rank]);
             self.last[rank] = shown;
             self.beyond_bound += usize::from(!change.bound.allows(shown, reference));
+            certain = certain.max(change.bound.at_time(shown).as_nanos() as f64);
             largest = largest.max(((shown - reference).as_nanos() as f64).abs());
             if let Some(past) = &self.pasts[rank] {
                 let then = past.apply(self.base.apply(ticks));
@@ -381,6 +422,7 @@ impl<'a> Truth<'a> {
             }
         }
         self.past.push(largest_past);
+        self.certain.push(certain);
         largest
     }
 
@@ -420,6 +462,7 @@ fn text(title: &str, runs: &[KeptRun]) -> Text {
         "After one, ever",
         "Wander alone, ever",
         "Past, ever",
+        "Certain to, usual",
     ])
     .named_by(2);
     for run in runs {
@@ -434,6 +477,7 @@ fn text(title: &str, runs: &[KeptRun]) -> Text {
             units::time(run.after_session.ever_ns),
             units::time(run.wander_alone.ever_ns),
             units::time(run.past.ever_ns),
+            units::time(run.certain.median_ns),
         ]);
     }
     let mut text = Text::from(format!("{title}\n\n"));
@@ -443,7 +487,8 @@ fn text(title: &str, runs: &[KeptRun]) -> Text {
     let messages: u64 = runs.iter().map(|run| run.messages).sum();
     text += format!(
         "\nErrors: the largest of all ranks at a moment; usual: the median over all moments. Wander alone: error before the next session of \
-         a clock whose offset and rate are exactly known after a session. Past: error of earlier times by all sessions.\n\
+         a clock whose offset and rate are exactly known after a session. Past: error of earlier times by all sessions. Certain to: largest error \
+         that the bounds allow.\n\
          Readings earlier than the one before: {backward}. True errors beyond the stated bound of their clock: {beyond}. {messages} messages simulated.\n",
     );
     let Some(run) = runs.last().filter(|run| !run.allan_deviations.is_empty()) else {
