@@ -30,11 +30,14 @@ pub enum Barrier {
     RecursiveDoubling,
     /// A message around a ring, twice: the last rank leaves last.
     DoubleRing,
+    /// A [meeting](downbeat_sync::harmonize): all ranks leave at one instant of the global clock. A rank that learns of it too late leaves
+    /// later, and makes the observation late.
+    Harmonize,
 }
 
 impl Barrier {
     /// All barriers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Library,
         Self::Double,
         Self::Dissemination,
@@ -42,6 +45,7 @@ impl Barrier {
         Self::Linear,
         Self::RecursiveDoubling,
         Self::DoubleRing,
+        Self::Harmonize,
     ];
 
     /// Name in options and records.
@@ -54,10 +58,16 @@ impl Barrier {
             Self::Linear => "linear",
             Self::RecursiveDoubling => "recursive-doubling",
             Self::DoubleRing => "double-ring",
+            Self::Harmonize => "harmonize",
         }
     }
 
-    /// Waits for all ranks.
+    /// Returns true if the ranks need a global clock.
+    pub const fn needs_global_clock(self) -> bool {
+        matches!(self, Self::Harmonize)
+    }
+
+    /// Waits for all ranks, without a clock: a meeting has no common instant then.
     ///
     /// # Errors
     /// If a rank is gone.
@@ -73,7 +83,7 @@ impl Barrier {
                 coordinator.barrier().await
             }
             Self::Dissemination => disseminate(comm).await,
-            Self::Tree => collective::barrier(comm).await,
+            Self::Tree | Self::Harmonize => collective::barrier(comm).await,
             Self::Linear => report_to_first(comm).await,
             Self::RecursiveDoubling => double_recursively(comm).await,
             Self::DoubleRing => go_around_twice(comm).await,

@@ -61,6 +61,17 @@ pub(crate) struct CallSpan {
     pub(crate) state: ObservationState,
 }
 
+impl CallSpan {
+    /// Returns the span, which is late unless the ranks began the call together.
+    pub(crate) fn late_unless(self, together: bool) -> Self {
+        let state = match together {
+            true => self.state,
+            false => ObservationState::Late,
+        };
+        Self { state, ..self }
+    }
+}
+
 /// Allocates a vector for a number of spans, and writes to its memory: the system provides memory only at the first write,
 /// and a rank that waits for memory between calls would be late.
 pub(crate) fn reserve_spans(spans: u32) -> Vec<CallSpan> {

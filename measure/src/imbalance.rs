@@ -1,31 +1,41 @@
 //! Imbalance: the time between the first and the last rank that leaves an operation. That of a barrier distorts what is
 //! measured after it.
 
+use downbeat_clock_core::Clock;
 use downbeat_sync::{Comm, CommError};
 
 use crate::barrier::Barrier;
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measurement::Measurement;
 use crate::operation::{Coordinator, Operation};
+use crate::prepared_barrier::PreparedBarrier;
 use crate::processing::Figure;
 use downbeat_records::stats::Sample;
 use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
 
 /// Barrier as an operation that is measured itself.
 #[derive(Debug)]
-pub struct BarrierOperation<'a, M, T> {
-    /// Algorithm of the barrier.
-    pub barrier: Barrier,
-    /// Communicator of the ranks.
-    pub comm: &'a M,
-    /// Provider of the library's barrier.
-    pub coordinator: &'a T,
+pub struct BarrierOperation<'a, 'c, M, T, K> {
+    barrier: PreparedBarrier,
+    context: &'a MeasureContext<'c, M, T, K>,
 }
 
-impl<M: Comm, T: Coordinator> Operation for BarrierOperation<'_, M, T> {
+impl<'a, 'c, M, T, K> BarrierOperation<'a, 'c, M, T, K> {
+    /// Creates the operation for the context in which it is measured.
+    pub fn new(barrier: Barrier, context: &'a MeasureContext<'c, M, T, K>) -> Self {
+        Self {
+            barrier: PreparedBarrier::new(barrier),
+            context,
+        }
+    }
+}
+
+impl<M: Comm, T: Coordinator, K: Clock> Operation for BarrierOperation<'_, '_, M, T, K> {
     #[inline]
     async fn call(&mut self, _: u32) -> Result<(), CommError> {
-        self.barrier.wait(self.comm, self.coordinator).await
+        // A rank that misses a common instant leaves late, which is what is measured.
+        self.barrier.wait(self.context).await.map(|_| ())
     }
 }
 

@@ -69,6 +69,7 @@ pub mod mpi;
 mod names;
 mod operation;
 mod plan;
+mod prepared_barrier;
 mod preset;
 pub mod processing;
 pub mod scheme;

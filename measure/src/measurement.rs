@@ -3,6 +3,7 @@
 use downbeat_clock_core::{Clock, Duration, ReadOrdering};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
+use crate::barrier::Barrier;
 use crate::clock_check::{ClockCheck, ClockWatch};
 use crate::collection::{Collect, Collection, Exits};
 use crate::context::{ClockBasis, MeasureContext};
@@ -93,7 +94,8 @@ impl Method {
 
     /// Returns true if the ranks need a global clock.
     pub fn needs_global_time(&self) -> bool {
-        self.basis() == Basis::Global
+        let barrier = self.scheme.barrier();
+        self.basis() == Basis::Global || barrier.is_some_and(Barrier::needs_global_clock)
     }
 
     /// Returns the clocks that calls are timed by. Barriers work with local clocks, unless the processing needs a global one.

@@ -23,6 +23,7 @@ use crate::barrier::Barrier;
 use crate::context::{CallSpan, MeasureContext};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
+use crate::prepared_barrier::PreparedBarrier;
 use downbeat_records::Observations;
 
 /// Scheme that makes observations.
@@ -45,6 +46,15 @@ impl Scheme {
     /// Returns true if several calls are timed together.
     pub(crate) fn repeats_calls(&self) -> bool {
         matches!(self, Self::Series(series) if series.calls > 1 || series.untimed > 0)
+    }
+
+    /// Returns the barrier, if the scheme has one that can be chosen.
+    pub(crate) fn barrier(&self) -> Option<Barrier> {
+        match self {
+            Self::EachCall(each_call) => Some(each_call.barrier),
+            Self::Series(series) => Some(series.barrier),
+            Self::Windows(_) | Self::RoundTime(_) | Self::RoundGrid(_) => None,
+        }
     }
 
     /// Replaces the barrier, if the scheme has one.
@@ -82,8 +92,8 @@ impl fmt::Display for Scheme {
 
 /// Scheme whose parameters were determined for an operation and the ranks.
 pub(crate) enum PreparedScheme {
-    EachCall(EachCall),
-    Series(Series),
+    EachCall(EachCall, PreparedBarrier),
+    Series(Series, PreparedBarrier),
     Windows(windows::PreparedWindows),
     RoundTime(round_time::PreparedRounds),
     RoundGrid(round_grid::PreparedGrid),
@@ -96,8 +106,10 @@ impl PreparedScheme {
         operation: &mut impl Operation,
     ) -> Result<Self, MeasureError> {
         Ok(match scheme {
-            Scheme::EachCall(each_call) => Self::EachCall(*each_call),
-            Scheme::Series(series) => Self::Series(*series),
+            Scheme::EachCall(each_call) => {
+                Self::EachCall(*each_call, PreparedBarrier::new(each_call.barrier))
+            }
+            Scheme::Series(series) => Self::Series(*series, PreparedBarrier::new(series.barrier)),
             Scheme::Windows(windows) => Self::Windows(windows.prepare(context, operation).await?),
             Scheme::RoundTime(round_time) => Self::RoundTime(round_time.prepare(context).await?),
             Scheme::RoundGrid(grid) => Self::RoundGrid(grid.prepare(context, operation).await?),
@@ -114,8 +126,12 @@ impl PreparedScheme {
         most: u32,
     ) -> Result<u32, MeasureError> {
         match self {
-            Self::EachCall(each) => return each.warm_up(context, operation, calls, most).await,
-            Self::Series(series) => series.warm_up(context, operation, calls).await?,
+            Self::EachCall(each, barrier) => {
+                return each.warm_up(context, barrier, operation, calls, most).await;
+            }
+            Self::Series(series, barrier) => {
+                series.warm_up(context, barrier, operation, calls).await?;
+            }
             _ if calls == 0 => {}
             _ => drop(self.run(context, operation, 0, calls, None).await?),
         }
@@ -133,10 +149,16 @@ impl PreparedScheme {
         time: Option<Duration>,
     ) -> Result<Vec<CallSpan>, MeasureError> {
         match self {
-            Self::EachCall(each_call) => {
-                each_call.run(context, operation, first, observations).await
+            Self::EachCall(each_call, barrier) => {
+                each_call
+                    .run(context, barrier, operation, first, observations)
+                    .await
             }
-            Self::Series(series) => series.run(context, operation, first, observations).await,
+            Self::Series(series, barrier) => {
+                series
+                    .run(context, barrier, operation, first, observations)
+                    .await
+            }
             Self::Windows(windows) => windows.run(context, operation, first, observations).await,
             Self::RoundTime(rounds) => {
                 rounds
@@ -152,7 +174,7 @@ impl PreparedScheme {
 
     /// Returns the number of calls per observation, if observations are means.
     pub(crate) fn calls_together(&self) -> Option<u32> {
-        if let Self::Series(series) = self {
+        if let Self::Series(series, _) = self {
             Some(series.calls)
         } else {
             None
@@ -177,7 +199,7 @@ impl PreparedScheme {
     /// Returns the durations that the scheme determined by itself, with their names.
     pub(crate) fn details(&self) -> Vec<(&'static str, Duration)> {
         match self {
-            Self::EachCall(_) | Self::Series(_) => Vec::new(),
+            Self::EachCall(..) | Self::Series(..) => Vec::new(),
             Self::Windows(windows) => vec![("window", windows.window)],
             Self::RoundTime(rounds) => {
                 vec![("broadcast", rounds.broadcast), ("slack", rounds.slack())]

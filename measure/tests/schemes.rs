@@ -4,15 +4,17 @@
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
 use downbeat_measure::imbalance::{BarrierOperation, Imbalance};
 use downbeat_measure::processing::Processing;
-use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::scheme::{
+    BarrierPlace, EachCall, RoundGrid, RoundTime, Scheme, Series, Windows,
+};
 use downbeat_measure::stopping::{StopReason, Stopping};
 use downbeat_measure::{
     Barrier, ClockBasis, Collect, Coordinator, MeasureContext, MeasureError, Measurement,
     MessageCoordinator, Method, Operation,
 };
-use downbeat_records::ObservationState;
+use downbeat_records::{CallTimes, ObservationState};
 use downbeat_sync::sim::{
-    Clocks, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
+    Bursts, Clocks, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
 use downbeat_sync::{Comm, CommError, collective};
 
@@ -216,6 +218,88 @@ fn the_imbalance_of_a_barrier_biases_ms1_but_not_round_time() {
             assert!((0..=3 * READ).contains(&error), "{error}");
         }
     }
+}
+
+/// Ranks leave a meeting together, so that nothing of its messages is in what is measured behind it.
+#[test]
+fn a_meeting_has_no_imbalance() {
+    let after = EachCall {
+        place: BarrierPlace::After,
+        ..EachCall::new(Barrier::Harmonize)
+    };
+    let series = Series {
+        barrier: Barrier::Harmonize,
+        ..Series::new(1)
+    };
+    for scheme in [
+        Scheme::EachCall(EachCall::new(Barrier::Harmonize)),
+        Scheme::EachCall(after),
+        Scheme::Series(series),
+    ] {
+        let meeting = method(scheme, 10);
+        assert!(meeting.needs_global_time());
+        for ranks in [2, 3, 5] {
+            let measured = measure(ranks, &meeting, global(), 5_000, TestCall::Meet);
+            let error = measured.figures[0].nanos as i64 - MEETING;
+            assert!((0..=4 * READ).contains(&error), "{scheme} {ranks}: {error}");
+        }
+        for result in all_results(2, &meeting, local(), 0, TestCall::Meet) {
+            assert_eq!(result, Err(MeasureError::NeedsGlobalClock));
+        }
+    }
+}
+
+/// A rank that learns too late when to leave a meeting makes the call late, on all ranks.
+#[test]
+fn calls_behind_a_missed_meeting_are_late() {
+    let mut cluster = cluster(4);
+    cluster.network.switch.bursts = Bursts::Chance {
+        probability: 0.02,
+        mean: Duration::from_micros(50),
+    };
+    let meeting = Scheme::EachCall(EachCall::new(Barrier::Harmonize));
+    let program = async |comm: &SimComm| {
+        let clock = comm.clock();
+        let context = MeasureContext {
+            comm,
+            coordinator: &MessageCoordinator(comm),
+            clock: &clock,
+            clock_basis: global(),
+        };
+        let subject = TestCall::Work(|_| 1_000);
+        let mut operation = TestOperation { subject, comm };
+        let method = Method {
+            warm_up: 20,
+            ..method(meeting, 300)
+        };
+        let measured = method.measure_on_each(&context, &mut operation).await;
+        measured.unwrap().1
+    };
+    let found = cluster.run(program).unwrap();
+    let of_rank = |rank: usize| {
+        let CallTimes::Local(spans) = found[rank].call_times() else {
+            panic!("{:?}", found[rank]);
+        };
+        spans
+    };
+    let states = found[0].states();
+    assert!(found.iter().all(|rank| rank.states() == states));
+    let late = states
+        .iter()
+        .filter(|state| **state == ObservationState::Late);
+    let late = late.count();
+    assert!((5..states.len() / 2).contains(&late), "{late}");
+    let spread = |call: usize| {
+        let starts = (0..4).map(|rank| of_rank(rank)[call].start);
+        let first = starts.clone().min().unwrap();
+        (starts.max().unwrap() - first).as_nanos()
+    };
+    let apart = |state| {
+        let calls = (0..states.len()).filter(move |call| states[*call] == state);
+        calls.map(spread)
+    };
+    assert!(apart(ObservationState::Valid).all(|apart| apart <= 2 * READ));
+    assert!(apart(ObservationState::Late).any(|apart| apart > 100 * READ));
 }
 
 /// Operation that notes which message each call uses.
@@ -608,11 +692,7 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64, collect: Collect) ->
             clock: &clock,
             clock_basis: global(),
         };
-        let mut operation = BarrierOperation {
-            barrier,
-            comm,
-            coordinator: &coordinator,
-        };
+        let mut operation = BarrierOperation::new(barrier, &context);
         let method = Method {
             collect,
             ..method(ROUND_TIME, 20)

@@ -9,6 +9,7 @@ use crate::barrier::Barrier;
 use crate::context::{CallSpan, MeasureContext, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
+use crate::prepared_barrier::PreparedBarrier;
 
 /// A barrier before or after each call, which is not timed.
 ///
@@ -52,12 +53,13 @@ impl EachCall {
     pub(super) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
+        barrier: &mut PreparedBarrier,
         operation: &mut impl Operation,
         calls: u32,
         most: u32,
     ) -> Result<u32, MeasureError> {
         warm_up(self.limit, context.comm, calls, most, async |calls| {
-            let spans = self.run(context, operation, 0, calls).await?;
+            let spans = self.run(context, barrier, operation, 0, calls).await?;
             Ok(spans.iter().map(|span| context.length(span)).sum())
         })
         .await
@@ -71,7 +73,8 @@ impl EachCall {
         calls: u32,
         share: f64,
     ) -> Result<u64, MeasureError> {
-        let tried = self.run(context, operation, 0, calls).await?;
+        let mut barrier = PreparedBarrier::new(self.barrier);
+        let tried = self.run(context, &mut barrier, operation, 0, calls).await?;
         let mut lengths: Vec<f64> = tried
             .iter()
             .map(|span| context.length(span) as f64)
@@ -83,6 +86,7 @@ impl EachCall {
     pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
+        barrier: &mut PreparedBarrier,
         operation: &mut impl Operation,
         first: u32,
         calls: u32,
@@ -93,17 +97,19 @@ impl EachCall {
                 context.wait_for_all(Barrier::Library).await?;
             }
         }
+        let mut met = true;
         for number in first..first + calls {
             operation.prepare();
             if self.place == BarrierPlace::Before {
-                context.wait_for_all(self.barrier).await?;
+                met = barrier.wait(context).await?;
             }
             let span = context.timed(operation, number).await?;
-            spans.push(span);
+            spans.push(span.late_unless(met));
             if self.place == BarrierPlace::After {
-                context.wait_for_all(self.barrier).await?;
+                met = barrier.wait(context).await?;
             }
         }
+        barrier.agree_on_late(context.comm, &mut spans).await?;
         Ok(spans)
     }
 }

@@ -8,6 +8,7 @@ use crate::barrier::Barrier;
 use crate::context::{CallSpan, MeasureContext, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
+use crate::prepared_barrier::PreparedBarrier;
 use downbeat_records::ObservationState;
 
 /// Series of calls that are timed together, so that an observation is their mean.
@@ -48,6 +49,7 @@ impl Series {
     pub(super) async fn warm_up<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
+        barrier: &mut PreparedBarrier,
         operation: &mut impl Operation,
         calls: u32,
     ) -> Result<(), MeasureError> {
@@ -57,7 +59,7 @@ impl Series {
         };
         let found = warm_up(self.limit, context.comm, calls, self.calls, async |calls| {
             let series = Self { calls, ..one };
-            let spans = series.run(context, operation, 0, 1).await?;
+            let spans = series.run(context, barrier, operation, 0, 1).await?;
             Ok(spans.iter().map(|span| context.length(span)).sum())
         });
         self.calls = found.await?;
@@ -67,6 +69,7 @@ impl Series {
     pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
+        barrier: &mut PreparedBarrier,
         operation: &mut impl Operation,
         first: u32,
         observations: u32,
@@ -81,8 +84,9 @@ impl Series {
                     .map_err(MeasureError::Operation)?;
                 operation.prepare_in_series();
             }
+            let mut met = true;
             for _ in 0..self.barriers_before {
-                context.wait_for_all(self.barrier).await?;
+                met = barrier.wait(context).await?;
             }
             let start = context.clock.open();
             for call in 0..self.calls {
@@ -94,19 +98,21 @@ impl Series {
                     .await
                     .map_err(MeasureError::Operation)?;
                 if self.barrier_after_each {
-                    context.wait_for_all(self.barrier).await?;
+                    barrier.wait(context).await?;
                 }
             }
             let end = context.clock.close();
             for _ in 0..self.barriers_after {
                 context.wait_for_all(Barrier::Library).await?;
             }
-            spans.push(CallSpan {
+            let span = CallSpan {
                 start,
                 end,
                 state: ObservationState::Valid,
-            });
+            };
+            spans.push(span.late_unless(met));
         }
+        barrier.agree_on_late(context.comm, &mut spans).await?;
         Ok(spans)
     }
 }

@@ -42,12 +42,12 @@ fn imbalance_of_barriers_is_reported() -> Result<(), Failure> {
         let (job, report) = jobs.report(2, latency)?;
         let count = |part: &str| report[part].as_array().map_or(0, Vec::len);
         expect(
-            report["schema"] == "downbeat.imbalance" && count("barriers") == 7,
+            report["schema"] == "downbeat.imbalance" && count("barriers") == 8,
             &job,
             "all barriers",
         )?;
         expect(
-            count("latencies") == 3 * 7,
+            count("latencies") == 3 * 8,
             &job,
             "three methods behind each barrier",
         )?;

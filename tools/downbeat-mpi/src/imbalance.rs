@@ -57,7 +57,7 @@ use timing::{REPS, TimingMethod};
                   downbeat-mpi imbalance --barrier library --out results/two"
 )]
 pub(crate) struct ImbalanceOptions {
-    /// Barriers, separated by commas [default: library, double, dissemination, tree, linear, recursive-doubling, double-ring]
+    /// Barriers, separated by commas [default: library, double, dissemination, tree, linear, recursive-doubling, double-ring, harmonize]
     #[arg(
         long,
         value_name = "NAMES",
@@ -319,11 +319,7 @@ impl ImbalanceSession<'_> {
             clock_basis: time,
         };
         let Some(timing) = job.timing else {
-            let mut barrier = BarrierOperation {
-                barrier: job.barrier.called(),
-                comm: group.comm(),
-                coordinator: group,
-            };
+            let mut barrier = BarrierOperation::new(job.barrier.called(), &context);
             return Ok(times.measure(method, &context, &mut barrier));
         };
         let settings = settings(options.operation, timing);

@@ -25,7 +25,8 @@ pub struct MethodOptions {
     /// of each call) or round-grid (each call starts at the next point of a grid of the global clock that all agreed on) [default: round-time]
     #[arg(long, value_name = "SCHEME", value_parser = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"], ignore_case = true)]
     scheme: Option<String>,
-    /// Barrier of ms1, ms2 and ms3: library, double, dissemination, tree, linear, recursive-doubling or double-ring
+    /// Barrier of ms1, ms2 and ms3: library, double, dissemination, tree, linear, recursive-doubling,
+    /// double-ring, or harmonize: all ranks leave at one instant of the global clock
     /// [default: library]
     #[arg(long, value_name = "BARRIER")]
     barrier: Option<Barrier>,
