@@ -82,6 +82,9 @@ const FIRST_MEETINGS: u64 = 16;
 const SHRINKING: i64 = 2_048;
 const GROWING: i64 = 8;
 
+/// Time before the common return from which a rank no longer yields: it must return at once.
+const PATIENCE: Duration = Duration::from_micros(20);
+
 impl Harmonizer {
     /// Creates the meetings of ranks whose clocks are off by at most `max_error`.
     pub const fn new(max_error: Duration) -> Self {
@@ -136,6 +139,10 @@ impl Harmonizer {
             let by = model.apply(now) - (latest + self.slack);
             return Ok(Some(Meeting::Missed { by }));
         }
+        // Ranks that share a core may not have learned of the instant yet.
+        while clock.ticks() < model.invert(latest + self.slack - PATIENCE) {
+            std::thread::yield_now();
+        }
         wait_for(clock, target);
         Ok(Some(Meeting::Met))
     }
@@ -160,7 +167,7 @@ impl Harmonizer {
     }
 }
 
-/// Spins until the clock shows these ticks. The rank does nothing else, not even pause: it must return at once.
+/// Spins until the clock shows these ticks. The rank does nothing else, not even pause.
 #[inline]
 fn wait_for(clock: &impl Clock, target: Ticks) {
     while clock.ticks() < target {}
