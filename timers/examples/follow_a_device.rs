@@ -1,5 +1,5 @@
-//! Follows the clock of a device for ten seconds, by the counter of the host: the first PTP clock that may be read, or a simulated
-//! accelerator, whose true error is known.
+//! Follows the clock of a device for ten seconds, by the counter of the host: the first CUDA device with the feature `cuda`, the first PTP
+//! clock that may be read, or a simulated accelerator, whose true error is known.
 
 #![expect(
     clippy::print_stdout,
@@ -20,6 +20,14 @@ use downbeat_timers::{Clock, ClockName, Duration, Local, MachineClock, Ticks, Ti
 fn main() -> Result<(), Box<dyn Error>> {
     let host = MachineClock::detect(ClockName::Recommended)?;
     let rate = host.calibrate(Duration::from_millis(100))?.rate;
+    #[cfg(all(feature = "cuda", unix))]
+    match downbeat_timers::device::CudaTimer::open(0) {
+        Ok(device) => {
+            println!("CUDA device 0, steps of {} ns", device.step());
+            return follow(device, &host, rate, None);
+        }
+        Err(why) => println!("no CUDA device: {why}"),
+    }
     if let Some(device) = PtpDevice::all().into_iter().find(|device| device.readable) {
         println!("{} ({})", device.device, device.clock);
         return follow(PtpClock::open(&device)?, &host, rate, None);

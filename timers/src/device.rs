@@ -1,5 +1,7 @@
 //! Clocks that only their device can read: those of accelerators, network cards and hypervisors.
 
+#[cfg(all(feature = "cuda", unix))]
+mod cuda;
 mod simulated;
 
 use core::fmt;
@@ -13,6 +15,8 @@ use downbeat_clock_core::{
 
 use crate::bracket::Bracket;
 
+#[cfg(all(feature = "cuda", unix))]
+pub use cuda::{CudaError, CudaTimer};
 pub use simulated::{DeviceLatency, SimulatedDevice};
 
 /// A clock that answers after a delay, and may refuse to.

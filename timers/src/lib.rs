@@ -34,6 +34,7 @@
 //! * `std` (default): system clocks, the kernel's facts about the counter, calibration files, pinning, comparison and frequency of
 //!   cores, skewed and mock clocks, the time of day of timestamps. Without it, detection only queries the processor.
 //! * `serde`: calibrations are stored.
+//! * `cuda`: the global timer of a CUDA device, `device::CudaTimer`; needs no toolkit, and the driver only when a timer is opened.
 //! * `mpi`: `WtimeClock`; requires an MPI library and libclang to build.
 //!
 //! # Caveats
