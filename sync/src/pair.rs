@@ -135,8 +135,17 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
             comm,
             reference: self.reference,
         };
-        let exchanges = u64::from(self.algorithm.exchanges().get());
         let reading_error = resolution(clock, base) + of_reference + ROUNDING;
+        // In a box: ranks that wait for their turn need none of its memory.
+        Box::pin(self.measure_by(&session, reading_error)).await
+    }
+
+    async fn measure_by<K: Clock, M: Comm>(
+        &mut self,
+        session: &OffsetSession<'_, K, C, M>,
+        reading_error: Duration,
+    ) -> Result<OffsetSample<C>, SyncError> {
+        let exchanges = u64::from(self.algorithm.exchanges().get());
         // The bound of the estimators that have none.
         let mut interval = OffsetInterval::new(self.max_drift, reading_error);
         match self.algorithm {

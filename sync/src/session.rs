@@ -46,15 +46,15 @@ impl<K: Clock, C: Domain, M: Comm> OffsetSession<'_, K, C, M> {
                 || done = pending_exchange.map_or(Ok(false), |raw| take(self.to_exchange(raw)));
             let raw = self.exchange(send_mode, remaining, while_waiting).await?;
             if done != Ok(false) {
-                return self
-                    .finish_early(send_mode, remaining, done.map(|_| raw), take)
+                // In a box, as it is rare: it would make every suspended rank larger.
+                return Box::pin(self.finish_early(send_mode, remaining, done.map(|_| raw), take))
                     .await;
             }
             pending_exchange = Some(raw);
         }
         match pending_exchange.map_or(Ok(false), |raw| take(self.to_exchange(raw))) {
             Ok(_) => Ok(()),
-            Err(why) => self.finish_early(send_mode, last, Err(why), take).await,
+            Err(why) => Box::pin(self.finish_early(send_mode, last, Err(why), take)).await,
         }
     }
 

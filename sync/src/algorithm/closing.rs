@@ -78,7 +78,10 @@ pub(super) async fn close<K: Clock, M: Comm>(
                 answer(me.clock, &local, comm, client).await?;
             }
             PairRole::ClientOf(reference) => {
-                match compare(me, &local, closed, drift, comm, reference).await {
+                let parent: ClosedClock = comm.recv(reference).await?;
+                let compared = compare(me, &local, closed, drift, comm, (reference, parent));
+                // In a box: ranks that wait for their turn need none of its memory.
+                match Box::pin(compared).await {
                     Ok(found) => bound = found,
                     Err(SyncError::Comm(why)) => return Err(why),
                     Err(why) => failure = Some(why.against(reference)),
@@ -151,9 +154,8 @@ async fn compare<K: Clock, M: Comm>(
     closed: impl Fn(ErrorBound<Global>) -> ClosedClock,
     drift: f64,
     comm: &M,
-    reference: u32,
+    (reference, parent): (u32, ClosedClock),
 ) -> Result<ErrorBound<Global>, SyncError> {
-    let parent: ClosedClock = comm.recv(reference).await?;
     let of_parent: Duration = comm.recv(reference).await?;
     let reading_error = resolution(me.clock, local) + of_parent + ROUNDING;
     let drifts = drifts_of_both(drift, parent.local.drift);

@@ -58,45 +58,54 @@ impl Hierarchy {
 
     pub(super) async fn attempt<K: Clock, M: Comm>(
         &self,
-        me: &LocalClock<'_, K>,
+        me: &mut LocalClock<'_, K>,
         comm: &M,
     ) -> Result<RankResult, CommError> {
+        // In a box that is gone when the algorithms run.
+        let Some(steps) = Box::pin(self.split(me, comm)).await? else {
+            return Ok(Ok(me.own()));
+        };
+        descend(me, &steps).await
+    }
+
+    /// Returns for each algorithm the ranks that run it, if this is one of them.
+    async fn split<K: Clock, M: Comm>(
+        &self,
+        me: &LocalClock<'_, K>,
+        comm: &M,
+    ) -> Result<Option<Vec<(Option<M>, FlatAlgorithm)>>, CommError> {
         let rank = comm.rank();
-        let (mut units, mut steps) = (Vec::<M>::new(), Vec::new());
+        let (mut units, mut steps) = (Vec::<M>::new(), Vec::with_capacity(2));
         for (level, algorithm) in self.levels() {
             let around = units.last().unwrap_or(comm);
             // Every rank has a color here, and so a unit.
             let Some(unit) = around.split(Some(me.placement.at(level)), rank).await? else {
-                return Ok(Ok(me.own()));
+                return Ok(None);
             };
             let takes_part = (unit.rank() == 0).then_some(0);
             steps.push((around.split(takes_part, rank).await?, algorithm));
             units.push(unit);
         }
         steps.push((units.pop(), self.ranks));
-        descend(me, &steps).await
+        Ok(Some(steps))
     }
 }
 
-/// Runs the levels from the coarsest to the finest: each starts from the model of the level before.
+/// Runs the levels from the coarsest to the finest: each starts from the model of the level before, which becomes that of the clock.
 async fn descend<K: Clock, M: Comm>(
-    me: &LocalClock<'_, K>,
+    me: &mut LocalClock<'_, K>,
     levels: &[(Option<M>, FlatAlgorithm)],
 ) -> Result<RankResult, CommError> {
-    let mut me = LocalClock { ..*me };
     let mut failure = None;
     for (comm, algorithm) in levels {
         // Skips a level in which this rank takes no part or is alone.
         let Some(comm) = comm.as_ref().filter(|comm| comm.size() > 1) else {
             continue;
         };
-        match algorithm.attempt(&me, comm).await? {
+        match algorithm.attempt(me, comm).await? {
             Ok(learned) => {
-                me = LocalClock {
-                    base: learned.model.renamed(),
-                    quality: learned.quality,
-                    ..me
-                }
+                me.base = learned.model.renamed();
+                me.quality = learned.quality;
             }
             // The rank continues with its current model, so that no other waits forever.
             Err(why) => failure = failure.or(Some(why)),

@@ -51,7 +51,7 @@ impl Algorithm {
             return Err(SyncError::DifferentAlgorithms);
         }
         let began = me.now();
-        let named = LocalClock {
+        let mut named = LocalClock {
             quality: Quality {
                 rank: comm.rank(),
                 ..me.quality
@@ -60,7 +60,7 @@ impl Algorithm {
         };
         let attempt = match self {
             Self::FlatAlgorithm(algorithm) => algorithm.attempt(&named, comm).await?,
-            Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(&named, comm)).await?,
+            Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(&mut named, comm)).await?,
         };
         let attempt = Box::pin(agree(comm, attempt)).await?;
         let learned = me.now();
