@@ -16,8 +16,8 @@ use downbeat_clock_core::{
 
 use crate::algorithm::closing::{drifts_of_both, seen_by, share_of_own_rate};
 use crate::algorithm::cube::{
-    CubeEdge, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange, neighbours,
-    solve,
+    CubeEdge, Effort, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange,
+    neighbours, solve,
 };
 use crate::collective::{broadcast, lowest};
 use crate::line::rounded;
@@ -138,7 +138,7 @@ struct Schedule {
 /// Longest duration of a session unless another is set.
 const LASTING: Duration = Duration::from_millis(1);
 /// Number of exchanges in the first session, and limits of it.
-const FIRST_EXCHANGES: u32 = 16;
+const FIRST_EXCHANGES: u32 = 14;
 const LEAST_EXCHANGES: u32 = 4;
 const MOST_EXCHANGES: u32 = 2_000;
 /// Sessions are closer to each other at first, by up to this power of two: so a rate that was learned in a short synchronization is
@@ -148,9 +148,12 @@ const CLOSER: u32 = 4;
 const SLEWING: i64 = 500;
 /// Share of the time of a session that is used: delays come on top.
 const USED: f64 = 0.87;
-/// Largest residual of an edge beyond that expected, in multiples of the usual one, for which no second pass over all edges is made: that
-/// takes longer than a session should.
-const TOLERATED: f64 = 8.0;
+/// Effort of the solution in a session, whose offsets are some microseconds at most: a second pass over all edges would take longer than a
+/// session should.
+const EFFORT: Effort = Effort {
+    left: 1e-4,
+    tolerated: 8.0,
+};
 /// Growth of a shortest duration with each session: the machine may have become slower.
 const SLOWER: f64 = 1.1;
 
@@ -317,7 +320,7 @@ impl Keeper {
         if self.peers.is_empty() {
             self.peers = exchange(comm, &differences, self.rank.into()).await?;
         }
-        let solution = solve(comm, differences, TOLERATED).await?;
+        let solution = solve(comm, differences, EFFORT).await?;
         let bound = self.certain(me, comm, &edges, &limits, start).await?;
         let bound = bound.unwrap_or_else(|why| {
             failure.get_or_insert(why);

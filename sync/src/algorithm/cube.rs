@@ -17,10 +17,10 @@ use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
-use least_squares::{BEYOND_LARGEST, greatest};
+use least_squares::greatest;
 
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits};
-pub(crate) use least_squares::{MeasuredDifference, Solution, exchange, solve};
+pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ impl Cube {
             .zip(&lines)
             .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
         let rates: Vec<MeasuredDifference> = rates.collect();
-        let rate = solve(comm, rates.clone(), BEYOND_LARGEST).await?.value;
+        let rate = solve(comm, rates.clone(), Effort::FULL).await?.value;
         let of_others = exchange(comm, &rates, rate).await?;
         let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
             let [low, high] = if rank < edge.peer {
@@ -83,7 +83,7 @@ impl Cube {
         };
         let offsets = edges.iter().zip(&lines).zip(of_others).map(offset);
         let offsets: Vec<MeasuredDifference> = offsets.collect();
-        let solution = solve(comm, offsets.clone(), BEYOND_LARGEST).await?;
+        let solution = solve(comm, offsets.clone(), Effort::FULL).await?;
         let far_edge = far_edge(comm, &offsets, &solution, me.quality.rank).await?;
         let Solution {
             value: offset,
