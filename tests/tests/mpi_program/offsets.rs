@@ -1,7 +1,11 @@
 //! `downbeat-mpi offsets`.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::job::{Failure, expect, test};
@@ -88,6 +92,29 @@ fn traces_of_kineto_are_shifted() -> Result<(), Failure> {
                 &format!("{expected} in {shifted}"),
             )?;
         }
+        // Profilers compress large traces.
+        for rank in 0..2 {
+            let file = fs::File::create(jobs.folder.join(format!("k{rank}.json.gz")));
+            let file = file.map_err(|why| why.to_string())?;
+            let mut compressor = GzEncoder::new(file, Compression::fast());
+            let written = compressor.write_all(trace("7").as_bytes());
+            let finished = written.and_then(|()| compressor.finish());
+            finished.map_err(|why| why.to_string())?;
+        }
+        let compressed = "offsets --per-node 1 --skew offset=1s,drift=0ppm,per=node,seed=3 --json \
+                          --kineto DIR/k{rank}.json.gz --shifted DIR/s{rank}.json.gz";
+        let (job, report) = jobs.report(2, compressed)?;
+        let offset = report["ranks"][1]["offset_ns"].as_i64().unwrap_or(0);
+        let after = 5_000_000_000_500 - offset;
+        let expected = format!("\"ts\":{}.{:03}", after / 1_000, after % 1_000);
+        let file = fs::File::open(jobs.folder.join("s1.json.gz")).map_err(|why| why.to_string())?;
+        let mut shifted = String::new();
+        let read = MultiGzDecoder::new(file).read_to_string(&mut shifted);
+        read.map_err(|why| why.to_string())?;
+        let told = format!("{expected} in {shifted}");
+        expect(shifted.contains(&expected), &job, &told)?;
+        fs::write(jobs.folder.join("damaged.gz"), [0x1f, 0x8b, 0x08, 0, 1])
+            .map_err(|why| why.to_string())?;
         fs::write(jobs.folder.join("k1.json"), trace("8")).map_err(|why| why.to_string())?;
         let cases = [
             (
@@ -113,6 +140,10 @@ fn traces_of_kineto_are_shifted() -> Result<(), Failure> {
             (
                 "--kineto DIR/k{rank}.json --shifted /nonexistent/{rank}",
                 "--shifted: /nonexistent/0: ",
+            ),
+            (
+                "--kineto DIR/damaged.gz --shifted DIR/new{rank}.json",
+                "--kineto: DIR/damaged.gz: ",
             ),
             ("--kineto DIR/k{rank}.json", "--shifted <NAME>"),
             (

@@ -30,7 +30,8 @@ use traces::{ShiftedFile, TraceName, with_one_name};
                   shows them on one timeline. Traces whose names end in .json have no clock that Perfetto knows; of others, the one \
                   named by --clock is related.\n\n\
                   --kineto reads the traces of PyTorch, and --shifted writes copies whose times are those of rank 0's clock. Each \
-                  rank works on its own trace.\n\n\
+                  rank works on its own trace. Compressed traces (gzip) are read, too, and copies whose names end in .gz are \
+                  compressed.\n\n\
                   Examples:\n  mpirun -np 8 downbeat-mpi offsets \\\n    \
                   --perfetto-manifest perfetto_manifest.json --traces 'rank{rank}.pftrace'\n  \
                   mpirun -np 8 downbeat-mpi offsets \\\n    \

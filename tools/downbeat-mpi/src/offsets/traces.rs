@@ -1,14 +1,17 @@
 //! Traces of ranks: their names, and copies with shifted times.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::str::FromStr;
 
 use downbeat_clock_core::Duration;
 use downbeat_common::{Failure, Outputs};
 use downbeat_files::{FileError, NewFile};
-use downbeat_trace::formats::chrome::{ShiftError, shift_times};
+use downbeat_trace::formats::chrome::{ShiftError, ShiftedTrace, shift_times};
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 
 /// Name of the trace of each rank, with `{rank}` or `{host}` in it.
 #[derive(Clone, Debug)]
@@ -68,11 +71,17 @@ impl ShiftedFile {
             return Err(unreadable(FileError::content(from, "it is not a file")));
         }
         let source = File::open(from).map_err(FileError::io(from));
-        let source = BufReader::new(source.map_err(unreadable)?);
+        let mut source = BufReader::new(source.map_err(unreadable)?);
+        let begin = source.fill_buf().map_err(FileError::io(from));
+        let is_compressed = begin.map_err(unreadable)?.starts_with(&GZIP);
         let file = NewFile::create(to).map_err(|why| Failure::option("--shifted", why))?;
-        let mut sink = Sink(file);
-        match shift_times(source, &mut sink, by) {
-            Ok(found) => Ok(Self {
+        let compresses = to.extension().is_some_and(|extension| extension == "gz");
+        let shifted = match is_compressed {
+            true => shifted(MultiGzDecoder::new(source), Sink(file), compresses, by),
+            false => shifted(source, Sink(file), compresses, by),
+        };
+        match shifted {
+            Ok((sink, found)) => Ok(Self {
                 file: sink.0,
                 base: found.base,
             }),
@@ -85,6 +94,26 @@ impl ShiftedFile {
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.file.finish().map_err(Failure::run)
     }
+}
+
+/// First bytes of a file that gzip has compressed.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Copies a trace to a file, compressed by gzip if `compresses`.
+fn shifted(
+    source: impl Read,
+    mut sink: Sink,
+    compresses: bool,
+    by: Duration,
+) -> Result<(Sink, ShiftedTrace), ShiftError> {
+    if !compresses {
+        let found = shift_times(source, &mut sink, by)?;
+        return Ok((sink, found));
+    }
+    let mut compressor = GzEncoder::new(sink, Compression::default());
+    let found = shift_times(source, &mut compressor, by)?;
+    let sink = compressor.finish().map_err(ShiftError::Write)?;
+    Ok((sink, found))
 }
 
 /// Errors of a new file as those of a writer.
