@@ -32,7 +32,9 @@ impl PreparedBarrier {
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
     ) -> Result<bool, CommError> {
-        if let (Barrier::Harmonize, Ok(model)) = (self.barrier, context.global()) {
+        if self.barrier.needs_global_clock()
+            && let Ok(model) = context.global()
+        {
             let (clock, comm) = (context.clock, context.comm);
             let meeting = self.meetings.meet(clock, &model, Duration::ZERO, comm);
             return Ok(meeting.await? == Some(Meeting::Met));

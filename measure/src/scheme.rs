@@ -49,7 +49,7 @@ impl Scheme {
     }
 
     /// Returns the barrier, if the scheme has one that can be chosen.
-    pub(crate) fn barrier(&self) -> Option<Barrier> {
+    pub fn barrier(&self) -> Option<Barrier> {
         match self {
             Self::EachCall(each_call) => Some(each_call.barrier),
             Self::Series(series) => Some(series.barrier),

@@ -139,9 +139,12 @@ impl Harmonizer {
             let by = model.apply(now) - (latest + self.slack);
             return Ok(Some(Meeting::Missed { by }));
         }
-        // Ranks that share a core may not have learned of the instant yet.
-        while clock.ticks() < model.invert(latest + self.slack - PATIENCE) {
-            std::thread::yield_now();
+        if self.slack > PATIENCE {
+            // Ranks that share a core may not have learned of the instant yet.
+            let near = model.invert(latest + self.slack - PATIENCE);
+            while clock.ticks() < near {
+                std::thread::yield_now();
+            }
         }
         wait_for(clock, target);
         Ok(Some(Meeting::Met))

@@ -14,7 +14,9 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, Ticks, Timestamp,
 };
 
-use crate::algorithm::closing::{drifts_of_both, seen_by, share_of_own_rate};
+use crate::algorithm::closing::{
+    bound_by_parent, bound_of_other, drifts_of_both, share_of_own_rate,
+};
 use crate::algorithm::cube::{
     CubeEdge, Effort, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange,
     neighbours, solve,
@@ -429,12 +431,7 @@ impl Keeper {
                 (line.bound, drifts_of_both(apart.abs(), line.bound.drift))
             }
         };
-        let ahead = at - bound.at;
-        Ok(ErrorBound {
-            at,
-            drift,
-            ..bound.ahead_by([ahead - ROUNDING, ahead + ROUNDING])
-        })
+        Ok(bound_of_other(&bound, at, drift))
     }
 
     /// Returns the certain bound of the present line, by the limits of this session and the bounds of the ranks on the path to rank 0; or a
@@ -465,11 +462,7 @@ impl Keeper {
             let error = resolution(me.clock, &self.present) + ROUNDING + drifted;
             let low = rounded(limits.lower.floor()) - error;
             let high = rounded(limits.upper.ceil()) + error;
-            let here = ErrorBound {
-                at,
-                drift,
-                ..seen_by(&of_parent, at, [low, high]).ahead_by([low, high])
-            };
+            let here = bound_by_parent(&of_parent, at, [low, high], drift);
             bound = both(self.bound.moved_to(at), here).map_err(|why| (index, why));
         }
         let known = bound.unwrap_or(self.bound).moved_to(now());

@@ -8,7 +8,7 @@
 
 enum { SUCCESS = 0, INVALID_DEVICE = 101, NOT_READY = 600, LAUNCH_FAILED = 719 };
 
-/* What fails, as the test wants it. */
+/* The failure that the test wants. */
 enum { NOTHING, SILENT, FAILING, NO_KERNEL };
 int behaviour = NOTHING;
 /* Contexts, streams, modules and memory that were not given back, and contexts that are current. */

@@ -7,7 +7,6 @@ use crate::barrier::Barrier;
 use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, MessageCoordinator, Operation};
-use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
 
 /// Each round has a common start; after the call, the ranks agree whether all of them were in time.
@@ -153,12 +152,7 @@ impl PreparedRounds {
                 flags |= OUT_OF_TIME;
             }
             let flags = self.scheme.union(context, flags).await?;
-            let state = if flags & LATE == 0 {
-                ObservationState::Valid
-            } else {
-                ObservationState::Late
-            };
-            spans.push(CallSpan { state, ..span });
+            spans.push(span.late_unless(flags & LATE == 0));
             self.adapt(flags);
             if flags & OUT_OF_TIME != 0 {
                 break;

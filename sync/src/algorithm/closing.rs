@@ -104,13 +104,21 @@ pub(super) fn bound_of_learned<K: Clock>(
     if rank == 0 {
         return local.moved_to(shown);
     }
-    let ahead = shown - own;
+    let drift = share_of_own_rate(me.max_drift, model.rate().drift_from(me.base.rate()));
+    bound_of_other(&local.moved_to(own), shown, drift)
+}
+
+/// Returns the bound of another clock of this rank, with this drift, that shows `at` where the bounded one shows the time of its bound.
+pub(crate) fn bound_of_other(
+    bound: &ErrorBound<Global>,
+    at: Timestamp<Global>,
+    drift: f64,
+) -> ErrorBound<Global> {
+    let ahead = at - bound.at;
     ErrorBound {
-        at: shown,
-        drift: share_of_own_rate(me.max_drift, model.rate().drift_from(me.base.rate())),
-        ..local
-            .moved_to(own)
-            .ahead_by([ahead - ROUNDING, ahead + ROUNDING])
+        at,
+        drift,
+        ..bound.ahead_by([ahead - ROUNDING, ahead + ROUNDING])
     }
 }
 
@@ -132,16 +140,22 @@ pub(crate) fn drifts_of_both(drift: f64, of_parent: f64) -> f64 {
     drift + of_parent * (1.0 + drift)
 }
 
-/// Returns the bound of the parent's clock when the clock of this rank, which is ahead of it by `low` to `high`, shows `at`.
-pub(crate) fn seen_by(
+/// Returns the bound of a clock with this drift that is ahead of that of its parent by `low` to `high` when it shows `at`.
+pub(crate) fn bound_by_parent(
     of_parent: &ErrorBound<Global>,
     at: Timestamp<Global>,
     [low, high]: [Duration; 2],
+    drift: f64,
 ) -> ErrorBound<Global> {
     // The parent shows a time between these, and was bounded at another.
     let [earliest, latest] = [at - high, at - low];
     let is_later = latest - of_parent.at > of_parent.at - earliest;
-    of_parent.moved_to(if is_later { latest } else { earliest })
+    let of_parent = of_parent.moved_to(if is_later { latest } else { earliest });
+    ErrorBound {
+        at,
+        drift,
+        ..of_parent.ahead_by([low, high])
+    }
 }
 
 /// Compares the local clock of this rank with that of its parent; returns its bound.
@@ -173,15 +187,12 @@ async fn compare<K: Clock, M: Comm>(
         .await?;
     let at = local.apply(me.clock.ticks());
     let limits = interval.limits_at(at)?;
-    let bound = ErrorBound {
-        at,
-        drift,
-        ..seen_by(&parent.local, at, limits).ahead_by(limits)
-    };
-    let (own, parents) = (closed(bound), limits.map(|ahead| parent.at(at - ahead)));
-    let learned_ahead = own.at(at).learned_ahead;
-    let [low, high] = [0, 1].map(|i| learned_ahead + limits[i] - parents[i].learned_ahead);
-    let explained = own.explained + parents[0].explained.max(parents[1].explained);
+    let bound = bound_by_parent(&parent.local, at, limits, drift);
+    let own = closed(bound);
+    let own_ahead = own.learned_ahead_at(at);
+    let [low, high] = limits.map(|ahead| own_ahead + ahead - parent.learned_ahead_at(at - ahead));
+    let of_parent = limits.map(|ahead| parent.explained_at(at - ahead));
+    let explained = own.explained + of_parent[0].max(of_parent[1]);
     let by = low.max(-high) - explained;
     if by > Duration::ZERO {
         let since_origin = at - Timestamp::ORIGIN;
@@ -199,17 +210,17 @@ async fn compare<K: Clock, M: Comm>(
 }
 
 impl ClosedClock {
-    /// Returns the same for another time of the local clock. The error of the learned clock grows by no more than its rate can be wrong.
-    fn at(&self, time: Timestamp<Global>) -> Self {
+    /// Time by which the learned clock is ahead of the local one when that shows `time`.
+    fn learned_ahead_at(&self, time: Timestamp<Global>) -> Duration {
         let since = (time - self.local.at).as_nanos() as f64;
-        let change = f64::from(self.change);
-        let grown = rounded((since * (self.local.drift + change.abs())).abs().ceil());
-        Self {
-            local: self.local.moved_to(time),
-            learned_ahead: self.learned_ahead + rounded(since * change),
-            explained: self.explained + grown,
-            ..*self
-        }
+        self.learned_ahead + rounded(since * f64::from(self.change))
+    }
+
+    /// Error of the learned clock then, which grows by no more than its rate can be wrong.
+    fn explained_at(&self, time: Timestamp<Global>) -> Duration {
+        let since = (time - self.local.at).abs().as_nanos() as f64;
+        let wrong = self.local.drift + f64::from(self.change.abs());
+        self.explained + rounded((since * wrong).ceil())
     }
 }
 

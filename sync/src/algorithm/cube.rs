@@ -17,7 +17,7 @@ use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
-use least_squares::greatest;
+use least_squares::{dimensions, greatest};
 
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits};
 pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, solve};
@@ -152,10 +152,7 @@ async fn turns_within<M: Comm>(comm: &M, time: Duration, takes: f64) -> Result<u
 
 /// Returns the edges of a rank in the incomplete hypercube of any number of ranks, in the order of their dimensions.
 pub(crate) fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge> {
-    let dimensions = size
-        .checked_sub(1)
-        .map_or(0, |last| u32::BITS - last.leading_zeros());
-    (0..dimensions)
+    (0..dimensions(size))
         .map(move |dimension| CubeEdge::new(rank ^ 1 << dimension, dimension))
         .filter(move |edge| edge.peer < size)
 }
@@ -192,7 +189,7 @@ fn standard_error(edge_error: Option<f64>, lines: &[EdgeLine], ranks: u32) -> Op
 
 /// Returns the standard error of a rank with this number of edges in relation to rank 0, as a multiple of that of an edge.
 pub(crate) fn error_by_edges(edges: usize, ranks: u32) -> f64 {
-    let of_first = u32::BITS - (ranks - 1).leading_zeros();
+    let of_first = dimensions(ranks);
     (1.0 / f64::from(of_first) + 1.0 / edges as f64).sqrt()
 }
 

@@ -104,9 +104,9 @@ impl<'a, K: Clock> LocalClock<'a, K> {
     /// is [kept](crate::keep) then grows by that between sessions, instead of by the declared drift; a clock that wanders by more is an
     /// error. What is not a number of 0 or more declares nothing.
     #[must_use]
-    pub fn max_wander(self, max_wander: f64) -> Self {
+    pub fn max_wander(self, max_wander: impl Into<Option<f64>>) -> Self {
         Self {
-            max_wander: Some(max_wander).filter(|wander| *wander >= 0.0),
+            max_wander: max_wander.into().filter(|wander| *wander >= 0.0),
             ..self
         }
     }

@@ -5,14 +5,13 @@ use std::rc::Rc;
 
 use downbeat_clock_core::{Clock, Duration, Global, Ticks, Timestamp};
 use downbeat_sync::sim::{
-    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm,
-    VirtualTime,
+    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, SimCluster, SimComm, VirtualTime,
 };
-use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError, Synchronized};
+use downbeat_sync::{Algorithm, Comm, SyncError, Synchronized};
 use fastrand::Rng;
 
 use crate::narrowest::{Event, Log, Recorded, RecordedClock, RecordedComm, narrowest};
-use crate::stepping::{Step, SteppingClock, all_or_own_failure};
+use crate::stepping::{Step, SteppingClock, all_or_own_failure, local_clock};
 
 /// Declared drift, which the clocks keep: two of 20 ppm drift from each other by 40, and wander.
 const MAX_DRIFT: f64 = 50e-6;
@@ -190,11 +189,7 @@ fn synchronize(
             clock: SteppingClock::new(comm, step),
             log: Rc::clone(&log),
         };
-        let placement = comm.placement();
-        let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap())
-            .source(placement.node.into())
-            .placement(placement)
-            .max_drift(MAX_DRIFT);
+        let me = local_clock(&clock, comm).max_drift(MAX_DRIFT);
         let recorded = RecordedComm {
             comm: comm.split(Some(0), comm.rank()).await?.unwrap(),
             log: Some(log),

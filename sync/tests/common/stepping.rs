@@ -70,6 +70,15 @@ struct SyncedClock {
     half_trips: Duration,
 }
 
+/// Returns the local clock of a rank that reads its simulated clock by another.
+#[expect(clippy::unwrap_used, reason = "test helpers fail like tests")]
+pub(crate) fn local_clock<'a, K: Clock>(clock: &'a K, comm: &SimComm) -> LocalClock<'a, K> {
+    let placement = comm.placement();
+    LocalClock::new(clock, SimClock::nominal_model().unwrap())
+        .source(placement.node.into())
+        .placement(placement)
+}
+
 /// Synchronizes; returns the clocks of all ranks, or the failure of the lowest rank that failed by itself.
 #[expect(clippy::unwrap_used, reason = "test helpers fail like tests")]
 fn synchronize(
@@ -79,11 +88,7 @@ fn synchronize(
 ) -> Result<Vec<SyncedClock>, SyncError> {
     let found = cluster.run(async |comm: &SimComm| {
         let clock = SteppingClock::new(comm, step);
-        let placement = comm.placement();
-        let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap())
-            .source(placement.node.into())
-            .placement(placement)
-            .max_drift(MAX_DRIFT);
+        let me = local_clock(&clock, comm).max_drift(MAX_DRIFT);
         let synchronized = algorithm.synchronize(&me, comm).await?;
         let done = comm.true_now();
         let half_trips = half_trips(&me, comm).await?;

@@ -305,12 +305,11 @@ impl Settings {
         let index = if shared { node } else { comm.rank() };
         let local = skewed(local, index, self.skew).map_err(|why| Some(why.message));
         let local = agree(comm, local)?;
-        let mut settings = GlobalClock::builder().algorithm(self.algorithm);
+        let mut settings = GlobalClock::builder()
+            .algorithm(self.algorithm)
+            .max_wander(self.max_wander);
         if let Some(drift) = self.max_drift {
             settings = settings.max_drift(drift);
-        }
-        if let Some(wander) = self.max_wander {
-            settings = settings.max_wander(wander);
         }
         settings.over_clock(local, comm, node)
     }

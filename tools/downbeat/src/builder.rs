@@ -90,9 +90,9 @@ impl GlobalClockBuilder {
     /// Declares the largest deviation of a clock's rate from its mean over the last 32 sessions, relative to that of rank 0: the bound of a
     /// clock that is [kept](GlobalClock::keeping) grows by that between sessions, instead of by the declared drift. In a machine room it is
     /// seldom more than `1e-7` over some minutes. A clock that wanders by more is an error of the next session.
-    pub fn max_wander(self, max_wander: f64) -> Self {
+    pub fn max_wander(self, max_wander: impl Into<Option<f64>>) -> Self {
         let sync = SyncSettings {
-            max_wander: Some(max_wander),
+            max_wander: max_wander.into(),
             ..self.sync
         };
         Self { sync, ..self }

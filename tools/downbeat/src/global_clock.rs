@@ -204,7 +204,7 @@ impl<K: Clock> GlobalClock<K> {
             .source(self.source)
             .placement(self.place)
             .max_drift(self.settings.max_drift)
-            .max_wander(self.settings.max_wander.unwrap_or(f64::NAN))
+            .max_wander(self.settings.max_wander)
     }
 
     /// Goes over to what was found, once the last slew has ended; returns false if that is years apart.

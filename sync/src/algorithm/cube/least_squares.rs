@@ -206,6 +206,11 @@ async fn residuals<M: Comm>(
     })
 }
 
+/// Returns the number of dimensions of the cube of this many ranks, complete or not.
+pub(super) fn dimensions(ranks: u32) -> u32 {
+    u32::BITS - ranks.saturating_sub(1).leading_zeros()
+}
+
 /// Solves by a Walsh-Hadamard transform there and back, which is exact for a whole cube whose edges have equal weights.
 async fn walsh_hadamard<M: Comm>(comm: &M, edges: &[MeasuredDifference]) -> Result<f64, CommError> {
     let (rank, size) = (comm.rank(), comm.size());
@@ -241,8 +246,7 @@ async fn chebyshev<M: Comm>(
     edges: &[MeasuredDifference],
     left: f64,
 ) -> Result<f64, CommError> {
-    let dimensions = f64::from(u32::BITS - (comm.size() - 1).leading_zeros());
-    let [least, most] = [1.0 / dimensions, 2.0];
+    let [least, most] = [1.0 / f64::from(dimensions(comm.size())), 2.0];
     let (middle, half) = (f64::midpoint(least, most), 0.5 * (most - least));
     // The error shrinks by this in each iteration.
     let roots = (most / least).sqrt();

@@ -209,12 +209,9 @@ async fn keep_clock(
         period, lasting, ..
     } = keeping;
     let clock = comm.clock();
-    let mut me = comm.local_clock(&clock)?;
+    let mut me = comm.local_clock(&clock)?.max_wander(keeping.max_wander);
     if let Some(drift) = keeping.max_drift {
         me = me.max_drift(drift);
-    }
-    if let Some(wander) = keeping.max_wander {
-        me = me.max_wander(wander);
     }
     let synchronized = Box::pin(algorithm.synchronize(&me, comm)).await?;
     let mut keeper = NodeKeeper::new(&me, &synchronized, comm, period).await?;

@@ -221,20 +221,10 @@ impl MethodOptions {
                 format!("does not apply to the scheme {name}"),
             ))
         };
-        match (self.barrier, &mut scheme) {
-            (
-                Some(barrier),
-                Scheme::EachCall(EachCall {
-                    barrier: current, ..
-                })
-                | Scheme::Series(Series {
-                    barrier: current, ..
-                }),
-            ) => {
-                *current = barrier;
-            }
-            (Some(_), _) => return unused("--barrier"),
-            (None, _) => {}
+        match self.barrier {
+            Some(_) if scheme.barrier().is_none() => return unused("--barrier"),
+            Some(barrier) => scheme = scheme.with_barrier(barrier),
+            None => {}
         }
         match (self.calls, &mut scheme) {
             (Some(calls), Scheme::Series(series)) => series.calls = calls,
