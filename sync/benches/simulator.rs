@@ -7,7 +7,9 @@
 #![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
 #![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
 
+use std::num::NonZero;
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use downbeat_sync::sim::{Card, Clocks, Network, SimCluster};
 use downbeat_sync::{Algorithm, SyncError};
@@ -22,20 +24,23 @@ struct SimulatorRow {
     ranks: u32,
     network: Network,
     ranks_per_node: u32,
-    /// Promised figures: millions of messages per second of processor time, processor time in
-    /// seconds, and megabytes.
+    threads: usize,
+    /// Promised figures: millions of messages per second, seconds, and megabytes.
     least_rate: f64,
     most_seconds: f64,
     most_megabytes: f64,
 }
 
-fn rows() -> [SimulatorRow; 4] {
+/// Threads of the rows that use all processors.
+const THREADS: usize = 2;
+
+fn rows() -> [SimulatorRow; 5] {
     let contended = Network::typical();
     let free = Network {
         card: None::<Card>,
         ..Network::typical()
     };
-    let hca3 = |name, network, ranks_per_node, least_rate| SimulatorRow {
+    let hca3 = |name, network, ranks_per_node, threads, least_rate| SimulatorRow {
         name,
         // A test build, which is not optimized, only checks that it runs.
         label: if cfg!(debug_assertions) {
@@ -45,21 +50,24 @@ fn rows() -> [SimulatorRow; 4] {
         },
         ranks: 16_384,
         ranks_per_node,
+        threads,
         network,
         least_rate,
         most_seconds: f64::INFINITY,
         most_megabytes: 64.0,
     };
     [
-        hca3("one card per node", contended.clone(), 16, 2.0),
-        hca3("no contention", free, 16, 5.0),
+        hca3("one card per node", contended.clone(), 16, 1, 2.0),
+        hca3("no contention", free, 16, 1, 5.0),
         // Every message passes two cards, and no two in a row are of the same ranks.
-        hca3("one card per rank", contended.clone(), 1, 1.2),
+        hca3("one card per rank", contended.clone(), 1, 1, 0.0),
+        hca3("one card per rank", contended.clone(), 1, THREADS, 1.2),
         SimulatorRow {
             name: "one card per node",
             label: "h2hca(hca3/100/skampi/10,prop)",
             ranks: 1 << 20,
             ranks_per_node: 16,
+            threads: THREADS,
             network: contended,
             least_rate: 0.0,
             most_seconds: 240.0,
@@ -68,9 +76,10 @@ fn rows() -> [SimulatorRow; 4] {
     ]
 }
 
-/// Returns the figures of a row, as a child prints them: messages, seconds, bytes of a rank's
-/// program, megabytes at the peak, and the largest error of a rank in nanoseconds.
-fn measure(row: &SimulatorRow) -> [f64; 5] {
+/// Returns the figures of a row, as a child prints them: messages, seconds, seconds of processor
+/// time, bytes of a rank's program, megabytes at the peak, and the largest error of a rank in
+/// nanoseconds.
+fn measure(row: &SimulatorRow) -> [f64; 6] {
     let cluster = SimCluster {
         ranks: row.ranks,
         ranks_per_node: row.ranks_per_node,
@@ -81,22 +90,25 @@ fn measure(row: &SimulatorRow) -> [f64; 5] {
         seed: 1,
     };
     let algorithm: Algorithm = row.label.parse().expect("a label");
-    let simulated = cluster.simulate(async |comm| {
+    let threads = NonZero::new(row.threads).expect("at least one");
+    let start = Instant::now();
+    let simulated = cluster.simulate_on(threads, async |comm| {
         let clock = comm.clock();
         let found = algorithm
             .synchronize(&comm.local_clock(&clock)?, comm)
             .await?;
         // In a box, because space for the results of all ranks is allocated at the beginning.
-        Ok::<_, SyncError>(Box::new((found.model, clock)))
+        Ok::<_, SyncError>(Box::new(found.model))
     });
-    let (simulated, seconds) = (
+    let seconds = start.elapsed().as_secs_f64();
+    let (simulated, processor) = (
         simulated.expect("no rank waits for ever"),
         processor_seconds(),
     );
     let megabytes = peak_megabytes();
-    let shown = simulated.results.into_iter().map(|rank| {
-        let (model, clock) = *rank.expect("synchronized");
-        model.apply(clock.ticks_at(simulated.ended)).as_nanos()
+    let shown = (0..).zip(simulated.results).map(|(rank, model)| {
+        let ticks = cluster.true_clock(rank).ticks_at(simulated.ended);
+        model.expect("synchronized").apply(ticks).as_nanos()
     });
     let shown: Vec<i64> = shown.collect();
     let worst = shown
@@ -107,6 +119,7 @@ fn measure(row: &SimulatorRow) -> [f64; 5] {
     [
         simulated.messages as f64,
         seconds,
+        processor,
         simulated.program_bytes as f64,
         megabytes,
         worst as f64,
@@ -143,7 +156,7 @@ fn peak_megabytes() -> f64 {
         / 1e6
 }
 
-fn measure_in_child(row: usize) -> [f64; 5] {
+fn measure_in_child(row: usize) -> [f64; 6] {
     let this = std::env::current_exe().expect("this program has a file");
     let output = Command::new(this)
         .args([CHILD, &row.to_string()])
@@ -154,7 +167,7 @@ fn measure_in_child(row: usize) -> [f64; 5] {
         .split_whitespace()
         .map(|number| number.parse().expect("a number"))
         .collect();
-    numbers.try_into().expect("five numbers")
+    numbers.try_into().expect("six numbers")
 }
 
 fn main() -> ExitCode {
@@ -174,25 +187,31 @@ fn main() -> ExitCode {
         rows.len() - 1
     };
     println!(
-        "| ranks | algorithm | network | messages, M | processor s | M/s | bytes per rank | of these program | peak, MB | worst error, ns |"
+        "| ranks | algorithm | network | threads | messages, M | s | of processors | M/s | bytes per rank | of these program | peak, MB | worst error, ns |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     let mut missed = vec![];
     for (i, row) in rows.iter().enumerate().take(wanted) {
-        let [messages, seconds, program, megabytes, worst] = measure_in_child(i);
+        let [messages, seconds, processor, program, megabytes, worst] = measure_in_child(i);
         let (millions, ranks) = (messages / 1e6, f64::from(row.ranks));
         let rate = millions / seconds;
         println!(
-            "| {} | {} | {} | {millions:.1} | {seconds:.2} | {rate:.2} | {:.0} | {program} | {megabytes:.0} | {worst} |",
+            "| {} | {} | {} | {} | {millions:.1} | {seconds:.2} | {processor:.2} | {rate:.2} | {:.0} | {program} | {megabytes:.0} | {worst} |",
             row.ranks,
             row.label,
             row.name,
+            row.threads,
             megabytes * 1e6 / ranks,
         );
         if rate < row.least_rate || seconds > row.most_seconds || megabytes > row.most_megabytes {
             missed.push(format!(
-                "{} ranks, {}: at least {} M/s, at most {} s and {} MB",
-                row.ranks, row.name, row.least_rate, row.most_seconds, row.most_megabytes
+                "{} ranks, {}, {} threads: at least {} M/s, at most {} s and {} MB",
+                row.ranks,
+                row.name,
+                row.threads,
+                row.least_rate,
+                row.most_seconds,
+                row.most_megabytes
             ));
         }
     }

@@ -10,8 +10,8 @@
 //!   program. It duplicates its communicator, finds the ranks that share a node, and returns the
 //!   failures of MPI as errors.
 //! - [`SimComm`] is the backend for simulated ranks: a [`SimCluster`] simulates up to millions of
-//!   them on one thread, in virtual time, with a [`Network`] and [`Clocks`] whose true behaviour is
-//!   known.
+//!   them on one thread or several, in virtual time, with a [`Network`] and [`Clocks`] whose true
+//!   behaviour is known.
 //! - [`OffsetClient`] measures the offset of this rank's clock to another's, which [`answer`]s, by
 //!   any [`OffsetAlgorithm`].
 //! - An [`Algorithm`] synchronizes the clocks of all ranks and bounds their errors; an [`AccuracyCheck`] measures how far

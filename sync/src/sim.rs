@@ -4,16 +4,20 @@ mod clock;
 mod cluster;
 mod comm;
 mod engine;
+mod exchange;
 mod group;
 mod messages;
 mod network;
 mod node_clock;
 mod parameter;
+mod part;
+mod part_vec;
 mod queue;
 mod random;
 mod rank_state;
 mod simulate;
 mod traffic;
+mod true_clock;
 
 pub use clock::SimClock;
 pub use cluster::SimCluster;
@@ -25,3 +29,4 @@ pub use random::exponential;
 #[cfg(test)]
 pub(crate) use random::normal;
 pub use simulate::Simulated;
+pub use true_clock::TrueClock;

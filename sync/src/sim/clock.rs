@@ -7,7 +7,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, ReadOrdering, TickRate, Ticks, Timestamp,
 };
 
-use super::engine::SimWorld;
+use super::group::SimWorld;
 use super::node_clock::{CLOCK_ZERO, VirtualTime};
 
 /// Clock of a simulated rank, which is that of its node: ranks of one node read the same.

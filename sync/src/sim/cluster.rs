@@ -4,13 +4,15 @@ use super::network::Network;
 use super::node_clock::Clocks;
 use super::parameter::require;
 use super::traffic::RANK_BITS;
+use super::true_clock::TrueClock;
 use crate::ClusterError;
 
-/// Cluster that exists in virtual time only: many ranks on one thread, with a network and clocks
+/// Cluster that exists in virtual time only: many ranks on a few threads, with a network and clocks
 /// whose true behaviour is known.
 ///
 /// Algorithms run on it unchanged. Neither the load of the simulating machine nor the order in
-/// which it simulates the ranks matters: equal clusters give equal results, bit for bit. A rank in
+/// which it simulates the ranks matters, nor the number of threads of
+/// [`simulate_on`](Self::simulate_on): equal clusters give equal results, bit for bit. A rank in
 /// the middle of a synchronization takes one to two kilobytes.
 ///
 /// ```
@@ -63,6 +65,12 @@ pub struct SimCluster {
 impl SimCluster {
     /// Maximum number of ranks.
     pub const MAX_RANKS: u32 = 1 << RANK_BITS;
+
+    /// Returns the clock of a rank, for readings after a simulation.
+    pub fn true_clock(&self, rank: u32) -> TrueClock {
+        let node = rank / self.ranks_per_node.max(1);
+        TrueClock::new(&self.clocks, self.seed, node)
+    }
 
     /// Checks that all parameters are in range.
     ///

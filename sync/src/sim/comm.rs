@@ -9,8 +9,9 @@ use std::rc::Rc;
 use downbeat_clock_core::{Duration, ModelError, Timestamp};
 
 use super::clock::SimClock;
-use super::engine::{MessageRoute, SimWorld};
-use super::group::SimGroup;
+use super::engine::MessageRoute;
+use super::group::{SimGroup, SimWorld};
+use super::messages::MessageKind;
 use super::node_clock::VirtualTime;
 use crate::RankPlacement;
 use crate::comm::check_other;
@@ -131,12 +132,12 @@ impl SimComm {
         &self,
         to: u32,
         payload: P,
-        synchronous: bool,
+        kind: MessageKind,
     ) -> Result<(), CommError> {
-        let route = self.route_to(to, !synchronous)?;
+        let route = self.route_to(to, kind == MessageKind::Plain)?;
         let words = to_words(payload);
         let mut engine = self.world.engine.borrow_mut();
-        engine.send(route, &words, P::WORDS, synchronous);
+        engine.send(route, &words, P::WORDS, kind);
         Ok(())
     }
 
@@ -222,11 +223,11 @@ impl Comm for SimComm {
     }
 
     fn send<P: Payload>(&self, to: u32, payload: P) -> impl Future<Output = Result<(), CommError>> {
-        ready(self.send_now(to, payload, false))
+        ready(self.send_now(to, payload, MessageKind::Plain))
     }
 
     async fn send_sync<P: Payload>(&self, to: u32, payload: P) -> Result<(), CommError> {
-        self.send_now(to, payload, true)?;
+        self.send_now(to, payload, MessageKind::Synchronous)?;
         let delivered = poll_fn(|_| self.world.engine.borrow_mut().delivery(self.me())).await;
         if delivered {
             Ok(())

@@ -28,8 +28,7 @@ pub(super) struct SimMessage {
     /// Number of words; of a parcel, only the first is in `words`.
     pub(super) length: u32,
     pub(super) stage: MessageStage,
-    /// True if the sender waits until the message is received.
-    pub(super) synchronous: bool,
+    pub(super) kind: MessageKind,
 }
 
 /// Progress of a message.
@@ -41,6 +40,18 @@ pub(super) enum MessageStage {
     Travelling,
     /// Can be received, from its time on.
     Arrived,
+    /// Not a message: the departure of a rank, in the queue behind its last messages.
+    Departure,
+}
+
+/// Kind of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageKind {
+    Plain,
+    /// The sender waits until the message is received.
+    Synchronous,
+    /// The first word is the number of a parcel.
+    Parcel,
 }
 
 /// All messages, each in a slot of its own until it is received.

@@ -317,6 +317,14 @@ impl Network {
         })
     }
 
+    /// Returns the smallest latency between nodes.
+    pub(super) fn least_latency(&self) -> u64 {
+        let links = [Some(&self.switch), self.racks.as_ref()];
+        let latencies = links.into_iter().flatten();
+        let latencies = latencies.map(|link| link.latency.as_nanos() as u64);
+        latencies.min().unwrap_or_default()
+    }
+
     /// Returns the link between two ranks.
     pub(super) fn link(&self, from: RankPlacement, to: RankPlacement) -> &NetworkLink {
         if from.rack != to.rack {

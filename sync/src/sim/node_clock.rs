@@ -129,7 +129,7 @@ impl Clocks {
 pub struct NodeClock {
     offset: i64,
     /// Drift at the beginning; constant without a walk.
-    drift: f64,
+    pub(super) drift: f64,
     segments: Vec<DriftSegment>,
     /// Generator of the next segments.
     random: Rng,

@@ -1,17 +1,22 @@
 //! Simulation of a program on all ranks of a cluster.
 
-use core::cell::{Cell, RefCell};
+use core::hint::black_box;
+use core::num::NonZero;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::thread;
 
 use downbeat_clock_core::Timestamp;
 
 use super::cluster::SimCluster;
 use super::comm::SimComm;
-use super::engine::{Engine, SimWorld};
-use super::group::SimGroup;
+use super::engine::{Engine, WaitingRanks};
+use super::exchange::{NextWindow, PartExchange};
+use super::group::{SimGroup, SimWorld};
 use super::node_clock::VirtualTime;
+use super::part::SimPart;
 use crate::ClusterError;
 
 /// Result of a simulation.
@@ -57,22 +62,85 @@ impl SimCluster {
         program: impl AsyncFn(&SimComm) -> T,
     ) -> Result<Simulated<T>, ClusterError> {
         self.validate()?;
-        let world = Rc::new(SimWorld {
-            engine: RefCell::new(Engine::new(self)),
-            groups: Cell::new(0),
-        });
-        let group = Rc::new(SimGroup::all_ranks(self.ranks));
-        let comms: Vec<_> = (0..self.ranks)
-            .map(|rank| SimComm::new(&world, &group, rank))
-            .collect();
-        let mut tasks: Vec<_> = comms
-            .iter()
-            .map(|comm| RankTask::Running(Box::pin(program(comm))))
-            .collect();
-        let program_bytes = tasks.first().map_or(0, program_size);
-        let next_ready = || world.engine.borrow_mut().next_ready();
+        let parts = SimPart::split(self, 1).into_iter();
+        joined(parts.map(|part| simulate_part(self, part, 1, &program, None)))
+    }
+
+    /// Same as [`simulate`](Self::simulate), on several threads: each simulates an equal share of
+    /// the nodes. No more threads are used than there are nodes, and only one if messages between
+    /// nodes can have a latency of zero.
+    ///
+    /// Results are equal, bit for bit, for any number of threads; except that a rank learns later,
+    /// in an order that depends on their number, that a rank of another thread has left a
+    /// communicator or returned, as it happens after errors. The clocks of the ranks can be read
+    /// after the simulation by [`true_clock`](Self::true_clock).
+    ///
+    /// # Errors
+    /// Same as [`run`](Self::run).
+    pub fn simulate_on<T: Send>(
+        &self,
+        threads: NonZero<usize>,
+        program: impl AsyncFn(&SimComm) -> T + Sync,
+    ) -> Result<Simulated<T>, ClusterError> {
+        self.validate()?;
+        let lookahead = self.network.least_latency();
+        let threads = if lookahead == 0 { 1 } else { threads.get() };
+        let parts = SimPart::split(self, threads);
+        let count = parts.len();
+        let exchange = (count > 1).then(|| PartExchange::new(count, lookahead));
+        let simulate = |part| simulate_part(self, part, count, &program, exchange.as_ref());
+        thread::scope(|scope| {
+            let threads = parts.into_iter().map(|part| scope.spawn(|| simulate(part)));
+            let threads: Vec<_> = threads.collect();
+            joined(
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().and_then(|part| part)),
+            )
+        })
+    }
+}
+
+/// Result of a part, or the panic of a rank.
+type PartOutcome<T> = thread::Result<SimulatedPart<T>>;
+
+struct SimulatedPart<T> {
+    /// Results of the ranks that have returned.
+    results: Vec<T>,
+    messages: u64,
+    ended: u64,
+    program_bytes: usize,
+    waiting: Option<WaitingRanks>,
+}
+
+/// Simulates a part of a cluster.
+fn simulate_part<T>(
+    cluster: &SimCluster,
+    part: SimPart,
+    parts: usize,
+    program: &impl AsyncFn(&SimComm) -> T,
+    exchange: Option<&PartExchange>,
+) -> PartOutcome<T> {
+    let (index, ranks) = (part.index, part.ranks.clone());
+    let world = Rc::new(SimWorld::new(Engine::new(cluster, part, parts)));
+    let group = SimGroup::all_ranks(cluster.ranks, &world);
+    let comms: Vec<_> = ranks
+        .clone()
+        .map(|rank| SimComm::new(&world, &group, rank))
+        .collect();
+    let mut tasks: Vec<_> = comms
+        .iter()
+        .map(|comm| RankTask::Running(Box::pin(program(comm))))
+        .collect();
+    let program_bytes = tasks.first().map_or(0, program_size);
+    let task = |rank: u32| (rank - ranks.start) as usize;
+    let mut run_until = |end: u64| {
+        let next_ready = || world.engine.borrow_mut().next_ready(end);
         while let Some(rank) = next_ready() {
-            let RankTask::Running(program) = &mut tasks[rank as usize] else {
+            for next in world.engine.borrow_mut().load_ahead() {
+                black_box(matches!(tasks[task(*next)], RankTask::Done(_)));
+            }
+            let RankTask::Running(program) = &mut tasks[task(rank)] else {
                 continue;
             };
             if let Poll::Ready(result) = program
@@ -80,37 +148,90 @@ impl SimCluster {
                 .poll(&mut Context::from_waker(Waker::noop()))
             {
                 // Also drops everything that the program still holds.
-                tasks[rank as usize] = RankTask::Done(result);
+                tasks[task(rank)] = RankTask::Done(result);
                 group.leave(rank, &world);
                 world.engine.borrow_mut().retire(rank);
             }
         }
-        let (messages, ended) = {
-            // Before the programs are dropped, which ends their waits.
-            let engine = world.engine.borrow();
-            engine.check_all_gone()?;
-            (
-                engine.messages_sent(),
-                (0..self.ranks)
-                    .map(|rank| engine.now(rank))
-                    .max()
-                    .unwrap_or_default(),
-            )
-        };
-        let done = |task| {
-            if let RankTask::Done(result) = task {
-                Some(result)
-            } else {
-                None
-            }
-        };
-        let results = tasks.into_iter().filter_map(done).collect();
-        Ok(Simulated {
-            results,
-            messages,
-            ended: Timestamp::from_nanos(ended as i64),
-            program_bytes,
-        })
+    };
+    if let Some(exchange) = exchange {
+        // Ranks run before the first event.
+        let (mut end, mut panic) = (0, None);
+        for window in 0.. {
+            panic = catch_unwind(AssertUnwindSafe(|| run_until(end))).err();
+            let (mail, next_event) = world.engine.borrow_mut().end_window();
+            let next = exchange.meet(window, index, mail, next_event, panic.is_some());
+            let Some(NextWindow { news, end: next }) = next else {
+                break;
+            };
+            news.into_iter().for_each(|news| world.take(news));
+            end = next;
+        }
+        if let Some(panic) = panic {
+            return Err(panic);
+        }
+    } else {
+        run_until(u64::MAX);
+    }
+    // Before the programs are dropped, which ends their waits.
+    let (messages, ended, waiting) = {
+        let engine = world.engine.borrow();
+        (engine.messages_sent(), engine.ended(), engine.waiting())
+    };
+    let done = |task| {
+        if let RankTask::Done(result) = task {
+            Some(result)
+        } else {
+            None
+        }
+    };
+    Ok(SimulatedPart {
+        results: tasks.into_iter().filter_map(done).collect(),
+        messages,
+        ended,
+        program_bytes,
+        waiting,
+    })
+}
+
+/// Joins the results of all parts. A panic of a rank panics here.
+fn joined<T>(parts: impl Iterator<Item = PartOutcome<T>>) -> Result<Simulated<T>, ClusterError> {
+    // All threads have ended before a panic goes on.
+    let parts: Vec<_> = parts.collect();
+    let mut simulated = Simulated {
+        results: vec![],
+        messages: 0,
+        ended: Timestamp::ORIGIN,
+        program_bytes: 0,
+    };
+    let mut deadlock = None::<WaitingRanks>;
+    for part in parts {
+        let part = part.unwrap_or_else(|panic| resume_unwind(panic));
+        simulated.results.extend(part.results);
+        simulated.messages += part.messages;
+        simulated.ended = simulated
+            .ended
+            .max(Timestamp::from_nanos(part.ended as i64));
+        simulated.program_bytes = part.program_bytes;
+        if let Some(waiting) = part.waiting {
+            let count = deadlock.map_or(0, |earlier| earlier.count) + waiting.count;
+            deadlock = Some(WaitingRanks {
+                count,
+                ..deadlock.unwrap_or(waiting)
+            });
+        }
+    }
+    match deadlock {
+        None => Ok(simulated),
+        Some(WaitingRanks {
+            first,
+            waits_for,
+            count,
+        }) => Err(ClusterError::Deadlock {
+            waiting: count,
+            rank: first,
+            waits_for,
+        }),
     }
 }
 

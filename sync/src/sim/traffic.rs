@@ -6,10 +6,14 @@
 //! or through other ranks, for one of the events, and continues after it. That holds for a message,
 //! for the end of a synchronous send, for the last rank of a split and for a rank that left: each
 //! of them depends on a rank that continues, and has the time of that rank or a later one. So
-//! events are processed in the order of time.
+//! events are processed in the order of time. Where other threads simulate other nodes, events are
+//! processed up to the end of a window, before which none of their messages can arrive.
 
-use super::messages::{MESSAGE_BITS, MessagePool, MessageStage};
+use core::ops::Range;
+
+use super::messages::{MESSAGE_BITS, SimMessage};
 use super::network::Card;
+use super::part_vec::PartVec;
 use super::queue::{EventQueue, SimEvent};
 
 /// Bits of a rank.
@@ -25,7 +29,7 @@ const NUMBERS: u32 = 1 << (64 - RANK_BITS - MESSAGE_BITS);
 pub(super) struct CardTraffic {
     card: Card,
     queue: EventQueue,
-    cards: Vec<CardOccupancy>,
+    cards: PartVec<CardOccupancy>,
 }
 
 /// Times until which a card is occupied, in each direction.
@@ -36,11 +40,11 @@ struct CardOccupancy {
 }
 
 impl CardTraffic {
-    pub(super) fn new(card: Card, nodes: u32) -> Self {
+    pub(super) fn new(card: Card, nodes: Range<u32>) -> Self {
         Self {
             card,
             queue: EventQueue::default(),
-            cards: vec![CardOccupancy::default(); nodes as usize],
+            cards: PartVec::new(nodes, |_| CardOccupancy::default()),
         }
     }
 
@@ -50,47 +54,56 @@ impl CardTraffic {
         self.queue.push(event(at, tie | u64::from(id)));
     }
 
-    /// Processes events that are earlier than `limit` until a message has arrived, and returns
-    /// that.
-    ///
-    /// `bytes` returns the number of bytes of a message of this many words.
-    pub(super) fn next_arrival(
-        &mut self,
-        limit: u64,
-        messages: &mut MessagePool,
-        bytes: impl Fn(u32) -> u32,
-    ) -> Option<u32> {
-        loop {
-            let event = self.queue.first()?;
-            let (at, sender_and_id) = ((event >> 64) as u64, event as u64);
-            let id = sender_and_id as u32 & ((1 << MESSAGE_BITS) - 1);
-            if at >= limit {
-                return None;
-            }
-            let message = &mut messages[id];
-            let occupied = self.card.occupied(bytes(message.length));
-            if message.stage == MessageStage::Leaving {
-                let left = occupy(
-                    &mut self.cards[message.from_node as usize].leaving,
-                    at,
-                    occupied,
-                );
-                // The field was the latency.
-                let arrives = left.saturating_add(message.time);
-                message.stage = MessageStage::Travelling;
-                self.queue
-                    .replace_first(self::event(arrives, sender_and_id));
-            } else {
-                self.queue.pop();
-                message.time = occupy(
-                    &mut self.cards[message.to_node as usize].arriving,
-                    at,
-                    occupied,
-                );
-                message.stage = MessageStage::Arrived;
-                return Some(id);
-            }
-        }
+    /// Returns the earliest event, if it is before `limit`.
+    pub(super) fn first(&self, limit: u64) -> Option<CardEvent> {
+        self.queue
+            .first()
+            .map(CardEvent)
+            .filter(|event| event.at() < limit)
+    }
+
+    /// Lets a message, whose `time` is its latency, leave the card of its sender. Returns the time
+    /// of its arrival.
+    pub(super) fn leave(&mut self, event: CardEvent, message: &SimMessage, bytes: u32) -> u64 {
+        let free = &mut self.cards[message.from_node].leaving;
+        let left = occupy(free, event.at(), self.card.occupied(bytes));
+        left.saturating_add(message.time)
+    }
+
+    /// Lets a message pass the card of its receiver. Returns the time.
+    pub(super) fn arrive(&mut self, event: CardEvent, message: &SimMessage, bytes: u32) -> u64 {
+        let free = &mut self.cards[message.to_node].arriving;
+        occupy(free, event.at(), self.card.occupied(bytes))
+    }
+
+    /// Removes the earliest event.
+    pub(super) fn remove_first(&mut self) {
+        self.queue.pop();
+    }
+
+    /// Postpones the earliest event.
+    pub(super) fn postpone_first(&mut self, first: CardEvent, at: u64) {
+        self.queue.replace_first(event(at, first.0 as u64));
+    }
+}
+
+/// Message that reaches a card.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CardEvent(SimEvent);
+
+impl CardEvent {
+    pub(super) fn at(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// Returns the index of the message.
+    pub(super) fn id(self) -> u32 {
+        self.0 as u32 & ((1 << MESSAGE_BITS) - 1)
+    }
+
+    /// Returns the number among the messages of the sender, as far as it is distinguished.
+    pub(super) fn number(self) -> u32 {
+        (self.0 >> MESSAGE_BITS) as u32 & (NUMBERS - 1)
     }
 }
 

@@ -3,6 +3,7 @@
 mod keeping;
 mod runs;
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
@@ -10,6 +11,7 @@ use std::time::Instant;
 use clap::Args;
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_common::cli::{Labels, not_negative};
+use downbeat_common::machine::cores;
 use downbeat_common::output::count;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
@@ -52,6 +54,9 @@ pub(crate) struct SimulateOptions {
     system_noise: Option<SystemNoise>,
     #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "hca3/100/skampi/20,h2hca(hca3/100/skampi/20,prop)")]
     algorithm: Labels,
+    /// Number of threads; the result does not depend on it [default: one per core, with at least 32 nodes each]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
+    threads: Option<u32>,
     #[command(flatten)]
     keep: KeepOptions,
     #[command(flatten)]
@@ -106,6 +111,16 @@ impl SystemNoise {
     }
 }
 
+impl SimulateOptions {
+    fn threads(&self, sim: &SimCluster) -> NonZero<usize> {
+        let nodes = sim.ranks.div_ceil(sim.ranks_per_node) as usize;
+        // With fewer nodes, threads mostly wait for each other.
+        let useful = || cores().min(nodes.div_ceil(32));
+        let threads = self.threads.map_or_else(useful, |threads| threads as usize);
+        NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN)
+    }
+}
+
 /// Memory that a simulated rank takes at least.
 const RANK_BYTES: u64 = 3_000;
 
@@ -127,9 +142,18 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     sim.validate()
         .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);
+    let threads = options.threads(&sim);
     if let Some(kept) = options.keep.kept() {
         let (algorithms, trial) = (&options.algorithm.0, &options.trial);
-        return keeping::run(&mut sim, algorithms, kept, trial, options.print, factors);
+        return keeping::run(
+            &mut sim,
+            threads,
+            algorithms,
+            kept,
+            trial,
+            options.print,
+            factors,
+        );
     }
     // The name of a built-in cluster is no file.
     let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
@@ -148,7 +172,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let (algorithms, trial) = (&options.algorithm.0, &options.trial);
     let runs = each_run(&mut sim, algorithms, trial, |sim, algorithm, run| {
         let trial = trial.trial(*algorithm).map_err(Failure::run)?;
-        let (record, sent) = simulate_once(sim, &trial, run)?;
+        let (record, sent) = simulate_once(sim, threads, &trial, run)?;
         csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
         messages += sent;
         Ok(record)
@@ -196,8 +220,13 @@ fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -
 }
 
 /// Simulates one run; returns its record and the number of messages.
-fn simulate_once(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord, u64), Failure> {
-    let simulated = sim.simulate(async |comm: &SimComm| {
+fn simulate_once(
+    sim: &SimCluster,
+    threads: NonZero<usize>,
+    trial: &Trial,
+    run: u32,
+) -> Result<(RunRecord, u64), Failure> {
+    let simulated = sim.simulate_on(threads, async |comm: &SimComm| {
         let clock = comm.clock();
         let me = comm.local_clock(&clock)?;
         // Times at which rank 0 began its checks.
@@ -212,14 +241,15 @@ fn simulate_once(sim: &SimCluster, trial: &Trial, run: u32) -> Result<(RunRecord
         let synchronized = tried.synchronized;
         let of_first = (comm.rank() == 0).then_some((tried, check_times));
         // Boxed to keep the slots of ranks that have no result yet small: there may be a million.
-        Ok::<_, SyncError>(Box::new((synchronized, clock, of_first)))
+        Ok::<_, SyncError>(Box::new((synchronized, of_first)))
     });
     let simulated = simulated.map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
-    let of_first = ranks.first().and_then(|rank| rank.2.as_ref());
+    let of_first = ranks.first().and_then(|rank| rank.1.as_ref());
     let (tried, check_times) = of_first.ok_or_else(|| Failure::run("rank 0 has no result"))?;
     let errors_at = |at: &Timestamp<VirtualTime>| {
-        let global_time = |i: usize| ranks[i].0.model.apply(ranks[i].1.ticks_at(*at));
+        let clock = |i: usize| sim.true_clock(i as u32);
+        let global_time = |i: usize| ranks[i].0.model.apply(clock(i).ticks_at(*at));
         let reference = global_time(0);
         let error = |i| LargestDeviation {
             ns: (global_time(i) - reference).as_nanos(),

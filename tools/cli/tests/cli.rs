@@ -532,6 +532,13 @@ fn kept_clocks_are_simulated() {
     }
     // One rank has nothing to learn.
     assert!(stdout_of(&keep("1")).contains("0.000 ns"));
+    let on_threads = |threads| {
+        let node =
+            "simulate --cluster wandering --algorithm cube/9/9 --keep 1s --lasting 10s --json";
+        let threads = ["--ranks", "9", "--threads", threads];
+        stdout_of(&node.split(' ').chain(threads).collect::<Vec<_>>())
+    };
+    assert_eq!(on_threads("1"), on_threads("4"));
     for (value, of) in [
         ("0", "--keep"),
         ("-1s", "--keep"),
@@ -598,13 +605,16 @@ fn a_simulation_as_a_page_shows_every_run() {
 fn a_simulation_as_json_holds_every_run_and_only_depends_on_its_seed() {
     let path = scratch("simulated.csv");
     let csv = path.to_str().unwrap();
-    let simulate = |seed: &str, csv: &str| {
+    let simulate = |seed: &str, csv: &str, threads: &str| {
         let options = ["--repeat", "2", "--json", "--seed", seed, "--csv", csv];
-        stdout_of(&[&SIMULATE[..], &options].concat())
+        let threads = ["--threads", threads];
+        stdout_of(&[&SIMULATE[..], &options, &threads].concat())
     };
-    let text = simulate("7", csv);
-    assert_eq!(text, simulate("7", csv));
-    assert_ne!(text, simulate("8", "/dev/null"));
+    let text = simulate("7", csv, "1");
+    for threads in ["1", "2", "3", "1024"] {
+        assert_eq!(text, simulate("7", csv, threads));
+    }
+    assert_ne!(text, simulate("8", "/dev/null", "1"));
 
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -738,6 +748,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     for ranks in ["0", "-1", "8abc", "99999999999"] {
         refuses(&["simulate", "--ranks", ranks], "--ranks");
         refuses(&["simulate", "--per-node", ranks], "--per-node");
+        refuses(&["simulate", "--threads", ranks], "--threads");
         refuses(&["simulate", "--system-noise", ranks], "--system-noise");
     }
     for share in ["0", "-0.1", "1.5", "NaN", "some"] {

@@ -1,5 +1,7 @@
 //! `downbeat simulate --keep`: clocks that short sessions keep synchronized, and their true errors over all the time.
 
+use std::num::NonZero;
+
 use clap::Args;
 use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{
@@ -11,8 +13,8 @@ use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors}
 use downbeat_common::{Failure, PrintOptions, Table, Text, TrialOptions, units};
 use downbeat_records::stats::Sample;
 use downbeat_sync::keep::{KeptSession, NodeKeeper};
-use downbeat_sync::sim::{SimClock, SimCluster, SimComm, VirtualTime};
-use downbeat_sync::{Algorithm, SyncError};
+use downbeat_sync::sim::{SimClock, SimCluster, SimComm, TrueClock, VirtualTime};
+use downbeat_sync::{Algorithm, Comm as _, SyncError};
 use serde::Serialize;
 
 use super::runs::{each_run, size};
@@ -73,7 +75,7 @@ struct Change {
 
 /// A rank after the simulation.
 struct KeptRank {
-    clock: SimClock,
+    clock: TrueClock,
     changes: Vec<Change>,
     past: Vec<Knot<Local, Global>>,
     deviations: Vec<(Duration, f64)>,
@@ -82,6 +84,7 @@ struct KeptRank {
 /// Simulates the cluster with each algorithm, the numbers of runs and seed of `trial`, and prints the results.
 pub(super) fn run(
     sim: &mut SimCluster,
+    threads: NonZero<usize>,
     algorithms: &[Algorithm],
     keeping: Keeping,
     trial: &TrialOptions,
@@ -107,7 +110,7 @@ pub(super) fn run(
     }
     memory::require("--lasting", u64::from(sim.ranks) * rank_bytes)?;
     let runs = each_run(sim, algorithms, trial, |sim, algorithm, run| {
-        simulate_once(sim, algorithm, run, keeping)
+        simulate_once(sim, threads, algorithm, run, keeping)
     })?;
     let title = format!(
         "{}, kept by a session every {period} for {lasting}, seed {}",
@@ -201,6 +204,7 @@ struct KeptClocksReport<'a> {
 
 /// Runs on each rank: synchronizes, and keeps the clock.
 async fn keep_clock(
+    sim: &SimCluster,
     comm: &SimComm,
     algorithm: &Algorithm,
     keeping: Keeping,
@@ -241,7 +245,7 @@ async fn keep_clock(
     let past = keeper.past(&me.base());
     Ok(KeptRank {
         deviations: keeper.allan_deviation(),
-        clock,
+        clock: sim.true_clock(comm.rank()),
         changes,
         past,
     })
@@ -249,13 +253,18 @@ async fn keep_clock(
 
 fn simulate_once(
     sim: &SimCluster,
+    threads: NonZero<usize>,
     algorithm: &Algorithm,
     run: u32,
     keeping: Keeping,
 ) -> Result<KeptRun, Failure> {
     // Boxed to keep the slots of ranks that have no result yet small.
-    let program = async |comm: &SimComm| keep_clock(comm, algorithm, keeping).await.map(Box::new);
-    let simulated = sim.simulate(program).map_err(Failure::run)?;
+    let program = async |comm: &SimComm| {
+        keep_clock(sim, comm, algorithm, keeping)
+            .await
+            .map(Box::new)
+    };
+    let simulated = sim.simulate_on(threads, program).map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
     let changes = ranks
         .iter()
