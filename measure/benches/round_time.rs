@@ -4,7 +4,8 @@
 //!
 //! A round needs a broadcast to announce its start, the slack until that start, and an allreduce to agree on the outcome.
 //! The baseline is a loop of these two calls by hand. Both are measured alternately, so that neither changes of frequency
-//! nor other load favour one of them. Round-Time on a grid, which needs neither in a round, is measured in the same turns.
+//! nor other load favour one of them. Round-Time on a grid, which needs neither in a round, is measured in the same turns; and once
+//! more with these two calls before each of its own, because what precedes a call affects its latency.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 #![expect(clippy::expect_used, reason = "a benchmark may panic")]
@@ -17,10 +18,10 @@ use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationSettings};
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{RoundGrid, RoundTime, Scheme};
 use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{ClockBasis, Collect, MeasureContext, Measurement, Method};
+use downbeat_measure::{ClockBasis, Collect, MeasureContext, Measurement, Method, Operation};
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
-use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
+use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 use downbeat_timers::calibration::calibrate_during;
 use downbeat_timers::cores::{allowed_cores, pin_to};
 use downbeat_timers::{SystemClock, SystemClockId, TscClock};
@@ -66,9 +67,10 @@ fn main() -> ExitCode {
         let floor = by_hand(&world, &tsc, &model);
         let rounds = Scheme::RoundTime(RoundTime::default());
         let grid = Scheme::RoundGrid(RoundGrid::default());
-        let found = [rounds, grid].map(|scheme| measure(&comm, &tsc, model, scheme));
-        if let [Some(rounds), Some(grid)] = found {
-            turns.push(Turn::new(floor, &rounds, &grid));
+        let found = [(rounds, None), (grid, None), (grid, Some(world.as_raw()))]
+            .map(|(scheme, before)| measure(&comm, &tsc, model, scheme, before));
+        if let [Some(rounds), Some(grid), Some(behind_messages)] = found {
+            turns.push(Turn::new(floor, &rounds, &grid, &behind_messages));
         }
     }
     if comm.rank() == 0 && !show(&turns) && std::env::args().any(|argument| argument == "--gate") {
@@ -79,43 +81,72 @@ fn main() -> ExitCode {
 
 /// Returns the nanoseconds of a broadcast followed by an allreduce, each of 8 bytes.
 fn by_hand(world: &impl Communicator, tsc: &TscClock, model: &ClockModel<Counter, Global>) -> f64 {
-    let (comm, word) = (world.as_raw(), u64::equivalent_datatype().as_raw());
-    let (mut start, mut mine, mut all) = (0_u64, 1_u64, 0_u64);
-    // SAFETY: a constant.
-    let or = unsafe { ffi::RSMPI_BOR };
+    let comm = world.as_raw();
     // SAFETY: MPI runs.
     unsafe { ffi::MPI_Barrier(comm) };
     let began = tsc.open();
     for _ in 0..ROUNDS_BY_HAND {
-        // SAFETY: MPI runs, and the buffer has one writable element.
-        unsafe { ffi::MPI_Bcast((&raw mut start).cast(), 1, word, 0, comm) };
-        // SAFETY: as above; both buffers have one element, and do not overlap.
-        unsafe {
-            ffi::MPI_Allreduce(
-                (&raw mut mine).cast(),
-                (&raw mut all).cast(),
-                1,
-                word,
-                or,
-                comm,
-            )
-        };
+        broadcast_and_reduce(comm);
     }
     let took = model.apply(tsc.close()) - model.apply(began);
     took.as_nanos() as f64 / f64::from(ROUNDS_BY_HAND)
 }
 
-/// Measures an allreduce of 8 bytes for a time slice.
+fn broadcast_and_reduce(comm: ffi::MPI_Comm) {
+    let word = u64::equivalent_datatype().as_raw();
+    let (mut start, mut mine, mut all) = (0_u64, 1_u64, 0_u64);
+    // SAFETY: a constant.
+    let or = unsafe { ffi::RSMPI_BOR };
+    // SAFETY: MPI runs, and the buffer has one writable element.
+    unsafe { ffi::MPI_Bcast((&raw mut start).cast(), 1, word, 0, comm) };
+    // SAFETY: as above; both buffers have one element, and do not overlap.
+    unsafe {
+        ffi::MPI_Allreduce(
+            (&raw mut mine).cast(),
+            (&raw mut all).cast(),
+            1,
+            word,
+            or,
+            comm,
+        )
+    };
+}
+
+/// Operation each of whose calls follows the messages that Round-Time sends in a round.
+struct BehindMessages<O> {
+    operation: O,
+    comm: Option<ffi::MPI_Comm>,
+}
+
+impl<O: Operation> Operation for BehindMessages<O> {
+    async fn call(&mut self, number: u32) -> Result<(), CommError> {
+        self.operation.call(number).await
+    }
+
+    fn prepare(&mut self) {
+        self.operation.prepare();
+        if let Some(comm) = self.comm {
+            broadcast_and_reduce(comm);
+        }
+    }
+}
+
+/// Measures an allreduce of 8 bytes for a time slice, with other messages before each call if `before` is given.
 fn measure(
     comm: &MpiComm,
     tsc: &TscClock,
     model: ClockModel<Counter, Global>,
     scheme: Scheme,
+    before: Option<ffi::MPI_Comm>,
 ) -> Option<Measurement> {
     let group = MpiGroup::all(comm).expect("no rank is gone");
     let settings = OperationSettings::default();
     let kind = "allreduce".parse().expect("a name");
-    let mut operation = MpiOperation::prepare(kind, &group, 8, &settings).expect("MPI has it");
+    let operation = MpiOperation::prepare(kind, &group, 8, &settings).expect("MPI has it");
+    let mut operation = BehindMessages {
+        operation,
+        comm: before,
+    };
     let method = Method {
         warm_up: 1_000,
         scheme,
@@ -149,10 +180,17 @@ struct Turn {
     invalid: f64,
     /// Latency by a grid, its valid and its invalid calls.
     grid: [f64; 3],
+    /// Latency by a grid, behind the messages of Round-Time.
+    behind_messages: f64,
 }
 
 impl Turn {
-    fn new(floor: f64, measured: &Measurement, grid: &Measurement) -> Self {
+    fn new(
+        floor: f64,
+        measured: &Measurement,
+        grid: &Measurement,
+        behind_messages: &Measurement,
+    ) -> Self {
         let found = |name| {
             let found = measured.details.iter().find(|(known, _)| *known == name);
             found.expect("Round-Time reports it").1.as_nanos() as f64
@@ -173,6 +211,7 @@ impl Turn {
             valid,
             invalid,
             grid: [grid.figures[0].nanos, on_grid, late_on_grid],
+            behind_messages: behind_messages.figures[0].nanos,
         }
     }
 }
@@ -212,10 +251,11 @@ fn show(turns: &[Turn]) -> bool {
     let [on_grid, late_on_grid]: [f64; 2] =
         [1, 2].map(|place: usize| turns.iter().map(|turn| turn.grid[place]).sum());
     println!(
-        "On a grid: {:.0} valid calls a second, {:.4} of all calls are late, median latency {:.0} ns\n",
+        "On a grid: {:.0} valid calls a second, {:.4} of all calls are late, median latency {:.0} ns, {:+.1} %\n",
         on_grid / seconds,
         late_on_grid / (on_grid + late_on_grid),
-        median(|turn| turn.grid[0])
+        median(|turn| turn.grid[0]),
+        100.0 * median(|turn| turn.grid[0] / turn.latency - 1.0),
     );
     let bounds = [
         (
@@ -239,8 +279,8 @@ fn show(turns: &[Turn]) -> bool {
             1.0,
         ),
         (
-            "difference of the medians / that of Round-Time",
-            median(|turn| (turn.grid[0] / turn.latency - 1.0).abs()),
+            "difference of the medians behind the same messages / that of Round-Time",
+            median(|turn| (turn.behind_messages / turn.latency - 1.0).abs()),
             APART,
         ),
     ];

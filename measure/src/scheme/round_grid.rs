@@ -45,7 +45,7 @@ const MARGIN: Duration = Duration::from_nanos(200);
 const PUNCTUAL: Duration = Duration::from_nanos(400);
 
 /// Least and largest number of calls between two agreements, and the time that they may take: a time slice can end after each.
-const BATCHES: [u32; 2] = [16, 256];
+const BATCHES: [u32; 2] = [16, 1024];
 const BATCH_TIME: Duration = Duration::from_millis(10);
 
 /// Share of late calls in a batch above which batches become shorter: one in this number.
@@ -67,7 +67,7 @@ impl RoundGrid {
                 spacing,
                 least: spacing,
                 most: spacing,
-                batch: BATCHES[1],
+                batch: BATCHES[0],
             });
         }
         let fitting = EachCall::default()
@@ -78,7 +78,7 @@ impl RoundGrid {
             spacing,
             least: spacing / 4,
             most: spacing * 64,
-            batch: BATCHES[1],
+            batch: BATCHES[0],
         })
     }
 }
