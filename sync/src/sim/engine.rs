@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use downbeat_clock_core::Ticks;
 
 use super::cluster::SimCluster;
-use super::exchange::{Crossing, Departure};
 use super::messages::{MessageKind, MessagePool, MessageStage, NONE, SimMessage};
 use super::network::{LinkEnds, Network};
+use super::news::{Crossing, Departure};
 use super::node_clock::{Clocks, NodeClock};
 use super::part::SimPart;
 use super::part_vec::PartVec;

@@ -6,168 +6,94 @@
 //! part before it ends. So every part processes its events in the order of time, and results do not
 //! depend on the number of parts.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
-use super::messages::{MessageKind, MessageStage, NONE, SimMessage};
-use crate::payload::Words;
-use crate::split::SplitRequest;
+#[cfg(downbeat_loom)]
+use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering},
+};
+#[cfg(not(downbeat_loom))]
+use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use crate::thread::Sleeper;
 
-/// News for another part.
-#[derive(Clone, Debug)]
-pub(super) enum Crossing {
-    Message(Box<CrossingMessage>),
-    /// A synchronous message of this rank was received.
-    Delivered {
-        rank: u32,
-        at: u64,
-    },
-    Departure(Departure),
-    /// All ranks of a part have arrived at a split.
-    Split(Arc<SplitArrivals>),
-}
-
-/// Message on its way to another part; its time is that of the arrival at the card of the
-/// receiver's node, or at the receiver if there are no cards.
-#[derive(Clone, Debug)]
-pub(super) struct CrossingMessage {
-    pub(super) message: SimMessage,
-    /// Number among the messages of its sender.
-    pub(super) number: u32,
-    /// Bytes of a long message.
-    pub(super) parcel: Option<Vec<u8>>,
-}
-
-/// End of a rank's communication.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
-    /// Rank in the whole cluster.
-    pub(super) member: u32,
-    /// Communicator that it has left, and its rank there; `None` if it has returned.
-    pub(super) left: Option<(u32, u32)>,
-    pub(super) at: u64,
-}
-
-impl Departure {
-    /// Packs the departure into an entry of the queue of messages.
-    pub(super) fn as_message(self, node: u32) -> SimMessage {
-        let mut words = Words::default();
-        if let Some((group, rank)) = self.left {
-            words[..3].copy_from_slice(&[1, group.into(), rank.into()]);
-        }
-        SimMessage {
-            words,
-            time: self.at,
-            from: self.member,
-            to: self.member,
-            from_node: node,
-            to_node: node,
-            group: 0,
-            next: NONE,
-            length: 0,
-            stage: MessageStage::Departure,
-            kind: MessageKind::Plain,
-        }
-    }
-
-    pub(super) fn of_message(message: &SimMessage) -> Self {
-        let [left, group, rank, ..] = message.words;
-        Self {
-            member: message.from,
-            left: (left != 0).then_some((group as u32, rank as u32)),
-            at: message.time,
-        }
-    }
-}
-
-/// Requests of the ranks of a part in a split of one communicator.
+/// Meeting point of all parts, which send each other items `M`.
 #[derive(Debug)]
-pub(super) struct SplitArrivals {
-    pub(super) group: u32,
-    pub(super) requests: Vec<SplitRequest>,
-    /// Numbers that the part offers for the new communicators, by their colors.
-    pub(super) numbers: Vec<(u32, u32)>,
-    /// Time at which the last of them arrived.
-    pub(super) latest: u64,
-}
-
-impl Crossing {
-    /// Returns the time before which this has no effect.
-    fn time(&self) -> u64 {
-        match self {
-            Self::Message(crossing) => crossing.message.time,
-            Self::Delivered { at, .. } | Self::Departure(Departure { at, .. }) => *at,
-            Self::Split(arrivals) => arrivals.latest,
-        }
-    }
-}
-
-/// Report of a part at the end of a window.
-#[derive(Debug, Default)]
-struct WindowReport {
-    /// News for every part.
-    mail: Vec<Vec<Crossing>>,
-    /// Time of the earliest event that follows, if there is one.
-    earliest: Option<u64>,
-    failed: bool,
-}
-
-/// Meeting point of all parts.
-#[derive(Debug)]
-pub(super) struct PartExchange {
-    parts: Vec<PartReports>,
+pub struct PartExchange<M> {
+    parts: Vec<PartReports<M>>,
     /// Duration of a window.
     lookahead: u64,
 }
 
 /// Reports of one part.
-#[derive(Debug, Default)]
-struct PartReports {
+#[derive(Debug)]
+struct PartReports<M> {
     /// Number of windows that were reported.
     windows: AtomicUsize,
     /// Reports, in turns: the part may report the next window while others still read this one.
-    reports: [Mutex<WindowReport>; 2],
+    reports: [Mutex<WindowReport<M>>; 2],
     /// Place where the part waits for the others.
     sleeper: Sleeper,
 }
 
-/// Beginning of a window: the news, and the time at which the window ends.
+/// Report of a part at the end of a window.
 #[derive(Debug)]
-pub(super) struct NextWindow {
-    pub(super) news: Vec<Crossing>,
-    pub(super) end: u64,
+pub struct WindowReport<M> {
+    /// Items for every part.
+    pub mail: Vec<Vec<M>>,
+    /// Time of the earliest event that follows, if there is one.
+    pub earliest: Option<u64>,
+    /// True if the part cannot go on.
+    pub failed: bool,
 }
 
-impl PartExchange {
-    pub(super) fn new(parts: usize, lookahead: u64) -> Self {
+/// Beginning of a window: the items for the part, and the time at which the window ends.
+#[derive(Debug)]
+pub struct NextWindow<M> {
+    /// Items of all parts for this one, in the order of parts.
+    pub news: Vec<M>,
+    /// Time before which the part processes its events.
+    pub end: u64,
+}
+
+impl<M> PartExchange<M> {
+    /// Creates an exchange of windows of this duration.
+    pub fn new(parts: usize, lookahead: u64) -> Self {
+        let report = || {
+            Mutex::new(WindowReport {
+                mail: vec![],
+                earliest: None,
+                failed: false,
+            })
+        };
+        let reports = |_| PartReports {
+            windows: AtomicUsize::new(0),
+            reports: [report(), report()],
+            sleeper: Sleeper::new(),
+        };
         Self {
-            parts: (0..parts).map(|_| PartReports::default()).collect(),
+            parts: (0..parts).map(reports).collect(),
             lookahead,
         }
     }
 
-    /// Waits for the reports of all parts on window number `window`. Returns the next window;
-    /// `None` if nothing is left to happen, or a part has failed.
-    pub(super) fn meet(
+    /// Reports window number `window`, and waits for the reports of all parts. Returns the next
+    /// window; `None` if nothing is left to happen, or a part has failed.
+    pub fn meet(
         &self,
         window: usize,
         part: usize,
-        mail: Vec<Vec<Crossing>>,
-        next_event: Option<u64>,
-        failed: bool,
-    ) -> Option<NextWindow> {
-        let crossings = mail.iter().flatten().map(Crossing::time);
-        let earliest = crossings.chain(next_event).min();
+        report: WindowReport<M>,
+    ) -> Option<NextWindow<M>> {
         let mine = &self.parts[part];
-        *lock(&mine.reports[window % 2]) = WindowReport {
-            mail,
-            earliest,
-            failed,
-        };
+        *lock(&mine.reports[window % 2]) = report;
         mine.windows.store(window + 1, Ordering::Release);
-        self.parts.iter().for_each(|other| other.sleeper.nudge());
-        let reported = |part: &PartReports| part.windows.load(Ordering::Acquire) > window;
+        self.parts.iter().for_each(|other| other.sleeper.wake());
+        let reported = |part: &PartReports<M>| part.windows.load(Ordering::Acquire) > window;
         mine.sleeper
             .wait_until(|| self.parts.iter().all(reported).then_some(()));
         let (mut news, mut begins, mut failed) = (vec![], None::<u64>, false);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
 use super::engine::Engine;
-use super::exchange::{Crossing, Departure, SplitArrivals};
+use super::news::{Crossing, Departure, SplitArrivals};
 use crate::CommError;
 use crate::split::{SplitRequest, groups};
 

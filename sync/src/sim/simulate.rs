@@ -15,6 +15,7 @@ use super::comm::SimComm;
 use super::engine::{Engine, WaitingRanks};
 use super::exchange::{NextWindow, PartExchange};
 use super::group::{SimGroup, SimWorld};
+use super::news::Crossing;
 use super::node_clock::VirtualTime;
 use super::part::SimPart;
 use crate::ClusterError;
@@ -119,7 +120,7 @@ fn simulate_part<T>(
     part: SimPart,
     parts: usize,
     program: &impl AsyncFn(&SimComm) -> T,
-    exchange: Option<&PartExchange>,
+    exchange: Option<&PartExchange<Crossing>>,
 ) -> PartOutcome<T> {
     let (index, ranks) = (part.index, part.ranks.clone());
     let world = Rc::new(SimWorld::new(Engine::new(cluster, part, parts)));
@@ -159,9 +160,8 @@ fn simulate_part<T>(
         let (mut end, mut panic) = (0, None);
         for window in 0.. {
             panic = catch_unwind(AssertUnwindSafe(|| run_until(end))).err();
-            let (mail, next_event) = world.engine.borrow_mut().end_window();
-            let next = exchange.meet(window, index, mail, next_event, panic.is_some());
-            let Some(NextWindow { news, end: next }) = next else {
+            let report = world.engine.borrow_mut().end_window(panic.is_some());
+            let Some(NextWindow { news, end: next }) = exchange.meet(window, index, report) else {
                 break;
             };
             news.into_iter().for_each(|news| world.take(news));

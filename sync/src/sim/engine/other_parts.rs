@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::Engine;
-use crate::sim::exchange::{Crossing, CrossingMessage, Departure, SplitArrivals};
+use crate::sim::exchange::WindowReport;
 use crate::sim::messages::{MessageKind, MessageStage, SimMessage};
+use crate::sim::news::{Crossing, CrossingMessage, Departure, SplitArrivals};
 use crate::sim::rank_state::RankWait;
 use crate::sim::traffic::CardEvent;
 
@@ -101,16 +102,17 @@ impl Engine {
             .wrapping_add(self.part.index as u32)
     }
 
-    /// Ends a window: returns the news for every part and the time of the earliest event that is
+    /// Ends a window: returns the news for every part, and the time of the earliest event that is
     /// left. No rank is ready.
-    pub(in crate::sim) fn end_window(&mut self) -> (Vec<Vec<Crossing>>, Option<u64>) {
-        let mail = self.mail.iter_mut().map(core::mem::take).collect();
+    pub(in crate::sim) fn end_window(&mut self, failed: bool) -> WindowReport<Crossing> {
+        let mail: Vec<_> = self.mail.iter_mut().map(core::mem::take).collect();
         let traffic = self.traffic.as_ref();
-        (
+        let event = traffic.and_then(|traffic| traffic.first(u64::MAX));
+        let crossings = mail.iter().flatten().map(Crossing::time);
+        WindowReport {
+            earliest: crossings.chain(event.map(CardEvent::at)).min(),
             mail,
-            traffic
-                .and_then(|traffic| traffic.first(u64::MAX))
-                .map(CardEvent::at),
-        )
+            failed,
+        }
     }
 }
