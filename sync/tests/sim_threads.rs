@@ -333,6 +333,19 @@ fn a_panic_of_a_rank_panics_the_caller() {
     }
 }
 
+/// A program need not be an async function: this one panics before its first await, on one thread.
+#[test]
+fn a_panic_before_the_first_window_panics_the_caller() {
+    fn program(comm: &SimComm) -> impl Future<Output = Result<u64, CommError>> {
+        assert!(comm.rank() != 5, "at once");
+        shift(comm, 1, false)
+    }
+    let cluster = cluster(7, Network::typical(), Clocks::typical(), 1);
+    let simulate = || cluster.simulate_on(threads(3), program);
+    let panic = std::panic::catch_unwind(simulate).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"at once"));
+}
+
 /// Messages without latency leave no time in which threads could work independently.
 #[test]
 fn a_network_without_latency_is_simulated_on_one_thread() {

@@ -60,16 +60,21 @@ pub struct NextWindow<M> {
     pub end: u64,
 }
 
+impl<M> WindowReport<M> {
+    /// Report of a part that cannot go on.
+    pub fn failed() -> Self {
+        Self {
+            mail: vec![],
+            earliest: None,
+            failed: true,
+        }
+    }
+}
+
 impl<M> PartExchange<M> {
     /// Creates an exchange of windows of this duration.
     pub fn new(parts: usize, lookahead: u64) -> Self {
-        let report = || {
-            Mutex::new(WindowReport {
-                mail: vec![],
-                earliest: None,
-                failed: false,
-            })
-        };
+        let report = || Mutex::new(WindowReport::failed());
         let reports = |_| PartReports {
             windows: AtomicUsize::new(0),
             reports: [report(), report()],
@@ -81,6 +86,14 @@ impl<M> PartExchange<M> {
         }
     }
 
+    /// Reports window number `window`. That is enough for a part that has failed.
+    pub fn report(&self, window: usize, part: usize, report: WindowReport<M>) {
+        let mine = &self.parts[part];
+        *lock(&mine.reports[window % 2]) = report;
+        mine.windows.store(window + 1, Ordering::Release);
+        self.parts.iter().for_each(|other| other.sleeper.wake());
+    }
+
     /// Reports window number `window`, and waits for the reports of all parts. Returns the next
     /// window; `None` if nothing is left to happen, or a part has failed.
     pub fn meet(
@@ -89,13 +102,10 @@ impl<M> PartExchange<M> {
         part: usize,
         report: WindowReport<M>,
     ) -> Option<NextWindow<M>> {
-        let mine = &self.parts[part];
-        *lock(&mine.reports[window % 2]) = report;
-        mine.windows.store(window + 1, Ordering::Release);
-        self.parts.iter().for_each(|other| other.sleeper.wake());
+        self.report(window, part, report);
         let reported = |part: &PartReports<M>| part.windows.load(Ordering::Acquire) > window;
-        mine.sleeper
-            .wait_until(|| self.parts.iter().all(reported).then_some(()));
+        let all_reported = || self.parts.iter().all(reported).then_some(());
+        self.parts[part].sleeper.wait_until(all_reported);
         let (mut news, mut begins, mut failed) = (vec![], None::<u64>, false);
         for other in &self.parts {
             let mut report = lock(&other.reports[window % 2]);

@@ -6,14 +6,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use downbeat_clock_core::Timestamp;
 
 use super::cluster::SimCluster;
 use super::comm::SimComm;
 use super::engine::{Engine, WaitingRanks};
-use super::exchange::{NextWindow, PartExchange};
+use super::exchange::{NextWindow, PartExchange, WindowReport};
 use super::group::{SimGroup, SimWorld};
 use super::news::Crossing;
 use super::node_clock::VirtualTime;
@@ -91,13 +91,27 @@ impl SimCluster {
         let exchange = (count > 1).then(|| PartExchange::new(count, lookahead));
         let simulate = |part| simulate_part(self, part, count, &program, exchange.as_ref());
         thread::scope(|scope| {
-            let threads = parts.into_iter().map(|part| scope.spawn(|| simulate(part)));
-            let threads: Vec<_> = threads.collect();
-            joined(
-                threads
-                    .into_iter()
-                    .map(|thread| thread.join().and_then(|part| part)),
-            )
+            let start = |part: SimPart| {
+                let (index, rank) = (part.index, part.ranks.start);
+                let thread = thread::Builder::new().name(format!("simulator {index}"));
+                let started = thread.spawn_scoped(scope, || simulate(part));
+                started.map_err(|why| {
+                    report_failure(exchange.as_ref(), index);
+                    let why = why.to_string();
+                    ClusterError::Start { rank, why }
+                })
+            };
+            let mut parts = parts.into_iter();
+            let first = parts.next();
+            // All threads are started before this one begins its part.
+            let others: Vec<_> = parts.map(start).collect();
+            let first: Vec<_> = first.into_iter().map(simulate).collect();
+            // All threads end before the first failure is returned, or panics.
+            let join =
+                |thread: ScopedJoinHandle<'_, PartOutcome<T>>| thread.join().and_then(|part| part);
+            let others: Vec<_> = others.into_iter().map(|thread| thread.map(join)).collect();
+            let others: Vec<_> = others.into_iter().collect::<Result<_, _>>()?;
+            joined(first.into_iter().chain(others))
         })
     }
 }
@@ -112,6 +126,13 @@ struct SimulatedPart<T> {
     ended: u64,
     program_bytes: usize,
     waiting: Option<WaitingRanks>,
+}
+
+/// Reports that a part has failed before its first window, so that the others do not wait for it.
+fn report_failure(exchange: Option<&PartExchange<Crossing>>, part: usize) {
+    if let Some(exchange) = exchange {
+        exchange.report(0, part, WindowReport::failed());
+    }
 }
 
 /// Simulates a part of a cluster.
@@ -129,10 +150,9 @@ fn simulate_part<T>(
         .clone()
         .map(|rank| SimComm::new(&world, &group, rank))
         .collect();
-    let mut tasks: Vec<_> = comms
-        .iter()
-        .map(|comm| RankTask::Running(Box::pin(program(comm))))
-        .collect();
+    let start = |comm| RankTask::Running(Box::pin(program(comm)));
+    let started = catch_unwind(AssertUnwindSafe(|| comms.iter().map(start).collect()));
+    let mut tasks: Vec<_> = started.inspect_err(|_| report_failure(exchange, index))?;
     let program_bytes = tasks.first().map_or(0, program_size);
     let task = |rank: u32| (rank - ranks.start) as usize;
     let mut run_until = |end: u64| {

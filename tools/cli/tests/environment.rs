@@ -11,7 +11,7 @@ use std::process::{Command, Output, id};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_downbeat");
 
 /// Commands, in a folder with experiments `e/a` and `e/b`, traces and a report of regions.
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "clocks",
     "clocks --json",
     "calibrate --duration 10ms",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 28] = [
     "sync --ranks 2 --algorithm hca3/20/skampi/10 --check 0",
     "sync --ranks 2 --algorithm skampi/skampi/10 --check 0 --json",
     "simulate --ranks 8 --algorithm hca3/20/skampi/10 --check 0",
+    "simulate --ranks 40 --threads 2 --algorithm hca3/5/skampi/5 --check 0",
     "simulate --ranks 8 --algorithm hca3/20/skampi/10 --check 0 --json --csv grows.csv",
     "bench --operation allreduce --ranks 2 --scheme ms1 --max-reps 20",
     "bench --operation allreduce --ranks 2 --scheme ms1 --max-reps 20 --json --out grows --launch a",
