@@ -57,7 +57,7 @@ fn two_parts_in_three_windows() {
 
 #[test]
 fn three_parts_in_one_window() {
-    explore("three parts in one window", Some(2), || {
+    explore("three parts in one window", Some(1), || {
         all_pass(3, 1, None);
     });
 }

@@ -16,7 +16,7 @@ const RANKS: usize = 4;
 /// The algorithm of the paper, without and with weights, and ours.
 const UNWEIGHTED: &str = "hca3/1000/skampi/100";
 const WEIGHTED: &str = "hca3/1000/skampi/100/weighted";
-const CUBE: &str = "cube/100/100";
+const CUBE: &str = "cube/2000/5";
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Bounds of the median error with weights, right after the synchronization, and of the median error and duration of the cube, as parts of
@@ -35,7 +35,7 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
             mpirun
                 .args(["-np", &RANKS.to_string()])
                 .arg(installed_mpi_program(workspace, OPEN_MPI)?);
-            mpirun.args("sync --truth --check 0 --repeat 10 --json --algorithm".split(' '));
+            mpirun.args("sync --truth --check 0 --repeat 40 --json --algorithm".split(' '));
             mpirun
                 .arg([UNWEIGHTED, WEIGHTED, CUBE].join(","))
                 .stdout(Stdio::piped());
