@@ -106,8 +106,9 @@ fn measure(row: &SimulatorRow) -> [f64; 6] {
         processor_seconds(),
     );
     let megabytes = peak_megabytes();
+    let clocks = cluster.true_clocks().expect("it was simulated");
     let shown = (0..).zip(simulated.results).map(|(rank, model)| {
-        let ticks = cluster.true_clock(rank).ticks_at(simulated.ended);
+        let ticks = clocks.ticks_at(rank, simulated.ended);
         model.expect("synchronized").apply(ticks).as_nanos()
     });
     let shown: Vec<i64> = shown.collect();

@@ -18,7 +18,7 @@ mod random;
 mod rank_state;
 mod simulate;
 mod traffic;
-mod true_clock;
+mod true_clocks;
 
 pub use clock::SimClock;
 pub use cluster::SimCluster;
@@ -31,4 +31,4 @@ pub use random::exponential;
 #[cfg(test)]
 pub(crate) use random::normal;
 pub use simulate::Simulated;
-pub use true_clock::TrueClock;
+pub use true_clocks::TrueClocks;

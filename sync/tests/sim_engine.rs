@@ -6,6 +6,7 @@ mod plain;
 mod simulated;
 
 use core::future::pending;
+use core::num::NonZero;
 
 use downbeat_clock_core::{Clock, Duration, Timestamp};
 use downbeat_sync::RankPlacement;
@@ -26,6 +27,14 @@ fn at(nanos: i64) -> Timestamp<VirtualTime> {
 /// `ranks` ranks with a plain network and perfect clocks.
 fn simple(ranks: u32) -> SimCluster {
     cluster(ranks, plain(), Clocks::perfect(), 1)
+}
+
+fn on_two_threads<T: Send>(
+    cluster: &SimCluster,
+    program: impl AsyncFn(&SimComm) -> T + Sync,
+) -> Result<Vec<T>, ClusterError> {
+    let two = NonZero::<usize>::MIN.saturating_add(1);
+    Ok(cluster.simulate_on(two, program)?.results)
 }
 
 #[test]
@@ -325,7 +334,7 @@ fn waits_for_a_rank_that_left_fail_after_its_messages_were_received() {
     }
 }
 
-/// Independent of which of the two is simulated first.
+/// Independent of the first of the two to be simulated, and on one thread or a thread each.
 #[test]
 fn dropping_a_communicator_does_not_affect_others() {
     for leaver in [0, 1] {
@@ -350,12 +359,16 @@ fn dropping_a_communicator_does_not_affect_others() {
             comm.send(other, comm.recv::<u64>(other).await?).await?;
             Ok::<_, CommError>(lost)
         };
-        let found = simple(2).run(program).unwrap();
-        assert_eq!(found[leaver as usize], Ok(Ok(5)));
-        assert_eq!(
-            found[1 - leaver as usize],
-            Ok(Err(CommError::Left { rank: leaver }))
-        );
+        for found in [
+            simple(2).run(program).unwrap(),
+            on_two_threads(&simple(2), program).unwrap(),
+        ] {
+            assert_eq!(found[leaver as usize], Ok(Ok(5)));
+            assert_eq!(
+                found[1 - leaver as usize],
+                Ok(Err(CommError::Left { rank: leaver }))
+            );
+        }
     }
 }
 

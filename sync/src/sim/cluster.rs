@@ -1,19 +1,19 @@
 //! Parameters of a simulated cluster.
 
 use super::network::Network;
-use super::node_clock::Clocks;
+use super::node_clock::{Clocks, NodeClock};
 use super::parameter::require;
 use super::traffic::RANK_BITS;
-use super::true_clock::TrueClock;
+use super::true_clocks::TrueClocks;
 use crate::ClusterError;
 
 /// Cluster that exists in virtual time only: many ranks on a few threads, with a network and clocks
 /// whose true behaviour is known.
 ///
 /// Algorithms run on it unchanged. Neither the load of the simulating machine nor the order in
-/// which it simulates the ranks matters, nor the number of threads of
-/// [`simulate_on`](Self::simulate_on): equal clusters give equal results, bit for bit. A rank in
-/// the middle of a synchronization takes one to two kilobytes.
+/// which it simulates the ranks nor the number of threads of [`simulate_on`](Self::simulate_on)
+/// matters: equal clusters give equal results, bit for bit. A rank in the middle of a
+/// synchronization takes one to two kilobytes.
 ///
 /// ```
 /// use downbeat_sync::sim::{Clocks, Network, SimCluster};
@@ -66,10 +66,19 @@ impl SimCluster {
     /// Maximum number of ranks.
     pub const MAX_RANKS: u32 = 1 << RANK_BITS;
 
-    /// Returns the clock of a rank, for readings after a simulation.
-    pub fn true_clock(&self, rank: u32) -> TrueClock {
-        let node = rank / self.ranks_per_node.max(1);
-        TrueClock::new(&self.clocks, self.seed, node)
+    /// Returns the clocks of all ranks, for readings after a simulation.
+    ///
+    /// # Errors
+    /// If a parameter is out of range.
+    pub fn true_clocks(&self) -> Result<TrueClocks, ClusterError> {
+        self.validate()?;
+        let nodes = 0..self.ranks.div_ceil(self.ranks_per_node);
+        let clock = |node| NodeClock::new(&self.clocks, self.seed, node);
+        Ok(TrueClocks::new(
+            nodes.map(clock).collect(),
+            self.clocks.clone(),
+            self.ranks_per_node,
+        ))
     }
 
     /// Checks that all parameters are in range.

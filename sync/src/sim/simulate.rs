@@ -74,7 +74,7 @@ impl SimCluster {
     /// Results are equal, bit for bit, for any number of threads; except that a rank learns later,
     /// in an order that depends on their number, that a rank of another thread has left a
     /// communicator or returned, as it happens after errors. The clocks of the ranks can be read
-    /// after the simulation by [`true_clock`](Self::true_clock).
+    /// after the simulation by [`true_clocks`](Self::true_clocks).
     ///
     /// # Errors
     /// Same as [`run`](Self::run).
@@ -105,7 +105,7 @@ impl SimCluster {
             let first = parts.next();
             // All threads are started before this one begins its part.
             let others: Vec<_> = parts.map(start).collect();
-            let first: Vec<_> = first.into_iter().map(simulate).collect();
+            let first = first.map(simulate);
             // All threads end before the first failure is returned, or panics.
             let join =
                 |thread: ScopedJoinHandle<'_, PartOutcome<T>>| thread.join().and_then(|part| part);

@@ -247,9 +247,9 @@ fn simulate_once(
     let ranks = all_or_first_failure(simulated.results)?;
     let of_first = ranks.first().and_then(|rank| rank.1.as_ref());
     let (tried, check_times) = of_first.ok_or_else(|| Failure::run("rank 0 has no result"))?;
+    let clocks = sim.true_clocks().map_err(Failure::run)?;
     let errors_at = |at: &Timestamp<VirtualTime>| {
-        let clock = |i: usize| sim.true_clock(i as u32);
-        let global_time = |i: usize| ranks[i].0.model.apply(clock(i).ticks_at(*at));
+        let global_time = |i: usize| ranks[i].0.model.apply(clocks.ticks_at(i as u32, *at));
         let reference = global_time(0);
         let error = |i| LargestDeviation {
             ns: (global_time(i) - reference).as_nanos(),

@@ -13,8 +13,8 @@ use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors}
 use downbeat_common::{Failure, PrintOptions, Table, Text, TrialOptions, units};
 use downbeat_records::stats::Sample;
 use downbeat_sync::keep::{KeptSession, NodeKeeper};
-use downbeat_sync::sim::{SimClock, SimCluster, SimComm, TrueClock, VirtualTime};
-use downbeat_sync::{Algorithm, Comm as _, SyncError};
+use downbeat_sync::sim::{SimClock, SimCluster, SimComm, TrueClocks, VirtualTime};
+use downbeat_sync::{Algorithm, SyncError};
 use serde::Serialize;
 
 use super::runs::{each_run, size};
@@ -75,7 +75,6 @@ struct Change {
 
 /// A rank after the simulation.
 struct KeptRank {
-    clock: TrueClock,
     changes: Vec<Change>,
     past: Vec<Knot<Local, Global>>,
     deviations: Vec<(Duration, f64)>,
@@ -204,7 +203,6 @@ struct KeptClocksReport<'a> {
 
 /// Runs on each rank: synchronizes, and keeps the clock.
 async fn keep_clock(
-    sim: &SimCluster,
     comm: &SimComm,
     algorithm: &Algorithm,
     keeping: Keeping,
@@ -245,7 +243,6 @@ async fn keep_clock(
     let past = keeper.past(&me.base());
     Ok(KeptRank {
         deviations: keeper.allan_deviation(),
-        clock: sim.true_clock(comm.rank()),
         changes,
         past,
     })
@@ -259,11 +256,7 @@ fn simulate_once(
     keeping: Keeping,
 ) -> Result<KeptRun, Failure> {
     // Boxed to keep the slots of ranks that have no result yet small.
-    let program = async |comm: &SimComm| {
-        keep_clock(sim, comm, algorithm, keeping)
-            .await
-            .map(Box::new)
-    };
+    let program = async |comm: &SimComm| keep_clock(comm, algorithm, keeping).await.map(Box::new);
     let simulated = sim.simulate_on(threads, program).map_err(Failure::run)?;
     let ranks = all_or_first_failure(simulated.results)?;
     let changes = ranks
@@ -271,7 +264,7 @@ fn simulate_once(
         .map(|rank| rank.changes.len())
         .min()
         .unwrap_or(0);
-    let mut truth = Truth::new(&ranks)?;
+    let mut truth = Truth::new(sim, &ranks)?;
     for session in 0..changes.saturating_sub(1) {
         truth.judge(session);
     }
@@ -336,6 +329,7 @@ fn learners(ranks: &[Box<KeptRank>]) -> impl Iterator<Item = &KeptRank> {
 /// True errors, each the largest of all ranks at a moment.
 struct Truth<'a> {
     ranks: &'a [Box<KeptRank>],
+    clocks: TrueClocks,
     base: ClockModel<Counter, Local>,
     pasts: Vec<Option<ConstrainedSpline<'a, Local, Global>>>,
     /// Times that ranks showed last.
@@ -351,7 +345,7 @@ struct Truth<'a> {
 }
 
 impl<'a> Truth<'a> {
-    fn new(ranks: &'a [Box<KeptRank>]) -> Result<Self, Failure> {
+    fn new(sim: &SimCluster, ranks: &'a [Box<KeptRank>]) -> Result<Self, Failure> {
         // Ranks that read the counter of rank 0 have none.
         let past = |rank: &'a KeptRank| match rank.past.is_empty() {
             true => Ok(None),
@@ -360,6 +354,7 @@ impl<'a> Truth<'a> {
         let pasts = ranks.iter().map(|rank| past(rank));
         Ok(Self {
             ranks,
+            clocks: sim.true_clocks().map_err(Failure::run)?,
             base: SimClock::nominal_model().map_err(Failure::run)?,
             pasts: pasts.collect::<Result<_, _>>().map_err(Failure::run)?,
             last: vec![Timestamp::from_nanos(i64::MIN); ranks.len()],
@@ -412,7 +407,7 @@ impl<'a> Truth<'a> {
         let mut reference = Timestamp::ORIGIN;
         for (rank, kept) in self.ranks.iter().enumerate() {
             let change = &kept.changes[session];
-            let ticks = kept.clock.ticks_at(at);
+            let ticks = self.clocks.ticks_at(rank as u32, at);
             let shown = change.shown.apply(ticks);
             if rank == 0 {
                 reference = shown;
@@ -434,18 +429,14 @@ impl<'a> Truth<'a> {
 
     /// Largest error that clocks have when their rates wander after they were known exactly.
     fn wandered(&self, from: Timestamp<VirtualTime>, to: Timestamp<VirtualTime>) -> f64 {
-        let gained = |rank: &KeptRank| {
-            let ticks = rank
-                .clock
-                .ticks_at(to)
-                .signed_since(rank.clock.ticks_at(from)) as f64;
-            ticks - (to - from).as_nanos() as f64 * (1.0 + rank.clock.drift_at(from))
+        let gained = |rank: u32| {
+            let [begin, end] = [from, to].map(|at| self.clocks.ticks_at(rank, at));
+            let drift = self.clocks.drift_at(rank, from);
+            end.signed_since(begin) as f64 - (to - from).as_nanos() as f64 * (1.0 + drift)
         };
-        let of_first = gained(&self.ranks[0]);
-        let wandered = self
-            .ranks
-            .iter()
-            .map(|rank| (gained(rank) - of_first).abs());
+        let of_first = gained(0);
+        let ranks = 0..self.ranks.len() as u32;
+        let wandered = ranks.map(|rank| (gained(rank) - of_first).abs());
         wandered.fold(0.0, f64::max)
     }
 }
