@@ -17,14 +17,14 @@ pub struct DriftWatch {
     pub offset: OffsetAlgorithm,
 }
 
-/// Offsets of all ranks in one round, on rank 0.
+/// Offsets of all ranks in one round.
 #[derive(Clone, Copy, Debug)]
 pub struct DriftRound<'a> {
     /// Number of the round, counted from 0 and including missed rounds.
     pub number: u64,
     /// Start of the round, since the beginning.
     pub after: Duration,
-    /// Offset of each rank, by its own clock.
+    /// Offset of each rank, by its own clock; on rank 0.
     pub offsets: &'a [RankOffset],
 }
 
@@ -40,19 +40,19 @@ impl DriftWatch {
     }
 
     /// Runs all rounds. All ranks call this, with equal values. `passed` returns the time since the beginning, and `pause`
-    /// waits for a time. `take` is called on rank 0 only, and can end all rounds.
+    /// waits for a time. `take` is called on all ranks, with offsets on rank 0 only; what it returns there can end all rounds.
     ///
     /// Rounds that cannot begin in time, because the one before took too long, are missed.
     ///
     /// # Errors
-    /// If a rank is gone, or the clock of a rank stepped back during a round; then all ranks fail.
+    /// If a rank is gone, or the clock of a rank stepped back during a round; then all ranks fail. If `take` fails.
     pub async fn run<K: Clock, M: Comm>(
         &self,
         (clock, local): (&K, &ClockModel<Counter, Local>),
         comm: &M,
         passed: impl Fn() -> Duration,
         mut pause: impl FnMut(Duration),
-        mut take: impl FnMut(DriftRound<'_>) -> ControlFlow<()>,
+        mut take: impl AsyncFnMut(DriftRound<'_>) -> Result<ControlFlow<()>, SyncError>,
     ) -> Result<(), SyncError> {
         const END: u64 = u64::MAX;
         let check = AccuracyCheck {
@@ -74,13 +74,13 @@ impl DriftWatch {
             collective::barrier(comm).await?;
             let after = passed();
             let offsets = check.measure(clock, shown, comm).await?;
+            let round = DriftRound {
+                number,
+                after,
+                offsets: &offsets,
+            };
+            let enough = take(round).await?.is_break();
             if comm.rank() == 0 {
-                let enough = take(DriftRound {
-                    number,
-                    after,
-                    offsets: &offsets,
-                })
-                .is_break();
                 let not_missed = (passed().as_nanos().max(0) as u64).div_ceil(every as u64);
                 number = if enough {
                     END
@@ -126,13 +126,15 @@ mod tests {
                 comm.true_now(),
             );
             let (mut samples, mut numbers) = (vec![vec![]; comm.size() as usize], vec![]);
-            let take = |round: DriftRound<'_>| {
+            let take = async |round: DriftRound<'_>| {
                 numbers.push(round.number);
                 for one in round.offsets {
                     samples[one.rank as usize].extend(one.sample);
                 }
-                comm.pause(takes);
-                ControlFlow::Continue(())
+                if comm.rank() == 0 {
+                    comm.pause(takes);
+                }
+                Ok(ControlFlow::Continue(()))
             };
             let passed = || comm.true_now() - began;
             watch
@@ -257,13 +259,14 @@ mod tests {
     fn rank_0_can_end_all_rounds() {
         let program = async |comm: &SimComm| {
             let (clock, local, mut looks) = (comm.clock(), SimClock::nominal_model().unwrap(), 0);
-            let take = |_: DriftRound<'_>| {
+            let take = async |_: DriftRound<'_>| {
                 looks += 1;
-                if looks == 3 {
+                // Only rank 0 decides.
+                Ok(if looks == if comm.rank() == 0 { 3 } else { 2 } {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
-                }
+                })
             };
             let passed = || comm.true_now() - Timestamp::ORIGIN;
             seconds(60)

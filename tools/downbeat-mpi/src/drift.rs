@@ -211,7 +211,7 @@ impl DriftSession<'_> {
             };
             let pause = |time: Duration| progress.sleep(time.max(Duration::ZERO));
             let clock = (&base.clock, &base.local);
-            let take = |round: DriftRound<'_>| offsets.add(round, csv.as_mut());
+            let take = async |round: DriftRound<'_>| Ok(offsets.add(round, csv.as_mut()));
             block_on_ready(options.watch().run(clock, ranks.all, passed, pause, take))
         };
         let result = match watched {
