@@ -7,6 +7,7 @@
 mod allan;
 mod filter;
 mod node;
+mod slewing;
 
 use downbeat_clock_core::fit::{Envelope, RateLimits, Reading};
 use downbeat_clock_core::spline::Knot;
@@ -27,6 +28,7 @@ use crate::session::{ROUNDING, resolution};
 use crate::{Comm, CommError, LocalClock, SyncError, Synchronized};
 use filter::{OffsetPoint, WanderFilter, smooth};
 pub use node::NodeKeeper;
+pub use slewing::SlewingClock;
 
 /// Keeps the global clock of a rank, by sessions of all ranks at points of the program where all of them call it.
 ///

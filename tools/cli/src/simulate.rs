@@ -17,7 +17,7 @@ use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors, all_or_first_failure,
 };
-use downbeat_common::{Failure, Outputs, PrintOptions, Trial, TrialOptions};
+use downbeat_common::{DeclaredRates, Failure, Outputs, PrintOptions, Trial, TrialOptions};
 use downbeat_sync::sim::{Bursts, Network, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Comm as _, SyncError};
 
@@ -59,6 +59,8 @@ pub(crate) struct SimulateOptions {
     threads: Option<u32>,
     #[command(flatten)]
     keep: KeepOptions,
+    #[command(flatten)]
+    declared: DeclaredRates,
     #[command(flatten)]
     trial: TrialOptions,
     #[command(flatten)]
@@ -143,7 +145,11 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
     let factors = factors(options, &cluster, &sim);
     let threads = options.threads(&sim);
-    if let Some(kept) = options.keep.kept() {
+    // The name of a built-in cluster is no file.
+    let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
+    let mut outputs = Outputs::new(input);
+    options.page.add_to(&mut outputs)?;
+    if let Some(kept) = options.keep.kept(options.declared) {
         let (algorithms, trial) = (&options.algorithm.0, &options.trial);
         return keeping::run(
             &mut sim,
@@ -151,14 +157,10 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
             algorithms,
             kept,
             trial,
-            options.print,
+            (&options.page, options.print),
             factors,
         );
     }
-    // The name of a built-in cluster is no file.
-    let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
-    let mut outputs = Outputs::new(input);
-    options.page.add_to(&mut outputs)?;
     let mut csv = options
         .csv
         .as_ref()
@@ -172,7 +174,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let (algorithms, trial) = (&options.algorithm.0, &options.trial);
     let runs = each_run(&mut sim, algorithms, trial, |sim, algorithm, run| {
         let trial = trial.trial(*algorithm).map_err(Failure::run)?;
-        let (record, sent) = simulate_once(sim, threads, &trial, run)?;
+        let (record, sent) = simulate_once(sim, threads, options.declared, &trial, run)?;
         csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
         messages += sent;
         Ok(record)
@@ -202,7 +204,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
 }
 
 fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -> Factors {
-    Factors::default()
+    let factors = Factors::default()
         .with(
             "program",
             &concat!("downbeat ", env!("CARGO_PKG_VERSION"), " simulate"),
@@ -216,19 +218,21 @@ fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -
         .with("check", &options.trial.check_by)
         .with("sample", &options.trial.sample)
         .with("repeat", &options.trial.repeat)
-        .with("seed", &options.trial.seed)
+        .with("seed", &options.trial.seed);
+    options.declared.add_to(factors)
 }
 
 /// Simulates one run; returns its record and the number of messages.
 fn simulate_once(
     sim: &SimCluster,
     threads: NonZero<usize>,
+    declared: DeclaredRates,
     trial: &Trial,
     run: u32,
 ) -> Result<(RunRecord, u64), Failure> {
     let simulated = sim.simulate_on(threads, async |comm: &SimComm| {
         let clock = comm.clock();
-        let me = comm.local_clock(&clock)?;
+        let me = declared.of(comm.local_clock(&clock)?);
         // Times at which rank 0 began its checks.
         let mut check_times: Vec<Timestamp<VirtualTime>> = Vec::new();
         let pause = |time| {

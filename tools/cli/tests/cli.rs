@@ -573,7 +573,14 @@ fn kept_clocks_are_simulated() {
         "{why}"
     );
     refuses(&["simulate", "--keep", "1s", "--check", "0"], "--check");
-    refuses(&["simulate", "--keep", "1s", "-o", "page.html"], "--output");
+    let page = stdout_of(&[&keep("3")[..], &["-o", "-"]].concat());
+    for part in [
+        "kept: at most ",
+        "wander alone: at most ",
+        "Allan deviation from rank 0",
+    ] {
+        assert!(page.contains(part), "no {part:?} in {page}");
+    }
 }
 
 #[test]

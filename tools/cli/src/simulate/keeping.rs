@@ -5,14 +5,14 @@ use std::num::NonZero;
 use clap::Args;
 use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{
-    Clock as _, ClockModel, Counter, Duration, ErrorBound, Global, Local, SlewedModel, Ticks,
-    Timestamp,
+    Clock as _, ClockModel, Counter, Duration, Global, Local, SlewedModel, Ticks, Timestamp,
 };
-use downbeat_common::cli::{positive, share};
+use downbeat_common::cli::positive;
+use downbeat_common::kept::{AllanDeviation, ErrorCurve, KeptPage, LargestErrors, median};
+use downbeat_common::page::{Page, PageOptions};
 use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors};
-use downbeat_common::{Failure, PrintOptions, Table, Text, TrialOptions, units};
-use downbeat_records::stats::Sample;
-use downbeat_sync::keep::{KeptSession, NodeKeeper};
+use downbeat_common::{DeclaredRates, Failure, PrintOptions, Table, Text, TrialOptions, units};
+use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
 use downbeat_sync::sim::{SimClock, SimCluster, SimComm, TrueClocks, VirtualTime};
 use downbeat_sync::{Algorithm, SyncError};
 use serde::Serialize;
@@ -24,27 +24,20 @@ use crate::memory;
 pub(super) struct KeepOptions {
     /// Keep the clocks synchronized by sessions of a millisecond, this time apart, and print their true errors over all the time
     #[arg(long, value_name = "PERIOD", value_parser = positive, allow_hyphen_values = true,
-          conflicts_with_all = ["check", "check_by", "sample", "output", "csv"])]
+          conflicts_with_all = ["check", "check_by", "sample", "csv"])]
     keep: Option<Duration>,
     /// Time for which the clocks are kept
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = positive, requires = "keep", allow_hyphen_values = true)]
     lasting: Duration,
-    /// Declare the largest drift of clocks from that of rank 0, by which the bounds of their errors grow [default: 0.001]
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "keep", allow_hyphen_values = true)]
-    max_drift: Option<f64>,
-    /// Declare the largest deviation of a clock's rate from its mean over 32 sessions, by which bounds grow between sessions instead
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "keep", allow_hyphen_values = true)]
-    max_wander: Option<f64>,
 }
 
 impl KeepOptions {
     /// The options, if the clocks are kept.
-    pub(super) fn kept(&self) -> Option<Keeping> {
+    pub(super) fn kept(&self, declared: DeclaredRates) -> Option<Keeping> {
         let keeping = |period| Keeping {
             period,
             lasting: self.lasting,
-            max_drift: self.max_drift,
-            max_wander: self.max_wander,
+            declared,
         };
         self.keep.map(keeping)
     }
@@ -55,8 +48,7 @@ impl KeepOptions {
 pub(super) struct Keeping {
     period: Duration,
     lasting: Duration,
-    max_drift: Option<f64>,
-    max_wander: Option<f64>,
+    declared: DeclaredRates,
 }
 
 /// Sessions that come closer to each other, before the usual ones.
@@ -67,9 +59,7 @@ const MOMENTS: i64 = 20;
 /// Clock that a rank shows from a session on.
 struct Change {
     ended: Timestamp<VirtualTime>,
-    shown: SlewedModel<Global>,
-    /// Bound of what is shown.
-    bound: ErrorBound<Global>,
+    shown: SlewingClock,
     session: KeptSession,
 }
 
@@ -87,7 +77,7 @@ pub(super) fn run(
     algorithms: &[Algorithm],
     keeping: Keeping,
     trial: &TrialOptions,
-    print: PrintOptions,
+    (page, print): (&PageOptions, PrintOptions),
     factors: Factors,
 ) -> Result<(), Failure> {
     let Keeping {
@@ -116,43 +106,19 @@ pub(super) fn run(
         size(sim),
         trial.seed
     );
-    let mut factors = factors.with("keep", &period).with("lasting", &lasting);
-    for (name, declared) in [
-        ("max_drift", keeping.max_drift),
-        ("max_wander", keeping.max_wander),
-    ] {
-        if let Some(declared) = declared {
-            factors = factors.with(name, &declared);
-        }
-    }
+    let factors = factors.with("keep", &period).with("lasting", &lasting);
     let document = || KeptClocksReport {
         schema: "downbeat.kept_clocks",
         version: 1,
         factors: &factors,
         runs: &runs,
     };
-    print.print(document, || text(&title, &runs))
-}
-
-/// Largest error of any rank: at half of all moments, at 95 % of them, and ever; in nanoseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct LargestErrors {
-    median_ns: f64,
-    most_ns: f64,
-    ever_ns: f64,
-}
-
-impl LargestErrors {
-    fn of(mut errors: Vec<f64>) -> Self {
-        let sample = Sample::new(&mut errors).ok();
-        let at = |share: f64| sample.as_ref().map_or(0.0, |sample| sample.quantile(share));
-        let [median_ns, most_ns, ever_ns] = [0.5, 0.95, 1.0].map(at);
-        Self {
-            median_ns,
-            most_ns,
-            ever_ns,
-        }
-    }
+    let results = KeptResults::new(&runs);
+    page.write_or(
+        &title,
+        || results.page(&runs),
+        || print.print(document, || results.text(&title, &runs)),
+    )
 }
 
 /// Result of one simulation.
@@ -180,16 +146,12 @@ struct KeptRun {
     /// Median over ranks: standard error of a session, and change of a rate in a second, as they were found.
     noise_ns: f64,
     wander_ppb: f64,
-    /// Median and largest Allan deviation of any rank from rank 0, for averaging times.
+    /// Allan deviation of all ranks from rank 0, for averaging times.
     allan_deviations: Vec<AllanDeviation>,
     messages: u64,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct AllanDeviation {
-    seconds: f64,
-    median: f64,
-    largest: f64,
+    /// Largest errors over time, for pictures: of what clocks show, and of clocks without wander before each session.
+    #[serde(skip)]
+    curves: [ErrorCurve; 2],
 }
 
 #[derive(Serialize)]
@@ -211,14 +173,10 @@ async fn keep_clock(
         period, lasting, ..
     } = keeping;
     let clock = comm.clock();
-    let mut me = comm.local_clock(&clock)?.max_wander(keeping.max_wander);
-    if let Some(drift) = keeping.max_drift {
-        me = me.max_drift(drift);
-    }
+    let me = keeping.declared.of(comm.local_clock(&clock)?);
     let synchronized = Box::pin(algorithm.synchronize(&me, comm)).await?;
     let mut keeper = NodeKeeper::new(&me, &synchronized, comm, period).await?;
-    let mut shown = SlewedModel::from(synchronized.model);
-    let mut bound = synchronized.bound;
+    let mut shown = SlewingClock::new(&synchronized);
     let mut changes = Vec::new();
     // All ranks make the same sessions: rank 0 decides by its own clock.
     let sessions = FIRST_SESSIONS + lasting.as_nanos() / period.as_nanos();
@@ -228,15 +186,10 @@ async fn keep_clock(
         let Some(session) = keeper.keep_now(&me).await? else {
             break;
         };
-        // A clock that slews still, because the period is short, goes on to its line.
-        if let Some(next) = shown.toward(session.model, clock.ticks(), session.slew)? {
-            shown = next;
-            bound = shown.bound(session.bound);
-        }
+        shown.follow(&session, clock.ticks())?;
         changes.push(Change {
             ended: comm.true_now(),
             shown,
-            bound,
             session,
         });
     }
@@ -268,6 +221,10 @@ fn simulate_once(
     for session in 0..changes.saturating_sub(1) {
         truth.judge(session);
     }
+    let deviations: Vec<_> = learners(&ranks)
+        .map(|rank| rank.deviations.clone())
+        .collect();
+    let curves = truth.curves();
     let sessions = || {
         ranks
             .iter()
@@ -286,38 +243,24 @@ fn simulate_once(
         run,
         sessions: changes,
         longest_session_s: longest.as_secs_f64(),
-        shown: LargestErrors::of(truth.shown),
+        shown: LargestErrors::of(errors(truth.shown)),
         after_session: LargestErrors::of(truth.after),
         before_session: LargestErrors::of(truth.before),
-        wander_alone: LargestErrors::of(truth.alone),
+        wander_alone: LargestErrors::of(errors(truth.alone)),
         past: LargestErrors::of(truth.past),
         certain: LargestErrors::of(truth.certain),
         backward: truth.backward,
         beyond_bound: truth.beyond_bound,
         noise_ns: last(|session| session.noise),
         wander_ppb: last(|session| 1e9 * session.wander),
-        allan_deviations: allan_deviations(&ranks),
+        allan_deviations: AllanDeviation::of_ranks(&deviations),
         messages: simulated.messages,
+        curves,
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    Sample::new(&mut values).map_or(0.0, |sample| sample.median())
-}
-
-fn allan_deviations(ranks: &[Box<KeptRank>]) -> Vec<AllanDeviation> {
-    let deviations = || learners(ranks).map(|rank| &rank.deviations);
-    let times = deviations().map(Vec::len).min().unwrap_or(0);
-    let deviation = |index: usize| {
-        let of_ranks: Vec<f64> = deviations().map(|found| found[index].1).collect();
-        let time = deviations().map(|found| found[index].0).max();
-        AllanDeviation {
-            seconds: time.unwrap_or_default().as_secs_f64(),
-            largest: of_ranks.iter().copied().fold(0.0, f64::max),
-            median: median(of_ranks),
-        }
-    };
-    (0..times).map(deviation).collect()
+fn errors(over_time: Vec<(Timestamp<VirtualTime>, f64)>) -> Vec<f64> {
+    over_time.into_iter().map(|(_, error)| error).collect()
 }
 
 /// Returns the ranks that do not read the counter of rank 0.
@@ -334,10 +277,12 @@ struct Truth<'a> {
     pasts: Vec<Option<ConstrainedSpline<'a, Local, Global>>>,
     /// Times that ranks showed last.
     last: Vec<Timestamp<Global>>,
-    shown: Vec<f64>,
+    /// With the time.
+    shown: Vec<(Timestamp<VirtualTime>, f64)>,
     after: Vec<f64>,
     before: Vec<f64>,
-    alone: Vec<f64>,
+    /// With the time.
+    alone: Vec<(Timestamp<VirtualTime>, f64)>,
     past: Vec<f64>,
     certain: Vec<f64>,
     backward: usize,
@@ -388,7 +333,7 @@ impl<'a> Truth<'a> {
         let before = moments.last().copied();
         for at in moments {
             let error = self.largest_error(session, at);
-            self.shown.push(error);
+            self.shown.push((at, error));
             if at == slewed {
                 self.after.push(error);
             }
@@ -396,9 +341,28 @@ impl<'a> Truth<'a> {
                 self.before.push(error);
             }
         }
-        let jumps = changes(session).filter(|change| jumps_back(&change.shown));
+        let jumps = changes(session).filter(|change| jumps_back(&change.shown.model));
         self.backward += jumps.count();
-        self.alone.push(self.wandered(end, next));
+        self.alone.push((next, self.wandered(end, next)));
+    }
+
+    /// Returns the errors of what clocks show over time, and those that wander alone leaves before a session.
+    fn curves(&self) -> [ErrorCurve; 2] {
+        let began = self
+            .shown
+            .first()
+            .map_or(Timestamp::ORIGIN, |first| first.0);
+        let curve = |name, errors: &[(Timestamp<VirtualTime>, f64)]| ErrorCurve {
+            name,
+            points: errors
+                .iter()
+                .map(|(at, error)| ((*at - began).as_secs_f64(), *error))
+                .collect(),
+        };
+        [
+            curve("kept", &self.shown),
+            curve("wander alone", &self.alone),
+        ]
     }
 
     /// Largest error of any rank at a moment between a session and the next.
@@ -408,14 +372,14 @@ impl<'a> Truth<'a> {
         for (rank, kept) in self.ranks.iter().enumerate() {
             let change = &kept.changes[session];
             let ticks = self.clocks.ticks_at(rank as u32, at);
-            let shown = change.shown.apply(ticks);
+            let shown = change.shown.model.apply(ticks);
             if rank == 0 {
                 reference = shown;
             }
             self.backward += usize::from(shown < self.last[rank]);
             self.last[rank] = shown;
-            self.beyond_bound += usize::from(!change.bound.allows(shown, reference));
-            certain = certain.max(change.bound.at_time(shown).as_nanos() as f64);
+            self.beyond_bound += usize::from(!change.shown.bound.allows(shown, reference));
+            certain = certain.max(change.shown.bound.at_time(shown).as_nanos() as f64);
             largest = largest.max(((shown - reference).as_nanos() as f64).abs());
             if let Some(past) = &self.pasts[rank] {
                 let then = past.apply(self.base.apply(ticks));
@@ -447,63 +411,95 @@ fn jumps_back(shown: &SlewedModel<Global>) -> bool {
     settled.0 > 0 && shown.apply(settled) < shown.apply(Ticks(settled.0 - 1))
 }
 
-fn text(title: &str, runs: &[KeptRun]) -> Text {
-    let mut table = Table::new([
-        "Algorithm",
-        "Run",
-        "Sessions",
-        "Longest session",
-        "Largest error ever",
-        "Before a session, usual",
-        "After one, usual",
-        "After one, ever",
-        "Wander alone, ever",
-        "Past, ever",
-        "Certain to, usual",
-    ])
-    .named_by(2);
-    for run in runs {
-        table.row([
-            run.algorithm.clone(),
-            run.run.to_string(),
-            run.sessions.to_string(),
-            units::time(1e9 * run.longest_session_s),
-            units::time(run.shown.ever_ns),
-            units::time(run.before_session.median_ns),
-            units::time(run.after_session.median_ns),
-            units::time(run.after_session.ever_ns),
-            units::time(run.wander_alone.ever_ns),
-            units::time(run.past.ever_ns),
-            units::time(run.certain.median_ns),
-        ]);
+/// Table of all runs, and the notes below it.
+struct KeptResults {
+    table: Table,
+    notes: Vec<String>,
+}
+
+impl KeptResults {
+    fn new(runs: &[KeptRun]) -> Self {
+        let mut table = Table::new([
+            "Algorithm",
+            "Run",
+            "Sessions",
+            "Longest session",
+            "Largest error ever",
+            "Before a session, usual",
+            "After one, usual",
+            "After one, ever",
+            "Wander alone, ever",
+            "Past, ever",
+            "Certain to, usual",
+        ])
+        .named_by(2);
+        for run in runs {
+            table.row([
+                run.algorithm.clone(),
+                run.run.to_string(),
+                run.sessions.to_string(),
+                units::time(1e9 * run.longest_session_s),
+                units::time(run.shown.ever_ns),
+                units::time(run.before_session.median_ns),
+                units::time(run.after_session.median_ns),
+                units::time(run.after_session.ever_ns),
+                units::time(run.wander_alone.ever_ns),
+                units::time(run.past.ever_ns),
+                units::time(run.certain.median_ns),
+            ]);
+        }
+        let backward: usize = runs.iter().map(|run| run.backward).sum();
+        let beyond: usize = runs.iter().map(|run| run.beyond_bound).sum();
+        let messages: u64 = runs.iter().map(|run| run.messages).sum();
+        let notes = vec![
+            "Errors: the largest of all ranks at a moment; usual: the median over all moments. Wander alone: error before the next session \
+             of a clock whose offset and rate are exactly known after a session. Past: error of earlier times by all sessions. Certain to: \
+             largest error that the bounds allow."
+                .to_owned(),
+            format!(
+                "Readings earlier than the one before: {backward}. True errors beyond the stated bound of their clock: {beyond}. \
+                 {messages} messages simulated."
+            ),
+        ];
+        Self { table, notes }
     }
-    let mut text = Text::from(format!("{title}\n\n"));
-    text += table;
-    let backward: usize = runs.iter().map(|run| run.backward).sum();
-    let beyond: usize = runs.iter().map(|run| run.beyond_bound).sum();
-    let messages: u64 = runs.iter().map(|run| run.messages).sum();
-    text += format!(
-        "\nErrors: the largest of all ranks at a moment; usual: the median over all moments. Wander alone: error before the next session of \
-         a clock whose offset and rate are exactly known after a session. Past: error of earlier times by all sessions. Certain to: largest error \
-         that the bounds allow.\n\
-         Readings earlier than the one before: {backward}. True errors beyond the stated bound of their clock: {beyond}. {messages} messages simulated.\n",
-    );
-    let Some(run) = runs.last().filter(|run| !run.allan_deviations.is_empty()) else {
-        return text;
-    };
-    text += format!(
-        "\nAllan deviation from rank 0 in the last run, by the sessions; found on the way: sessions are off by {}, and rates change by {} ppb in a second.\n\n",
+
+    fn text(&self, title: &str, runs: &[KeptRun]) -> Text {
+        let mut text = Text::from(format!("{title}\n\n"));
+        text += self.table.clone();
+        text += format!("\n{}\n", self.notes.join("\n"));
+        if let Some((run, stability)) = last_stability(runs) {
+            text += format!("\n{stability}\n\n");
+            text += AllanDeviation::table(&run.allan_deviations);
+        }
+        text
+    }
+
+    /// Returns a page with pictures of the last run.
+    fn page(&self, runs: &[KeptRun]) -> Page {
+        let mut notes = self.notes.clone();
+        notes.extend(last_stability(runs).map(|(_, stability)| stability));
+        let last = runs.last();
+        let curve = |index: usize| last.map(|run| run.curves[index].clone());
+        let page = KeptPage {
+            kept: curve(0).into_iter().collect(),
+            compared: curve(1).into_iter().collect(),
+            comparison: "Beside what wander alone leaves before a session",
+            results: &self.table,
+            notes: &notes,
+            allan_deviations: last.map_or(&[], |run| &run.allan_deviations),
+        };
+        page.page()
+    }
+}
+
+/// Returns the last run, if its clocks were compared, and a sentence about their stability.
+fn last_stability(runs: &[KeptRun]) -> Option<(&KeptRun, String)> {
+    let run = runs.last().filter(|run| !run.allan_deviations.is_empty())?;
+    let found = format!(
+        "Allan deviation from rank 0 in the last run, by the sessions; found on the way: sessions are off by {}, and rates change by {} ppb in a second.",
         units::time(run.noise_ns),
         units::digits(run.wander_ppb, 2),
     );
-    let mut table = Table::new(["Averaging time", "Median rank", "Worst rank"]);
-    for deviation in &run.allan_deviations {
-        table.row([
-            units::time(1e9 * deviation.seconds),
-            format!("{:.1e}", deviation.median),
-            format!("{:.1e}", deviation.largest),
-        ]);
-    }
-    text += table;
-    text
+    Some((run, found))
 }

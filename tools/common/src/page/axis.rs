@@ -63,15 +63,25 @@ impl Axis {
 
     /// Creates a logarithmic axis of times above 0.
     pub fn log_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
-        let margin = (high / low).powf(0.04);
-        let (low, high) = (low / margin, high * margin);
-        let name = |nanos: f64| {
+        Self::logarithmic(label, low, high, ticks, |nanos| {
             let unit = TimeUnit::for_nanos(nanos * 1.000_1);
             format!("{} {}", short(nanos / unit.nanos), unit.name)
-        };
+        })
+    }
+
+    /// Creates a logarithmic axis of values above 0, whose ticks have these texts.
+    pub fn logarithmic(
+        label: &str,
+        low: f64,
+        high: f64,
+        ticks: usize,
+        text: impl Fn(f64) -> String,
+    ) -> Self {
+        let margin = (high / low).powf(0.04);
+        let (low, high) = (low / margin, high * margin);
         let ticks = log_ticks(low, high, ticks)
             .into_iter()
-            .map(|at| (at, name(at)))
+            .map(|at| (at, text(at)))
             .collect();
         Self {
             scale: AxisScale::Logarithmic,
