@@ -13,6 +13,7 @@ mod clocks;
 mod eztrace;
 mod imbalance_and_drift;
 mod job;
+mod keep;
 mod launchers;
 mod offsets;
 mod packaging;

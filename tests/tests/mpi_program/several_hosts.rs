@@ -32,6 +32,7 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
         clocks_are_synchronized(
             &hosts.sync("h2hca(hca3/100/skampi/50/recompute,skampi/skampi/100)")?,
         )?;
+        clocks_are_kept(&hosts.report(&KEEP)?)?;
         hosts.racks_are_looked_up()?;
         // One kernel, but two clocks: no rank may take over the clock of the other host.
         let refused = hosts.mpirun("prop")?;
@@ -106,6 +107,34 @@ fn clocks_are_synchronized(run: &Value) -> Outcome {
         Ok(())
     } else {
         Err(format!("it can be off by {certain} ns at most: {run}"))
+    }
+}
+
+/// Keeps clocks of hosts that are truly apart.
+const KEEP: [&str; 11] = [
+    "keep",
+    "--clock",
+    "monotonic",
+    "--truth",
+    "--sync",
+    "h2hca(cube/20/20,prop)",
+    "--period",
+    "200ms",
+    "--during",
+    "1s",
+    "--json",
+];
+
+/// Checks that the second host takes part in the sessions, and no error exceeds its bound.
+fn clocks_are_kept(report: &Value) -> Outcome {
+    let measured = report["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_within = |errors: &Value| errors["beyond_bound"] == 0;
+    let is_kept = report["sessions"]["kept_ranks"] == RANKS_PER_NODE;
+    match is_kept && measured.len() == 2 && measured.iter().all(is_within) {
+        true => Ok(()),
+        false => Err(format!(
+            "expected clocks of {RANKS_PER_NODE} ranks, kept: {report}"
+        )),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, test};
 const WIDTHS: [usize; 4] = [60, 80, 100, 140];
 
 /// Commands whose help is examined; the first is that of the program.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "",
     "clocks",
     "sync",
@@ -19,12 +19,13 @@ const COMMANDS: [&str; 9] = [
     "imbalance",
     "drift",
     "harmonize",
+    "keep",
     "offsets",
     "trace-correct",
 ];
 
 /// Short jobs of two ranks that print every kind of table.
-const JOBS: [&str; 8] = [
+const JOBS: [&str; 9] = [
     "clocks",
     "offsets --sync hca3/20/skampi/20",
     "sync --algorithm jk/10/skampi/10,hca3/10/skampi/10 --check 0,10ms --truth",
@@ -32,6 +33,7 @@ const JOBS: [&str; 8] = [
     "imbalance --barrier tree,dissemination --reps 20 --latency --methods ms1,osu",
     "harmonize --rounds 100 --sync hca3/20/skampi/20",
     "drift --during 500ms --every 50ms --windows 200ms --check-by skampi/10",
+    "keep --period 100ms --during 300ms --skew drift=20ppm --sync cube/20/20 --truth",
     "trace-correct DIR/raw.dbt -o DIR/right.dbt --pre-synchronization none --histograms",
 ];
 

@@ -8,6 +8,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
+use downbeat_sync::algorithm::{Cube, FlatAlgorithm};
 use downbeat_sync::{
     Algorithm, Comm, LocalClock, StableHasher, SyncError, Synchronized, block_on_ready, collective,
 };
@@ -59,6 +60,18 @@ impl ClockKind {
             .transpose()
     }
 
+    /// Returns the clock that is calibrated: the counter that all ranks share, if the true errors of this one are wanted.
+    pub(crate) fn or_counter(self, truth: bool, ranks: &JobRanks<'_>) -> Result<Self, Failure> {
+        match truth {
+            true if !ranks.one_machine => {
+                let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
+                Err(Failure::option("--truth", why))
+            }
+            true => Ok(Self::Tsc),
+            false => Ok(self),
+        }
+    }
+
     /// Calls the user with a clock of this kind. The time stamp counter must be calibrated.
     pub(crate) fn give(
         self,
@@ -76,6 +89,16 @@ impl ClockKind {
             (Self::Wtime, _) => user.with(&Timebase::wtime(ranks)?),
         }
     }
+}
+
+/// Returns the algorithm of an option, or the usual one. Ranks of a node share no clock if they have artificial errors each.
+pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Algorithm {
+    given.unwrap_or_else(|| match skew {
+        Some(spec) if !spec.is_per_node() => {
+            Algorithm::FlatAlgorithm(FlatAlgorithm::Cube(Cube::default()))
+        }
+        _ => Algorithm::default(),
+    })
 }
 
 /// A clock, and the local time by it.
@@ -147,14 +170,7 @@ impl<K: Clock> Timebase<K> {
         ranks: &JobRanks<'_>,
         algorithm: &Algorithm,
     ) -> Result<Synchronized, Failure> {
-        let found = match algorithm.synchronize_blocking(&self.local_clock(ranks), ranks.all) {
-            Ok(found) => Ok(Some(found)),
-            // That rank has the reason.
-            Err(SyncError::OtherRank(_)) => Ok(None),
-            Err(why) => Err(ranks.failure(format!("{algorithm}: {why}"))),
-        };
-        let found = agree_blocking(ranks.all, found)?;
-        found.ok_or_else(|| Failure::run(format!("{algorithm} failed")))
+        synchronize(&self.local_clock(ranks), ranks, algorithm)
     }
 }
 
@@ -183,6 +199,22 @@ impl<K: Clock + Copy> Timebase<K> {
             source: StableHasher::hash_of(&(self.source, clock_index)),
         })
     }
+}
+
+/// Synchronizes all ranks, as [`Timebase::synchronize`].
+pub(crate) fn synchronize<K: Clock>(
+    me: &LocalClock<'_, K>,
+    ranks: &JobRanks<'_>,
+    algorithm: &Algorithm,
+) -> Result<Synchronized, Failure> {
+    let found = match algorithm.synchronize_blocking(me, ranks.all) {
+        Ok(found) => Ok(Some(found)),
+        // That rank has the reason.
+        Err(SyncError::OtherRank(_)) => Ok(None),
+        Err(why) => Err(ranks.failure(format!("{algorithm}: {why}"))),
+    };
+    let found = agree_blocking(ranks.all, found)?;
+    found.ok_or_else(|| Failure::run(format!("{algorithm} failed")))
 }
 
 /// Returns a model of the time since now, the same on all ranks of a node.

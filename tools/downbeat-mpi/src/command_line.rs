@@ -10,7 +10,7 @@ use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::Threading;
 use mpi::environment::Universe;
 
-use crate::{bench, clocks, drift, harmonize, imbalance, offsets, sync, trace_correct};
+use crate::{bench, clocks, drift, harmonize, imbalance, keep, offsets, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -37,6 +37,8 @@ enum MpiCommand {
     Harmonize(Box<harmonize::HarmonizeOptions>),
     /// Measures the drift between the clocks of the ranks over minutes, and the residuals of linear models of it
     Drift(Box<drift::DriftOptions>),
+    /// Keeps the global clock by sessions of a millisecond, and measures how far it is off on all ranks meanwhile
+    Keep(Box<keep::KeepOptions>),
     /// Shows the health of the clocks of all nodes, points out odd ones, and measures how far their system times are apart
     Clocks(Box<clocks::NodeClocksOptions>),
     /// Measures how far the system clocks of all ranks are apart, for the traces that other tools record
@@ -93,6 +95,7 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
         MpiCommand::Imbalance(options) => imbalance::run(&options, universe, comm),
         MpiCommand::Harmonize(options) => harmonize::run(&options, universe, comm),
         MpiCommand::Drift(options) => drift::run(&options, universe, comm),
+        MpiCommand::Keep(options) => keep::run(&options, universe, comm),
         MpiCommand::Clocks(options) => clocks::run(&options, universe, comm),
         MpiCommand::Offsets(options) => offsets::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),

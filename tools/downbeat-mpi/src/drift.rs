@@ -4,15 +4,13 @@ mod page;
 mod report;
 
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
-use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration, Global};
 use downbeat_common::bench::GroupOutcome;
 use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{Failure, ProgressBar, agree_blocking};
+use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch, OffsetSeries};
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
 use downbeat_measure::processing::Processing;
@@ -20,7 +18,7 @@ use downbeat_measure::scheme::{Scheme, Series};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{ClockBasis, Collect, MeasureContext, Method};
 use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
+use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, block_on_ready};
 use mpi::environment::Universe;
 
 use crate::clock::{ClockKind, ClockUser, Timebase};
@@ -29,6 +27,7 @@ use crate::ranks::JobRanks;
 use crate::session::{ComparisonOptions, agree_on_measured};
 use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
+use crate::watch;
 use report::{DriftReport, TransferTimes};
 
 #[derive(Args, Debug)]
@@ -65,9 +64,6 @@ pub(crate) struct DriftOptions {
     comparison: ComparisonOptions,
 }
 
-/// Maximum number of measurements of all clocks.
-const MAX_ROUNDS: u64 = 10_000_000;
-
 /// Minimum number of offsets to which a line is fitted; it always meets two of them.
 const MIN_OFFSETS: i64 = 3;
 
@@ -80,15 +76,7 @@ impl DriftOptions {
             );
             return Err(Failure::option("--every", why));
         }
-        if self.watch().rounds() > MAX_ROUNDS {
-            return Err(Failure::option(
-                "--every",
-                format!(
-                    "{} is too short for {}: there are at most {MAX_ROUNDS} measurements",
-                    self.every, self.during
-                ),
-            ));
-        }
+        watch::check(&self.watch())?;
         let min = Duration::from_nanos(self.every.as_nanos().saturating_mul(MIN_OFFSETS));
         let fits = |window: Duration| window >= min && window <= self.during;
         if let Some(window) = self.windows.iter().find(|window| !fits(**window)) {
@@ -180,7 +168,6 @@ struct ObservedOffsets {
     /// Number of measurements of each rank whose messages contradicted each other.
     contradictory: Vec<u64>,
     rounds: u64,
-    failure: Option<Failure>,
 }
 
 impl DriftSession<'_> {
@@ -198,29 +185,9 @@ impl DriftSession<'_> {
             contradictory: vec![0; size],
             ..ObservedOffsets::default()
         };
-        let watched = {
-            let progress = ProgressBar::lasting(if ranks.is_first() {
-                options.during.as_secs_f64()
-            } else {
-                0.0
-            });
-            block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
-            let began = Instant::now();
-            let passed = || {
-                Duration::from_nanos(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX))
-            };
-            let pause = |time: Duration| progress.sleep(time.max(Duration::ZERO));
-            let clock = (&base.clock, &base.local);
-            let take = async |round: DriftRound<'_>| Ok(offsets.add(round, csv.as_mut()));
-            block_on_ready(options.watch().run(clock, ranks.all, passed, pause, take))
-        };
-        let result = match watched {
-            Ok(()) => offsets.failure.take().map_or(Ok(()), Err),
-            // The rank that failed by itself reports the failure.
-            Err(SyncError::OtherRank(_)) => Ok(()),
-            Err(why) => Err(ranks.failure(why)),
-        };
-        agree_blocking(ranks.all, result)?;
+        let clock = (&base.clock, &base.local);
+        let take = async |round: DriftRound<'_>| Ok(offsets.add(round, csv.as_mut()));
+        watch::run(&options.watch(), ranks, clock, take)?;
         ranks.on_first(|| self.show(&factors, offsets, latencies))
     }
 
@@ -345,7 +312,7 @@ impl DriftSession<'_> {
 
 impl ObservedOffsets {
     /// Adds the offsets of a round, and writes them to the CSV file.
-    fn add(&mut self, round: DriftRound<'_>, csv: Option<&mut CsvFile>) -> ControlFlow<()> {
+    fn add(&mut self, round: DriftRound<'_>, csv: Option<&mut CsvFile>) -> Result<(), Failure> {
         self.rounds += 1;
         let mut lines = String::new();
         for one in round.offsets {
@@ -370,11 +337,6 @@ impl ObservedOffsets {
                 None => self.contradictory[one.rank as usize] += 1,
             }
         }
-        self.failure = csv.and_then(|csv| csv.write(&lines).err());
-        if self.failure.is_some() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        csv.map_or(Ok(()), |csv| csv.write(&lines))
     }
 }

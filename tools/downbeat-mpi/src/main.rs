@@ -10,6 +10,7 @@ mod drift;
 mod factors;
 mod harmonize;
 mod imbalance;
+mod keep;
 mod offsets;
 mod operations;
 mod overlap;
@@ -21,6 +22,7 @@ mod sync;
 mod trace_correct;
 mod truth;
 mod tsc;
+mod watch;
 
 use std::process::ExitCode;
 

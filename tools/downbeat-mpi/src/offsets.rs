@@ -15,7 +15,7 @@ use downbeat_timers::SystemClockId;
 use downbeat_timers::skew::SkewSpec;
 use mpi::environment::Universe;
 
-use crate::clock::Timebase;
+use crate::clock::{self, Timebase};
 use crate::ranks::{JobRanks, PlaceOptions};
 use perfetto::{TraceFile, manifest};
 use report::{ClockOffset, OffsetsReport};
@@ -41,7 +41,7 @@ pub(crate) struct OffsetsOptions {
     /// Clock of the system by which the traces were recorded
     #[arg(long, value_enum, default_value_t = TraceClock::Realtime, ignore_case = true)]
     clock: TraceClock,
-    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop)]
+    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop), or cube/1000/100 if --skew is given per rank]
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
     /// Write a manifest for traces that Perfetto merges
@@ -102,7 +102,7 @@ pub(crate) fn run(
     let session = OffsetsSession {
         options,
         ranks: &ranks,
-        algorithm: options.sync.unwrap_or_default(),
+        algorithm: clock::algorithm(options.sync, options.skew.as_ref()),
     };
     ranks.have_levels_of("--sync", &session.algorithm)?;
     let base = Timebase::system(&ranks, options.clock.id())?;

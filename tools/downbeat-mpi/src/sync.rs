@@ -48,14 +48,7 @@ pub(crate) fn run(
     let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
     let mut algorithms = options.algorithm.0.iter();
     algorithms.try_for_each(|algorithm| ranks.have_levels_of("--algorithm", algorithm))?;
-    if options.truth && !ranks.one_machine {
-        let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
-        return Err(Failure::option("--truth", why));
-    }
-    let counter = match options.truth {
-        true => ClockKind::Tsc,
-        false => options.clock,
-    };
+    let counter = options.clock.or_counter(options.truth, &ranks)?;
     let tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
     options.clock.give(
         &ranks,

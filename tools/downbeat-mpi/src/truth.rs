@@ -1,7 +1,9 @@
 //! True errors of global clocks: ranks on one machine share a counter.
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Global, Ticks};
+use downbeat_clock_core::offset::OffsetSample;
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
 use downbeat_common::records::LargestDeviation;
+use downbeat_sync::check::RankOffset;
 use downbeat_sync::{CommError, collective};
 use downbeat_timers::calibration::Bracket;
 use downbeat_timers::skew::SkewedClock;
@@ -58,6 +60,41 @@ fn compare(clock: &impl Clock, tsc: &CalibratedTsc, then: Ticks) -> Option<(Tick
     ))
 }
 
+/// Returns the current true offsets to rank 0 of what all ranks show that can be compared, those of rank 0 first; only on rank 0. All ranks
+/// call this.
+pub(crate) async fn true_offsets(
+    ranks: &JobRanks<'_>,
+    tsc: &CalibratedTsc,
+    clock: &impl Traceable,
+    shown: &ClockModel<Counter, Global>,
+) -> Result<Vec<RankOffset>, CommError> {
+    let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
+    let reading = clock.ticks_when(tsc, then);
+    let own = reading.map_or([0; 3], |(ticks, width)| {
+        [1, shown.apply(ticks).as_nanos() as u64, width]
+    });
+    let all = collective::gather(ranks.all, own).await?;
+    let Some([1, reference, reference_width]) = all.first().copied() else {
+        return Ok(Vec::new());
+    };
+    let offset = |(rank, [_, time, width]): (u32, [u64; 3])| {
+        let width = width + if rank == 0 { 0 } else { reference_width };
+        let [at, reference] = [time, reference].map(|nanos| Timestamp::from_nanos(nanos as i64));
+        RankOffset {
+            rank,
+            sample: Some(OffsetSample {
+                at,
+                offset: at - reference,
+                half_width: Some(Duration::from_nanos(width as i64)),
+            }),
+        }
+    };
+    let comparable = (0..)
+        .zip(all)
+        .filter(|(_, [comparable, ..])| *comparable == 1);
+    Ok(comparable.map(offset).collect())
+}
+
 /// Returns the largest current true error of the global clock of any rank, on rank 0. All ranks call this.
 pub(crate) async fn largest_error(
     ranks: &JobRanks<'_>,
@@ -65,23 +102,18 @@ pub(crate) async fn largest_error(
     clock: &impl Traceable,
     global: &ClockModel<Counter, Global>,
 ) -> Result<Option<LargestDeviation>, CommError> {
-    let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
-    let reading = clock.ticks_when(tsc, then);
-    let own = reading.map_or([0; 3], |(ticks, width)| {
-        [1, global.apply(ticks).as_nanos() as u64, width]
-    });
-    let all = collective::gather(ranks.all, own).await?;
-    let Some([1, reference, reference_width]) = all.first().copied() else {
-        return Ok(None);
-    };
-    let comparable = (0..)
-        .zip(&all)
-        .filter(|(_, [comparable, ..])| *comparable == 1);
-    Ok(LargestDeviation::among(comparable.map(
-        |(rank, [_, time, width])| LargestDeviation {
-            ns: (*time as i64).saturating_sub(reference as i64),
-            half_width_ns: Some((width + if rank == 0 { 0 } else { reference_width }) as i64),
-            rank,
-        },
-    )))
+    let offsets = true_offsets(ranks, tsc, clock, global).await?;
+    let known = offsets
+        .into_iter()
+        .filter_map(|RankOffset { rank, sample }| {
+            let OffsetSample {
+                offset, half_width, ..
+            } = sample?;
+            Some(LargestDeviation {
+                ns: offset.as_nanos(),
+                half_width_ns: half_width.map(Duration::as_nanos),
+                rank,
+            })
+        });
+    Ok(LargestDeviation::among(known))
 }

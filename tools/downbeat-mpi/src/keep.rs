@@ -1,0 +1,336 @@
+//! `downbeat-mpi keep`: clocks that short sessions keep synchronized, and how far they are off meanwhile.
+
+mod errors;
+mod kept_clock;
+mod questions;
+mod report;
+
+use clap::Args;
+use downbeat_clock_core::{Clock, Duration};
+use downbeat_common::cli::positive;
+use downbeat_common::kept::{AllanDeviation, median};
+use downbeat_common::records::{CsvFile, Factors};
+use downbeat_common::{DeclaredRates, Failure};
+use downbeat_measure::drift::{DriftRound, DriftWatch};
+use downbeat_sync::{
+    Algorithm, Comm, CommError, MpiComm, OffsetAlgorithm, block_on_ready, collective,
+};
+use mpi::environment::Universe;
+
+use crate::clock::{self, ClockKind, ClockUser, Timebase};
+use crate::factors;
+use crate::ranks::JobRanks;
+use crate::session::ComparisonOptions;
+use crate::truth::{Traceable, true_offsets};
+use crate::tsc::CalibratedTsc;
+use crate::watch;
+use errors::ErrorsOverTime;
+use kept_clock::KeptClock;
+use questions::ask;
+use report::{KeepReport, SessionFigures};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The clocks are synchronized once. From then on a session of at most a millisecond corrects them each period, by which they slew: \
+                  they neither jump nor run backward. Meanwhile the offsets of all ranks are measured with messages. With --truth the \
+                  true errors are shown as well: the ranks of one machine share a counter.\n\n\
+                  Examples:\n  mpirun -np 4 downbeat-mpi keep --period 10s --during 10min -o keep.html\n  \
+                  mpirun -np 2 downbeat-mpi keep --skew drift=20ppm,wander=0.01ppm \\\n    \
+                  --truth --during 30s"
+)]
+pub(crate) struct KeepOptions {
+    /// Time between two sessions, which are closer to each other at first
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive, allow_hyphen_values = true)]
+    period: Duration,
+    /// Time for which the clocks are kept, at least two periods
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = positive, allow_hyphen_values = true)]
+    during: Duration,
+    /// Interval between two measurements of the errors, at most a period [default: a tenth of the period]
+    #[arg(long, value_name = "TIME", value_parser = positive, allow_hyphen_values = true)]
+    every: Option<Duration>,
+    /// Offset algorithm of the measurements and number of its exchanges: ALGORITHM/EXCHANGES
+    #[arg(
+        long,
+        value_name = "LABEL",
+        default_value = "skampi/100",
+        allow_hyphen_values = true
+    )]
+    check_by: OffsetAlgorithm,
+    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop), or cube/1000/100 if --skew is given per rank]
+    #[arg(long, value_name = "LABEL")]
+    sync: Option<Algorithm>,
+    #[command(flatten)]
+    declared: DeclaredRates,
+    /// Clock that every rank reads
+    #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
+    clock: ClockKind,
+    /// Show the true errors, too; all ranks must run on one machine
+    #[arg(long)]
+    truth: bool,
+    #[command(flatten)]
+    comparison: ComparisonOptions,
+}
+
+impl KeepOptions {
+    /// Returns the measurements.
+    fn watch(&self) -> Result<DriftWatch, Failure> {
+        let Self { period, during, .. } = *self;
+        if during.as_nanos() / 2 < period.as_nanos() {
+            let why = format!("{during} is shorter than two periods of {period}");
+            return Err(Failure::option("--during", why));
+        }
+        let tenth = Duration::from_nanos((period.as_nanos() / 10).max(1));
+        let watch = DriftWatch {
+            every: self.every.unwrap_or(tenth),
+            during,
+            offset: self.check_by,
+        };
+        if watch.every > period {
+            // Sessions are made between two measurements.
+            let why = format!("{} is longer than the period of {period}", watch.every);
+            return Err(Failure::option("--every", why));
+        }
+        watch::check(&watch)?;
+        Ok(watch)
+    }
+}
+
+pub(crate) fn run(
+    options: &KeepOptions,
+    universe: &Universe,
+    comm: &MpiComm,
+) -> Result<(), Failure> {
+    if comm.size() < 2 {
+        return Err(Failure::Input(
+            "clocks are kept between ranks, and there is only one".to_owned(),
+        ));
+    }
+    let watch = options.watch()?;
+    let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
+    let algorithm = clock::algorithm(options.sync, options.comparison.skew.as_ref());
+    ranks.have_levels_of("--sync", &algorithm)?;
+    let counter = options.clock.or_counter(options.truth, &ranks)?;
+    let tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
+    let session = KeepSession {
+        options,
+        ranks: &ranks,
+        watch,
+        algorithm,
+        tsc: tsc.as_ref(),
+    };
+    options.clock.give(&ranks, tsc.as_ref(), &session)
+}
+
+struct KeepSession<'a> {
+    options: &'a KeepOptions,
+    ranks: &'a JobRanks<'a>,
+    watch: DriftWatch,
+    algorithm: Algorithm,
+    tsc: Option<&'a CalibratedTsc>,
+}
+
+impl ClockUser for KeepSession<'_> {
+    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+        match &self.options.comparison.skew {
+            Some(spec) => self.keep(&base.skewed(self.ranks, spec)?),
+            None => self.keep(base),
+        }
+    }
+}
+
+/// Errors that rank 0 has measured.
+#[derive(Default)]
+struct Observed {
+    rounds: u64,
+    contradictory: u64,
+    by_messages: ErrorsOverTime,
+    by_counter: ErrorsOverTime,
+}
+
+/// Name of the counter that all ranks share, as a way to measure errors.
+const COUNTER: &str = "counter";
+
+impl KeepSession<'_> {
+    fn keep<K: Traceable>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+        let Self { options, ranks, .. } = self;
+        let factors = self.factors();
+        let create = |path: &_| {
+            let columns = "after_s,rank,by,kept_ns,once_ns,half_width_ns,certain_ns";
+            CsvFile::with_columns(path, &factors, columns)
+        };
+        let mut csv = options.comparison.begin_outputs(ranks, create)?;
+        let me = options.declared.of(base.local_clock(ranks));
+        let synchronized = clock::synchronize(&me, ranks, &self.algorithm)?;
+        let kept = KeptClock::new(me, ranks.all, &synchronized, options.period);
+        let mut kept = block_on_ready(kept).map_err(Failure::run)?;
+        let mut observed = Observed::default();
+        self.observe(base, &mut kept, &mut observed, csv.as_mut())?;
+        let sessions = self.finish(&kept, &mut observed);
+        let sessions = block_on_ready(sessions).map_err(Failure::run)?;
+        ranks.on_first(|| self.show(&factors, observed, sessions))
+    }
+
+    /// Measures the errors of all clocks, and keeps them between the measurements. All ranks call this.
+    fn observe<K: Traceable>(
+        &self,
+        base: &Timebase<K>,
+        kept: &mut KeptClock<'_, K>,
+        observed: &mut Observed,
+        mut csv: Option<&mut CsvFile>,
+    ) -> Result<(), Failure> {
+        let comm = self.ranks.all;
+        let once = kept.once.renamed();
+        let take = async |round: DriftRound<'_>| {
+            let mut measured = vec![(
+                &mut observed.by_messages,
+                self.options.check_by.to_string(),
+                round.offsets.to_vec(),
+            )];
+            if let Some(tsc) = self.tsc.filter(|_| self.options.truth) {
+                let mut offsets = true_offsets(self.ranks, tsc, &base.clock, &kept.once).await?;
+                offsets.retain(|offset| offset.rank > 0);
+                measured.push((&mut observed.by_counter, COUNTER.to_owned(), offsets));
+            }
+            let after = round.after.as_secs_f64();
+            let mut lines = String::new();
+            for (errors, by, offsets) in measured {
+                let answers = ask(comm, &offsets, |at| kept.at(at).to_words()).await?;
+                lines += &errors.add(after, &by, &answers, offsets);
+            }
+            observed.rounds += 1;
+            let unknown = round
+                .offsets
+                .iter()
+                .filter(|offset| offset.sample.is_none());
+            observed.contradictory += unknown.count() as u64;
+            // After the measurement, so that the longest time since a session is measured as well.
+            kept.keep().await?;
+            Ok(csv.as_mut().map_or(Ok(()), |csv| csv.write(&lines)))
+        };
+        watch::run(&self.watch, self.ranks, (&base.clock, &once), take)
+    }
+
+    /// Asks all ranks for the past by all sessions, and for figures about these. All ranks call this; rank 0 gets the figures.
+    async fn finish<K: Clock>(
+        &self,
+        kept: &KeptClock<'_, K>,
+        observed: &mut Observed,
+    ) -> Result<SessionFigures, CommError> {
+        let comm = self.ranks.all;
+        let past = kept.past();
+        for errors in [&mut observed.by_messages, &mut observed.by_counter] {
+            let rounds = collective::broadcast(comm, [errors.offsets().len() as u64]).await?;
+            for round in 0..rounds[0] as usize {
+                let offsets = errors.offsets().get(round).map_or(&[][..], |round| round);
+                let answers = ask(comm, offsets, |at| [past.at(at).as_nanos() as u64]).await?;
+                errors.add_past(&answers);
+            }
+        }
+        let deviations = kept.allan_deviation();
+        let number = |value: Option<f64>| value.unwrap_or_default().to_bits();
+        let mine = [
+            past.is_measured().into(),
+            deviations.len() as u64,
+            kept.longest_session.as_nanos() as u64,
+            number(kept.last.map(|session| session.noise)),
+            number(kept.last.map(|session| session.wander)),
+        ];
+        let all = collective::gather(comm, mine).await?;
+        let learners: Vec<usize> = (0..all.len()).filter(|rank| all[*rank][0] == 1).collect();
+        let times = learners.iter().map(|rank| all[*rank][1]).min();
+        let times = collective::broadcast(comm, [times.unwrap_or(0)]).await?[0];
+        let mut of_ranks = vec![Vec::new(); learners.len()];
+        for index in 0..times as usize {
+            let (time, deviation) = deviations.get(index).copied().unwrap_or_default();
+            let mine = [time.as_nanos() as u64, deviation.to_bits()];
+            let all = collective::gather(comm, mine).await?;
+            for (rank, found) in learners.iter().zip(&mut of_ranks) {
+                let [time, deviation] = all[*rank];
+                found.push((Duration::from_nanos(time as i64), f64::from_bits(deviation)));
+            }
+        }
+        let of_learners = |index: usize| {
+            let values = learners
+                .iter()
+                .map(|rank| f64::from_bits(all[*rank][index]));
+            median(values.collect())
+        };
+        let longest = all.iter().map(|rank| rank[2]).max().unwrap_or(0);
+        Ok(SessionFigures {
+            sessions: kept.sessions,
+            longest_s: longest as f64 / 1e9,
+            kept_ranks: learners.len(),
+            noise_ns: of_learners(3),
+            wander_ppb: 1e9 * of_learners(4),
+            allan_deviations: AllanDeviation::of_ranks(&of_ranks),
+        })
+    }
+
+    /// Returns the factors on which the results depend, as rank 0 knows them.
+    fn factors(&self) -> Factors {
+        let Self {
+            options,
+            ranks,
+            tsc,
+            ..
+        } = self;
+        let factors = factors::add_machine(factors::for_job(ranks, options.clock))
+            .with("started", &downbeat_common::now())
+            .with("sync", &self.algorithm)
+            .with("period", &options.period)
+            .with("during", &options.during)
+            .with("every", &self.watch.every)
+            .with("check", &options.check_by);
+        let factors = options.declared.add_to(factors::add_tsc(*tsc, factors));
+        let factors = factors::add_place(ranks, factors);
+        factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
+    }
+
+    fn show(
+        &self,
+        factors: &Factors,
+        observed: Observed,
+        sessions: SessionFigures,
+    ) -> Result<(), Failure> {
+        let Self {
+            options,
+            ranks,
+            watch,
+            ..
+        } = self;
+        let by_messages = observed.by_messages.summary(
+            &options.check_by.to_string(),
+            ["kept, by messages", "once, by messages"],
+        );
+        let by_counter = observed
+            .by_counter
+            .summary(COUNTER, ["kept, by the counter", "once, by the counter"]);
+        let report = KeepReport {
+            schema: "downbeat.keep",
+            version: 1,
+            factors,
+            rounds: observed.rounds,
+            missed: watch.rounds() - observed.rounds,
+            contradictory: observed.contradictory,
+            sessions,
+            errors: by_messages.into_iter().chain(by_counter).collect(),
+        };
+        let KeepOptions {
+            clock,
+            period,
+            during,
+            ..
+        } = options;
+        let headline = format!(
+            "{}, clock {clock}, synchronized by {}, kept by a session every {period} for {during}",
+            ranks.description(),
+            self.algorithm
+        );
+        let ComparisonOptions { page, print, .. } = &options.comparison;
+        page.write_or(
+            &headline,
+            || report.page(watch.every),
+            || print.print(|| &report, || report.text(&headline, watch.every)),
+        )
+    }
+}
