@@ -10,7 +10,7 @@
 #![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
 
 use std::cell::Cell;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use downbeat_clock_core::{Counter, Local, ReadOrdering};
 use downbeat_measure::collection::reduce_calls;
@@ -174,8 +174,9 @@ fn megabytes_of_rank_0() -> f64 {
     let measured = method.measure_blocking(&context, &mut Nothing);
     let measured = measured.expect("no rank fails").expect("this is rank 0");
     assert_eq!(measured.observations.len(), CALLS as usize);
+    // Of the slowest ranks: more than the median of one.
     assert!(
-        measured.figures[0].nanos > 10_900.0,
+        measured.figures[0].nanos > 10_700.0,
         "{:?}",
         measured.figures
     );
@@ -200,6 +201,7 @@ fn main() -> ExitCode {
     let this = std::env::current_exe().expect("this program has a file");
     let child = Command::new(this)
         .arg(CHILD)
+        .stderr(Stdio::inherit())
         .output()
         .expect("it can be started again");
     let megabytes = String::from_utf8_lossy(&child.stdout);

@@ -30,7 +30,7 @@ impl PValues {
         }
     }
 
-    /// Adjusts the p values of several tests by [Holm's method](holm).
+    /// Adjusts the p values of several tests by [Holm's method](holm()).
     ///
     /// Each alternative is adjusted separately: it is one question, asked in every test.
     pub fn adjusted(all: &[Self]) -> Vec<Self> {
