@@ -217,7 +217,8 @@ impl KeepSession<'_> {
         observed: &mut Observed,
     ) -> Result<SessionFigures, CommError> {
         let comm = self.ranks.all;
-        let past = kept.past();
+        let knots = kept.knots();
+        let past = kept.past(&knots);
         for errors in [&mut observed.by_messages, &mut observed.by_counter] {
             let rounds = collective::broadcast(comm, [errors.offsets().len() as u64]).await?;
             for round in 0..rounds[0] as usize {
@@ -229,7 +230,7 @@ impl KeepSession<'_> {
         let deviations = kept.allan_deviation();
         let number = |value: Option<f64>| value.unwrap_or_default().to_bits();
         let mine = [
-            past.is_measured().into(),
+            (!knots.is_empty()).into(),
             deviations.len() as u64,
             kept.longest_session.as_nanos() as u64,
             number(kept.last.map(|session| session.noise)),

@@ -84,10 +84,16 @@ impl<'a, K: Clock> KeptClock<'a, K> {
         }
     }
 
-    /// Returns the past by all sessions.
-    pub(super) fn past(&self) -> PastTimes {
+    /// Returns points of the past by all sessions; none if the rank reads the counter of rank 0, so that sessions measure nothing.
+    pub(super) fn knots(&self) -> Vec<Knot<Local, Global>> {
+        self.keeper.past(&self.me.base())
+    }
+
+    /// Returns the past that these points give.
+    pub(super) fn past<'k>(&self, knots: &'k [Knot<Local, Global>]) -> PastTimes<'k> {
+        let curve = ConstrainedSpline::new(knots).ok();
         PastTimes {
-            knots: self.keeper.past(&self.me.base()),
+            curve: curve.filter(|_| knots.len() > 1),
             local: self.me.base(),
             once: self.once,
             shown: self.shown.model.present(),
@@ -100,25 +106,20 @@ impl<'a, K: Clock> KeptClock<'a, K> {
 }
 
 /// Global time of the past on a rank, by all sessions.
-pub(super) struct PastTimes {
-    knots: Vec<Knot<Local, Global>>,
+pub(super) struct PastTimes<'k> {
+    curve: Option<ConstrainedSpline<'k, Local, Global>>,
     local: ClockModel<Counter, Local>,
     once: ClockModel<Counter, Global>,
     shown: ClockModel<Counter, Global>,
 }
 
-impl PastTimes {
-    /// Returns false if the rank reads the counter of rank 0, so that sessions measure nothing.
-    pub(super) fn is_measured(&self) -> bool {
-        !self.knots.is_empty()
-    }
-
+impl PastTimes<'_> {
     /// Returns the time when the clock showed this one by the synchronization alone.
     pub(super) fn at(&self, once: Timestamp<Global>) -> Timestamp<Global> {
         let ticks = self.once.invert(once);
-        match ConstrainedSpline::new(&self.knots) {
-            Ok(curve) if self.knots.len() > 1 => curve.apply(self.local.apply(ticks)),
-            _ => self.shown.apply(ticks),
+        match &self.curve {
+            Some(curve) => curve.apply(self.local.apply(ticks)),
+            None => self.shown.apply(ticks),
         }
     }
 }
