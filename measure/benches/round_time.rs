@@ -6,6 +6,9 @@
 //! The baseline is a loop of these two calls by hand. Both are measured alternately, so that neither changes of frequency
 //! nor other load favour one of them. Round-Time on a grid, which needs neither in a round, is measured in the same turns; and once
 //! more with these two calls before each of its own, because what precedes a call affects its latency.
+//!
+//! A rank that is interrupted while it waits begins late, which a grid finds and Round-Time does not look for: calls that the ranks began
+//! apart are counted by the counter that they share, in measurements of their own.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 #![expect(clippy::expect_used, reason = "a benchmark may panic")]
@@ -18,7 +21,9 @@ use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationSettings};
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{RoundGrid, RoundTime, Scheme};
 use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{ClockBasis, Collect, MeasureContext, Measurement, Method, Operation};
+use downbeat_measure::{
+    ClockBasis, Collect, MeasureContext, Measurement, Method, Operation, Ticks,
+};
 use downbeat_records::stats::Sample;
 use downbeat_records::{ObservationState, Observations};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
@@ -42,6 +47,9 @@ const INVALID: f64 = 0.001;
 const ON_GRID: f64 = 1.3;
 const APART: f64 = 0.02;
 
+/// Ranks that begin a call further apart than this have not begun it together.
+const TOGETHER: Duration = Duration::from_nanos(400);
+
 fn main() -> ExitCode {
     let universe = mpi::initialize().expect("MPI is initialized only once");
     let world = universe.world();
@@ -62,15 +70,28 @@ fn main() -> ExitCode {
     let model: ClockModel<Counter, Global> = calibration.model().expect("in range").renamed();
     let model = block_on_ready(collective::broadcast(&comm, model)).expect("no rank is gone");
 
+    let group = MpiGroup::all(&comm).expect("no rank is gone");
     let mut turns = Vec::new();
     for _ in 0..TURNS {
         let floor = by_hand(&world, &tsc, &model);
         let rounds = Scheme::RoundTime(RoundTime::default());
         let grid = Scheme::RoundGrid(RoundGrid::default());
-        let found = [(rounds, None), (grid, None), (grid, Some(world.as_raw()))]
-            .map(|(scheme, before)| measure(&comm, &tsc, model, scheme, before));
-        if let [Some(rounds), Some(grid), Some(behind_messages)] = found {
-            turns.push(Turn::new(floor, &rounds, &grid, &behind_messages));
+        let found = [rounds, grid]
+            .map(|scheme| measure(&group, &tsc, model, scheme, &mut allreduce(&group)));
+        let mut behind_messages = BehindMessages {
+            operation: allreduce(&group),
+            comm: world.as_raw(),
+        };
+        let behind_messages = measure(&group, &tsc, model, grid, &mut behind_messages);
+        let apart = [rounds, grid].map(|scheme| apart(&group, &tsc, model, scheme));
+        if let (
+            [Some(rounds), Some(grid)],
+            Some(behind_messages),
+            [Some(by_rounds), Some(on_grid)],
+        ) = (found, behind_messages, apart)
+        {
+            let apart = [by_rounds, on_grid];
+            turns.push(Turn::new(floor, &rounds, &grid, &behind_messages, apart));
         }
     }
     if comm.rank() == 0 && !show(&turns) && std::env::args().any(|argument| argument == "--gate") {
@@ -115,7 +136,7 @@ fn broadcast_and_reduce(comm: ffi::MPI_Comm) {
 /// Operation each of whose calls follows the messages that Round-Time sends in a round.
 struct BehindMessages<O> {
     operation: O,
-    comm: Option<ffi::MPI_Comm>,
+    comm: ffi::MPI_Comm,
 }
 
 impl<O: Operation> Operation for BehindMessages<O> {
@@ -125,28 +146,89 @@ impl<O: Operation> Operation for BehindMessages<O> {
 
     fn prepare(&mut self) {
         self.operation.prepare();
-        if let Some(comm) = self.comm {
-            broadcast_and_reduce(comm);
-        }
+        broadcast_and_reduce(self.comm);
     }
 }
 
-/// Measures an allreduce of 8 bytes for a time slice, with other messages before each call if `before` is given.
-fn measure(
-    comm: &MpiComm,
+/// Operation whose calls note when they begin.
+struct NotingBegins<'a, O> {
+    operation: O,
+    tsc: &'a TscClock,
+    begins: Vec<Ticks>,
+}
+
+impl<O: Operation> Operation for NotingBegins<'_, O> {
+    async fn call(&mut self, number: u32) -> Result<(), CommError> {
+        self.begins.push(self.tsc.open());
+        self.operation.call(number).await
+    }
+
+    fn prepare(&mut self) {
+        self.operation.prepare();
+    }
+}
+
+fn allreduce(group: &MpiGroup) -> MpiOperation {
+    let settings = OperationSettings::default();
+    let kind = "allreduce".parse().expect("a name");
+    MpiOperation::prepare(kind, group, 8, &settings).expect("MPI has it")
+}
+
+/// Returns on rank 0 the number of calls that are valid but began apart, of those that are late, and of all.
+fn apart(
+    group: &MpiGroup,
     tsc: &TscClock,
     model: ClockModel<Counter, Global>,
     scheme: Scheme,
-    before: Option<ffi::MPI_Comm>,
-) -> Option<Measurement> {
-    let group = MpiGroup::all(comm).expect("no rank is gone");
-    let settings = OperationSettings::default();
-    let kind = "allreduce".parse().expect("a name");
-    let operation = MpiOperation::prepare(kind, &group, 8, &settings).expect("MPI has it");
-    let mut operation = BehindMessages {
-        operation,
-        comm: before,
+) -> Option<[f64; 3]> {
+    let mut operation = NotingBegins {
+        operation: allreduce(group),
+        tsc,
+        begins: Vec::new(),
     };
+    let measured = measure(group, tsc, model, scheme, &mut operation);
+    // From the first rank to the last: the greatest time plus the greatest negated one.
+    let begins = || {
+        operation
+            .begins
+            .iter()
+            .map(|ticks| model.apply(*ticks).as_nanos())
+    };
+    let mut both: Vec<i64> = begins().chain(begins().map(|nanos| -nanos)).collect();
+    block_on_ready(collective::greatest_to_first(group.comm(), &mut both))
+        .expect("no rank is gone");
+    let (last, first) = both.split_at(operation.begins.len());
+    let observations = measured?.observations;
+    let measured_calls = last.len() - observations.len();
+    let spreads = last
+        .iter()
+        .zip(first)
+        .skip(measured_calls)
+        .map(|(last, first)| last + first);
+    let is_valid = |state: &ObservationState| *state == ObservationState::Valid;
+    let states = observations.states().iter().map(is_valid);
+    let began_apart = spreads
+        .zip(states)
+        .filter(|(spread, is_valid)| *is_valid && *spread > TOGETHER.as_nanos());
+    let valid = observations.count(ObservationState::Valid);
+    Some(
+        [
+            began_apart.count(),
+            observations.len() - valid,
+            observations.len(),
+        ]
+        .map(|calls| calls as f64),
+    )
+}
+
+/// Measures an operation for a time slice.
+fn measure(
+    group: &MpiGroup,
+    tsc: &TscClock,
+    model: ClockModel<Counter, Global>,
+    scheme: Scheme,
+    operation: &mut impl Operation,
+) -> Option<Measurement> {
     let method = Method {
         warm_up: 1_000,
         scheme,
@@ -161,11 +243,11 @@ fn measure(
     };
     let context = MeasureContext {
         comm: group.comm(),
-        coordinator: &group,
+        coordinator: group,
         clock: tsc,
         clock_basis: ClockBasis::Global(model),
     };
-    block_on_ready(method.measure(&context, &mut operation)).expect("both ranks measure")
+    block_on_ready(method.measure(&context, operation)).expect("both ranks measure")
 }
 
 /// Figures of one measurement of each, in nanoseconds.
@@ -182,6 +264,8 @@ struct Turn {
     grid: [f64; 3],
     /// Latency by a grid, behind the messages of Round-Time.
     behind_messages: f64,
+    /// Calls of Round-Time, and of a grid: valid but begun apart, late, and all.
+    apart: [[f64; 3]; 2],
 }
 
 impl Turn {
@@ -190,6 +274,7 @@ impl Turn {
         measured: &Measurement,
         grid: &Measurement,
         behind_messages: &Measurement,
+        apart: [[f64; 3]; 2],
     ) -> Self {
         let found = |name| {
             let found = measured.details.iter().find(|(known, _)| *known == name);
@@ -212,6 +297,7 @@ impl Turn {
             invalid,
             grid: [grid.figures[0].nanos, on_grid, late_on_grid],
             behind_messages: behind_messages.figures[0].nanos,
+            apart,
         }
     }
 }
@@ -257,6 +343,20 @@ fn show(turns: &[Turn]) -> bool {
         median(|turn| turn.grid[0]),
         100.0 * median(|turn| turn.grid[0] / turn.latency - 1.0),
     );
+    let [by_rounds, of_grid] = [0, 1].map(|scheme: usize| {
+        let [apart, late, all] = [0, 1, 2].map(|count: usize| {
+            turns
+                .iter()
+                .map(|turn| turn.apart[scheme][count])
+                .sum::<f64>()
+        });
+        [apart / all, late / all]
+    });
+    for (name, [apart, late]) in [("Round-Time", by_rounds), ("on a grid", of_grid)] {
+        println!(
+            "{name}: {late:.5} of the calls are late, {apart:.5} are valid though ranks began them more than {TOGETHER} apart\n"
+        );
+    }
     let bounds = [
         (
             "besides the operation / (broadcast and allreduce by hand + slack)",
