@@ -199,11 +199,11 @@ fn apart(
         .expect("no rank is gone");
     let (last, first) = both.split_at(operation.begins.len());
     let observations = measured?.observations;
-    let measured_calls = last.len() - observations.len();
+    let before = last.len() - observations.len();
     let spreads = last
         .iter()
         .zip(first)
-        .skip(measured_calls)
+        .skip(before)
         .map(|(last, first)| last + first);
     let is_valid = |state: &ObservationState| *state == ObservationState::Valid;
     let states = observations.states().iter().map(is_valid);

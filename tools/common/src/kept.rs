@@ -9,6 +9,7 @@ use crate::page::axis::{Axis, linear_ticks};
 use crate::page::curves::{self, Curve};
 use crate::page::svg::Picture;
 use crate::page::{HtmlTable, Page};
+use crate::records::median;
 use crate::units;
 
 /// Largest error of any rank, in nanoseconds.
@@ -49,15 +50,16 @@ pub struct AllanDeviation {
 
 impl AllanDeviation {
     /// Combines the deviations of ranks, as far as all of them have one.
-    pub fn of_ranks(ranks: &[Vec<(Duration, f64)>]) -> Vec<Self> {
-        let times = ranks.iter().map(Vec::len).min().unwrap_or(0);
+    pub fn of_ranks<R: AsRef<[(Duration, f64)]>>(ranks: &[R]) -> Vec<Self> {
+        let ranks = || ranks.iter().map(AsRef::as_ref);
+        let times = ranks().map(<[_]>::len).min().unwrap_or(0);
         let deviation = |index: usize| {
-            let of_ranks: Vec<f64> = ranks.iter().map(|found| found[index].1).collect();
-            let time = ranks.iter().map(|found| found[index].0).max();
+            let of_ranks: Vec<f64> = ranks().map(|found| found[index].1).collect();
+            let time = ranks().map(|found| found[index].0).max();
             Self {
                 seconds: time.unwrap_or_default().as_secs_f64(),
                 largest: of_ranks.iter().copied().fold(0.0, f64::max),
-                median: median(of_ranks),
+                median: median(of_ranks).unwrap_or_default(),
             }
         };
         (0..times).map(deviation).collect()
@@ -115,11 +117,6 @@ impl AllanDeviation {
         let title = "Allan deviation from rank 0".to_owned();
         curves::picture(title, described, axes, &curves)
     }
-}
-
-/// Returns the median; 0 without values.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    Sample::new(&mut values).map_or(0.0, |sample| sample.median())
 }
 
 /// Largest error of any rank over time: seconds, and nanoseconds.
@@ -235,7 +232,7 @@ mod tests {
             .map(|one| (one.seconds, one.median, one.largest))
             .collect();
         assert_eq!(figures, [(1.0, 2.0, 3.0)]);
-        assert!(AllanDeviation::of_ranks(&[]).is_empty());
+        assert!(AllanDeviation::of_ranks::<Vec<_>>(&[]).is_empty());
     }
 
     #[test]

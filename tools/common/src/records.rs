@@ -390,7 +390,7 @@ fn spread(all: Vec<f64>) -> String {
 }
 
 /// Returns the median, `None` if there are no values.
-fn median(mut all: Vec<f64>) -> Option<f64> {
+pub fn median(mut all: Vec<f64>) -> Option<f64> {
     Sample::new(&mut all).ok().map(|sample| sample.median())
 }
 

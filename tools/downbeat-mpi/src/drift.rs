@@ -259,9 +259,7 @@ impl DriftSession<'_> {
             .with("during", &options.during)
             .with("every", &options.every)
             .with("check", &options.check_by);
-        let factors = factors::add_tsc(tsc.as_ref(), factors);
-        let factors = factors::add_place(ranks, factors);
-        factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
+        options.comparison.add_to(ranks, tsc.as_ref(), factors)
     }
 
     fn show(

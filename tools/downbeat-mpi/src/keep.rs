@@ -8,8 +8,8 @@ mod report;
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::cli::positive;
-use downbeat_common::kept::{AllanDeviation, median};
-use downbeat_common::records::{CsvFile, Factors};
+use downbeat_common::kept::AllanDeviation;
+use downbeat_common::records::{CsvFile, Factors, median};
 use downbeat_common::{DeclaredRates, Failure};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
 use downbeat_sync::{
@@ -187,8 +187,7 @@ impl KeepSession<'_> {
                 round.offsets.to_vec(),
             )];
             if let Some(tsc) = self.tsc.filter(|_| self.options.truth) {
-                let mut offsets = true_offsets(self.ranks, tsc, &base.clock, &kept.once).await?;
-                offsets.retain(|offset| offset.rank > 0);
+                let offsets = true_offsets(self.ranks, tsc, &base.clock, &kept.once).await?;
                 measured.push((&mut observed.by_counter, COUNTER.to_owned(), offsets));
             }
             let after = round.after.as_secs_f64();
@@ -254,7 +253,7 @@ impl KeepSession<'_> {
             let values = learners
                 .iter()
                 .map(|rank| f64::from_bits(all[*rank][index]));
-            median(values.collect())
+            median(values.collect()).unwrap_or_default()
         };
         let longest = all.iter().map(|rank| rank[2]).max().unwrap_or(0);
         Ok(SessionFigures {
@@ -282,9 +281,8 @@ impl KeepSession<'_> {
             .with("during", &options.during)
             .with("every", &self.watch.every)
             .with("check", &options.check_by);
-        let factors = options.declared.add_to(factors::add_tsc(*tsc, factors));
-        let factors = factors::add_place(ranks, factors);
-        factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
+        let factors = options.declared.add_to(factors);
+        options.comparison.add_to(ranks, *tsc, factors)
     }
 
     fn show(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::output::count;
-use downbeat_common::{Failure, agree_blocking, gather_texts, machine};
+use downbeat_common::{Failure, ProgressBar, agree_blocking, gather_texts, machine};
 use downbeat_records::UNEQUAL;
 use downbeat_sync::{
     Algorithm, Comm, MpiComm, PlaceLevel, RankPlacement, StableHasher, block_on_ready, collective,
@@ -119,6 +119,11 @@ impl<'a> JobRanks<'a> {
     /// Returns true on rank 0.
     pub(crate) fn is_first(&self) -> bool {
         self.all.rank() == 0
+    }
+
+    /// Begins a progress bar that lasts this long on rank 0, and none elsewhere.
+    pub(crate) fn progress(&self, seconds: f64) -> ProgressBar {
+        ProgressBar::lasting(if self.is_first() { seconds } else { 0.0 })
     }
 
     /// Does work on rank 0; all ranks fail if it fails. All ranks call this.

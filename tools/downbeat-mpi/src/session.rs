@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::bench::{GlobalClockOptions, GroupOutcome, OutputOptions};
 use downbeat_common::page::PageOptions;
-use downbeat_common::records::CsvFile;
+use downbeat_common::records::{CsvFile, Factors};
 use downbeat_common::{CalibrationOptions, Failure, Outputs, PrintOptions, agree_blocking, bench};
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
@@ -16,7 +16,9 @@ use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
 use crate::clock::ClockKind;
+use crate::factors;
 use crate::ranks::{JobRanks, PlaceOptions};
+use crate::tsc::CalibratedTsc;
 
 /// Options of all commands that measure operations.
 #[derive(Args, Debug)]
@@ -72,6 +74,17 @@ pub(crate) struct ComparisonOptions {
 }
 
 impl ComparisonOptions {
+    /// Adds the counter, the places of the ranks, and the artificial errors of their clocks to the factors.
+    pub(crate) fn add_to(
+        &self,
+        ranks: &JobRanks<'_>,
+        tsc: Option<&CalibratedTsc>,
+        factors: Factors,
+    ) -> Factors {
+        let factors = factors::add_place(ranks, factors::add_tsc(tsc, factors));
+        factors::add_skew(ranks, self.skew.as_ref(), factors)
+    }
+
     /// Checks on rank 0 that the page can be written, and creates the CSV file, as far as they are wanted. All ranks call this.
     pub(crate) fn begin_outputs(
         &self,

@@ -83,11 +83,7 @@ impl MpiSyncSession<'_> {
         let factors = self.factors();
         let create = |path: &_| CsvFile::create(path, &factors);
         let mut csv = options.comparison.begin_outputs(ranks, create)?;
-        let progress = ProgressBar::lasting(if ranks.is_first() {
-            self.min_seconds()
-        } else {
-            0.0
-        });
+        let progress = ranks.progress(self.min_seconds());
         let mut runs = Vec::new();
         // The first one of each algorithm.
         let mut failures: BTreeMap<usize, String> = BTreeMap::new();
@@ -183,8 +179,7 @@ impl MpiSyncSession<'_> {
             .with("sample", &trial.sample)
             .with("repeat", &trial.repeat)
             .with("seed", &trial.seed);
-        let factors = factors::add_place(ranks, factors::add_tsc(tsc.as_ref(), factors));
-        factors::add_skew(ranks, options.comparison.skew.as_ref(), factors)
+        options.comparison.add_to(ranks, tsc.as_ref(), factors)
     }
 
     fn show(&self, factors: &Factors, runs: &[RunRecord]) -> Result<(), Failure> {

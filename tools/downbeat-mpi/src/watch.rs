@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
-use downbeat_common::{Failure, ProgressBar, agree_blocking};
+use downbeat_common::output::count;
+use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
 use downbeat_sync::{SyncError, block_on_ready, collective};
 
@@ -27,6 +28,16 @@ pub(crate) fn check(watch: &DriftWatch) -> Result<(), Failure> {
     }
 }
 
+/// Returns a note about measurements that were left out.
+pub(crate) fn missed(missed: u64) -> Option<String> {
+    (missed > 0).then(|| {
+        format!(
+            "{} left out, because the previous one took too long.",
+            count(missed as usize, "measurement")
+        )
+    })
+}
+
 /// Runs all rounds, with a progress bar on rank 0. All ranks call this; either all fail or none. A failure that `take` returns on rank 0 ends
 /// the rounds.
 pub(crate) fn run<K: Clock>(
@@ -35,11 +46,7 @@ pub(crate) fn run<K: Clock>(
     clock: (&K, &ClockModel<Counter, Local>),
     mut take: impl AsyncFnMut(DriftRound<'_>) -> Result<Result<(), Failure>, SyncError>,
 ) -> Result<(), Failure> {
-    let progress = ProgressBar::lasting(if ranks.is_first() {
-        watch.during.as_secs_f64()
-    } else {
-        0.0
-    });
+    let progress = ranks.progress(watch.during.as_secs_f64());
     block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
     let began = Instant::now();
     let passed =

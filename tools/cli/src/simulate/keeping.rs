@@ -8,9 +8,9 @@ use downbeat_clock_core::{
     Clock as _, ClockModel, Counter, Duration, Global, Local, SlewedModel, Ticks, Timestamp,
 };
 use downbeat_common::cli::positive;
-use downbeat_common::kept::{AllanDeviation, ErrorCurve, KeptPage, LargestErrors, median};
+use downbeat_common::kept::{AllanDeviation, ErrorCurve, KeptPage, LargestErrors};
 use downbeat_common::page::{Page, PageOptions};
-use downbeat_common::records::{Factors, all_or_first_failure, serialize_factors};
+use downbeat_common::records::{Factors, all_or_first_failure, median, serialize_factors};
 use downbeat_common::{DeclaredRates, Failure, PrintOptions, Table, Text, TrialOptions, units};
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
 use downbeat_sync::sim::{SimClock, SimCluster, SimComm, TrueClocks, VirtualTime};
@@ -221,9 +221,7 @@ fn simulate_once(
     for session in 0..changes.saturating_sub(1) {
         truth.judge(session);
     }
-    let deviations: Vec<_> = learners(&ranks)
-        .map(|rank| rank.deviations.clone())
-        .collect();
+    let deviations: Vec<_> = learners(&ranks).map(|rank| &rank.deviations).collect();
     let curves = truth.curves();
     let sessions = || {
         ranks
@@ -236,7 +234,7 @@ fn simulate_once(
         .unwrap_or(Duration::ZERO);
     let last = |value: fn(&KeptSession) -> f64| {
         let learned = learners(&ranks).filter_map(|rank| rank.changes.last());
-        median(learned.map(|change| value(&change.session)).collect())
+        median(learned.map(|change| value(&change.session)).collect()).unwrap_or_default()
     };
     Ok(KeptRun {
         algorithm: algorithm.to_string(),

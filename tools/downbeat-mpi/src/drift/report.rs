@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::{Domain, Duration};
-use downbeat_common::output::{count, time};
+use downbeat_common::output::time;
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Table, Text};
 use downbeat_measure::drift::{FitQuality, OffsetSeries, WindowFit};
 use downbeat_records::stats::Sample;
 use serde::Serialize;
+
+use crate::watch;
 
 /// Run-times of communication with short messages.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -211,12 +213,7 @@ impl<'a> DriftReport<'a> {
             time(message_ns),
             time(allreduce_ns)
         )];
-        if self.missed > 0 {
-            notes.push(format!(
-                "{} left out, because the previous one took too long.",
-                count(self.missed as usize, "measurement")
-            ));
-        }
+        notes.extend(watch::missed(self.missed));
         notes
     }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::kept::{ErrorCurve, LargestErrors, median};
+use downbeat_common::kept::{ErrorCurve, LargestErrors};
+use downbeat_common::records::median;
 use downbeat_sync::check::RankOffset;
 use serde::Serialize;
 
@@ -121,7 +122,7 @@ impl ErrorsOverTime {
             once: LargestErrors::of(self.once),
             past: LargestErrors::of(self.past),
             certain: LargestErrors::of(self.certain),
-            half_width_ns: median(self.half_widths),
+            half_width_ns: median(self.half_widths).unwrap_or_default(),
             beyond_bound: self.beyond_bound,
         })
     }

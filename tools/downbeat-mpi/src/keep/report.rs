@@ -10,6 +10,7 @@ use downbeat_common::{Table, Text};
 use serde::Serialize;
 
 use super::errors::MeasuredErrors;
+use crate::watch;
 
 /// Sessions of all ranks.
 #[derive(Clone, Debug, Serialize)]
@@ -90,12 +91,7 @@ impl KeepReport<'_> {
             count(sessions as usize, "session"),
             time(1e9 * longest_s)
         ));
-        if self.missed > 0 {
-            notes.push(format!(
-                "{} left out, because the previous one took too long.",
-                count(self.missed as usize, "measurement")
-            ));
-        }
+        notes.extend(watch::missed(self.missed));
         if self.contradictory > 0 {
             notes.push(format!(
                 "{} left out, because messages contradicted each other.",
