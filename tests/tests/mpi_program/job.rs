@@ -14,8 +14,8 @@ use downbeat_launch::mpi::MpiLibrary;
 use downbeat_launch::{Outcome, environment, process};
 use serde_json::Value;
 
-/// Time limit of a job.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+/// Time limit of a job, longer than any takes on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(180);
 
 /// Time in which a job must end that lost a rank or was interrupted.
 const END: Duration = Duration::from_secs(10);
