@@ -27,7 +27,7 @@ const REPEATABLE: [&[&str]; 12] = [
     &["analyze", "a", "b"],
     &["compare", "a", "b", "--factor-differences"],
     &["reproducibility", "a", "b"],
-    &["samplesize", "a"],
+    &["samplesize", "a", "--means", "50"],
     &["guidelines", "a", "--all"],
     &["import", "osu.txt", "--ranks", "4", "--out", "osu"],
     &["regions", "show", "run.json"],
