@@ -73,7 +73,7 @@ fn copy_lines(reader: impl Read) -> String {
 }
 
 /// Adds the last lines of output to the reason of a failure.
-fn after_last_lines(why: &str, output: &str) -> String {
+pub fn after_last_lines(why: &str, output: &str) -> String {
     const SHOWN: usize = 100;
     let lines: Vec<&str> = output.lines().collect();
     let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
@@ -134,19 +134,22 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Result<Output, S
     thread::scope(|scope| {
         let guard = scope.spawn(move || {
             let late = until_finished.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-            if late {
+            late.then(|| {
+                let family = process::describe_family(root);
                 process::end(root);
-            }
-            late
+                family
+            })
         });
         let output = child.wait_with_output();
         drop(finished);
         let output = output.map_err(|why| format!("lost `{program}`: {why}"))?;
-        if let Ok(false) = guard.join() {
-            return Ok(output);
-        }
+        let family = match guard.join() {
+            Ok(None) => return Ok(output),
+            Ok(Some(family)) => family,
+            Err(_) => "   the thread that ends it panicked\n".to_owned(),
+        };
         // Shows where it was stuck.
-        print!("{}", text(&output.stdout));
+        print!("{}{}{family}", text(&output.stdout), text(&output.stderr));
         Err(format!(
             "`{program}` was ended: it took more than {} s",
             limit.as_secs_f64()

@@ -18,6 +18,22 @@ pub fn end(root: u32) {
     signal("KILL", &family);
 }
 
+/// Describes a process and its descendants in a line each: what each runs, its state, and where the kernel has it wait.
+pub fn describe_family(root: u32) -> String {
+    let read = |process: u32, file: &str| {
+        let text = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
+        String::from_utf8_lossy(&text).replace('\0', " ")
+    };
+    let line = |process: u32| {
+        let stat = read(process, "stat");
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let state = after_name.split_whitespace().next().unwrap_or("gone");
+        let [waits_in, words] = ["wchan", "cmdline"].map(|file| read(process, file));
+        format!("   {process} {state} {waits_in} {words}\n")
+    };
+    with_descendants(root).into_iter().map(line).collect()
+}
+
 /// Sends a signal, named without `SIG`; processes that are gone already are ignored.
 pub fn signal(name: &str, processes: &[u32]) {
     // The shell's own `kill`: a small system has no other.
@@ -89,4 +105,28 @@ fn parent_of(process: u32) -> Option<u32> {
         .nth(1)?
         .parse()
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::await_true;
+
+    #[test]
+    fn a_family_is_described() {
+        let mut child = Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .expect("sleep starts");
+        let line = |of: &str| {
+            of.starts_with(&format!("   {} S ", child.id())) && of.ends_with("sleep 600 ")
+        };
+        // It takes a moment until it sleeps.
+        let found = await_true("sleeping child", Duration::from_secs(60), || {
+            describe_family(std::process::id()).lines().any(line)
+        });
+        let _ = child.kill();
+        let _ = child.wait();
+        found.expect("the child is described");
+    }
 }
