@@ -7,23 +7,29 @@ use downbeat_launch::mpi::MpiLibrary;
 pub(crate) const HELP: &str = "\
 Checks and benchmarks of Downbeat.
 
-Usage: cargo xtask setup
-       cargo xtask test [--quick | --long] [--only TEXT]
+Usage: cargo xtask setup [--yes]
+       cargo xtask test [--quick | --long] [--only TEXT] [--yes] [--disturbed]
        cargo xtask bench [--gate] [--criterion] [--only TEXT]
        cargo xtask fuzz TARGET [--runs NUMBER]
        cargo xtask install --prefix DIR [--libdir DIR] [--destdir DIR] [--mpi LIBRARY]... [--fortran]
        cargo xtask package KIND
 
   setup        installs the Debian packages and the parts of the Rust toolchain that the
-               checks need, if it may (root or passwordless sudo), or says what to install
+               checks need, if it may (root or passwordless sudo), or says what to install;
+               asks before it installs packages if a person can answer
+    --yes        do not ask; nor does it if CI=true, or if standard input is no terminal
 
   test         setup, then every check that the project promises: format, lints, documentation,
                tests, examples, no_std, loom, fuzz targets for some seconds, and MPI programs
-               under Open MPI and MPICH
-    --quick      only the checks that need no system packages
+               under Open MPI and MPICH; independent steps run side by side
+    --quick      what a developer runs often, in less than 5 minutes from nothing and without
+                 system packages: format, lints, tests with fewer random cases, no_std
     --long       also what takes long: every set of features, tests without MPI, benchmarks,
                  more ranks, Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
     --only TEXT  only the steps whose name contains the text
+    --yes        do not ask before packages are installed
+    --disturbed  keep each core from the steps for 5 to 120 ms at a time, by processes of
+                 real-time priority, to find tests that need an idle machine; needs root
 
   bench        the tables of ratios, some of them under Open MPI and MPICH
     --gate       fail if a promised bound is missed
@@ -49,7 +55,8 @@ Usage: cargo xtask setup
 
   -h, --help   print this text
 
-Each step prints the exact command it runs. The last line counts the steps: `21 passed, 0 failed`.
+Each step prints the exact commands it runs; `test` prints the output of a step when it ends.
+The last line counts the steps: `21 passed, 0 failed`.
 The exit code is 0 if all passed, 1 if one failed, 2 if the arguments are wrong.
 
 Example: cargo xtask test --quick
@@ -58,10 +65,24 @@ Example: cargo xtask test --quick
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Help,
-    Setup,
+    Setup {
+        yes: bool,
+    },
     Test {
         depth: Depth,
         only: String,
+        yes: bool,
+        disturbed: bool,
+    },
+    /// One step of a test, for the process that runs them all.
+    Step {
+        depth: Depth,
+        name: String,
+        verdict: PathBuf,
+    },
+    /// Bursts on one core, for a disturbed test.
+    Bursts {
+        core: u64,
     },
     Bench {
         gate: bool,
@@ -117,6 +138,29 @@ pub(crate) enum Depth {
     Long,
 }
 
+impl Depth {
+    const NAMES: [(Self, &str); 3] = [
+        (Self::Quick, "quick"),
+        (Self::Normal, "normal"),
+        (Self::Long, "long"),
+    ];
+
+    /// Returns its name between the processes of a test.
+    pub(crate) fn name(self) -> &'static str {
+        let mut names = Self::NAMES.iter();
+        names
+            .find(|(depth, _)| *depth == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        let mut names = Self::NAMES.iter();
+        names
+            .find(|(_, known)| *known == name)
+            .map(|(depth, _)| *depth)
+    }
+}
+
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> {
     let args: Vec<String> = args.collect();
     let mut words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -134,17 +178,34 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
     }
     match words.as_slice() {
         [] => Err("nothing to do".into()),
-        ["setup"] => Ok(Task::Setup),
-        ["setup", other, ..] => Err(format!("`setup` has no option `{other}`")),
-        ["test", options @ ..] => {
-            let depth = match switches("test", options, ["--quick", "--long"])? {
-                [true, true] => return Err("`--quick` cannot be used with `--long`".into()),
-                [true, false] => Depth::Quick,
-                [false, true] => Depth::Long,
-                [false, false] => Depth::Normal,
-            };
-            Ok(Task::Test { depth, only })
+        ["setup", options @ ..] => {
+            let [yes] = switches("setup", options, ["--yes"])?;
+            Ok(Task::Setup { yes })
         }
+        ["test", options @ ..] => {
+            let known = ["--quick", "--long", "--yes", "--disturbed"];
+            let [quick, long, yes, disturbed] = switches("test", options, known)?;
+            let depth = match (quick, long) {
+                (true, true) => return Err("`--quick` cannot be used with `--long`".into()),
+                (true, false) => Depth::Quick,
+                (false, true) => Depth::Long,
+                (false, false) => Depth::Normal,
+            };
+            Ok(Task::Test {
+                depth,
+                only,
+                yes,
+                disturbed,
+            })
+        }
+        ["step", depth, name, verdict] => Ok(Task::Step {
+            depth: Depth::of_name(depth).ok_or(format!("unknown depth `{depth}`"))?,
+            name: (*name).into(),
+            verdict: verdict.into(),
+        }),
+        ["bursts", core] => Ok(Task::Bursts {
+            core: core.parse().map_err(|_| "`bursts` needs a core")?,
+        }),
         ["bench", options @ ..] => {
             let [gate, criterion] = switches("bench", options, ["--gate", "--criterion"])?;
             Ok(Task::Bench {
@@ -235,6 +296,8 @@ mod tests {
             Ok(Task::Test {
                 depth,
                 only: only.to_owned(),
+                yes: false,
+                disturbed: false,
             })
         };
         let bench = |gate, criterion| {
@@ -244,13 +307,30 @@ mod tests {
                 only: String::new(),
             })
         };
-        assert_eq!(parsed("setup"), Ok(Task::Setup));
+        assert_eq!(parsed("setup"), Ok(Task::Setup { yes: false }));
+        assert_eq!(parsed("setup --yes"), Ok(Task::Setup { yes: true }));
         assert_eq!(parsed("test"), test(Depth::Normal, ""));
         assert_eq!(parsed("test --long"), test(Depth::Long, ""));
         assert_eq!(
             parsed("test --only MPICH --quick"),
             test(Depth::Quick, "MPICH")
         );
+        assert_eq!(
+            parsed("test --yes --disturbed --only fmt"),
+            Ok(Task::Test {
+                depth: Depth::Normal,
+                only: "fmt".to_owned(),
+                yes: true,
+                disturbed: true,
+            })
+        );
+        for (depth, name) in Depth::NAMES {
+            let step = parsed(&format!("step {} fmt 1.verdict", depth.name()));
+            assert!(
+                matches!(step, Ok(Task::Step { depth: found, .. }) if found == depth),
+                "{name}"
+            );
+        }
         assert!(parsed("test --only").is_err());
         assert!(parsed("test --quick --long").is_err());
         assert_eq!(parsed("bench --criterion"), bench(false, true));

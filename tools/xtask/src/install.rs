@@ -30,13 +30,12 @@ use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::MpiLibrary;
 
 use crate::args::Installation;
-use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 use builds::{Builds, INSTALLED};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Number in the soname: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.
+/// Number in the soname, which `tools/capi/build.rs` gives the library.
 const SO_VERSION: &str = "0";
 /// What the static library needs, as `rustc --print native-static-libs` lists it.
 const STATIC_NEEDS: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
@@ -135,34 +134,12 @@ impl Installer<'_> {
             "downbeat"
         };
         let soname = format!("lib{name}.so.{SO_VERSION}");
-        let profile = self.builds.library;
-        let mut build = command(&format!(
-            "cargo rustc -p downbeat-capi --profile {profile} --lib"
-        ));
-        match mpi {
-            Some(library) => {
-                build.args(["--features", "mpi"]);
-                build_for(library, self.workspace, &mut build);
-            }
-            None => {
-                build.arg("--target-dir").arg(self.workspace.built("capi"));
-            }
-        }
-        build.args(["--", &format!("-Clink-arg=-Wl,-soname,{soname}")]);
-        shell::run(&mut build)?;
-
-        let target = mpi.map_or("capi", MpiLibrary::suffix);
-        let built = self.workspace.built(target).join(profile);
+        let built = (self.builds.library)(self.workspace, mpi)?;
+        let [archive, shared] = ["a", "so"].map(|ending| built.library("downbeat_c", ending));
         let folder = self.below(&self.wanted.libdir, mpi);
-        copy(
-            &built.join("libdownbeat_c.a"),
-            &self.place(&folder, &format!("lib{name}.a"))?,
-        )?;
+        copy(&archive?, &self.place(&folder, &format!("lib{name}.a"))?)?;
         let full = format!("lib{name}.so.{SO_VERSION}.{VERSION}");
-        copy(
-            &built.join("libdownbeat_c.so"),
-            &self.place(&folder, &full)?,
-        )?;
+        copy(&shared?, &self.place(&folder, &full)?)?;
         link(&full, &self.place(&folder, &soname)?)?;
         link(&soname, &self.place(&folder, &format!("lib{name}.so"))?)?;
 
@@ -206,7 +183,8 @@ impl Installer<'_> {
 
     /// Builds the library that records programs.
     fn tracer(&self, library: MpiLibrary) -> Outcome {
-        let built = self.builds.tracer(self.workspace, library)?;
+        let built = (self.builds.tracer)(self.workspace, library)?;
+        let built = built.library("downbeat_tracer", "so")?;
         let folder = self.below(&self.wanted.libdir, Some(library));
         copy(&built, &self.place(&folder, "libdownbeat_trace.so")?)
     }

@@ -10,9 +10,11 @@
 mod args;
 mod bench;
 mod checks;
+mod disturbance;
 mod features;
 mod fuzz;
 mod install;
+mod lanes;
 mod may_not_run;
 mod mpi_builds;
 mod package;
@@ -38,8 +40,28 @@ fn main() -> ExitCode {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
-        Task::Test { depth, only } => steps::run(&only, |workspace| checks::all(workspace, depth)),
-        Task::Setup => steps::run("", |_| checks::setup(Depth::Normal)),
+        Task::Test {
+            depth,
+            only,
+            yes,
+            disturbed,
+        } => lanes::run(depth, &only, yes, disturbed),
+        Task::Step {
+            depth,
+            name,
+            verdict,
+        } => lanes::run_one(depth, &name, &verdict),
+        Task::Bursts { core } => {
+            disturbance::take_core_in_bursts(core);
+            ExitCode::SUCCESS
+        }
+        Task::Setup { yes } => match checks::packages::ask(Depth::Normal, yes) {
+            Ok(()) => steps::run("", |_| checks::setup(Depth::Normal)),
+            Err(why) => {
+                eprintln!("xtask: {why}");
+                ExitCode::FAILURE
+            }
+        },
         Task::Bench {
             gate,
             criterion,

@@ -8,7 +8,7 @@ use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::programs::Programs;
-use crate::workspace::{Package, Target, Workspace};
+use crate::workspace::{MPI, Package, Target, Workspace};
 
 /// Profile of what is installed, packaged and measured.
 pub(crate) const INSTALLED_PROFILE: &str = "dist";
@@ -53,6 +53,9 @@ pub(crate) fn beside_everything(workspace: &Workspace, depth: Depth, words: &str
     let mut cargo = command(words);
     if depth > Depth::Quick {
         build_for(OPEN_MPI, workspace, &mut cargo);
+    } else {
+        // Not where a developer builds, with other settings.
+        cargo.arg("--target-dir").arg(workspace.built("quick"));
     }
     cargo
 }
@@ -66,15 +69,23 @@ pub(crate) fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -
     cargo
 }
 
-/// Builds the tests, the examples and the programs: for Open MPI all of the workspace with all features, for MPICH what uses
+/// Name of the step that builds the programs for a library.
+pub(crate) fn build_step(library: MpiLibrary) -> String {
+    format!("{}: all programs build", library.name())
+}
+
+/// Builds the libraries, the tests, the examples and the programs: for Open MPI all of the workspace with all features, for MPICH what uses
 /// MPI, with no more features than it needs.
 pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Programs, String> {
-    let words = "cargo build --bins --examples";
+    let words = "cargo build --lib --bins";
     let mut build = if library == OPEN_MPI {
-        everything(workspace, Depth::Normal, words)
+        let mut build = everything(workspace, Depth::Normal, words);
+        build.arg("--examples");
+        build
     } else {
         let mut build = for_all(library, workspace, words);
-        build.args(["-p", "downbeat-yield-when-idle", "--lib"]);
+        build.args(["-p", "downbeat-yield-when-idle"]);
+        build.args(with_mpi(workspace).map(|package| format!("--features={}/{MPI}", package.name)));
         build
     };
     for package in with_mpi(workspace) {
@@ -83,8 +94,9 @@ pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Pro
             .iter()
             .filter(|target| target.needs_mpi() && target.kind != "bench");
         for target in targets {
-            if target.kind == "test" {
-                build.args(["--test", &target.name]);
+            // `--bins` stands for the rest.
+            if target.kind == "test" || target.kind == "example" {
+                build.args([&format!("--{}", target.kind), &target.name]);
             }
             if library != OPEN_MPI {
                 build.args(target.feature_arguments(package));
@@ -100,7 +112,7 @@ pub(crate) fn yielding(
     programs: &Programs,
 ) -> Result<Option<PathBuf>, String> {
     (!library.yields())
-        .then(|| programs.shared_library(YIELD_WHEN_IDLE))
+        .then(|| programs.library(YIELD_WHEN_IDLE, "so"))
         .transpose()
 }
 

@@ -1,6 +1,8 @@
-//! Steps: each is announced, timed and counted, and a failed one stops no other.
+//! Steps: each is timed and counted, and a failed one ends no other.
 
+use std::fs;
 use std::iter;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -14,14 +16,61 @@ use crate::workspace::Workspace;
 
 /// A named check.
 pub(crate) struct Step<'a> {
-    name: String,
+    pub(crate) place: StepPlace,
     check: Box<dyn FnOnce() -> Outcome + 'a>,
 }
 
+/// Name of a step, and when it runs.
+pub(crate) struct StepPlace {
+    pub(crate) name: String,
+    pub(crate) lane: Lane,
+    /// Names of steps that end before this one starts, if they run at all.
+    pub(crate) after: Vec<String>,
+}
+
+/// Steps of one lane run one after another, beside the steps of other lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Cargo uses all cores, and locks its target directories.
+    Compile,
+    /// Programs that compute.
+    Compute,
+    /// Ranks that share cores.
+    Ranks,
+    /// Tests that wait: for intervals, for limits, for other programs. Emulated hosts, which exist once, are here.
+    Wait,
+}
+
+/// Steps that a step awaits which needs none.
+pub(crate) const NOTHING: &[&str] = &[];
+
+impl Lane {
+    pub(crate) const ALL: [Self; 4] = [Self::Compile, Self::Compute, Self::Ranks, Self::Wait];
+
+    /// Returns the command that starts another one with the priority of the lane. What waits gets a core as soon as it needs one,
+    /// and the other lanes take the rest: ranks that wait for each other, and yield to compilers meanwhile, would burn more time
+    /// than they work.
+    pub(crate) fn starter(self) -> Command {
+        const CHRT: &str = "/usr/bin/chrt";
+        let can_be_idle = Path::new(CHRT).exists();
+        match self {
+            Self::Compile | Self::Compute if can_be_idle => {
+                shell::command(&format!("{CHRT} --idle 0"))
+            }
+            _ => shell::command("env"),
+        }
+    }
+}
+
 impl<'a> Step<'a> {
+    /// Makes a step of the lane that compiles.
     pub(crate) fn new(name: impl Into<String>, check: impl FnOnce() -> Outcome + 'a) -> Self {
         Self {
-            name: name.into(),
+            place: StepPlace {
+                name: name.into(),
+                lane: Lane::Compile,
+                after: vec![],
+            },
             check: Box::new(check),
         }
     }
@@ -30,36 +79,115 @@ impl<'a> Step<'a> {
     pub(crate) fn command(name: impl Into<String>, mut command: Command) -> Self {
         Self::new(name, move || shell::run(&mut command))
     }
+
+    /// Moves the step to a lane, where it waits for these steps of any lane.
+    pub(crate) fn in_lane(mut self, lane: Lane, after: &[impl ToString]) -> Self {
+        self.place.lane = lane;
+        self.place
+            .after
+            .extend(after.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Runs the check.
+    pub(crate) fn run(self) -> Outcome {
+        (self.check)()
+    }
 }
 
-enum StepResult {
+pub(crate) enum Verdict {
     Passed,
+    /// With the reason, whose first line is enough while others still run.
     Failed(String),
     NotRun(&'static str),
 }
 
-struct FinishedStep {
-    name: String,
-    verdict: StepResult,
-    took: Duration,
+impl From<Outcome> for Verdict {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Ok(()) => Self::Passed,
+            Err(why) => Self::Failed(why),
+        }
+    }
 }
 
-/// Runs the steps whose name contains `only`; the last line printed counts them. A run without any step is a failure.
+pub(crate) struct FinishedStep {
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) took: Duration,
+    /// Processor time of all processes of the step.
+    pub(crate) computed: Duration,
+}
+
+impl FinishedStep {
+    /// Runs the check of a step, unless this machine cannot run it.
+    pub(crate) fn of(name: &str, check: impl FnOnce() -> (Outcome, Duration)) -> Self {
+        let start = Instant::now();
+        let (verdict, computed) = match reason_not_to_run(name) {
+            Some(reason) => (Verdict::NotRun(reason), Duration::ZERO),
+            None => {
+                let (outcome, computed) = check();
+                (outcome.into(), computed)
+            }
+        };
+        Self {
+            name: name.to_owned(),
+            verdict,
+            took: start.elapsed(),
+            computed,
+        }
+    }
+
+    /// Prints the verdict below the output of the step. The whole reason of a failure, which may be long, is in the summary.
+    pub(crate) fn print_verdict(&self) {
+        let seconds = self.took.as_secs_f64();
+        let computed = self.computed.as_secs_f64();
+        match &self.verdict {
+            Verdict::Passed => println!("-- ok, {seconds:.1} s, processor {computed:.1} s"),
+            Verdict::Failed(why) => {
+                let first = why.lines().next().unwrap_or_default();
+                println!("-- FAILED, {seconds:.1} s, processor {computed:.1} s: {first}");
+            }
+            Verdict::NotRun(reason) => println!("-- not run: {reason}"),
+        }
+    }
+}
+
+/// Runs the steps whose name contains `only`, one after another; the last line printed counts them. A run without any step is a
+/// failure.
 pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
-    let mut finished: Vec<FinishedStep> = match Workspace::read() {
+    let start = Instant::now();
+    let finished = match Workspace::read() {
         Ok(workspace) => plan(&workspace)
             .into_iter()
-            .filter(|step| step.name.contains(only))
-            .map(run_one)
+            .filter(|step| step.place.name.contains(only))
+            .map(run_here)
             .collect(),
-        Err(why) => vec![run_one(Step::new("read the workspace", || Err(why)))],
+        Err(why) => vec![run_here(Step::new("read the workspace", || Err(why)))],
     };
-    if finished.is_empty() {
-        finished.push(run_one(Step::new("find a step", || {
-            Err(format!("no step's name contains `{only}`"))
-        })));
-    }
-    summarize(&finished)
+    summarize(finished, only, start)
+}
+
+fn run_here(step: Step<'_>) -> FinishedStep {
+    println!("\n== {}", step.place.name);
+    let before = processor_time();
+    let finished = FinishedStep::of(&step.place.name.clone(), || {
+        let outcome = step.run();
+        (outcome, processor_time().saturating_sub(before))
+    });
+    finished.print_verdict();
+    finished
+}
+
+/// Processor time of this process and all that it waited for; 0 where the system does not tell.
+pub(crate) fn processor_time() -> Duration {
+    const TICKS_PER_SECOND: u64 = 100;
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // `pid (name) state ...`, where the 14th to 17th fields are the times of this process and of its children.
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let times = after_name.split_whitespace().skip(11).take(4);
+    let ticks: u64 = times.filter_map(|time| time.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
 }
 
 /// Runs the check for all items, as many at once as there are cores, also after a failure.
@@ -97,52 +225,30 @@ pub(crate) fn all_passed(failures: impl IntoIterator<Item = String>) -> Outcome 
     }
 }
 
-fn run_one(step: Step<'_>) -> FinishedStep {
-    println!("\n== {}", step.name);
-    let start = Instant::now();
-    let verdict = if let Some(reason) = reason_not_to_run(&step.name) {
-        StepResult::NotRun(reason)
-    } else {
-        match (step.check)() {
-            Ok(()) => StepResult::Passed,
-            Err(why) => StepResult::Failed(why),
-        }
-    };
-    let took = start.elapsed();
-    let seconds = took.as_secs_f64();
-    match &verdict {
-        StepResult::Passed => println!("-- ok, {seconds:.1} s"),
-        // The whole reason, which may be long, is told in the summary.
-        StepResult::Failed(why) => {
-            let first = why.lines().next().unwrap_or_default();
-            println!("-- FAILED, {seconds:.1} s: {first}");
-        }
-        StepResult::NotRun(reason) => println!("-- not run: {reason}"),
+/// Prints a line for each step, the reasons of failures, and the counts. A run without any step is a failure.
+pub(crate) fn summarize(mut finished: Vec<FinishedStep>, only: &str, start: Instant) -> ExitCode {
+    if finished.is_empty() {
+        finished.push(run_here(Step::new("find a step", || {
+            Err(format!("no step's name contains `{only}`"))
+        })));
     }
-    FinishedStep {
-        name: step.name,
-        verdict,
-        took,
-    }
-}
-
-fn summarize(finished: &[FinishedStep]) -> ExitCode {
-    println!("\n== summary");
+    println!("\n== summary: seconds, and of these on a processor");
     let mut failures = Vec::new();
     let mut not_run = 0;
-    for step in finished {
+    for step in &finished {
         let verdict = match &step.verdict {
-            StepResult::Passed => "ok     ",
-            StepResult::Failed(why) => {
+            Verdict::Passed => "ok     ",
+            Verdict::Failed(why) => {
                 failures.push(format!("FAILED: {}: {why}", step.name));
                 "FAILED "
             }
-            StepResult::NotRun(_) => {
+            Verdict::NotRun(_) => {
                 not_run += 1;
                 "not run"
             }
         };
-        println!("{verdict} {:7.1} s  {}", step.took.as_secs_f64(), step.name);
+        let [took, computed] = [step.took, step.computed].map(|time| time.as_secs_f64());
+        println!("{verdict} {took:7.1} {computed:7.1}  {}", step.name);
     }
     for listed in &MAY_NOT_RUN {
         println!(
@@ -153,6 +259,9 @@ fn summarize(finished: &[FinishedStep]) -> ExitCode {
     for failure in &failures {
         println!("{failure}");
     }
+    let computed: Duration = finished.iter().map(|step| step.computed).sum();
+    let [took, computed] = [start.elapsed(), computed].map(|time| time.as_secs_f64());
+    println!("all steps took {took:.0} s, and {computed:.0} s on processors");
     let failed = failures.len();
     let passed = finished.len() - failed - not_run;
     if not_run == 0 {

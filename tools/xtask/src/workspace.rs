@@ -60,9 +60,13 @@ impl Workspace {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         env::set_current_dir(&root)
             .map_err(|why| format!("cannot change to {}: {why}", root.display()))?;
-        let text = shell::read(&mut shell::command(
-            "cargo metadata --no-deps --format-version 1",
-        ))?;
+        let mut ask = shell::command("cargo metadata --no-deps --format-version 1");
+        let answer = ask
+            .output()
+            .map_err(|why| format!("cargo metadata: {why}"))?;
+        shell::succeeded(&answer)
+            .map_err(|why| format!("cargo metadata: {why}: {}", shell::text(&answer.stderr)))?;
+        let text = shell::text(&answer.stdout);
         let metadata: Value =
             serde_json::from_str(&text).map_err(|why| format!("cargo metadata: {why}"))?;
 

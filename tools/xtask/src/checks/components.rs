@@ -3,8 +3,10 @@
 use crate::steps::Step;
 use downbeat_launch::command::{self as shell, command};
 
+pub(crate) const STEP: &str = "setup: rustfmt and clippy";
+
 pub(crate) fn step<'a>() -> Step<'a> {
-    Step::new("setup: rustfmt and clippy", || {
+    Step::new(STEP, || {
         let present = || {
             let fmt = shell::run(&mut command("cargo fmt --version"));
             fmt.and_then(|()| shell::run(&mut command("cargo clippy --version")))

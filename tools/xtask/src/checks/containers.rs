@@ -13,7 +13,7 @@ use downbeat_launch::mpi::OPEN_MPI;
 use downbeat_launch::slurm::Slurm;
 
 use crate::checks::packaged;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 use crate::workspace::Workspace;
 
 const RECIPE: &str = "docs/packaging/Containerfile";
@@ -38,14 +38,16 @@ const RANKS: u32 = 2;
 const RANK: &str = "downbeat-mpi sync --algorithm hca3/100/skampi/20";
 
 pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
-    Step::new("package: container", || {
+    let container = Step::new("package: container", || {
         let podman = Podman::new(workspace)?;
         podman.build_recipe(workspace)?;
         podman.run_ranks()?;
         let image = podman.unpacked()?;
         run_unpacked(&image)?;
         run_by_slurm(&image, &podman.folder)
-    })
+    });
+    // Its Debian is made there.
+    container.in_lane(Lane::Wait, &[packaged::DEBIAN])
 }
 
 /// Podman with images of its own, which are removed on drop: no registry is asked, and what the user has stays as it is.

@@ -7,13 +7,13 @@ use downbeat_launch::command::command;
 
 pub(crate) fn steps<'a>() -> [Step<'a>; 3] {
     [
-        Step::command("format", command("cargo fmt --all --check")),
+        Step::command("fmt", command("cargo fmt --all --check")),
         Step::command(
-            "format: no_std probe",
+            "fmt: no_std probe",
             command(&format!("cargo fmt --manifest-path {PROBE} --check")),
         ),
         Step::command(
-            "format: models of loom",
+            "fmt: models of loom",
             command(&format!("cargo fmt --manifest-path {MODELS} --check")),
         ),
     ]

@@ -16,13 +16,15 @@ use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::{Depth, Installation};
-use crate::install::builds::TESTED;
+use crate::install::builds::{TESTED, TESTED_LONG};
 use crate::install::install;
-use crate::steps::{Step, all_passed};
+use crate::steps::{Lane, Step, all_passed};
 use crate::workspace::Workspace;
 use tree::{InstalledTree, Launcher, Linking};
 
-const RANKS: [u32; 4] = [1, 2, 3, 5];
+/// Numbers of ranks of programs, and those of MPICH unless in a long run.
+const RANKS: [u32; 5] = [1, 2, 3, 4, 5];
+const RANKS_OF_MPICH: [u32; 2] = [2, 4];
 /// Files that the programs need, one of each kind for each program.
 const INSTALLED: [&str; 16] = [
     "lib/openmpi/libdownbeat_trace.so",
@@ -42,66 +44,70 @@ const INSTALLED: [&str; 16] = [
     "share/fish/vendor_completions.d/downbeat.fish",
     "share/fish/vendor_completions.d/downbeat-mpi.fish",
 ];
+/// Steps that wait more than they compute, and those on emulated hosts.
+const WAITING: [&str; 6] = [
+    "lines of the documents",
+    "starts of the README",
+    "MPI_Wtime of several hosts",
+    "traced over several hosts",
+    "traced under Slurm",
+    "pictures of a traced program",
+];
+const INSTALL: &str = "libdownbeat: install";
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let tree = InstalledTree::of(workspace, depth);
     let mut steps = vec![];
-    let mut step = |name: String, check: fn(&InstalledTree<'_>) -> Outcome| {
+    let mut step = |name: &str, check: fn(&InstalledTree<'_>) -> Outcome| {
         let tree = tree.clone();
-        steps.push(Step::new(format!("libdownbeat: {name}"), move || {
-            check(&tree)
-        }));
+        let step = Step::new(format!("libdownbeat: {name}"), move || check(&tree));
+        steps.push(match name {
+            "install" => step,
+            _ if WAITING.contains(&name) => step.in_lane(Lane::Wait, &[INSTALL]),
+            _ => step.in_lane(Lane::Ranks, &[INSTALL]),
+        });
     };
-    step("install".to_owned(), installation);
-    step("programs without MPI".to_owned(), local);
-    step("CMake".to_owned(), with_cmake);
-    step("programs over Open MPI".to_owned(), |tree| {
-        parallel(tree, OPEN_MPI)
-    });
-    step("programs over MPICH".to_owned(), |tree| {
-        parallel(tree, MPICH)
-    });
-    step("MPI_Wtime of several hosts".to_owned(), wtime::over_hosts);
-    step("programs traced over Open MPI".to_owned(), |tree| {
+    step("install", installation);
+    step("programs without MPI", local);
+    step("CMake", with_cmake);
+    step("programs over Open MPI", |tree| parallel(tree, OPEN_MPI));
+    step("programs over MPICH", |tree| parallel(tree, MPICH));
+    step("MPI_Wtime of several hosts", wtime::over_hosts);
+    step("programs traced over Open MPI", |tree| {
         tracer::programs(tree, OPEN_MPI)
     });
-    step("programs traced over MPICH".to_owned(), |tree| {
+    step("programs traced over MPICH", |tree| {
         tracer::programs(tree, MPICH)
     });
-    step("real programs traced".to_owned(), tracer::real_programs);
-    step("regions of a traced program".to_owned(), tracer::regions);
-    step(
-        "traced with little memory".to_owned(),
-        tracer::little_memory,
-    );
-    step(
-        "the mini application recorded".to_owned(),
-        tracer::mini_application,
-    );
-    step(
-        "traces of programs that are killed".to_owned(),
-        tracer::killed,
-    );
-    step(
-        "lines of the documents".to_owned(),
-        pages::lines_of_documents,
-    );
-    step("traced over several hosts".to_owned(), tracer::over_hosts);
+    step("real programs traced", tracer::real_programs);
+    step("regions of a traced program", tracer::regions);
+    step("traced with little memory", tracer::little_memory);
+    step("the mini application recorded", tracer::mini_application);
+    step("traces of programs that are killed", tracer::killed);
+    step("traced over several hosts", tracer::over_hosts);
     if depth == Depth::Long {
-        step("starts of the README".to_owned(), pages::starts_of_readme);
-        step("traced under Slurm".to_owned(), tracer::under_slurm);
-        step("pictures of a traced program".to_owned(), tracer::pictures);
-        step("traced over Open MPI under valgrind".to_owned(), |tree| {
+        step("lines of the documents", pages::lines_of_documents);
+        step("starts of the README", pages::starts_of_readme);
+        step("traced under Slurm", tracer::under_slurm);
+        step("pictures of a traced program", tracer::pictures);
+        step("memory of programs without MPI", memory::local);
+        step("memory of programs over Open MPI", |tree| {
+            memory::parallel(tree, OPEN_MPI)
+        });
+        step("memory of programs over MPICH", |tree| {
+            memory::parallel(tree, MPICH)
+        });
+        step("traced over Open MPI under valgrind", |tree| {
             tracer::under_valgrind(tree, OPEN_MPI)
         });
-        step("traced over MPICH under valgrind".to_owned(), |tree| {
+        step("traced over MPICH under valgrind", |tree| {
             tracer::under_valgrind(tree, MPICH)
         });
-        step("traced over Open MPI with sanitizers".to_owned(), |tree| {
+        step("traced over Open MPI with sanitizers", |tree| {
             tracer::with_sanitizers(tree, OPEN_MPI)
         });
-        step("traced over MPICH with sanitizers".to_owned(), |tree| {
+        step("traced over MPICH with sanitizers", |tree| {
             tracer::with_sanitizers(tree, MPICH)
         });
     }
@@ -117,7 +123,11 @@ fn installation(tree: &InstalledTree<'_>) -> Outcome {
     };
     // If this fails, the steps that need it fail, too.
     let _ = fs::remove_dir_all(&tree.prefix);
-    install(tree.workspace, &wanted, TESTED)?;
+    let builds = match tree.depth {
+        Depth::Long => TESTED_LONG,
+        _ => TESTED,
+    };
+    install(tree.workspace, &wanted, builds)?;
     all_passed(INSTALLED.iter().filter_map(|file| {
         let path = tree.prefix.join(file);
         let is_missing = fs::metadata(&path).map_or(true, |found| found.len() == 0);
@@ -140,8 +150,7 @@ fn local(tree: &InstalledTree<'_>) -> Outcome {
         let program = tree.compile("host.c", None, linking, "")?;
         shell::run(Command::new(program).arg(&module))?;
     }
-    older_program(tree)?;
-    memory::local(tree)
+    older_program(tree)
 }
 
 /// Runs a program that was compiled with a header of another layout of models: it reads them by calls of the library.
@@ -163,6 +172,14 @@ fn older_program(tree: &InstalledTree<'_>) -> Outcome {
         Linking::Shared,
         &options,
     )?))
+}
+
+fn ranks(tree: &InstalledTree<'_>, library: MpiLibrary) -> &'static [u32] {
+    if library == MPICH && tree.depth < Depth::Long {
+        &RANKS_OF_MPICH
+    } else {
+        &RANKS
+    }
 }
 
 fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
@@ -193,13 +210,15 @@ fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
         ("global.cpp", ""),
     ];
     for (source, options) in others.into_iter().chain(bindings) {
-        for (linking, ranks) in [(Linking::Shared, &RANKS[..]), (Linking::Static, &[2])] {
+        for (linking, ranks) in [
+            (Linking::Shared, ranks(tree, library)),
+            (Linking::Static, &[2]),
+        ] {
             let program = tree.compile(source, Some(library), linking, options)?;
             launcher.run(ranks, &Command::new(program))?;
         }
     }
-    wtime::parallel(tree, library, &launcher)?;
-    memory::parallel(tree, library, &launcher)
+    wtime::parallel(tree, library, &launcher)
 }
 
 fn with_cmake(tree: &InstalledTree<'_>) -> Outcome {
@@ -231,8 +250,9 @@ fn with_cmake(tree: &InstalledTree<'_>) -> Outcome {
         shell::run(&mut Command::new(build.join("clock_f90")))?;
         if let Some(library) = mpi {
             let launcher = Launcher::new(tree, library)?;
-            launcher.run(&RANKS, &Command::new(build.join("global_c")))?;
-            launcher.run(&RANKS, &Command::new(build.join("global_f08")))?;
+            let ranks = ranks(tree, library);
+            launcher.run(ranks, &Command::new(build.join("global_c")))?;
+            launcher.run(ranks, &Command::new(build.join("global_f08")))?;
         }
     }
     Ok(())

@@ -13,8 +13,7 @@ use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Package, Workspace};
 
-/// The workspace with all features, what uses MPI without other features, and libraries with single features; the long run takes
-/// every set of features.
+/// The workspace with all features, and libraries without any; the long run takes every set of features.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let all_targets = "cargo clippy --all-targets --keep-going";
     let whole = || {
@@ -39,11 +38,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             steps.extend(single_features(workspace, package, depth));
         }
     }
-    if depth > Depth::Quick {
-        steps.push(with_library(workspace, OPEN_MPI));
-    }
     if depth == Depth::Long {
         // Some code is for the functions of one library.
+        steps.push(with_library(workspace, OPEN_MPI));
         steps.push(with_library(workspace, MPICH));
         steps.push(strict("lints", whole()));
         let mut without_mpi = whole();
@@ -69,8 +66,8 @@ fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
     strict(&format!("lints: {}", library.name()), clippy)
 }
 
-/// A library, or the programs of a package without one, with none and with each of its features; without the sets that the
-/// lints of the whole workspace cover.
+/// A library, or the programs of a package without one, with none and, in the long run, with each of its features; without the
+/// sets that the lints of the whole workspace cover.
 fn single_features<'a>(workspace: &Workspace, package: &Package, depth: Depth) -> Vec<Step<'a>> {
     let kind = if package.targets_of("lib").next().is_some() {
         "--lib"
@@ -85,6 +82,7 @@ fn single_features<'a>(workspace: &Workspace, package: &Package, depth: Depth) -
     let most = most.max_by_key(BTreeSet::len).unwrap_or_default();
     let sets = singles(package).into_iter();
     sets.filter(|set| usable(set) && *set != most)
+        .filter(|set| depth == Depth::Long || set.is_empty())
         .map(|set| with_set(workspace, package, &set, kind, depth))
         .collect()
 }

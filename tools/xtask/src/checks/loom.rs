@@ -7,7 +7,7 @@ use downbeat_launch::command::{self as shell, LIMIT, command};
 
 use crate::args::Depth;
 use crate::programs::Programs;
-use crate::steps::{Step, side_by_side};
+use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::Workspace;
 
 /// The models, in a workspace of its own whose libraries have loom's primitives.
@@ -18,10 +18,12 @@ pub(crate) const MODELS: &str = "tests/loom/Cargo.toml";
 const MOST_PREEMPTIONS: (&str, &str) = ("DOWNBEAT_MOST_PREEMPTIONS", "2");
 const MORE_PREEMPTIONS: (&str, &str) = ("DOWNBEAT_MORE_PREEMPTIONS", "1");
 
+const BUILD: &str = "loom: models build";
+
 /// Runs each model in a process of its own: loom maps new stacks for every interleaving, and for that, threads of one
 /// process wait for each other.
-pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
-    Step::new("loom", move || {
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
+    let models = Step::new("loom: every order", move || {
         let programs = build(workspace)?;
         if programs.is_empty() {
             return Err(format!("cargo reports no test of {MODELS}"));
@@ -38,7 +40,11 @@ pub(crate) fn step(workspace: &Workspace, depth: Depth) -> Step<'_> {
                 .map(drop)
                 .map_err(|why| format!("{}: {why}", shell::shown(&model)))
         })
-    })
+    });
+    [
+        Step::new(BUILD, || build(workspace).map(drop)),
+        models.in_lane(Lane::Compute, &[BUILD]),
+    ]
 }
 
 /// Builds in a target directory of its own, since the flag rebuilds everything.
@@ -53,7 +59,7 @@ fn build(workspace: &Workspace) -> Result<Vec<PathBuf>, String> {
     let programs = Programs::build(&mut build)?.tests();
     Ok(programs
         .iter()
-        .map(|test| test.get_program().into())
+        .map(|(_, test)| test.get_program().into())
         .collect())
 }
 

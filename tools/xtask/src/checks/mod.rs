@@ -21,7 +21,7 @@ mod no_std;
 mod oldest_compiler;
 mod otf2_python;
 mod packaged;
-mod packages;
+pub(crate) mod packages;
 mod published;
 mod targets;
 mod tests;
@@ -29,7 +29,7 @@ mod undefined_behaviour;
 
 use crate::args::Depth;
 use crate::fuzz;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 use crate::workspace::Workspace;
 
 /// Returns the steps that install what the others need.
@@ -38,33 +38,39 @@ pub(crate) fn setup<'a>(depth: Depth) -> Vec<Step<'a>> {
     packages.into_iter().chain([components::step()]).collect()
 }
 
-/// Returns the steps, cheap and common failures first.
+/// Returns the steps: within each lane those first that others wait for, then cheap and common failures.
 pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = setup(depth);
-    steps.extend(format::steps());
-    steps.push(architecture::step());
-    steps.extend(book::steps(depth));
-    steps.push(doc_comments::step(workspace));
-    steps.push(import_cycles::step(workspace));
-    steps.extend(lints::steps(workspace, depth));
-    steps.extend(published::steps(workspace, depth));
-    steps.extend(oldest_compiler::steps(workspace, depth));
-    steps.extend(tests::steps(workspace, depth));
-    steps.extend(examples::steps(workspace, depth));
-    steps.extend(no_std::steps(workspace));
-    steps.extend(core_only::steps(workspace));
-    steps.push(loom::step(workspace, depth));
+    let mut of_texts = Vec::from(format::steps());
+    of_texts.push(architecture::step());
+    of_texts.extend(book::steps(depth));
+    of_texts.push(doc_comments::step(workspace));
+    of_texts.push(import_cycles::step(workspace));
+    let of_texts = of_texts.into_iter();
+    steps.extend(of_texts.map(|step| step.in_lane(Lane::Compute, &[components::STEP])));
     if depth > Depth::Quick {
-        steps.extend(targets::steps(workspace, depth));
-        steps.extend(fuzz::steps(workspace, depth));
+        // They need no packages, which are installed meanwhile.
+        steps.extend(loom::steps(workspace, depth));
     }
-    steps.extend(docs::steps(workspace, depth));
+    steps.extend(tests::steps(workspace, depth));
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
         steps.extend(mpi_program::steps(workspace, depth));
         steps.extend(installed::steps(workspace, depth));
+        steps.extend(fuzz::steps(workspace, depth));
+        steps.extend(examples::steps(workspace));
+    }
+    steps.extend(lints::steps(workspace, depth));
+    steps.extend(no_std::steps(workspace));
+    steps.extend(core_only::steps(workspace));
+    if depth > Depth::Quick {
+        steps.push(tests::examples(workspace, depth));
+        steps.extend(docs::steps(workspace, depth));
+        steps.extend(published::steps(workspace, depth));
+        steps.extend(targets::steps(workspace, depth));
     }
     if depth == Depth::Long {
+        steps.extend(oldest_compiler::steps(workspace));
         steps.push(dependencies::step());
         steps.extend(emulated::steps(workspace));
         steps.extend(packaged::steps(workspace));

@@ -9,13 +9,15 @@ use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::checks::mpi_program::MPI_PROGRAM_TESTS;
-use crate::mpi_builds::{build_one, programs, with_mpi, yielding};
+use crate::mpi_builds::{build_one, build_step, programs, with_mpi, yielding};
 use crate::programs::Programs;
-use crate::steps::{Step, all_passed};
+use crate::steps::{Lane, Step, all_passed};
 use crate::workspace::{Target, Workspace};
 
 /// Even, odd, a power of two and not: algorithms have remainders.
 const TEST_RANKS: [u32; 6] = [1, 2, 3, 4, 5, 8];
+/// The second library has the same code above it.
+const TEST_RANKS_OF_MPICH: [u32; 2] = [2, 4];
 const LONG_TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
@@ -26,10 +28,9 @@ const RUN_LIMIT: Duration = Duration::from_secs(120);
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     for library in [OPEN_MPI, MPICH] {
-        steps.push(Step::new(
-            format!("{}: all programs build", library.name()),
-            move || programs(library, workspace).map(drop),
-        ));
+        steps.push(Step::new(build_step(library), move || {
+            programs(library, workspace).map(drop)
+        }));
         steps.extend(tests_and_examples(workspace, library, depth));
     }
     steps
@@ -42,24 +43,27 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
         targets
             .filter(|target| target.needs_mpi() && target.name != MPI_PROGRAM_TESTS)
             .map(move |target| {
-                Step::new(
+                let step = Step::new(
                     format!("{}: {} {}", library.name(), kind, target.name),
                     move || {
                         let programs = programs(library, workspace)?;
-                        run(&programs, target, library, ranks(target, depth))
+                        run(&programs, target, library, ranks(target, library, depth))
                     },
-                )
+                );
+                step.in_lane(Lane::Ranks, &[&build_step(library)])
             })
     };
     of_kind("test").chain(of_kind("example")).collect()
 }
 
 /// Returns the numbers of ranks that a program runs with.
-fn ranks(program: &Target, depth: Depth) -> &'static [u32] {
+fn ranks(program: &Target, library: MpiLibrary, depth: Depth) -> &'static [u32] {
     if program.kind == "example" {
         &EXAMPLE_RANKS
     } else if depth == Depth::Long {
         &LONG_TEST_RANKS
+    } else if library == MPICH {
+        &TEST_RANKS_OF_MPICH
     } else {
         &TEST_RANKS
     }

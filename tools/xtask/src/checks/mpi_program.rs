@@ -1,15 +1,16 @@
 //! The tests of the MPI program, which `downbeat-tests` holds, under both MPI libraries.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use downbeat_launch::command as shell;
 use downbeat_launch::environment;
-use downbeat_launch::mpi::{MPICH, OPEN_MPI};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
-use crate::mpi_builds::{MPI_PROGRAM, programs, yielding};
-use crate::steps::{Step, side_by_side};
+use crate::mpi_builds::{MPI_PROGRAM, build_step, programs, yielding};
+use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::Workspace;
 
 /// The test target that starts jobs of the MPI program, and the list of its modules.
@@ -22,6 +23,25 @@ const SHARED: &str = "job";
 /// Modules that are run for Open MPI alone. Of MPICH, the launcher tends to hang over TCP with three ranks and more, and EZTrace is not
 /// built for it.
 const OPEN_MPI_ONLY: [&str; 3] = ["eztrace", "several_hosts", BATCH_JOBS];
+
+/// Modules that are run for MPICH in a long run alone: of options, records, plug-ins and texts.
+const MPICH_IN_LONG_RUN: [&str; 6] = [
+    "bench_input",
+    "bench_records",
+    "plug_ins",
+    "presets",
+    "trace_correct",
+    "widths",
+];
+
+/// Modules whose jobs are short or wait for hosts.
+const WAITING: [&str; 5] = [
+    BATCH_JOBS,
+    "bench_records",
+    "launchers",
+    "several_hosts",
+    "widths",
+];
 
 /// Module that runs the programs of both libraries on the same emulated hosts.
 const BATCH_JOBS: &str = "batch_jobs";
@@ -55,18 +75,25 @@ fn modules() -> Result<Vec<String>, String> {
 
 /// Runs a module under both libraries side by side: the jobs wait for their launchers most of the time.
 fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
-    Step::new(format!("MPI program: {module}"), move || {
+    let of_open_mpi = build_step(OPEN_MPI);
+    let awaited = match libraries(&module, depth) {
+        [_] if module != BATCH_JOBS => vec![of_open_mpi],
+        _ => vec![of_open_mpi, build_step(MPICH)],
+    };
+    let lane = match WAITING.contains(&&*module) {
+        true => Lane::Wait,
+        false => Lane::Ranks,
+    };
+    let step = Step::new(format!("MPI program: {module}"), move || {
         let downbeat = programs(OPEN_MPI, workspace)?.executable("downbeat")?;
-        let libraries = [OPEN_MPI, MPICH].into_iter();
-        let is_for_both = !OPEN_MPI_ONLY.contains(&&*module);
-        let libraries = libraries.filter(|library| *library == OPEN_MPI || is_for_both);
-        let tests = libraries.map(|library| {
+        let tests = libraries(&module, depth).iter().map(|&library| {
             let programs = programs(library, workspace)?;
+            let program = link_for(&module, &programs.executable(MPI_PROGRAM)?)?;
             let mut tests = Command::new(programs.executable(MPI_PROGRAM_TESTS)?);
             tests
                 .arg(format!("{module}::"))
                 .env(environment::LIBRARY, library.suffix())
-                .env(environment::MPI_PROGRAM, programs.executable(MPI_PROGRAM)?)
+                .env(environment::MPI_PROGRAM, program)
                 .env(environment::PROGRAM, &downbeat);
             if module == BATCH_JOBS {
                 let mpich = self::programs(MPICH, workspace)?;
@@ -89,5 +116,28 @@ fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
             }
             Ok(())
         })
-    })
+    });
+    step.in_lane(lane, &awaited)
+}
+
+/// Returns the libraries under which the tests of a module run.
+fn libraries(module: &str, depth: Depth) -> &'static [MpiLibrary] {
+    let is_for_both = !OPEN_MPI_ONLY.contains(&module)
+        && (depth == Depth::Long || !MPICH_IN_LONG_RUN.contains(&module));
+    match is_for_both {
+        true => &[OPEN_MPI, MPICH],
+        false => &[OPEN_MPI],
+    }
+}
+
+/// Gives a program a path of its own for each module: the tests look for the ranks that they started by it, and two modules may run
+/// at once.
+fn link_for(module: &str, program: &Path) -> Result<PathBuf, String> {
+    let folder = program.with_file_name("of-tests").join(module);
+    let link = folder.join(MPI_PROGRAM);
+    let _ = fs::remove_file(&link);
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::hard_link(program, &link))
+        .map_err(|why| format!("{}: {why}", link.display()))?;
+    Ok(link)
 }

@@ -5,12 +5,11 @@ use std::process::Command;
 
 use downbeat_launch::command::command;
 
-use crate::args::Depth;
 use crate::steps::Step;
 use crate::workspace::{MPI, Package, Workspace};
 
-/// One step for each version; those of programs and their libraries wait for the long run. Features that need an MPI library are left out: its bindings are those of the machine.
-pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
+/// One step for each version. Features that need an MPI library are left out: its bindings are those of the machine.
+pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let mut by_version: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
     for package in &workspace.packages {
         by_version
@@ -18,14 +17,8 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             .or_default()
             .push(package);
     }
-    let steps = if depth == Depth::Long {
-        by_version.len()
-    } else {
-        1
-    };
     by_version
         .into_iter()
-        .take(steps)
         .map(|(version, packages)| {
             let check = check(workspace, version, &packages);
             Step::command(format!("oldest compiler: {version}"), check)

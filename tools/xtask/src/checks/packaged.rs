@@ -12,10 +12,12 @@ use crate::package;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
+pub(crate) const DEBIAN: &str = "package: Debian";
+
 pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
     [
         Step::new("package: static", || in_an_empty_root(workspace)),
-        Step::new("package: Debian", || in_a_new_system(workspace)),
+        Step::new(DEBIAN, || in_a_new_system(workspace)),
     ]
 }
 

@@ -1,9 +1,12 @@
 //! The Debian packages that the checks need.
 
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
 use std::process::Stdio;
 
 use crate::args::Depth;
-use crate::steps::Step;
+use crate::steps::{Lane, NOTHING, Step};
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, LIMIT, command};
 
@@ -58,13 +61,11 @@ const NEEDED_LONG: [(&str, &str); 9] = [
 const INSTALL: &str =
     "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
 
+pub(crate) const STEP: &str = "setup: system packages";
+
 pub(crate) fn step<'a>(depth: Depth) -> Step<'a> {
-    let mut needed = NEEDED.to_vec();
-    if depth == Depth::Long {
-        needed.extend(NEEDED_LONG);
-    }
-    Step::new("setup: system packages", move || {
-        let missing = missing(&needed)?;
+    let setup = Step::new(STEP, move || {
+        let missing = missing(&needed(depth))?;
         for (package, reason) in &missing {
             println!("   missing: {package} ({reason})");
         }
@@ -74,7 +75,51 @@ pub(crate) fn step<'a>(depth: Depth) -> Step<'a> {
         } else {
             install(&names)
         }
-    })
+    });
+    setup.in_lane(Lane::Wait, NOTHING)
+}
+
+fn needed(depth: Depth) -> Vec<(&'static str, &'static str)> {
+    let for_long: &[_] = match depth {
+        Depth::Long => &NEEDED_LONG,
+        _ => &[],
+    };
+    [&NEEDED, for_long].concat()
+}
+
+/// Asks before packages are installed, if somebody can answer; a refusal is an error.
+pub(crate) fn ask(depth: Depth, yes: bool) -> Outcome {
+    let ci = env::var_os("CI");
+    if !must_ask(yes, ci.as_deref(), io::stdin().is_terminal()) {
+        return Ok(());
+    }
+    let missing = missing(&needed(depth))?;
+    // Without the right to install, the step says what to do.
+    if missing.is_empty() || installer().is_none() {
+        return Ok(());
+    }
+    for (package, reason) in &missing {
+        println!("{package:24}{reason}");
+    }
+    print!("Install these Debian packages, and what they depend on? [y/N] ");
+    let mut answer = String::new();
+    io::stdout()
+        .flush()
+        .and_then(|()| io::stdin().read_line(&mut answer))
+        .map_err(|why| why.to_string())?;
+    if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|(package, _)| *package).collect();
+    Err(format!(
+        "nothing was installed; to do it by hand: {}; checks without packages: cargo xtask test --quick",
+        by_hand(&names.join(" "))
+    ))
+}
+
+/// Tells if somebody has to be asked, by the option `--yes`, the variable `CI`, and whether standard input is a terminal.
+fn must_ask(yes: bool, ci: Option<&OsStr>, is_terminal: bool) -> bool {
+    !yes && ci.is_none_or(|value| value != "true") && is_terminal
 }
 
 fn missing<'a>(needed: &[(&'a str, &'a str)]) -> Result<Vec<(&'a str, &'a str)>, String> {
@@ -106,20 +151,26 @@ fn missing<'a>(needed: &[(&'a str, &'a str)]) -> Result<Vec<(&'a str, &'a str)>,
 /// Installs if it may; otherwise the error shows the command.
 fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
-    let by_hand =
-        format!("sudo apt-get update && sudo apt-get install -y --no-install-recommends {names}");
-    let prefix = if succeeds("test -w /var/lib/dpkg") {
-        ""
-    } else if succeeds("sudo -n true") {
-        "sudo -n "
-    } else {
-        return Err(format!(
-            "not root, and no sudo without a password; run: {by_hand}"
-        ));
-    };
+    let by_hand = by_hand(&names);
+    let prefix = installer().ok_or(format!(
+        "not root, and no sudo without a password; run: {by_hand}"
+    ))?;
     shell::run(&mut command(&format!("{prefix}apt-get update")))
         .and_then(|()| shell::run(&mut command(&format!("{prefix}{INSTALL} {names}"))))
         .map_err(|why| format!("{why}; run: {by_hand}"))
+}
+
+fn by_hand(names: &str) -> String {
+    format!("sudo apt-get update && sudo apt-get install -y --no-install-recommends {names}")
+}
+
+/// Returns the words before a command that installs; `None` for a user who may not.
+fn installer() -> Option<&'static str> {
+    if succeeds("test -w /var/lib/dpkg") {
+        Some("")
+    } else {
+        succeeds("sudo -n true").then_some("sudo -n ")
+    }
 }
 
 fn succeeds(words: &str) -> bool {
@@ -128,4 +179,19 @@ fn succeeds(words: &str) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_somebody_at_a_terminal_is_asked() {
+        let ci = |value| Some(OsStr::new(value));
+        assert!(must_ask(false, None, true));
+        assert!(must_ask(false, ci("false"), true));
+        assert!(!must_ask(false, None, false));
+        assert!(!must_ask(true, None, true));
+        assert!(!must_ask(false, ci("true"), true));
+    }
 }

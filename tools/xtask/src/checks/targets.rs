@@ -27,7 +27,7 @@ const PLATFORMS: [Platform; 6] = [
     platform("aarch64-apple-darwin", Depth::Long),
     platform("x86_64-unknown-linux-musl", Depth::Long),
     platform("riscv64gc-unknown-linux-gnu", Depth::Long),
-    platform("x86_64-pc-windows-gnu", Depth::Normal),
+    platform("x86_64-pc-windows-gnu", Depth::Long),
     // It has no 64-bit atomics either.
     Platform {
         target: "thumbv7em-none-eabihf",

@@ -1,28 +1,46 @@
 //! Tests that `cargo test` runs; a failed program stops no other.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::environment;
+use downbeat_launch::mpi::MPICH;
 
 use crate::args::Depth;
-use crate::mpi_builds::everything;
+use crate::checks::packages;
+use crate::mpi_builds::{build_step, everything};
 use crate::programs::Programs;
-use crate::steps::{Step, side_by_side};
+use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Target, Workspace};
 
+pub(crate) const BUILD: &str = "all tests build";
+/// Sources of tests that wait: for times, for threads that take turns, for other programs.
+const WAITING: [&str; 14] = [
+    "sync/tests/algorithms.rs",
+    "sync/tests/harmonize.rs",
+    "sync/tests/keep.rs",
+    "sync/tests/mailbox_stress.rs",
+    "sync/tests/thread_comm.rs",
+    "timers/src/lib.rs",
+    "tools/cli/tests/bench.rs",
+    "tools/cli/tests/cli.rs",
+    "tools/cli/tests/environment.rs",
+    "tools/cli/tests/run.rs",
+    "tools/cli/tests/time.rs",
+    "tools/downbeat/tests/global_clock.rs",
+    "tools/downbeat/tests/timesync.rs",
+    "tools/launch/src/lib.rs",
+];
+const WAITING_TESTS: &str = "tests that wait";
 const TESTS: &str = "unit, property and integration tests";
 const EXAMPLES: &str = "examples in the documentation";
 
 /// Tests with all features; the long run repeats them without MPI, as most users build.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    let of_depth = move |words: &str| {
-        let mut cargo = everything(workspace, depth, words);
-        cargo.envs(browser(depth));
-        cargo
-    };
     let tests = move |words: &str| {
-        let mut tests = of_depth(words);
+        let mut tests = everything(workspace, depth, words);
         if depth == Depth::Quick {
             tests.arg("--tests");
         } else {
@@ -34,9 +52,29 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     };
     let mut steps = vec![
         // Apart from their run: to build takes as long, and each has a time limit.
-        Step::command("all tests build", tests("cargo test --no-run")),
-        Step::new(TESTS, move || run(&mut tests("cargo test --no-run"), depth)),
-        Step::command(EXAMPLES, of_depth("cargo test --no-fail-fast --doc")),
+        Step::new(BUILD, move || {
+            Programs::build(&mut tests("cargo test --no-run")).map(drop)
+        })
+        .in_lane(Lane::Compile, &[packages::STEP]),
+        Step::new(TESTS, move || {
+            let mut all = built(&mut tests("cargo test --no-run"))?;
+            all.retain(|(source, _)| !is_waiting(source));
+            run(all, depth)
+        })
+        // Until all is built that other lanes await, the cores are busy.
+        .in_lane(Lane::Compute, &[BUILD, &build_step(MPICH)]),
+        Step::new(WAITING_TESTS, move || {
+            let mut all = built(&mut tests("cargo test --no-run"))?;
+            all.retain(|(source, _)| is_waiting(source));
+            match all.len() == WAITING.len() {
+                true => run(all, depth),
+                false => Err(format!(
+                    "not all of these are tests: {}",
+                    WAITING.join(", ")
+                )),
+            }
+        })
+        .in_lane(Lane::Wait, &[BUILD]),
     ];
     if depth == Depth::Long {
         let whole = "cargo test --workspace --no-fail-fast";
@@ -44,7 +82,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         let apart = move |features: &[String]| {
             let mut tests = command(&format!("{whole} --tests --no-run"));
             tests.args(features);
-            run(&mut tests, depth)
+            run(built(&mut tests)?, depth)
         };
         let without_mpi = workspace.features_without_mpi(true);
         let mut examples = command(&format!("{whole} --doc"));
@@ -64,20 +102,39 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps
 }
 
-/// Returns the variable that makes tests fail if they find no browser, where it was installed.
-fn browser(depth: Depth) -> Option<(&'static str, &'static str)> {
-    (depth > Depth::Quick).then_some(("DOWNBEAT_BROWSER", "required"))
+/// The examples in the documentation, which cargo builds and runs.
+pub(crate) fn examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
+    let words = "cargo test --no-fail-fast --doc";
+    Step::command(EXAMPLES, everything(workspace, depth, words))
 }
 
-/// Builds programs with tests and runs them side by side: cargo would run one after the other, of which each waits for its
-/// slowest test.
-fn run(build: &mut Command, depth: Depth) -> Outcome {
+/// Returns the variables of tests: they fail if they find no browser, where it was installed. A quick run uses none, and takes a
+/// quarter of the random cases; a long run takes more than others.
+fn variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
+    match depth {
+        Depth::Quick => &[("DOWNBEAT_BROWSER", "unused"), ("PROPTEST_CASES", "64")],
+        Depth::Normal => &[("DOWNBEAT_BROWSER", "required")],
+        Depth::Long => &[("DOWNBEAT_BROWSER", "required"), (environment::LONG, "1")],
+    }
+}
+
+/// Builds programs with tests; returns their sources and commands.
+fn built(build: &mut Command) -> Result<Vec<(PathBuf, Command)>, String> {
     let tests = Programs::build(build)?.tests();
     if tests.is_empty() {
         return Err("cargo reports no test".to_owned());
     }
-    side_by_side(tests, |mut test| {
-        test.envs(browser(depth));
+    Ok(tests)
+}
+
+fn is_waiting(source: &Path) -> bool {
+    WAITING.iter().any(|waiting| source.ends_with(waiting))
+}
+
+/// Runs programs with tests side by side: cargo would run one after the other, of which each waits for its slowest test.
+fn run(tests: Vec<(PathBuf, Command)>, depth: Depth) -> Outcome {
+    side_by_side(tests, |(_, mut test)| {
+        test.envs(variables(depth).iter().copied());
         shell::show_and_read(shell::LIMIT, &mut test)
             .map(drop)
             .map_err(|why| format!("{}: {why}", shell::shown(&test)))

@@ -3,14 +3,14 @@
 use std::env::consts::ARCH;
 use std::path::PathBuf;
 
-use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
 use crate::mpi_builds::{
     INSTALLED_PROFILE, MPI_PROGRAM, build_for, installed_mpi_program, programs,
 };
 use crate::programs::Programs;
-use crate::workspace::Workspace;
+use crate::workspace::{MPI, Workspace};
 
 /// The program without MPI.
 pub(super) const PROGRAM: &str = "downbeat";
@@ -20,17 +20,17 @@ pub(super) const PROGRAM: &str = "downbeat";
 pub(crate) struct Builds {
     /// Builds the program without MPI, or that for an MPI library, and returns its path.
     pub(super) program: fn(&Workspace, Option<MpiLibrary>) -> Result<PathBuf, String>,
-    /// Profile of libdownbeat, which is also the folder that it goes to.
-    pub(super) library: &'static str,
-    /// Profile of the tracer, and the folder that it goes to.
-    tracer: (&'static str, &'static str),
+    /// Builds libdownbeat without MPI, or for an MPI library.
+    pub(super) library: fn(&Workspace, Option<MpiLibrary>) -> Result<Programs, String>,
+    /// Builds the tracer.
+    pub(super) tracer: fn(&Workspace, MpiLibrary) -> Result<Programs, String>,
 }
 
 /// Builds as users have them.
 pub(crate) const INSTALLED: Builds = Builds {
     program: installed,
-    library: INSTALLED_PROFILE,
-    tracer: (INSTALLED_PROFILE, INSTALLED_PROFILE),
+    library: |workspace, mpi| installed_library(workspace, INSTALLED_PROFILE, mpi),
+    tracer: installed_tracer,
 };
 
 /// Builds of programs that need no shared library; there are none with MPI.
@@ -42,26 +42,46 @@ pub(crate) const STATIC: Builds = Builds {
 /// Builds that the tests make, too: to optimize those of several MPI libraries takes minutes.
 pub(crate) const TESTED: Builds = Builds {
     program: tested,
-    library: "release",
-    tracer: ("dev", "debug"),
+    library: |workspace, mpi| match mpi {
+        Some(library) => programs(library, workspace),
+        None => installed_library(workspace, "dev", None),
+    },
+    tracer: |workspace, library| programs(library, workspace),
 };
 
-impl Builds {
-    /// Builds the tracer, and returns its path.
-    pub(super) fn tracer(
-        self,
-        workspace: &Workspace,
-        library: MpiLibrary,
-    ) -> Result<PathBuf, String> {
-        let (profile, folder) = self.tracer;
-        let words =
-            format!("cargo build -p downbeat-tracer --lib --features mpi --profile {profile}");
-        let mut build = command(&words);
-        build_for(library, workspace, &mut build);
-        shell::run(&mut build)?;
-        let built = workspace.built(library.suffix()).join(folder);
-        Ok(built.join("libdownbeat_tracer.so"))
+/// Builds for the long run, where the library is optimized.
+pub(crate) const TESTED_LONG: Builds = Builds {
+    library: |workspace, mpi| installed_library(workspace, "release", mpi),
+    ..TESTED
+};
+
+/// Builds libdownbeat with this profile and no more features than it needs.
+fn installed_library(
+    workspace: &Workspace,
+    profile: &str,
+    mpi: Option<MpiLibrary>,
+) -> Result<Programs, String> {
+    let mut build = command(&format!(
+        "cargo build -p downbeat-capi --lib --profile {profile}"
+    ));
+    match mpi {
+        Some(library) => {
+            build.args(["--features", MPI]);
+            build_for(library, workspace, &mut build);
+        }
+        None => {
+            build.arg("--target-dir").arg(workspace.built("capi"));
+        }
     }
+    Programs::build(&mut build)
+}
+
+fn installed_tracer(workspace: &Workspace, library: MpiLibrary) -> Result<Programs, String> {
+    let mut build = command(&format!(
+        "cargo build -p downbeat-tracer --lib --features {MPI} --profile {INSTALLED_PROFILE}"
+    ));
+    build_for(library, workspace, &mut build);
+    Programs::build(&mut build)
 }
 
 fn installed(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<PathBuf, String> {

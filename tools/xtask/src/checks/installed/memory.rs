@@ -8,21 +8,22 @@ use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::MpiLibrary;
 
-use crate::args::Depth;
-
 use super::tree::{InstalledTree, Launcher, Linking};
 pub(super) use valgrind::{Leaks, Valgrind};
 
 /// Options of compilers; programs end at the first error.
 pub(super) const SANITIZED: &str =
     "-g -fsanitize=address,undefined -fno-sanitize-recover=undefined";
-/// Programs in C++ and in Fortran, by each of its bindings, for the long run.
-const OTHERS: [(&str, &str); 4] = [
+/// Programs, and options of their compilers: in C, in C++, and in Fortran by each of its bindings.
+const CHECKED: [(&str, &str); 6] = [
+    ("global.c", C),
+    ("misuse.c", C),
     ("global.cpp", "-g"),
     ("global.F90", "-g -DUSE_F08"),
     ("global.F90", "-g -DUSE_MPI"),
     ("global.F90", "-g"),
 ];
+const C: &str = "-g -pthread";
 const RANKS: u32 = 2;
 
 /// Programs without MPI have no error and no leak at all.
@@ -36,25 +37,19 @@ pub(super) fn local(tree: &InstalledTree<'_>) -> Outcome {
 }
 
 /// MPI libraries have errors and leaks of their own: none is of ours.
-pub(super) fn parallel(
-    tree: &InstalledTree<'_>,
-    library: MpiLibrary,
-    launcher: &Launcher,
-) -> Outcome {
+pub(super) fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
+    let launcher = Launcher::new(tree, library)?;
     let valgrind = Valgrind::new(tree, library, "programs", Leaks::All)?;
-    let c = ["global.c", "misuse.c"].map(|source| (source, "-g -pthread"));
-    let others = OTHERS.into_iter().filter(|_| tree.depth == Depth::Long);
-    let checked: Vec<_> = c.into_iter().chain(others).collect();
-    for (source, options) in &checked {
+    for (source, options) in CHECKED {
         let program = tree.compile(source, Some(library), Linking::Shared, options)?;
         launcher.run(&[RANKS], &valgrind.around(&Command::new(program)))?;
     }
-    for (source, options) in c {
+    for (source, options) in CHECKED.iter().filter(|(_, options)| *options == C) {
         let options = format!("{options} {SANITIZED}");
         let program = tree.compile(source, Some(library), Linking::Static, &options)?;
         launcher.run(&[RANKS], &sanitized(&Command::new(program)))?;
     }
-    valgrind.found_nothing_of_ours(checked.len() * RANKS as usize)
+    valgrind.found_nothing_of_ours(CHECKED.len() * RANKS as usize)
 }
 
 /// Returns the command of a program that is compiled with sanitizers. MPI libraries leak, and libraries may be preloaded.

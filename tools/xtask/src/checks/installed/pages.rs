@@ -15,7 +15,7 @@ use crate::args::{self, Task};
 use crate::checks::installed::tree::InstalledTree;
 use crate::steps::all_passed;
 
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 /// Limit for lines that build both programs.
 const LIMIT_OF_STARTS: Duration = Duration::from_secs(1_800);
 /// Folder of recordings in the lines.

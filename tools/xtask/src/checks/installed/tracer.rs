@@ -33,10 +33,10 @@ pub(super) use several_hosts::{over_hosts, under_slurm};
 /// module that is loaded.
 pub(super) fn programs(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
     let launcher = Launcher::new(tree, library)?;
-    let ranks: &[u32] = if tree.depth == Depth::Long {
-        &[2, 3, 4, 5]
-    } else {
-        &[2, 3]
+    let ranks: &[u32] = match library {
+        _ if tree.depth == Depth::Long => &[2, 3, 4, 5],
+        MPICH => &[2, 4],
+        _ => &[2, 3],
     };
     let programs = Compilers::new(tree, library, "")?.all()?;
     all_passed(

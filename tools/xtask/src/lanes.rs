@@ -1,0 +1,257 @@
+//! Steps of several lanes side by side: each step is a process of its own, whose output is printed as one block when it ends.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode, Stdio};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command as shell;
+
+use crate::args::Depth;
+use crate::checks;
+use crate::checks::packages;
+use crate::disturbance::Disturbance;
+use crate::programs::FOLDER_OF_RUN;
+use crate::steps::{FinishedStep, Lane, StepPlace, processor_time, summarize};
+use crate::workspace::Workspace;
+
+/// Builds are made once, nobody debugs them, and there are more crates than cores: data for debuggers and for further builds, and
+/// the division of a crate into parts, would only cost time. A user's own settings hold.
+const SETTINGS: [(&str, &str); 3] = [
+    ("CARGO_INCREMENTAL", "0"),
+    ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1"),
+    ("CARGO_PROFILE_DEV_DEBUG", "none"),
+];
+
+/// Runs the steps of a depth whose name contains `only`, each in its lane; the last line printed counts them.
+pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> ExitCode {
+    let start = Instant::now();
+    let finished = Workspace::read().and_then(|workspace| {
+        let steps = checks::all(&workspace, depth).into_iter();
+        let steps = steps.map(|step| step.place);
+        let steps: Vec<StepPlace> = steps.filter(|step| step.name.contains(only)).collect();
+        if steps.iter().any(|step| step.name == packages::STEP) {
+            packages::ask(depth, yes)?;
+        }
+        let _disturbance = is_disturbed.then(Disturbance::begin).transpose()?;
+        StepRunner::new(&workspace, depth)?.run_all(&steps)
+    });
+    match finished {
+        Ok(finished) => summarize(finished, only, start),
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one step in this process, and writes its verdict to a file for the process that started it.
+pub(crate) fn run_one(depth: Depth, name: &str, verdict: &Path) -> ExitCode {
+    let outcome = Workspace::read().and_then(|workspace| {
+        let steps = checks::all(&workspace, depth);
+        let step = steps.into_iter().find(|step| step.place.name == name);
+        step.ok_or(format!("there is no step `{name}`"))?.run()
+    });
+    let reason = outcome.err().unwrap_or_default();
+    let text = format!("{}\n{reason}", processor_time().as_millis());
+    match fs::write(verdict, text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {}: {why}", verdict.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct StepRunner {
+    depth: Depth,
+    /// Folder of what steps write and tell each other, which goes with this value.
+    folder: PathBuf,
+    /// What finished so far.
+    finished: Mutex<Vec<(usize, FinishedStep)>>,
+    one_finished: Condvar,
+}
+
+impl StepRunner {
+    fn new(workspace: &Workspace, depth: Depth) -> Result<Self, String> {
+        let here = env::current_dir().map_err(|why| format!("the current folder: {why}"))?;
+        let folder = here.join(workspace.built(&format!("steps-{}", process::id())));
+        fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+        Ok(Self {
+            depth,
+            folder,
+            finished: Mutex::new(vec![]),
+            one_finished: Condvar::new(),
+        })
+    }
+
+    /// Runs all lanes, and returns what finished in the order of the plan.
+    fn run_all(self, steps: &[StepPlace]) -> Result<Vec<FinishedStep>, String> {
+        thread::scope(|scope| {
+            for lane in Lane::ALL {
+                let runner = &self;
+                scope.spawn(move || runner.run_lane(lane, steps));
+            }
+        });
+        let mut finished = std::mem::take(&mut *self.lock());
+        finished.sort_by_key(|(index, _)| *index);
+        Ok(finished.into_iter().map(|(_, step)| step).collect())
+    }
+
+    fn run_lane(&self, lane: Lane, steps: &[StepPlace]) {
+        let of_lane = steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| step.lane == lane);
+        for (index, step) in of_lane {
+            self.await_earlier(step, steps);
+            if io::stderr().is_terminal() {
+                eprintln!("started: {}", step.name);
+            }
+            let finished = FinishedStep::of(&step.name, || self.run_apart(index, step));
+            let mut all = self.lock();
+            // Under the lock: no other block comes between these lines.
+            println!("\n== {}", step.name);
+            print!("{}", self.output_of(index));
+            finished.print_verdict();
+            all.push((index, finished));
+            self.one_finished.notify_all();
+        }
+    }
+
+    /// Waits for those steps before this one that are part of the run.
+    fn await_earlier(&self, step: &StepPlace, steps: &[StepPlace]) {
+        let is_ahead = |name: &String| steps.iter().any(|other| other.name == *name);
+        let awaited: Vec<&String> = step.after.iter().filter(|name| is_ahead(name)).collect();
+        let mut finished = self.lock();
+        while !awaited
+            .iter()
+            .all(|name| finished.iter().any(|(_, step)| step.name == **name))
+        {
+            finished = self
+                .one_finished
+                .wait(finished)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Runs a step in a process of its own; returns its outcome and processor time.
+    fn run_apart(&self, index: usize, step: &StepPlace) -> (Outcome, Duration) {
+        let verdict = self.folder.join(format!("{index}.verdict"));
+        let status = self.start(index, step, &verdict);
+        let text = fs::read_to_string(&verdict).unwrap_or_default();
+        match (status, text.split_once('\n')) {
+            (Ok(_), Some((milliseconds, reason))) => {
+                let computed = Duration::from_millis(milliseconds.parse().unwrap_or(0));
+                let outcome = match reason {
+                    "" => Ok(()),
+                    reason => Err(reason.to_owned()),
+                };
+                (outcome, computed)
+            }
+            (Ok(status), None) => {
+                let why = format!("the step ended without a verdict: {status}");
+                let why = shell::after_last_lines(&why, &self.output_of(index));
+                (Err(why), Duration::ZERO)
+            }
+            (Err(why), _) => (Err(format!("cannot start the step: {why}")), Duration::ZERO),
+        }
+    }
+
+    fn start(
+        &self,
+        index: usize,
+        step: &StepPlace,
+        verdict: &Path,
+    ) -> io::Result<process::ExitStatus> {
+        let output = File::create(self.output_path(index))?;
+        let mut command = step.lane.starter();
+        command
+            .arg(this_program()?)
+            .args(["step", self.depth.name(), &step.name])
+            .arg(verdict)
+            .env(FOLDER_OF_RUN, &self.folder)
+            .stdin(Stdio::null())
+            .stderr(output.try_clone()?)
+            .stdout(output);
+        let unset = SETTINGS
+            .iter()
+            .filter(|(variable, _)| env::var_os(variable).is_none());
+        command.envs(unset.copied()).status()
+    }
+
+    fn output_path(&self, index: usize) -> PathBuf {
+        self.folder.join(format!("{index}.output"))
+    }
+
+    fn output_of(&self, index: usize) -> String {
+        shell::text(&fs::read(self.output_path(index)).unwrap_or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(usize, FinishedStep)>> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StepRunner {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Returns a path by which other processes find this program, whose file is replaced if a step builds it again.
+fn this_program() -> io::Result<PathBuf> {
+    let running = PathBuf::from(format!("/proc/{}/exe", process::id()));
+    if running.exists() {
+        Ok(running)
+    } else {
+        env::current_exe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Plays all lanes: in each the first step that is left runs as soon as what it awaits has run.
+    #[test]
+    fn no_lane_waits_for_ever() {
+        let workspace = Workspace::read().expect("the workspace");
+        for depth in [Depth::Quick, Depth::Normal, Depth::Long] {
+            let steps: Vec<StepPlace> = checks::all(&workspace, depth)
+                .into_iter()
+                .map(|step| step.place)
+                .collect();
+            let names: BTreeSet<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+            assert_eq!(names.len(), steps.len(), "two steps have one name");
+            let mut done = BTreeSet::new();
+            let mut lanes = Lane::ALL.map(|lane| {
+                let of_lane = steps.iter().filter(move |step| step.lane == lane);
+                of_lane.peekable()
+            });
+            loop {
+                let before = done.len();
+                for lane in &mut lanes {
+                    let is_ready = |step: &&StepPlace| {
+                        let mut awaited = step.after.iter().map(String::as_str);
+                        awaited.all(|name| done.contains(name) || !names.contains(name))
+                    };
+                    let next = lane.next_if(is_ready);
+                    done.extend(next.map(|step| step.name.as_str()));
+                }
+                if done.len() == before {
+                    break;
+                }
+            }
+            let waiting: Vec<_> = names.difference(&done).collect();
+            assert!(waiting.is_empty(), "{depth:?}: {waiting:?}");
+        }
+    }
+}
