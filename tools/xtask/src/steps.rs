@@ -250,7 +250,8 @@ pub(crate) fn summarize(mut finished: Vec<FinishedStep>, only: &str, start: Inst
         let [took, computed] = [step.took, step.computed].map(|time| time.as_secs_f64());
         println!("{verdict} {took:7.1} {computed:7.1}  {}", step.name);
     }
-    for listed in &MAY_NOT_RUN {
+    let of_this_run = |step| finished.iter().any(|finished| finished.name == step);
+    for listed in MAY_NOT_RUN.iter().filter(|listed| of_this_run(listed.step)) {
         println!(
             "may be reported as not run: {}: {}",
             listed.step, listed.reason

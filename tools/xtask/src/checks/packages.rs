@@ -98,8 +98,9 @@ pub(crate) fn ask(depth: Depth, yes: bool) -> Outcome {
     if missing.is_empty() || installer().is_none() {
         return Ok(());
     }
+    println!("These Debian packages are missing:");
     for (package, reason) in &missing {
-        println!("{package:24}{reason}");
+        println!("  {package:22}{reason}");
     }
     print!("Install these Debian packages, and what they depend on? [y/N] ");
     let mut answer = String::new();
