@@ -28,6 +28,9 @@ const SETTINGS: [(&str, &str); 3] = [
     ("CARGO_PROFILE_DEV_DEBUG", "none"),
 ];
 
+/// Text before the reason in the verdict of a step that failed.
+const FAILED: &str = "failed: ";
+
 /// Runs the steps of a depth whose name contains `only`, each in its lane; the last line printed counts them.
 pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> ExitCode {
     let start = Instant::now();
@@ -39,7 +42,7 @@ pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> Ex
             packages::ask(depth, yes)?;
         }
         let _disturbance = is_disturbed.then(Disturbance::begin).transpose()?;
-        StepRunner::new(&workspace, depth)?.run_all(&steps)
+        Ok(StepRunner::new(&workspace, depth)?.run_all(&steps))
     });
     match finished {
         Ok(finished) => summarize(finished, only, start),
@@ -57,8 +60,11 @@ pub(crate) fn run_one(depth: Depth, name: &str, verdict: &Path) -> ExitCode {
         let step = steps.into_iter().find(|step| step.place.name == name);
         step.ok_or(format!("there is no step `{name}`"))?.run()
     });
-    let reason = outcome.err().unwrap_or_default();
-    let text = format!("{}\n{reason}", processor_time().as_millis());
+    let failure = match outcome {
+        Ok(()) => String::new(),
+        Err(why) => format!("{FAILED}{why}"),
+    };
+    let text = format!("{}\n{failure}", processor_time().as_millis());
     match fs::write(verdict, text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -72,7 +78,7 @@ struct StepRunner {
     depth: Depth,
     /// Folder of what steps write and tell each other, which goes with this value.
     folder: PathBuf,
-    /// What finished so far.
+    /// Finished steps, each with its place in the plan.
     finished: Mutex<Vec<(usize, FinishedStep)>>,
     one_finished: Condvar,
 }
@@ -91,7 +97,7 @@ impl StepRunner {
     }
 
     /// Runs all lanes, and returns what finished in the order of the plan.
-    fn run_all(self, steps: &[StepPlace]) -> Result<Vec<FinishedStep>, String> {
+    fn run_all(self, steps: &[StepPlace]) -> Vec<FinishedStep> {
         thread::scope(|scope| {
             for lane in Lane::ALL {
                 let runner = &self;
@@ -100,7 +106,7 @@ impl StepRunner {
         });
         let mut finished = std::mem::take(&mut *self.lock());
         finished.sort_by_key(|(index, _)| *index);
-        Ok(finished.into_iter().map(|(_, step)| step).collect())
+        finished.into_iter().map(|(_, step)| step).collect()
     }
 
     fn run_lane(&self, lane: Lane, steps: &[StepPlace]) {
@@ -146,15 +152,15 @@ impl StepRunner {
         let status = self.start(index, step, &verdict);
         let text = fs::read_to_string(&verdict).unwrap_or_default();
         match (status, text.split_once('\n')) {
-            (Ok(_), Some((milliseconds, reason))) => {
+            (Ok(status), Some((milliseconds, failure))) if status.success() => {
                 let computed = Duration::from_millis(milliseconds.parse().unwrap_or(0));
-                let outcome = match reason {
-                    "" => Ok(()),
-                    reason => Err(reason.to_owned()),
+                let outcome = match failure.strip_prefix(FAILED) {
+                    None => Ok(()),
+                    Some(why) => Err(why.to_owned()),
                 };
                 (outcome, computed)
             }
-            (Ok(status), None) => {
+            (Ok(status), _) => {
                 let why = format!("the step ended without a verdict: {status}");
                 let why = shell::after_last_lines(&why, &self.output_of(index));
                 (Err(why), Duration::ZERO)

@@ -41,7 +41,7 @@ pub(crate) enum Lane {
     Wait,
 }
 
-/// Steps that a step awaits which needs none.
+/// For a step that waits for no other.
 pub(crate) const NOTHING: &[&str] = &[];
 
 impl Lane {
