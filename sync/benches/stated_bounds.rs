@@ -3,7 +3,8 @@
 //!
 //! With `-- --gate`, the exit code is 1 if an error exceeds its bound, if more than half of the bounds of an algorithm are wider than
 //! twice the least possible: half of the round trips on the path, and the declared drift; or if one on an adversarial network is wider
-//! than 1.5 times the narrowest interval that the readings and messages of its closing exchanges allow.
+//! than 1.5 times the narrowest interval that the readings and messages of its closing exchanges allow; or if clocks that are kept and do
+//! not step are said to have stepped.
 
 #![expect(
     clippy::print_stdout,
@@ -13,6 +14,8 @@
 
 #[path = "../tests/common/adversarial.rs"]
 mod adversarial;
+#[path = "../tests/common/kept_clocks.rs"]
+mod kept_clocks;
 #[path = "../tests/common/narrowest.rs"]
 mod narrowest;
 #[path = "../tests/common/stepping.rs"]
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let runs: u64 = numbers.next().unwrap_or(if is_bench { 100 } else { 2 });
     let (unsound, wide) = adversarial_networks(5 * runs);
-    let beyond = simulated_steps(runs) + threads(runs);
+    let beyond = simulated_steps(runs) + threads(runs) + false_steps(runs.div_ceil(10));
     let (beyond_sound, widest) = simulated_bounds(runs.div_ceil(20));
     let missed = beyond + beyond_sound + unsound > 0 || widest > 2.0 || wide > 1.5;
     u8::from(missed && std::env::args().any(|argument| argument == "--gate")).into()
@@ -104,6 +107,24 @@ fn adversarial_networks(runs: u64) -> (usize, f64) {
         widest = widest.max(at(1.0));
     }
     (all, widest)
+}
+
+/// Prints a table of sound clocks that are kept; returns the number of runs in which one is said to have stepped.
+fn false_steps(runs: u64) -> usize {
+    println!(
+        "\nSound clocks are kept, {runs} runs each\n\n| ranks | resolution, ns | false steps | algorithm |\n|---|---|---|---|"
+    );
+    let mut all = 0;
+    for (ranks, label) in each_of([2, 3, 8, 17, 64], kept_clocks::LABELS) {
+        for granularity in kept_clocks::GRANULARITIES {
+            let is_false =
+                |seed: &u64| kept_clocks::keep(label, ranks, granularity, *seed).is_err();
+            let found = (0..runs).filter(is_false).count();
+            println!("| {ranks} | {granularity} | {found} | {label} |");
+            all += found;
+        }
+    }
+    all
 }
 
 /// Prints a table of clocks that step by 10 us to 1 s; returns the number of errors beyond their bounds.

@@ -19,8 +19,8 @@ use crate::algorithm::closing::{
     bound_by_parent, bound_of_other, drifts_of_both, share_of_own_rate,
 };
 use crate::algorithm::cube::{
-    CubeEdge, Effort, FineClock, MeasuredDifference, TurnLimits, error_by_edges, exchange,
-    neighbours, solve,
+    ClockLimits, CubeEdge, Effort, FineClock, MeasuredDifference, TurnLimits, error_by_edges,
+    exchange, neighbours, solve,
 };
 use crate::collective::{broadcast, lowest};
 use crate::line::rounded;
@@ -79,9 +79,8 @@ pub struct Keeper {
     filter: WanderFilter,
     points: Vec<(Ticks, OffsetPoint)>,
     schedule: Schedule,
-    /// Rank among all ranks, and those of its neighbours once they are known: errors name them.
+    /// Rank among all ranks.
     rank: u32,
-    peers: Vec<f64>,
     /// The last session.
     measured: Option<Measured>,
 }
@@ -229,7 +228,6 @@ impl Keeper {
             points: Vec::new(),
             schedule: Schedule::new(period, model.apply(origin)),
             rank: synchronized.quality.rank,
-            peers: Vec::new(),
             measured: None,
         }
     }
@@ -312,26 +310,33 @@ impl Keeper {
             limits.push(edge.play(&clock, comm, turn, exchanges).await?);
         }
         let mark = Ticks(clock.epoch.0 + (me.clock.ticks().0 - clock.epoch.0) / 2);
+        let own = ClockLimits {
+            rank: self.rank,
+            // By the learned rate, which may be further off than the clock.
+            drift: self.bound.drift,
+            grain: resolution(me.clock, &self.present).as_nanos() as f64,
+        };
+        let peers = exchange(comm, edges.iter().map(|edge| edge.peer), own).await?;
         let mut failure = None;
-        let differences = edges.iter().enumerate().map(|(index, edge)| {
-            let (line, fault) = edge.line(2.0 * me.max_drift);
-            if let Some(fault) = fault.filter(|_| rank > edge.peer) {
-                failure.get_or_insert((index, fault));
-            }
-            MeasuredDifference::new(rank, edge.peer, line.ahead)
-        });
+        let differences = edges
+            .iter()
+            .zip(&peers)
+            .enumerate()
+            .map(|(index, (edge, theirs))| {
+                let (line, fault) = edge.line(own, *theirs);
+                if let Some(fault) = fault.filter(|_| rank > edge.peer) {
+                    failure.get_or_insert((index, fault));
+                }
+                MeasuredDifference::new(rank, edge.peer, line.ahead)
+            });
         let differences: Vec<MeasuredDifference> = differences.collect();
-        if self.peers.is_empty() {
-            self.peers = exchange(comm, &differences, self.rank.into()).await?;
-        }
         let solution = solve(comm, differences, EFFORT).await?;
         let bound = self.certain(me, comm, &edges, &limits, start).await?;
         let bound = bound.unwrap_or_else(|why| {
             failure.get_or_insert(why);
             self.bound
         });
-        let failure =
-            failure.map(|(edge, why)| SyncError::Fit(why).against(self.peers[edge] as u32));
+        let failure = failure.map(|(edge, why)| SyncError::Fit(why).against(peers[edge].rank));
         let noise = solution
             .edge_error
             .map(|error| error * error_by_edges(edges.len(), comm.size()));

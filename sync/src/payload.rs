@@ -128,6 +128,7 @@ macro_rules! one_word {
 one_word! {
     [] u64, |value| value, |word| word;
     [] i64, |value| value as u64, |word| word as i64;
+    [] f64, |value| value.to_bits(), |word| f64::from_bits(word);
     [] Ticks, |value| value.0, |word| Ticks(word);
     [] Duration, |value| value.as_nanos() as u64, |word| Duration::from_nanos(word as i64);
     [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Timestamp::from_nanos(word as i64);

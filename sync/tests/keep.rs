@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
+#[path = "common/kept_clocks.rs"]
+mod kept_clocks;
 #[expect(dead_code, reason = "helpers of other tests")]
 #[path = "common/simulated.rs"]
 mod simulated;
@@ -313,33 +315,53 @@ fn rank_0_decides() {
     }
 }
 
-/// Clock that steps.
+/// Clock that steps after some readings.
 #[derive(Debug)]
 struct Stepping {
     clock: SimClock,
     ahead: Cell<u64>,
+    readings: Cell<u32>,
+}
+
+impl Stepping {
+    fn new(clock: SimClock) -> Self {
+        Self {
+            clock,
+            ahead: Cell::new(0),
+            readings: Cell::new(0),
+        }
+    }
+
+    fn step_after(&self, readings: u32, ahead: u64) {
+        self.readings.set(readings);
+        self.ahead.set(ahead);
+    }
 }
 
 impl Clock for Stepping {
     fn ticks(&self) -> Ticks {
-        Ticks(self.clock.ticks().0 + self.ahead.get())
+        let readings = self.readings.get();
+        self.readings.set(readings.saturating_sub(1));
+        let ahead = if readings > 0 { 0 } else { self.ahead.get() };
+        Ticks(self.clock.ticks().0 + ahead)
+    }
+
+    fn grain(&self) -> u64 {
+        self.clock.grain()
     }
 }
 
 /// Keeps clocks, of which that of rank 1 steps before the tenth session; returns the error of each session on each rank.
 fn kept_over_a_step(step: u64) -> Vec<Vec<Result<i64, SyncError>>> {
     let program = async |comm: &SimComm| {
-        let clock = Stepping {
-            clock: comm.clock(),
-            ahead: Cell::new(0),
-        };
+        let clock = Stepping::new(comm.clock());
         let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap());
         let mut keeper = keeper("cube/4/10", PERIOD, &me, comm).await;
         let mut sessions = Vec::new();
         for session in 0..30 {
             comm.pause(PERIOD);
             if session == 20 && comm.rank() == 1 {
-                clock.ahead.set(step);
+                clock.step_after(0, step);
             }
             let kept = keeper.keep_now(&me, comm).await;
             sessions.push(kept.map(|kept| kept.unwrap().ahead.as_nanos()));
@@ -404,5 +426,49 @@ fn a_small_step_is_followed() {
             ahead[5..].iter().all(|ahead| ahead.abs() < 20_000),
             "{ahead:?}"
         );
+    }
+}
+
+/// Clocks of any resolution and rates that a short, disturbed synchronization learned badly are no steps.
+#[test]
+fn sound_clocks_are_kept_without_an_error() {
+    for label in kept_clocks::LABELS {
+        for granularity in kept_clocks::GRANULARITIES {
+            for (ranks, seed) in [(2, 1), (3, 2), (64, 5)] {
+                let kept = kept_clocks::keep(label, ranks, granularity, seed);
+                assert_eq!(kept, Ok(()), "{label}, {granularity} ns, {ranks} ranks");
+            }
+        }
+    }
+}
+
+/// A clock that steps by three of its resolutions in the middle of a session contradicts the messages, if round trips are shorter.
+#[test]
+fn a_step_of_three_resolutions_within_a_session_is_an_error() {
+    for (granularity, ranks) in [(10_000, 2), (10_000, 4), (100_000, 3)] {
+        let program = async |comm: &SimComm| {
+            let clock = Stepping::new(comm.clock());
+            let base = SimClock::nominal_model().unwrap();
+            let me = LocalClock::new(&clock, base);
+            let mut keeper = keeper("cube/20/40", PERIOD, &me, comm).await;
+            for _ in 0..3 {
+                keeper.keep_now(&me, comm).await?;
+            }
+            if comm.rank() == 1 {
+                clock.step_after(60, 3 * granularity);
+            }
+            keeper.keep_now(&me, comm).await
+        };
+        let clocks = Clocks {
+            granularity,
+            ..Clocks::typical()
+        };
+        let kept = cluster(ranks, Network::typical(), clocks, 1).run(program);
+        for (rank, kept) in kept.unwrap().into_iter().enumerate() {
+            assert!(
+                kept.is_err(),
+                "{granularity} ns, rank {rank} of {ranks}: {kept:?}"
+            );
+        }
     }
 }

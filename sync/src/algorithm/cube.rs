@@ -15,11 +15,13 @@ use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::collective::broadcast;
 use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, FarEdge, Quality};
+use crate::session::resolution;
 use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
 use least_squares::{dimensions, greatest};
 
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits};
+pub(crate) use edge_line::ClockLimits;
 pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
@@ -51,11 +53,19 @@ impl Cube {
     ) -> Result<RankResult, CommError> {
         let clock = FineClock::new(me.clock, me.base.rate());
         let edges = self.measure(&clock, comm).await?;
-        let (rank, most) = (comm.rank(), me.max_drift);
+        let rank = comm.rank();
+        let own = ClockLimits {
+            rank: me.quality.rank,
+            // The model of a level above can be steeper than the clock.
+            drift: me.max_drift + me.quality.explained.drift,
+            grain: resolution(me.clock, &me.base).as_nanos() as f64,
+        };
+        let peers = edges.iter().map(|edge| edge.peer);
+        let limits = exchange(comm, peers.clone(), own).await?;
         let mut failure = None;
         let mut lines = Vec::with_capacity(edges.len());
-        for edge in &edges {
-            let (line, fault) = edge.line(2.0 * most);
+        for (edge, theirs) in edges.iter().zip(&limits) {
+            let (line, fault) = edge.line(own, *theirs);
             // The other rank has the same fault; one of them reports it.
             if let Some(fault) = fault.filter(|_| rank > edge.peer) {
                 failure.get_or_insert(SyncError::Fit(fault).against(edge.peer));
@@ -69,7 +79,7 @@ impl Cube {
             .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
         let rates: Vec<MeasuredDifference> = rates.collect();
         let rate = solve(comm, rates.clone(), Effort::FULL).await?.value;
-        let of_others = exchange(comm, &rates, rate).await?;
+        let of_others = exchange(comm, peers, rate).await?;
         let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
             let [low, high] = if rank < edge.peer {
                 [rate, theirs]
@@ -84,7 +94,10 @@ impl Cube {
         let offsets = edges.iter().zip(&lines).zip(of_others).map(offset);
         let offsets: Vec<MeasuredDifference> = offsets.collect();
         let solution = solve(comm, offsets.clone(), Effort::FULL).await?;
-        let far_edge = far_edge(comm, &offsets, &solution, me.quality.rank).await?;
+        let far_edge = solution.far.map(|(edge, residual)| FarEdge {
+            ranks: [limits[edge].rank, own.rank],
+            by: rounded(residual),
+        });
         let Solution {
             value: offset,
             disagreement,
@@ -153,7 +166,7 @@ async fn turns_within<M: Comm>(comm: &M, time: Duration, takes: f64) -> Result<u
 /// Returns the edges of a rank in the incomplete hypercube of any number of ranks, in the order of their dimensions.
 pub(crate) fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge> {
     (0..dimensions(size))
-        .map(move |dimension| CubeEdge::new(rank ^ 1 << dimension, dimension))
+        .map(move |dimension| CubeEdge::new(rank, dimension))
         .filter(move |edge| edge.peer < size)
 }
 
@@ -191,23 +204,6 @@ fn standard_error(edge_error: Option<f64>, lines: &[EdgeLine], ranks: u32) -> Op
 pub(crate) fn error_by_edges(edges: usize, ranks: u32) -> f64 {
     let of_first = dimensions(ranks);
     (1.0 / f64::from(of_first) + 1.0 / edges as f64).sqrt()
-}
-
-/// Returns the edge of this rank that is furthest from consensus, if one is far from it; `me` is its rank among all ranks.
-async fn far_edge<M: Comm>(
-    comm: &M,
-    edges: &[MeasuredDifference],
-    solution: &Solution,
-    me: u32,
-) -> Result<Option<FarEdge>, CommError> {
-    if !solution.any_far {
-        return Ok(None);
-    }
-    let others = exchange(comm, edges, me.into()).await?;
-    Ok(solution.far.map(|(edge, residual)| FarEdge {
-        ranks: [others[edge] as u32, me],
-        by: rounded(residual),
-    }))
 }
 
 /// Returns the model of a clock whose rate, as a logarithm, and global time at its epoch since that of rank 0 are known.

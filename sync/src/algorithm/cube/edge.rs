@@ -6,7 +6,7 @@
 
 use downbeat_clock_core::{Clock, FitError, TickRate, Ticks};
 
-use super::edge_line::{EdgeLine, EdgePoint, LineSums, line};
+use super::edge_line::{ClockLimits, EdgeLine, EdgePoint, LineSums, line};
 use crate::{Comm, CommError};
 
 /// Share of the differences of a turn that is averaged: the lowest, of messages that nothing delayed.
@@ -45,15 +45,18 @@ pub(crate) struct CubeEdge {
     pub(crate) peer: u32,
     /// Bit in which the numbers of both ranks differ.
     pub(crate) dimension: u32,
+    is_low: bool,
     points: Vec<EdgePoint>,
     sums: LineSums,
 }
 
 impl CubeEdge {
-    pub(crate) fn new(peer: u32, dimension: u32) -> Self {
+    pub(crate) fn new(rank: u32, dimension: u32) -> Self {
+        let peer = rank ^ 1 << dimension;
         Self {
             peer,
             dimension,
+            is_low: rank < peer,
             points: Vec::new(),
             sums: LineSums::default(),
         }
@@ -67,7 +70,7 @@ impl CubeEdge {
         turn: u32,
         exchanges: u32,
     ) -> Result<TurnLimits, CommError> {
-        let (peer, is_low) = (self.peer, comm.rank() < self.peer);
+        let (peer, is_low) = (self.peer, self.is_low);
         // A fixed beginner would leave the bias of its path through the software.
         let begins = is_low == (turn.wrapping_add(self.dimension) % 2 == 0);
         let mut turn = EdgeTurn::new(is_low, exchanges, self.sums.slope());
@@ -99,10 +102,18 @@ impl CubeEdge {
         Ok(turn.limits)
     }
 
-    /// Fits a line to all turns, between clocks that drift from each other by at most `most`; returns it with a fault of the clocks that
-    /// the measurements show.
-    pub(crate) fn line(&self, most: f64) -> (EdgeLine, Option<FitError>) {
-        line(&self.points, most)
+    /// Fits a line to all turns, given the limits of the clocks of this rank and the other one; returns it with a fault of the clocks
+    /// that the measurements show.
+    pub(crate) fn line(
+        &self,
+        own: ClockLimits,
+        theirs: ClockLimits,
+    ) -> (EdgeLine, Option<FitError>) {
+        let limits = match self.is_low {
+            true => [own, theirs],
+            false => [theirs, own],
+        };
+        line(&self.points, limits)
     }
 }
 

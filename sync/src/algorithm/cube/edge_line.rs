@@ -3,6 +3,7 @@
 use downbeat_clock_core::FitError;
 
 use crate::line::{FAR, MAX_WANDER, fault_of_line, rounded};
+use crate::payload::{Payload, Words};
 
 /// Result of one turn: by how much the higher rank's clock is ahead at a time of the lower one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +16,46 @@ pub(super) struct EdgePoint {
     pub(super) took: f64,
     /// Slope by which differences at other times were corrected: the first ones can be far from right.
     pub(super) slope: f64,
+}
+
+/// Limits of a rank's clock, which the rank at the other end of an edge needs to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ClockLimits {
+    /// Rank among all ranks.
+    pub(crate) rank: u32,
+    /// Largest drift from rank 0, as a share of the clock's own rate.
+    pub(crate) drift: f64,
+    /// Largest error of a reading, in nanoseconds.
+    pub(crate) grain: f64,
+}
+
+impl ClockLimits {
+    /// Returns the largest drift of a clock from this one, as a share of the rate of this one.
+    fn drift_of(self, other: Self) -> f64 {
+        if other.drift < 1.0 {
+            (self.drift + other.drift) / (1.0 - other.drift)
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
+impl Payload for ClockLimits {
+    const WORDS: usize = 3;
+
+    fn put(self, words: &mut Words) {
+        [self.rank.into(), self.drift.to_bits(), self.grain.to_bits()].put(words);
+    }
+
+    fn get(words: &Words) -> Option<Self> {
+        let [rank, drift, grain] = <[u64; 3]>::get(words)?;
+        let [drift, grain] = [drift, grain].map(f64::from_bits);
+        Some(Self {
+            rank: rank as u32,
+            drift,
+            grain,
+        })
+    }
 }
 
 /// Line through all turns.
@@ -66,10 +107,14 @@ impl LineSums {
 /// Largest error of a width by rounding, in nanoseconds.
 const ROUNDING: f64 = 1.0;
 
-/// Fits a line between clocks that drift from each other by at most `most`. Returns it with a fault of the clocks that it shows.
+/// Fits a line between the clocks of the lower and the higher rank. Returns it with a fault of the clocks that it shows.
 ///
 /// A rank that was descheduled during a turn makes it wide: such turns hardly count.
-pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitError>) {
+pub(super) fn line(
+    points: &[EdgePoint],
+    [low, high]: [ClockLimits; 2],
+) -> (EdgeLine, Option<FitError>) {
+    let (most, grains) = (low.drift_of(high), low.grain + high.grain);
     let weights = weights(points);
     let weighted = || points.iter().zip(&weights);
     let weight: f64 = weights.iter().sum();
@@ -94,8 +139,10 @@ pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitErro
     let deviation = mean(&|point| residual(point).powi(2)).sqrt();
     let ends = [points.first(), points.last()].map(|end| end.map_or(0.0, |point| point.at));
     let span = ends[1] - ends[0];
+    // Limits are wrong by what the readings are.
+    let width = |point: &EdgePoint| point.width + grains;
     let half =
-        |point: &EdgePoint| 0.5 * point.width.max(0.0) + (most + point.slope.abs()) * point.took;
+        |point: &EdgePoint| 0.5 * width(point).max(0.0) + (most + point.slope.abs()) * point.took;
     let error = mean(&|point| half(point).powi(2)).sqrt() + MAX_WANDER * span;
     let drift_error = if variance > 0.0 {
         error / variance.sqrt() + MAX_WANDER
@@ -104,7 +151,7 @@ pub(super) fn line(points: &[EdgePoint], most: f64) -> (EdgeLine, Option<FitErro
     };
     let contradiction = points
         .iter()
-        .map(|point| -(point.width + most * point.took + ROUNDING))
+        .map(|point| -(width(point) + most * point.took + ROUNDING))
         .fold(0.0, f64::max);
     let fault = match contradiction > 0.0 {
         true => Some(FitError::Stepped {
@@ -145,6 +192,19 @@ fn weights(points: &[EdgePoint]) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    fn limits(drift: f64, grain: f64) -> ClockLimits {
+        ClockLimits {
+            drift,
+            grain,
+            ..ClockLimits::default()
+        }
+    }
+
+    /// Fits a line between clocks that drift by up to a thousandth from each other.
+    fn fine_line(points: &[EdgePoint]) -> (EdgeLine, Option<FitError>) {
+        line(points, [limits(0.0, 0.0), limits(1e-3, 0.0)])
+    }
+
     fn point(at: f64, ahead: f64, width: f64) -> EdgePoint {
         EdgePoint {
             at,
@@ -159,7 +219,7 @@ mod tests {
     fn a_line_goes_through_points_on_it_and_wide_ones_hardly_count() {
         let on_line = |at: f64| point(at, 50.0 + 2e-5 * at, 600.0);
         let points: Vec<EdgePoint> = (0..10).map(|i| on_line(1e6 * f64::from(i))).collect();
-        let (found, fault) = line(&points, 1e-3);
+        let (found, fault) = fine_line(&points);
         assert_eq!(fault, None);
         assert!(
             (found.slope - 2e-5).abs() < 1e-12 && found.deviation < 1e-6,
@@ -175,7 +235,7 @@ mod tests {
         let mut disturbed = points;
         disturbed[4].ahead += 1e6;
         disturbed[4].width = 2e6;
-        let (found, fault) = line(&disturbed, 1e-3);
+        let (found, fault) = fine_line(&disturbed);
         assert_eq!(fault, None);
         assert!((found.slope - 2e-5).abs() < 1e-9, "{found:?}");
     }
@@ -188,12 +248,33 @@ mod tests {
                 .map(|i| point(1e6 * f64::from(i), ahead(i), 600.0))
                 .collect()
         };
-        assert_eq!(line(&steps(0.0), 1e-3).1, None);
-        assert!(line(&steps(1e9), 1e-3).1.is_some());
-        let (_, fault) = line(&[point(0.0, 0.0, -5_000.0)], 1e-3);
+        assert_eq!(fine_line(&steps(0.0)).1, None);
+        assert!(fine_line(&steps(1e9)).1.is_some());
+        let (_, fault) = fine_line(&[point(0.0, 0.0, -5_000.0)]);
         assert!(matches!(fault, Some(FitError::Stepped { .. })));
-        assert_eq!(line(&[], 1e-3).1, Some(FitError::NoExchanges));
+        assert_eq!(fine_line(&[]).1, Some(FitError::NoExchanges));
         // One turn has no slope.
-        assert_eq!(line(&[point(7.0, 3.0, 10.0)], 1e-3).0.slope, 0.0);
+        assert_eq!(fine_line(&[point(7.0, 3.0, 10.0)]).0.slope, 0.0);
+    }
+
+    /// A step within a turn makes its width as much smaller.
+    #[test]
+    fn readings_and_learned_rates_explain_a_contradiction() {
+        // The turn took 100 ns.
+        let fault = |width: f64, low, high| line(&[point(0.0, 0.0, width)], [low, high]).1;
+        let (coarse, steep, exact) = (limits(0.0, 1e4), limits(0.1, 0.0), limits(0.0, 0.0));
+        assert_eq!(fault(-2e4, coarse, coarse), None);
+        assert!(fault(-3e4, coarse, coarse).is_some());
+        for [low, high] in [[0, 1], [1, 0]] {
+            let one_is = |other: ClockLimits| {
+                move |width: f64| fault(width, [exact, other][low], [exact, other][high])
+            };
+            assert_eq!(one_is(coarse)(-1e4), None);
+            assert!(one_is(coarse)(-2e4).is_some());
+            assert_eq!(one_is(steep)(-10.5), None);
+            assert!(one_is(steep)(-13.0).is_some());
+        }
+        let unknown = limits(1.0, 0.0);
+        assert_eq!(fault(-1e9, unknown, unknown), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Least squares over all edges, by messages along them: no rank knows the whole cube.
 
 use crate::collective::{all_reduce, broadcast};
+use crate::payload::Payload;
 use crate::{Comm, CommError};
 
 /// Measured difference of a value of this rank from that of a neighbour.
@@ -64,8 +65,6 @@ pub(crate) struct Solution {
     pub(super) disagreement: f64,
     /// Standard error of an edge, if there are cycles that show it.
     pub(crate) edge_error: Option<f64>,
-    /// True, on all ranks, if an edge is far from consensus.
-    pub(super) any_far: bool,
     /// Place of this rank's edge furthest from consensus among its edges, if one is far from it, and the residual.
     pub(super) far: Option<(usize, f64)>,
 }
@@ -98,7 +97,6 @@ pub(crate) async fn solve<M: Comm>(
         value,
         disagreement: usual,
         edge_error,
-        any_far: false,
         far: None,
     };
     if usual <= 0.0 || furthest <= limit(BEYOND_LARGEST) {
@@ -122,26 +120,30 @@ pub(crate) async fn solve<M: Comm>(
     let far = far.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     Ok(Solution {
         value,
-        any_far: true,
         far: far.filter(|(_, residual)| residual.abs() > limit(BEYOND_LARGEST)),
         ..found
     })
 }
 
-/// Sends a value to all neighbours, and returns theirs.
-pub(crate) async fn exchange<M: Comm>(
+/// Sends a value to these ranks; returns theirs.
+pub(crate) async fn exchange<M: Comm, P: Payload>(
     comm: &M,
-    edges: &[MeasuredDifference],
-    own: f64,
-) -> Result<Vec<f64>, CommError> {
-    for edge in edges {
-        comm.send(edge.peer, own.to_bits()).await?;
+    peers: impl Iterator<Item = u32> + Clone,
+    own: P,
+) -> Result<Vec<P>, CommError> {
+    for peer in peers.clone() {
+        comm.send(peer, own).await?;
     }
-    let mut all = Vec::with_capacity(edges.len());
-    for edge in edges {
-        all.push(f64::from_bits(comm.recv(edge.peer).await?));
+    let mut all = Vec::with_capacity(peers.size_hint().0);
+    for peer in peers {
+        all.push(comm.recv(peer).await?);
     }
     Ok(all)
+}
+
+/// Ranks at the other ends of edges.
+fn peers(edges: &[MeasuredDifference]) -> impl Iterator<Item = u32> + Clone {
+    edges.iter().map(|edge| edge.peer)
 }
 
 /// Returns the sums of values over all ranks.
@@ -185,7 +187,7 @@ async fn residuals<M: Comm>(
     edges: &[MeasuredDifference],
     value: f64,
 ) -> Result<Residuals, CommError> {
-    let others = exchange(comm, edges, value).await?;
+    let others = exchange(comm, peers(edges), value).await?;
     let residual = |(edge, other): (&MeasuredDifference, &f64)| edge.difference - (value - other);
     let own: Vec<f64> = edges.iter().zip(&others).map(residual).collect();
     let squares: f64 = own.iter().map(|residual| residual.powi(2)).sum();
@@ -257,7 +259,7 @@ async fn chebyshev<M: Comm>(
     let (mut value, mut change, mut ratio) = (0.0, residual / middle, half / middle);
     for _ in 0..iterations {
         value += change;
-        let others = exchange(comm, edges, change).await?;
+        let others = exchange(comm, peers(edges), change).await?;
         residual -= others.iter().map(|other| change - other).sum::<f64>() / diagonal;
         let next = 1.0 / (2.0 * middle / half - ratio);
         change = next * ratio * change + 2.0 * next / half * residual;
@@ -289,7 +291,7 @@ async fn conjugate_gradients<M: Comm>(
         if norm <= enough || norm <= 0.0 {
             break;
         }
-        let others = exchange(comm, edges, direction).await?;
+        let others = exchange(comm, peers(edges), direction).await?;
         let terms = edges.iter().zip(&others);
         let applied: f64 = terms
             .map(|(edge, other)| edge.weight * (direction - other))
