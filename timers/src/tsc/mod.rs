@@ -52,8 +52,12 @@ impl TscClock {
         // SAFETY: the processor has both instructions, and according to the kernel they do not trap. Without `std` the
         // kernel is not queried: the process is assumed not to have disabled the counter for itself.
         let counter = unsafe { TscAccess::assume() };
-        let grain = grain_of(&UnorderedTsc { counter, grain: 1 });
-        Ok(Self { counter, grain })
+        let tsc = Self { counter, grain: 1 };
+        // Without ordering, a second reading within a step is a tick later on some processors.
+        Ok(Self {
+            grain: grain_of(&tsc),
+            ..tsc
+        })
     }
 
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
