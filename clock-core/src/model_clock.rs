@@ -69,12 +69,10 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     }
 
     /// The current time and its largest error, which is [`Duration::MAX`] where none is known.
-    #[inline]
+    #[inline(always)]
     pub fn now_with_error(&self) -> (Timestamp<D>, Duration) {
         let ticks = self.clock.ticks();
-        let (model, bound) = self.model.load_with_bound();
-        let now = model.apply(ticks);
-        (now, bound.at_time(now))
+        self.model.apply_with_error(ticks)
     }
 
     /// Returns the earliest and the latest time that the reference can show now, by the published bound, rounded outward: without one,

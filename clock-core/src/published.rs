@@ -47,7 +47,7 @@ use crate::{
 /// | 16 | tick at which the next two words hold, not before word 5 |
 /// | 17, 18 | largest time by which the clock is ahead then, and by which it is behind: signed, in nanoseconds |
 /// | 19 | growth of both per tick since then, in units of 2^-64 ns |
-/// | 20 | number of ticks since then for which words 16 to 19 hold, with 3 ns for rounding in words 17 and 18; 0 if these hold at word 22, without rounding |
+/// | 20 | number of ticks since then for which words 16 to 19 hold, with 3 ns for rounding in words 17 and 18 if they grow; 0 if these hold at word 22, without rounding |
 /// | 21, 22 | growth per nanosecond, a double; time of the clock for which the bound was stated |
 /// | 23 | 0 |
 #[derive(Debug)]
@@ -243,6 +243,10 @@ fn grown_until<D: Domain>(
     present: &ClockModel<Counter, D>,
     bound: &ErrorBound<D>,
 ) -> Duration {
+    // What does not grow, such as the bound of rank 0, holds at all times.
+    if bound.drift == 0.0 {
+        return Duration::ZERO;
+    }
     drifted(bound.drift, present.apply(since) - bound.at) + ROUNDING
 }
 
@@ -296,21 +300,40 @@ impl<D: Domain> Published<D> {
     /// then, rounded outward. They saturate.
     #[inline(always)]
     pub fn limits(&self, at: Ticks) -> [Timestamp<D>; 2] {
+        match self.near_bound(at) {
+            Some((shown, [ahead, behind])) => {
+                [shown.wrapping_sub(ahead), shown.wrapping_add(behind)].map(Timestamp::from_nanos)
+            }
+            None => self.far_limits(at),
+        }
+    }
+
+    /// Applies the model published last to a reading; returns the time that it shows and the largest error of that by its bound, rounded
+    /// up, or [`Duration::MAX`].
+    #[inline(always)]
+    pub fn apply_with_error(&self, at: Ticks) -> (Timestamp<D>, Duration) {
+        match self.near_bound(at) {
+            Some((shown, [ahead, behind])) => (
+                Timestamp::from_nanos(shown),
+                Duration::from_nanos(ahead.max(behind)),
+            ),
+            None => self.far_error(at),
+        }
+    }
+
+    /// Applies the present line to a reading, and the growth to both limits; `None` if the bound does not hold there, as it does on the
+    /// present line only, as far as that is near.
+    #[inline(always)]
+    fn near_bound(&self, at: Ticks) -> Option<(i64, [i64; 2])> {
         let (line, bound) = self.words.read_two::<LINE_WORDS, BOUND_WORDS>(BOUND);
         let [since, ahead, behind, growth, ticks] = bound;
         let age = at.0.wrapping_sub(since);
-        // The bound holds on the present line only, as far as that is near.
         if age >= ticks {
-            return self.far_limits(at);
+            return None;
         }
-        let (shown, grown) = (
-            Affine::of_words(line).eval_near(at.0),
-            ((u128::from(age) * u128::from(growth)) >> 64) as i64,
-        );
-        [
-            Timestamp::from_nanos(shown.wrapping_sub((ahead as i64).wrapping_add(grown))),
-            Timestamp::from_nanos(shown.wrapping_add((behind as i64).wrapping_add(grown))),
-        ]
+        let grown = ((u128::from(age) * u128::from(growth)) >> 64) as i64;
+        let limits = [ahead, behind].map(|limit| (limit as i64).wrapping_add(grown));
+        Some((Affine::of_words(line).eval_near(at.0), limits))
     }
 
     #[cold]
@@ -320,6 +343,14 @@ impl<D: Domain> Published<D> {
         let rounding = Duration::from_nanos(1);
         let [earliest, latest] = bound.around(shown.apply(at));
         [earliest - rounding, latest + rounding]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_error(&self, at: Ticks) -> (Timestamp<D>, Duration) {
+        let (model, bound) = self.load_with_bound();
+        let shown = model.apply(at);
+        (shown, bound.at_time(shown))
     }
 }
 
@@ -506,13 +537,24 @@ mod tests {
             let cell = Published::with_bound(model, bound, CounterInstruction::None);
             for ticks in [0, 1, 1_500, 1 << 20, 1 << 50] {
                 let [earliest, latest] = cell.limits(Ticks(ticks));
-                let [from, to] = bound.around(model.apply(Ticks(ticks)));
-                let most = Duration::from_nanos(3);
-                let wider = [from - earliest, latest - to];
-                let is_tight = |wider: Duration| wider > Duration::ZERO && wider <= most;
+                let shown = model.apply(Ticks(ticks));
+                let [from, to] = bound.around(shown);
+                let wider = [from - earliest, latest - to].map(Duration::as_nanos);
+                let is_tight = |wider| match wider {
+                    0 => drift == 0.0,
+                    wider => (1..=3).contains(&wider),
+                };
                 assert!(
                     wider.into_iter().all(is_tight),
                     "{drift} {ticks}: {wider:?}"
+                );
+                let (now, error) = cell.apply_with_error(Ticks(ticks));
+                let largest = (now - earliest).max(latest - now);
+                assert_eq!(now, shown);
+                // Limits far away are rounded once more.
+                assert!(
+                    (0..=1).contains(&(largest - error).as_nanos()),
+                    "{drift} {ticks}: {error}"
                 );
             }
         }
@@ -552,6 +594,11 @@ mod tests {
         ] {
             let cell = Published::with_bound(model, bound, CounterInstruction::None);
             let [earliest, latest] = cell.limits(Ticks(7));
+            assert_eq!(
+                cell.apply_with_error(Ticks(7)).1,
+                Duration::MAX,
+                "{bound:?}"
+            );
             assert!(earliest.as_nanos() <= 7 - i64::MAX, "{bound:?}");
             assert_eq!(latest.as_nanos(), i64::MAX, "{bound:?}");
         }

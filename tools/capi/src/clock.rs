@@ -118,6 +118,46 @@ unsafe fn cannot_read(clock: *const ClockHandle, nanos: *mut i64) -> c_int {
     })
 }
 
+/// Writes two values of a clock; returns false, and does nothing, if it is not open in this library or a place is missing. Nothing here
+/// panics.
+///
+/// # Safety
+/// As for `downbeat_clock_now_with_error`.
+#[inline(always)]
+unsafe fn read_two(
+    clock: *const ClockHandle,
+    [first, second]: [*mut i64; 2],
+    read: impl FnOnce(&GlobalClock<AnyClock>) -> [i64; 2],
+) -> bool {
+    if first.is_null() || second.is_null() {
+        return false;
+    }
+    // SAFETY: the caller guarantees a clock.
+    let clock = unsafe { Handle::open_content(clock.cast::<Handle<GlobalClock<AnyClock>>>()) };
+    let values = clock.map(read);
+    for (place, value) in [first, second].into_iter().zip(values.into_iter().flatten()) {
+        // SAFETY: the caller guarantees places.
+        unsafe { place.write(value) };
+    }
+    values.is_some()
+}
+
+/// # Safety
+/// As for `downbeat_clock_now_with_error`.
+#[cold]
+unsafe fn cannot_read_two(
+    clock: *const ClockHandle,
+    places: [*mut i64; 2],
+    names: [&'static str; 2],
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the caller guarantees a clock.
+        unsafe { get(clock) }?;
+        check_place(places[0], names[0])?;
+        check_place(places[1], names[1])
+    })
+}
+
 /// Reads a clock, and the largest error of its time relative to that of rank 0, both in nanoseconds: `INT64_MAX` if none is known. Any
 /// thread may call it at any time.
 ///
@@ -129,16 +169,17 @@ pub unsafe extern "C" fn downbeat_clock_now_with_error(
     nanos: *mut i64,
     error: *mut i64,
 ) -> c_int {
+    let read = |clock: &GlobalClock<AnyClock>| {
+        let (now, largest) = clock.now_with_error();
+        [now.as_nanos(), largest.as_nanos()]
+    };
+    // SAFETY: the caller guarantees a clock and places.
+    if unsafe { read_two(clock, [nanos, error], read) } {
+        return DOWNBEAT_OK;
+    }
     in_first_library!(downbeat_clock_now_with_error(clock, nanos, error));
-    boundary(|| {
-        // SAFETY: the caller guarantees a clock.
-        let (now, largest) = unsafe { get(clock) }?.now_with_error();
-        check_place(error, "error")?;
-        // SAFETY: the caller guarantees a place.
-        unsafe { write(nanos, "nanos", now.as_nanos()) }?;
-        // SAFETY: as above.
-        unsafe { write(error, "error", largest.as_nanos()) }
-    })
+    // SAFETY: as above.
+    unsafe { cannot_read_two(clock, [error, nanos], ["error", "nanos"]) }
 }
 
 /// Reads the earliest and the latest time that rank 0 can show now, in nanoseconds: certain as long as the clocks drift from each other by no
@@ -152,16 +193,14 @@ pub unsafe extern "C" fn downbeat_clock_now_with_bounds(
     earliest: *mut i64,
     latest: *mut i64,
 ) -> c_int {
+    let read = |clock: &GlobalClock<AnyClock>| clock.now_with_bounds().map(Timestamp::as_nanos);
+    // SAFETY: the caller guarantees a clock and places.
+    if unsafe { read_two(clock, [earliest, latest], read) } {
+        return DOWNBEAT_OK;
+    }
     in_first_library!(downbeat_clock_now_with_bounds(clock, earliest, latest));
-    boundary(|| {
-        // SAFETY: the caller guarantees a clock.
-        let [from, to] = unsafe { get(clock) }?.now_with_bounds();
-        check_place(latest, "latest")?;
-        // SAFETY: the caller guarantees a place.
-        unsafe { write(earliest, "earliest", from.as_nanos()) }?;
-        // SAFETY: as above.
-        unsafe { write(latest, "latest", to.as_nanos()) }
-    })
+    // SAFETY: as above.
+    unsafe { cannot_read_two(clock, [latest, earliest], ["latest", "earliest"]) }
 }
 
 /// Reads the counter of a clock. `downbeat_clock_convert` makes nanoseconds of it later. Any thread may call it at any time.

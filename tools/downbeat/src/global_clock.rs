@@ -122,7 +122,8 @@ impl<K: Clock> GlobalClock<K> {
         self.clock.now()
     }
 
-    /// Reads the time and the largest error that it can have relative to that of rank 0.
+    /// Reads the time and the largest error that it can have relative to that of rank 0, in little more time than [`now`](Self::now) takes.
+    #[inline(always)]
     pub fn now_with_error(&self) -> (Timestamp<Global>, Duration) {
         self.clock.now_with_error()
     }

@@ -31,6 +31,11 @@ int64_t compiled_calls(int (*now)(const void *, int64_t *), const void *clock, u
     while (times-- > 0) { now(clock, &nanos); sum += nanos; }
     return sum;
 }
+int64_t compiled_calls_for_two(int (*now)(const void *, int64_t *, int64_t *), const void *clock, uint64_t times) {
+    int64_t sum = 0, nanos = 0, other = 0;
+    while (times-- > 0) { now(clock, &nanos, &other); sum += nanos + other; }
+    return sum;
+}
 "#;
 
 impl InlineFunctions {
