@@ -9,7 +9,7 @@ mod stream;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use downbeat_clock_core::{Global, Local, Timestamp};
@@ -54,20 +54,27 @@ pub struct MergeSummary {
 /// Region of the time in which calls were not recorded.
 const NOT_RECORDED: &str = "(not recorded)";
 
+/// Returns the files of a recording in a folder, in any order.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn rank_files(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let entries = fs::read_dir(folder).map_err(FileError::io(folder))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_of_rank = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        name.starts_with(b"rank-") && path.extension().is_some_and(|end| end == ENDING)
+    };
+    Ok(paths.filter(is_of_rank).collect())
+}
+
 impl Recording {
     /// Reads the definitions of all ranks in a folder.
     ///
     /// # Errors
     /// If there are none, a file is damaged, or files belong to different programs.
     pub fn read(folder: &Path) -> Result<Self, MergeError> {
-        let entries = fs::read_dir(folder).map_err(FileError::io(folder))?;
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        let mut paths: Vec<_> = paths
-            .filter(|path| {
-                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-                name.starts_with(b"rank-") && path.extension().is_some_and(|end| end == ENDING)
-            })
-            .collect();
+        let mut paths = rank_files(folder)?;
         paths.sort_unstable();
         if paths.is_empty() {
             return Err(MergeError::Empty(folder.to_owned()));

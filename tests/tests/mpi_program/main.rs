@@ -16,6 +16,7 @@ mod job;
 mod keep;
 mod launchers;
 mod offsets;
+mod outputs;
 mod packaging;
 mod plug_ins;
 mod presets;

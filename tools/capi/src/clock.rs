@@ -135,7 +135,10 @@ unsafe fn read_two(
     // SAFETY: the caller guarantees a clock.
     let clock = unsafe { Handle::open_content(clock.cast::<Handle<GlobalClock<AnyClock>>>()) };
     let values = clock.map(read);
-    for (place, value) in [first, second].into_iter().zip(values.into_iter().flatten()) {
+    for (place, value) in [first, second]
+        .into_iter()
+        .zip(values.into_iter().flatten())
+    {
         // SAFETY: the caller guarantees places.
         unsafe { place.write(value) };
     }

@@ -9,6 +9,7 @@ mod states;
 pub(crate) mod verdict;
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -53,7 +54,7 @@ impl From<OutliersOption> for Outliers {
     }
 }
 
-/// Checks, before records are read, that a page can be written and replaces none of them.
+/// Checks, before records are read, that a page can be written and replaces no file of an experiment.
 fn protect_records(
     page: &PageOptions,
     folders: impl IntoIterator<Item = impl AsRef<Path>>,
@@ -61,10 +62,25 @@ fn protect_records(
     if !page.is_wanted() {
         return Ok(());
     }
-    let records = folders
-        .into_iter()
-        .flat_map(|folder| launch_files(folder.as_ref()));
-    page.add_to(&mut Outputs::new(records.flatten().map(|(_, path)| path)))
+    page.add_to(&mut outputs_about(folders))
+}
+
+/// Returns the outputs of a command about experiments: none may replace a file in their folders but a page or a picture.
+pub(crate) fn outputs_about(folders: impl IntoIterator<Item = impl AsRef<Path>>) -> Outputs {
+    let files = folders.into_iter().flat_map(|folder| {
+        let folder = folder.as_ref();
+        let found = fs::read_dir(folder).into_iter().flatten();
+        let found = found.filter_map(|entry| Some(entry.ok()?.path()));
+        // A record can be named in place of its folder.
+        found
+            .chain([folder.to_owned()])
+            .filter(|path| path.is_file())
+    });
+    let is_page = |path: &PathBuf| {
+        let end = path.extension().unwrap_or_default();
+        end == "html" || end == "svg"
+    };
+    Outputs::new(files.filter(|path| !is_page(path)))
 }
 
 /// Definition of quartiles that all outputs name.
@@ -200,7 +216,7 @@ pub(crate) fn experiments_in(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failur
 fn subfolders_with_launches(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |why: std::io::Error| Failure::Input(format!("{}: {why}", folder.display()));
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
+    for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.is_dir() && !is_without_launches(&path) {
             found.push(path);

@@ -16,9 +16,8 @@ mod violin;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::{Failure, Outputs};
+use downbeat_common::Failure;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average};
-use downbeat_records::launch_files;
 
 use crate::experiments::{self, AnalysisOptions, AverageOption, SeenLaunches};
 use downbeat_common::cli::VerifyOptions;
@@ -81,11 +80,9 @@ struct Report<'a> {
 impl Report<'_> {
     fn write(self, option: &str, output: &Path, svg: Option<&Path>) -> Result<(), Failure> {
         let folders = experiments::experiments_in(self.folders)?;
-        let records = folders
-            .iter()
-            .filter_map(|folder| launch_files(folder).ok());
-        let mut outputs = Outputs::new(records.flatten().map(|(_, path)| path));
-        outputs.page(option, output, svg)?;
+        // The plan of several variants is in the folder around theirs.
+        let all = self.folders.iter().chain(&folders);
+        experiments::outputs_about(all).page(option, output, svg)?;
         let experiments = Experiments {
             all: read(&folders, &self.settings, self.verify)?,
             settings: self.settings,

@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::{not_negative, positive};
-use downbeat_common::{Failure, Outputs, output, random_seed};
+use downbeat_common::{Failure, output, random_seed};
 
+use crate::experiments::outputs_about;
 use command::Variant;
 pub(crate) use command::quoted;
 use events::RunEvents;
@@ -180,7 +181,7 @@ impl RunOptions {
 pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     const USUAL: u32 = 30;
     if let Some((_, option, page)) = options.reported() {
-        Outputs::default().text(option, page)?;
+        outputs_about([&options.out]).text(option, page)?;
     }
     let launches = options.launches.or(options.in_state).unwrap_or(USUAL);
     let experiment = LaunchedExperiment {

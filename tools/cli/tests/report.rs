@@ -11,6 +11,7 @@ mod experiments;
 mod shown;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use experiments::MadeExperiment;
 use serde_json::Value;
@@ -225,6 +226,21 @@ fn the_page_shows_what_was_launched() {
     }
     let html = succeeds(&folder, &["report", "none", "-o", "-"]);
     assert!(!html.contains("Launched commands"), "{html}");
+    // A page replaces no file of the experiment, except another page.
+    symlink("one/plan.json", folder.join("link")).expect("a test may write here");
+    fs::write(folder.join("one/launch-001.log"), "said").expect("a test may write here");
+    for output in ["one/plan.json", "link", "one/launch-001.log"] {
+        refuses(
+            &folder,
+            &["report", "one", "-o", output],
+            "which is only read",
+        );
+    }
+    let kept = fs::read_to_string(folder.join("one/plan.json"));
+    assert_eq!(kept.expect("a plan"), one);
+    for _ in 0..2 {
+        succeeds(&folder, &["report", "one", "-o", "one/report.html"]);
+    }
 }
 
 #[test]

@@ -561,7 +561,6 @@ fn bad_input_is_refused_in_one_line() {
     );
 }
 
-/// Traces of two locations with a defect: the events, the error, and the count of a lenient reader, if it accepts them.
 /// Recordings that are missing, of a later version, or cut.
 #[test]
 fn recordings_that_cannot_be_read_are_refused() {
@@ -579,9 +578,14 @@ fn recordings_that_cannot_be_read_are_refused() {
         fs::write(folder.path(name).join("rank-0.dbrank"), bytes).expect("it can be written");
         let culprit = format!("{name}/rank-0.dbrank: ");
         folder.refuses(&format!("merge {name} -o new.dbt"), &culprit);
+        folder.refuses(
+            &format!("merge {name} -o {name}/rank-0.dbrank"),
+            "which is only read",
+        );
     }
 }
 
+/// Traces of two locations with a defect: the events, the error, and the count of a lenient reader, if it accepts them.
 #[test]
 fn every_defect_is_one_error_and_a_count_where_that_can_be() {
     let folder = TraceFolder::new("defects");

@@ -1,6 +1,6 @@
 //! Calibration of the processor's counter: made now, or loaded from a file that `downbeat calibrate` saved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_timers::calibration::{Calibration, SavedCalibration, calibrate_during};
@@ -31,6 +31,11 @@ pub struct UsedCalibration {
 }
 
 impl CalibrationOptions {
+    /// File of the saved calibration, which no output may replace.
+    pub fn input(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// Loads the calibration if a file is given, otherwise calibrates; returns `None` without a counter.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use downbeat_common::cli::positive;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
-use downbeat_common::{Failure, Outputs, agree_blocking};
+use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::imbalance::BarrierOperation;
 use downbeat_measure::mpi::{
     BarrierAlgorithms, MpiGroup, MpiOperation, OperationKind, OperationSettings,
@@ -137,7 +137,9 @@ pub(crate) fn run(
         algorithms = Some(found);
     }
     let jobs = options.jobs(&barriers, comm.size())?;
-    ranks.on_first(|| options.page.add_to(&mut Outputs::default()))?;
+    ranks.begin_outputs(&options.session.inputs(), |outputs| {
+        options.page.add_to(outputs)
+    })?;
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let group = MpiGroup::all(comm).map_err(Failure::run)?;

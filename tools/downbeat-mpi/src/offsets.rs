@@ -5,11 +5,11 @@ mod report;
 mod traces;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_common::{Failure, PrintOptions, agree_blocking, write_text};
+use downbeat_common::{Failure, Outputs, PrintOptions, agree_blocking, write_text};
 use downbeat_sync::{Algorithm, Comm, MpiComm, block_on_ready, collective};
 use downbeat_timers::SystemClockId;
 use downbeat_timers::skew::SkewSpec;
@@ -130,9 +130,11 @@ impl OffsetsSession<'_> {
             Some(_) => archived(options.traces.of_all(&hosts), &hosts)?,
             None => vec![],
         };
+        let kineto = options.kineto.as_ref().map(|name| name.of_all(&hosts));
+        self.check_outputs(&kineto, &shifted, &traces)?;
         let (own, offsets) = self.measure(base, &hosts)?;
-        if let (Some(kineto), Some(shifted)) = (&options.kineto, &shifted) {
-            self.shift(&kineto.of_all(&hosts), shifted, own)?;
+        if let (Some(kineto), Some(shifted)) = (&kineto, &shifted) {
+            self.shift(kineto, shifted, own)?;
         }
         let report = OffsetsReport {
             schema: "downbeat.offsets",
@@ -149,6 +151,37 @@ impl OffsetsSession<'_> {
             }
             options.print.print(|| &report, || report.text())
         })
+    }
+
+    /// Checks that no output of a rank replaces an input of any rank, or another output: each rank its own, and rank 0 all, as far as
+    /// both see the same files.
+    fn check_outputs(
+        &self,
+        kineto: &Option<Vec<String>>,
+        shifted: &Option<Vec<String>>,
+        traces: &[TraceFile],
+    ) -> Result<(), Failure> {
+        let Self { options, ranks, .. } = self;
+        let (kineto, shifted) = (kineto.iter().flatten(), shifted.iter().flatten());
+        let traces = traces.iter().map(|trace| trace.path.as_str());
+        let mut inputs: Vec<&Path> = kineto
+            .map(String::as_str)
+            .chain(traces)
+            .map(Path::new)
+            .collect();
+        inputs.extend(options.place.input());
+        let mut outputs = Outputs::new(inputs);
+        let own = ranks.all.rank() as usize;
+        let claimed = shifted
+            .enumerate()
+            .filter(|(rank, _)| ranks.is_first() || *rank == own);
+        let claimed = claimed.map(|(_, path)| outputs.claim("--shifted", Path::new(path)));
+        let mut checked: Result<(), Failure> = claimed.collect();
+        if let (Ok(()), true, Some(path)) = (&checked, ranks.is_first(), &options.perfetto_manifest)
+        {
+            checked = outputs.text("--perfetto-manifest", path);
+        }
+        agree_blocking(ranks.all, checked)
     }
 
     /// Returns the hosts of all ranks, on all of them.

@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::output::count;
-use downbeat_common::{Failure, ProgressBar, agree_blocking, gather_texts, machine};
+use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking, gather_texts, machine};
 use downbeat_records::UNEQUAL;
 use downbeat_sync::{
     Algorithm, Comm, MpiComm, PlaceLevel, RankPlacement, StableHasher, block_on_ready, collective,
@@ -31,6 +31,13 @@ pub(crate) struct PlaceOptions {
     /// Pin every rank to a core of its own, as far as there are enough, instead of the cores set by the launcher
     #[arg(long)]
     pin: bool,
+}
+
+impl PlaceOptions {
+    /// File with the places of hosts, which no output may replace.
+    pub(crate) fn input(&self) -> Option<&Path> {
+        self.places.as_deref()
+    }
 }
 
 /// Communicators of the job and of this node, and the places of all ranks.
@@ -133,6 +140,27 @@ impl<'a> JobRanks<'a> {
     ) -> Result<(), Failure> {
         let done = if self.is_first() { work() } else { Ok(()) };
         agree_blocking(self.all, done)
+    }
+
+    /// Checks on rank 0 that the outputs of the command can be written and replace no input of any rank; `add` adds them. All ranks call
+    /// this, each with its own inputs.
+    pub(crate) fn begin_outputs<T: Default>(
+        &self,
+        inputs: &[&Path],
+        add: impl FnOnce(&mut Outputs) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let own: Vec<_> = inputs.iter().map(|path| path.to_string_lossy()).collect();
+        // No path contains a zero.
+        let all = block_on_ready(gather_texts(self.all, &own.join("\0"))).map_err(Failure::run)?;
+        let begun = match self.is_first() {
+            true => {
+                let others = all.iter().skip(1).flat_map(|paths| paths.split('\0'));
+                let others = others.filter(|path| !path.is_empty()).map(Path::new);
+                add(&mut Outputs::new(inputs.iter().copied().chain(others)))
+            }
+            false => Ok(T::default()),
+        };
+        agree_blocking(self.all, begun)
     }
 
     /// Checks that the places of the levels of an algorithm, which an option gave, are known.

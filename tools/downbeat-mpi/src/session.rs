@@ -7,7 +7,7 @@ use clap::Args;
 use downbeat_common::bench::{GlobalClockOptions, GroupOutcome, OutputOptions};
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{CalibrationOptions, Failure, Outputs, PrintOptions, agree_blocking, bench};
+use downbeat_common::{CalibrationOptions, Failure, PrintOptions, bench};
 use downbeat_measure::{MeasureError, Measurement};
 use downbeat_records::GroupKey;
 
@@ -40,6 +40,11 @@ pub(crate) struct SessionOptions {
 }
 
 impl SessionOptions {
+    /// Files that the command reads.
+    pub(crate) fn inputs(&self) -> Vec<&Path> {
+        inputs(&self.calibration, &self.place)
+    }
+
     /// Finds the ranks of the job, and checks that their places suffice for the algorithm.
     pub(crate) fn find_ranks<'a>(
         &self,
@@ -85,27 +90,28 @@ impl ComparisonOptions {
         factors::add_skew(ranks, self.skew.as_ref(), factors)
     }
 
-    /// Checks on rank 0 that the page can be written, and creates the CSV file, as far as they are wanted. All ranks call this.
+    /// Checks on rank 0 that the page can be written and replaces no input, and creates the CSV file, as far as they are wanted. All ranks
+    /// call this.
     pub(crate) fn begin_outputs(
         &self,
         ranks: &JobRanks<'_>,
         create: impl FnOnce(&Path) -> Result<CsvFile, Failure>,
     ) -> Result<Option<CsvFile>, Failure> {
-        let begin = || {
-            let mut outputs = Outputs::default();
-            self.page.add_to(&mut outputs)?;
+        ranks.begin_outputs(&inputs(&self.calibration, &self.place), |outputs| {
+            self.page.add_to(outputs)?;
             let Some(path) = &self.csv else {
                 return Ok(None);
             };
             outputs.claim("--csv", path)?;
             create(path).map(Some)
-        };
-        let begun = match ranks.is_first() {
-            true => begin(),
-            false => Ok(None),
-        };
-        agree_blocking(ranks.all, begun)
+        })
     }
+}
+
+/// Returns the files that these options name.
+fn inputs<'a>(calibration: &'a CalibrationOptions, place: &'a PlaceOptions) -> Vec<&'a Path> {
+    let inputs = [calibration.input(), place.input()];
+    inputs.into_iter().flatten().collect()
 }
 
 /// Returns the measurement on all ranks, or the same failure. Ends the job if this rank fails while the others wait.

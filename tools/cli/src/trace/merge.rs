@@ -10,7 +10,7 @@ use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
 use downbeat_files::FileError;
-use downbeat_recording::{ClockError, MergeError, MergeSummary, Recording};
+use downbeat_recording::{ClockError, MergeError, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
 use downbeat_trace::formats::{TraceFormat, TraceWriter};
@@ -63,11 +63,17 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
         output,
         clocks,
     } = options;
+    let inputs = rank_files(folder).map_err(|why| Failure::Input(why.to_string()))?;
     let name = output.extension().unwrap_or_default();
     if name == "dbt" || name == "dbtb" {
+        Outputs::new(inputs).claim("--output", output)?;
         return merge_into(folder, output, clocks).map(|()| None);
     }
     let [measured, corrected] = ["measured.dbtb", "corrected.dbtb"].map(|name| folder.join(name));
+    let inputs = inputs
+        .into_iter()
+        .chain([measured.clone(), corrected.clone()]);
+    Outputs::new(inputs).claim("--output", output)?;
     merge_into(folder, &measured, clocks)?;
     Ok(Some(Conversion {
         measured,
@@ -83,7 +89,7 @@ pub(crate) fn merge_into(
     clocks: &MergedClocks,
 ) -> Result<(), Failure> {
     let _unfinished = Unfinished::of(output)?;
-    Outputs::new(Vec::<PathBuf>::new()).file("--output", output)?;
+    Outputs::default().file("--output", output)?;
     let read = Recording::read(folder);
     let mut recording = read.map_err(|why| Failure::Input(why.to_string()))?;
     clocks.replace_in(&mut recording)?;

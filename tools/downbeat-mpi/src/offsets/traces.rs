@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::{Failure, Outputs};
+use downbeat_common::Failure;
 use downbeat_files::{FileError, NewFile};
 use downbeat_trace::formats::chrome::{ShiftError, ShiftedTrace, shift_times};
 use flate2::Compression;
@@ -64,7 +64,6 @@ pub(super) struct ShiftedFile {
 impl ShiftedFile {
     /// Copies a trace and adds a time to all its times.
     pub(super) fn of(from: &Path, to: &Path, by: Duration) -> Result<Self, Failure> {
-        Outputs::new([from]).claim("--shifted", to)?;
         let unreadable = |why: FileError| Failure::option("--kineto", why);
         let meta = fs::metadata(from).map_err(FileError::io(from));
         if !meta.map_err(unreadable)?.is_file() {
