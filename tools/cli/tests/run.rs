@@ -502,7 +502,11 @@ fn no_process_is_left_behind() {
 #[test]
 fn a_signal_ends_the_launch_and_the_run_can_be_continued() {
     let experiment = RunExperiment::new("signal");
-    for (signal, code, name) in [(Signal::INT, 130, "SIGINT"), (Signal::TERM, 143, "SIGTERM")] {
+    for (signal, code, name) in [
+        (Signal::INT, 130, "SIGINT"),
+        (Signal::TERM, 143, "SIGTERM"),
+        (Signal::HUP, 129, "SIGHUP"),
+    ] {
         let child = experiment.start(&["-n", "2"], &[("PAUSE", "100")]);
         let launched = experiment.launched();
         send(&child, signal);

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
-use experiment::{BENCH, RunExperiment, RunOutput, eventually, is_gone, send};
+use experiment::{BENCH, RunExperiment, RunOutput, downbeat, eventually, is_gone, send};
 
 /// A folder for the experiment and files of its commands, which is removed at the end.
 struct Scratch(PathBuf);
@@ -32,7 +32,7 @@ impl Scratch {
     }
 
     fn start(&self, command: &str, words: &[&str]) -> Child {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+        let mut child = downbeat("default");
         child
             .arg(command)
             .args(words)
@@ -326,7 +326,7 @@ fn a_signal_ends_the_command_and_the_experiment_continues() {
         "-c",
         script,
     ];
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let child = scratch.start("time", &words);
         let launched = scratch.process("pid");
         send(&child, signal);
@@ -340,7 +340,22 @@ fn a_signal_ends_the_command_and_the_experiment_continues() {
         first.contains("# complete\n")
             && !scratch.read("x/launch-002.csv").contains("# complete\n")
     );
-    fs::remove_file(scratch.0.join("done")).expect("it is there");
+    // As under `nohup`.
+    let mut ignoring = downbeat("ignore");
+    ignoring.arg("time").args(words).current_dir(&scratch.0);
+    ignoring
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = ignoring.spawn().expect("the program starts");
+    let launched = scratch.process("pid");
+    send(&child, Signal::HUP);
+    send(&child, Signal::TERM);
+    RunOutput::end_of(child).ends(143, "stopped by SIGTERM");
+    assert!(is_gone(launched));
+    for file in ["pid", "done"] {
+        fs::remove_file(scratch.0.join(file)).expect("it is there");
+    }
     scratch.time(&words).succeeds();
     assert_eq!(first, scratch.read("x/launch-001.csv"));
     assert!(scratch.read("x/launch-002.csv").contains("# complete\n"));

@@ -7,6 +7,8 @@ mod calibration;
 pub mod cli;
 mod declared_rates;
 pub mod digest;
+#[cfg(unix)]
+mod ending_signals;
 mod failure;
 pub mod health;
 mod help;
@@ -32,6 +34,8 @@ pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts};
 pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use declared_rates::DeclaredRates;
 pub use downbeat_files::read_text;
+#[cfg(unix)]
+pub use ending_signals::ending_signals;
 pub use failure::Failure;
 pub use machine::{cores, now, random_seed, survive_file_size_limit};
 pub use outputs::{Outputs, write_text};

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use downbeat_common::Failure;
+use downbeat_common::{Failure, ending_signals};
 use downbeat_recording::Collector;
 use downbeat_recording::settings::{LIBRARY, SPOOL, Settings, is_first_rank};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use super::libraries::{Libraries, LibraryOptions};
@@ -84,8 +84,8 @@ fn record(
     libraries: &Libraries,
     spool: &Spool,
 ) -> Result<ExitStatus, Failure> {
-    let signals =
-        Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]).map_err(Failure::run)?;
+    let signals = ending_signals().into_iter().chain([SIGUSR1, SIGUSR2]);
+    let signals = Signals::new(signals).map_err(Failure::run)?;
     let mut child = start(&options.command, libraries, &spool.path)?;
     pass_on(signals, |_| true, &child);
     let mut collector = Collector::new(&spool.path, &options.out);

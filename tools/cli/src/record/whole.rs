@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_common::Failure;
 use downbeat_common::output::print;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use downbeat_common::{Failure, ending_signals};
+use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 
 use super::libraries::LibraryOptions;
@@ -125,7 +125,7 @@ impl RecordOptions {
                 .arg(std::path::absolute(folder).map_err(Failure::run)?);
         }
         // After ^C, which the launcher receives, too, there is a trace to be merged.
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::run)?;
+        let signals = Signals::new(ending_signals()).map_err(Failure::run)?;
         let started = command.arg("--").args(&self.command).spawn();
         let mut launcher =
             started.map_err(|why| Failure::option("--launcher", format!("{}: {why}", words[0])))?;

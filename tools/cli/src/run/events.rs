@@ -5,10 +5,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Instant;
 
-use downbeat_common::Failure;
+use downbeat_common::{Failure, ending_signals};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// An event that a run waits for.
@@ -32,7 +31,7 @@ impl RunEvents {
     pub(super) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::channel();
         let failed = |why| Failure::run(format!("no thread can wait for signals: {why}"));
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+        let mut signals = Signals::new(ending_signals()).map_err(failed)?;
         let mine = sender.clone();
         // The thread ends when the receiver is gone, or with this program.
         let forward = move || {

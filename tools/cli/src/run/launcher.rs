@@ -343,11 +343,7 @@ impl Launcher<'_> {
     }
 
     fn stopped_by(&self, signal: i32) -> Failure {
-        let name = if signal == signal_hook::consts::SIGINT {
-            "SIGINT"
-        } else {
-            "SIGTERM"
-        };
+        let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
         let out = self.out.display();
         let line = if self.is_temporary {
             format!("stopped by {name}; with --out, another run would continue from here")

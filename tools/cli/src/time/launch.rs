@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use downbeat_common::{Failure, machine, now, random_seed};
+use downbeat_common::{Failure, ending_signals, machine, now, random_seed};
 use downbeat_records::{
     CLOCK_STEP, CallTimes, Factors, GroupKey, HOSTS, Journal, MeasuredGroup, NODES,
     ObservationState, Observations, RecordFormat,
 };
 use downbeat_timers::{ChildUsage, Clock as _, Duration, SystemClock, SystemClockId};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::record::{EMPTY_TIME, EXIT, Figure, LEAST_MEMORY, PEAK_MEMORY};
 use crate::ending::end_like;
@@ -41,7 +40,7 @@ pub(crate) struct TimeLaunchOptions {
 pub(crate) fn run(options: &TimeLaunchOptions) -> Result<(), Failure> {
     // The command, in the same process group, receives the signal, too: this process waits for its end.
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(Failure::run)?;
     }
     let clock = SystemClock::detect(SystemClockId::Monotonic).map_err(Failure::run)?;

@@ -26,7 +26,7 @@ impl RunExperiment {
 
     /// Command line of a run: options, then the launched command. Without the option, there are no pauses.
     pub(crate) fn command(&self, options: &[&str], launched: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+        let mut command = downbeat("default");
         command
             .arg("run")
             .arg("--out")
@@ -202,4 +202,12 @@ pub(crate) fn is_gone(process: Pid) -> bool {
     let stat =
         fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
     test_kill_process(process).is_err() || stat.contains(") Z ")
+}
+
+/// Returns the program, which begins with SIGHUP as `default` or to `ignore`, however the tests were started.
+pub(crate) fn downbeat(hangup: &str) -> Command {
+    let mut command = Command::new("env");
+    command.arg(format!("--{hangup}-signal=HUP"));
+    command.arg(env!("CARGO_BIN_EXE_downbeat"));
+    command
 }

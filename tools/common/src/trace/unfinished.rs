@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::Failure;
 
-/// Guard for an output: while it is alive, SIGINT and SIGTERM remove the incomplete output before
-/// they end the program.
+/// Guard for an output: while it is alive, signals that end the program remove the incomplete output
+/// before.
 #[derive(Debug)]
 pub struct Unfinished {
     #[cfg(unix)]
@@ -46,9 +46,11 @@ mod unix {
     use std::thread;
 
     use downbeat_files::unfinished;
-    use signal_hook::consts::{SIGABRT, SIGINT, SIGTERM};
+    use signal_hook::consts::SIGABRT;
     use signal_hook::iterator::{Handle, Signals};
     use signal_hook::low_level::{self, emulate_default_handler};
+
+    use crate::ending_signals;
 
     /// Outputs that are not finished, and memory that is left for their removal.
     static OUTPUTS: Mutex<(Vec<PathBuf>, Vec<u8>)> = Mutex::new((Vec::new(), Vec::new()));
@@ -86,7 +88,7 @@ mod unix {
 
     impl Watch {
         pub(super) fn begin(path: &Path) -> io::Result<Self> {
-            let mut signals = Signals::new([SIGINT, SIGTERM])?;
+            let mut signals = Signals::new(ending_signals())?;
             let handle = signals.handle();
             let ending = Arc::new(Mutex::new(()));
             let mut outputs = OUTPUTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,10 +24,12 @@ const SHARED: &str = "job";
 /// built for it.
 const OPEN_MPI_ONLY: [&str; 3] = ["eztrace", "several_hosts", BATCH_JOBS];
 
-/// Modules that are run for MPICH in a long run alone: of options, records, presets, plug-ins, corrections and widths.
-const MPICH_IN_LONG_RUN: [&str; 6] = [
+/// Modules that are run for MPICH in a long run alone: of options, records, outputs, presets, plug-ins, corrections and
+/// widths.
+const MPICH_IN_LONG_RUN: [&str; 7] = [
     "bench_input",
     "bench_records",
+    "outputs",
     "plug_ins",
     "presets",
     "trace_correct",
