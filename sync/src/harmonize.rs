@@ -86,7 +86,7 @@ const GROWING: i64 = 8;
 const PATIENCE: Duration = Duration::from_micros(20);
 
 impl Harmonizer {
-    /// Creates the meetings of ranks whose clocks are off by at most `max_error`.
+    /// Creates the meetings of a rank whose clock is off by at most `max_error`.
     pub const fn new(max_error: Duration) -> Self {
         Self {
             max_error,
@@ -96,7 +96,7 @@ impl Harmonizer {
         }
     }
 
-    /// Changes by how much the clocks are off at most, on all ranks alike.
+    /// Changes by how much the clock of this rank is off at most.
     pub const fn within(&mut self, max_error: Duration) {
         self.max_error = max_error;
     }
@@ -107,8 +107,8 @@ impl Harmonizer {
     }
 
     /// Returns at the same instant on all ranks, which all call this with the clock that they read, the model that makes it global, and
-    /// the largest `error` of that now. The clock must advance while it is read. Returns `None`, on all ranks, where the error of a rank exceeds the limit: all must synchronize
-    /// their clocks again.
+    /// the largest `error` of that now. The clock must advance while it is read. Returns `None`, on all ranks, where the error of a rank
+    /// exceeds its limit: all must synchronize their clocks again.
     ///
     /// # Errors
     /// If a rank is gone.
@@ -120,19 +120,25 @@ impl Harmonizer {
         comm: &M,
     ) -> Result<Option<Meeting>, CommError> {
         let arrived = model.apply(clock.ticks());
-        let mine = [arrived.as_nanos(), self.needed.as_nanos(), error.as_nanos()];
+        // Limits may differ between ranks: all must know whether one was exceeded.
+        let excess = error - self.max_error;
+        let mine = [
+            arrived.as_nanos(),
+            self.needed.as_nanos(),
+            excess.as_nanos(),
+        ];
         let latest = |a: [u64; 3], b: [u64; 3]| {
             core::array::from_fn(|i| (a[i] as i64).max(b[i] as i64) as u64)
         };
         let latest = all_reduce(comm, mine.map(|nanos| nanos as u64), latest).await?;
-        let [latest, needed, error] = latest.map(|nanos| nanos as i64);
+        let [latest, needed, excess] = latest.map(|nanos| nanos as i64);
         self.adapt(Duration::from_nanos(needed));
         let latest = Timestamp::<Global>::from_nanos(latest);
         let target = model.invert(latest + self.slack);
         let now = clock.ticks();
         self.needed = model.apply(now) - latest;
         self.meetings += 1;
-        if Duration::from_nanos(error) > self.max_error {
+        if excess > 0 {
             return Ok(None);
         }
         if comm.size() > 1 && now > target {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_sync::Comm;
 use downbeat_sync::harmonize::{Harmonizer, Meeting};
 use downbeat_sync::sim::{Clocks, Network, SimClock, SimCluster, SimComm, VirtualTime};
 
@@ -44,6 +45,10 @@ fn meet(ranks: u32, network: Network) -> Vec<Ends> {
         });
         let unsure = harmonizer.meet(&clock, &model, error, comm).await.unwrap();
         assert_eq!(unsure, None);
+        // Ranks that demand different errors agree, too: one of them cannot keep its own.
+        harmonizer.within(Duration::from_nanos(9 + i64::from(comm.rank())));
+        let unsure = harmonizer.meet(&clock, &model, Duration::from_nanos(10), comm);
+        assert_eq!(unsure.await.unwrap(), None);
         ends
     };
     cluster.run(program).unwrap()

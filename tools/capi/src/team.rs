@@ -200,7 +200,7 @@ pub unsafe extern "C" fn downbeat_keep(
 
 /// Returns at one instant of their clock on all ranks of a team, which all call this; a rank that learns of the instant too late returns at
 /// once. Writes by how many nanoseconds it missed the instant to `missed_by`, 0 if it did not, unless that is NULL. The clock is
-/// synchronized again where the error of a rank may exceed `max_error` nanoseconds, the same on all ranks. Only the thread that opened the
+/// synchronized again where the error of a rank may exceed the `max_error` nanoseconds that it allows. Only the thread that opened the
 /// team may call it.
 ///
 /// # Safety

@@ -76,7 +76,7 @@ impl<K: Clock, M: Comm> Meetings<'_, K, M> {
         })
     }
 
-    /// Changes the error of a clock beyond which it is synchronized again, on all ranks alike.
+    /// Changes the error of this rank's clock beyond which all are synchronized again.
     pub fn within(&mut self, max_error: Duration) {
         self.max_error = max_error;
         self.harmonizer.within(max_error);

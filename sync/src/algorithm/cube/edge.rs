@@ -12,6 +12,9 @@ use crate::{Comm, CommError};
 /// Share of the differences of a turn that is averaged: the lowest, of messages that nothing delayed.
 const SHARE: f64 = 0.05;
 
+/// Most differences for which memory is taken before they are measured: no program waits for as many as a label may ask for.
+const MOST_RESERVED: usize = 1_000;
+
 /// Clock in nanoseconds with fractions: whole nanoseconds would limit the slope.
 pub(crate) struct FineClock<'a, K> {
     clock: &'a K,
@@ -213,7 +216,7 @@ impl LowestDifferences {
     fn new(keep: usize) -> Self {
         Self {
             keep,
-            found: Vec::with_capacity(keep + 1),
+            found: Vec::with_capacity(keep.min(MOST_RESERVED) + 1),
         }
     }
 
@@ -249,6 +252,12 @@ impl LowestDifferences {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_number_of_exchanges_begins_with_little_memory() {
+        let turn = EdgeTurn::new(true, u32::MAX, 0.0);
+        assert!(turn.upwards.found.capacity() <= 2 * MOST_RESERVED);
+    }
 
     #[test]
     fn the_lowest_differences_are_averaged() {
