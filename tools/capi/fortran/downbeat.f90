@@ -106,10 +106,11 @@ module downbeat
          integer(c_int) :: status
       end function c_past
 
-      function c_get_timer(name, timer, header) result(status) bind(c, name="downbeat_get_timer_abi")
-         import :: c_char, c_int, c_int32_t, c_ptr
+      function c_get_timer(name, length, timer, header) result(status) bind(c, name="downbeat_get_timer_f")
+         import :: c_char, c_int, c_int32_t, c_ptr, c_size_t
          character(kind=c_char), intent(in) :: name(*)
-         type(c_ptr), intent(out) :: timer
+         integer(c_size_t), value :: length
+         type(c_ptr), intent(inout) :: timer
          integer(c_int32_t), value :: header
          integer(c_int) :: status
       end function c_get_timer
@@ -226,12 +227,12 @@ contains
       if (present(reached)) reached = shown
    end subroutine downbeat_wait_until
 
-   ! Finds the timer with a name, or creates it. Keep it: a lookup takes a lock.
+   ! Finds the timer with a name, or creates it. Save it: where it is that timer already, this costs little; other calls take a lock.
    subroutine downbeat_get_timer(timer, name, status)
-      type(downbeat_timer), intent(out) :: timer
+      type(downbeat_timer), intent(inout) :: timer
       character(*), intent(in) :: name
       integer, intent(out), optional :: status
-      call downbeat_conclude(c_get_timer(downbeat_c_text(name), timer%handle, DOWNBEAT_ABI), status)
+      call downbeat_conclude(c_get_timer(name, len_trim(name, c_size_t), timer%handle, DOWNBEAT_ABI), status)
    end subroutine downbeat_get_timer
 
    ! Begins an event of this thread.

@@ -229,7 +229,7 @@ int downbeat_keep(const downbeat_team *team,
 #if defined(DOWNBEAT_MPI)
 // Returns at one instant of their clock on all ranks of a team, which all call this; a rank that learns of the instant too late returns at
 // once. Writes by how many nanoseconds it missed the instant to `missed_by`, 0 if it did not, unless that is NULL. The clock is
-// synchronized again where the error of a rank may exceed `max_error` nanoseconds, the same on all ranks. Only the thread that opened the
+// synchronized again where the error of a rank may exceed the `max_error` nanoseconds that it allows. Only the thread that opened the
 // team may call it.
 int downbeat_harmonize(const downbeat_team *team,
                        int64_t max_error,
@@ -247,15 +247,21 @@ int downbeat_team_open_f(const downbeat_clock *clock, int comm, downbeat_team **
 #endif
 
 // Finds the timer with a name, or creates it: the same for the same name in all threads. It is never freed. The first one calibrates the
-// clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it; keep the timer, for a lookup takes a lock.
+// clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it. Where `*timer` is that timer already, it costs
+// little; other calls take a lock.
 int downbeat_get_timer_abi(const char *name,
                            downbeat_timer **timer,
                            uint32_t header);
 
-// Begins an event of this thread. If one is running, it goes on, which the report counts. Any thread may call it at any time.
+// The same as `downbeat_get_timer_abi`, for a name of this length in Fortran.
+int downbeat_get_timer_f(const char *name, size_t length, downbeat_timer **timer, uint32_t header);
+
+// Begins an event of this thread. If one is running, it goes on, which the report counts. Any thread may call it at any time, but no
+// signal handler: the first event of a thread takes a lock, which the interrupted call may hold.
 int downbeat_start_timer(const downbeat_timer *timer);
 
-// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time.
+// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time, but no
+// signal handler.
 int downbeat_stop_timer(const downbeat_timer *timer);
 
 // Writes a report of all timers of this process, in all threads, as a text that `downbeat_free_text` frees. Any thread may call it at

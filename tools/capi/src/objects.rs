@@ -28,7 +28,7 @@ pub struct TeamHandle {
 
 /// A timer of the regions with one name.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct TimerHandle {
     pub(crate) mark: u64,
     pub(crate) region: Region,

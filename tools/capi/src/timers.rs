@@ -1,6 +1,9 @@
 //! Timers of the regions of a program (White 2007): a timer for each name, with statistics for each thread, and one report.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null_mut;
+use core::slice;
+use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +12,7 @@ use downbeat::regions::{ProfileReport, Region, RegionSettings};
 
 use crate::boundary::{boundary, check_place, report, text, write};
 use crate::failure::Failure;
-use crate::identity::mark;
+use crate::identity::{DOWNBEAT_ABI, mark};
 use crate::library::{Library, check_version, first, in_first_library};
 use crate::objects::TimerHandle;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_HANDLE, DOWNBEAT_OK};
@@ -21,11 +24,29 @@ const TIMER: u64 = 0xd0_b3a7_7133_e2d0;
 /// All timers by their names; they are never freed.
 static TIMERS: Mutex<BTreeMap<String, &'static TimerHandle>> = Mutex::new(BTreeMap::new());
 
+/// Timers at places that follow from their addresses: tells without a lock whether a pointer, which may be anything, is a timer. A timer
+/// whose place is taken is looked up by its name.
+static PLACES: [AtomicPtr<TimerHandle>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
+
+fn place(timer: *const TimerHandle) -> &'static AtomicPtr<TimerHandle> {
+    &PLACES[timer.addr() / align_of::<TimerHandle>() % PLACES.len()]
+}
+
+/// Returns true if a pointer is a timer with this name.
+#[inline]
+fn has_name(timer: *mut TimerHandle, name: &[u8]) -> bool {
+    let known = place(timer).load(Ordering::Acquire);
+    // SAFETY: a timer that has a place, and no timer is freed.
+    known == timer
+        && unsafe { known.as_ref() }.is_some_and(|known| known.region.name().as_bytes() == name)
+}
+
 /// Addresses of the texts that were not freed yet.
 static TEXTS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 /// Finds the timer with a name, or creates it: the same for the same name in all threads. It is never freed. The first one calibrates the
-/// clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it; keep the timer, for a lookup takes a lock.
+/// clock of all timers, for 10 ms. `header` must be `DOWNBEAT_ABI`. Any thread may call it. Where `*timer` is that timer already, it costs
+/// little; other calls take a lock.
 ///
 /// # Safety
 /// `name` must be NULL or a text, and `timer` NULL or a place for a pointer.
@@ -35,6 +56,14 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
     timer: *mut *mut TimerHandle,
     header: u32,
 ) -> c_int {
+    if header == DOWNBEAT_ABI && !name.is_null() && !timer.is_null() {
+        // SAFETY: the caller guarantees a place.
+        let known = unsafe { timer.read() };
+        // SAFETY: the caller guarantees a text.
+        if has_name(known, unsafe { CStr::from_ptr(name) }.to_bytes()) {
+            return DOWNBEAT_OK;
+        }
+    }
     in_first_library!(downbeat_get_timer_abi(name, timer, header));
     boundary(|| {
         check_version(header)?;
@@ -52,15 +81,42 @@ pub unsafe extern "C" fn downbeat_get_timer_abi(
         settings.map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT))?;
         let mut timers = TIMERS.lock().unwrap_or_else(PoisonError::into_inner);
         let found = timers.entry(name.to_owned()).or_insert_with(|| {
-            Box::leak(Box::new(TimerHandle {
+            let created = Box::into_raw(Box::new(TimerHandle {
                 mark: mark(TIMER),
                 region: Region::named(name),
                 traced: TracedRegion::named(name),
-            }))
+            }));
+            let (free, placed) = (null_mut(), Ordering::Release);
+            let _ = place(created).compare_exchange(free, created, placed, Ordering::Relaxed);
+            // SAFETY: it is never freed.
+            unsafe { &*created }
         });
         // SAFETY: the caller guarantees a place.
         unsafe { write(timer, "timer", core::ptr::from_ref(*found).cast_mut()) }
     })
+}
+
+/// The same as `downbeat_get_timer_abi`, for a name of this length in Fortran.
+///
+/// # Safety
+/// As there, with a `name` of at least `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn downbeat_get_timer_f(
+    name: *const c_char,
+    length: usize,
+    timer: *mut *mut TimerHandle,
+    header: u32,
+) -> c_int {
+    // SAFETY: the caller guarantees a text.
+    let name = unsafe { slice::from_raw_parts(name.cast::<u8>(), length) };
+    // SAFETY: the caller guarantees a place.
+    if header == DOWNBEAT_ABI && has_name(unsafe { timer.read() }, name) {
+        return DOWNBEAT_OK;
+    }
+    // Fortran pads texts with blanks, not with zeros: what follows one is no part of the name.
+    let text = [name, &[0]].concat();
+    // SAFETY: as above; the text ends with a NUL.
+    unsafe { downbeat_get_timer_abi(text.as_ptr().cast(), timer, header) }
 }
 
 /// A call with a timer.
@@ -99,7 +155,8 @@ fn refused(timer: *const TimerHandle, other: impl FnOnce(&Library) -> TimerCall)
     })
 }
 
-/// Begins an event of this thread. If one is running, it goes on, which the report counts. Any thread may call it at any time.
+/// Begins an event of this thread. If one is running, it goes on, which the report counts. Any thread may call it at any time, but no
+/// signal handler: the first event of a thread takes a lock, which the interrupted call may hold.
 ///
 /// # Safety
 /// `timer` must be NULL or a timer.
@@ -115,7 +172,8 @@ pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_in
     unsafe { with_region(timer, start, |first| first.downbeat_start_timer) }
 }
 
-/// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time.
+/// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time, but no
+/// signal handler.
 ///
 /// # Safety
 /// `timer` must be NULL or a timer.

@@ -40,6 +40,11 @@ static void regions_are_timed(void) {
   int i;
   CHECK(downbeat_get_timer("solve", &timer) == DOWNBEAT_OK);
   CHECK(downbeat_get_timer("solve", &same) == DOWNBEAT_OK && same == timer);
+  CHECK(downbeat_get_timer("solve", &same) == DOWNBEAT_OK && same == timer);
+  CHECK(downbeat_get_timer("solver", &same) == DOWNBEAT_OK && same != timer);
+  /* A variable that was never set. */
+  same = (downbeat_timer *)(size_t)0x1234;
+  CHECK(downbeat_get_timer("solve", &same) == DOWNBEAT_OK && same == timer);
   for (i = 0; i < 7; i++) {
     CHECK(downbeat_start_timer(timer) == DOWNBEAT_OK);
     CHECK(downbeat_stop_timer(timer) == DOWNBEAT_OK);
