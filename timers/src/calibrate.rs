@@ -208,11 +208,26 @@ impl Calibration {
     /// Each bracket begins the shortest delay before the reference was read, and ends the shortest delay after it. Which part of
     /// its width is which cannot be measured, but does not matter as long as it is the same at both ends. So the limit follows
     /// from the difference of the widths, and from rounding. It holds if the rate of the counter is constant and the two
-    /// delays, should they change, both grow or both shrink, as with the frequency of the processor.
+    /// delays, should they change, both grow or both shrink, as with the frequency of the processor;
+    /// [`certain_uncertainty`](Self::certain_uncertainty) holds without that.
     pub fn uncertainty(&self) -> f64 {
-        // At most half of the difference is the change of one delay. Each end and middle of a bracket is rounded, and what
-        // truncation to ticks and to nanoseconds adds to the delays can differ by one each.
-        let ticks = (self.end.width().abs_diff(self.start.width()) + 3) as f64;
+        // At most half of the difference is the change of one delay.
+        self.within(self.end.width().abs_diff(self.start.width()))
+    }
+
+    /// Upper limit of the relative error of the rate, whatever the delays before and after a reading of the reference were: it follows
+    /// from the widths of both brackets. It holds if the rates of both clocks are constant.
+    pub fn certain_uncertainty(&self) -> f64 {
+        // From either middle to either end of its bracket, with the same roundings.
+        let widths = self.start.width().saturating_add(self.end.width());
+        self.within(widths.div_ceil(2))
+    }
+
+    /// Returns the largest relative error of the rate if the ticks that were counted are wrong by at most this, and by rounding.
+    fn within(&self, ticks: u64) -> f64 {
+        // Each end and middle of a bracket is rounded, and what truncation to ticks and to nanoseconds adds to the delays can differ by
+        // one each.
+        let ticks = ticks.saturating_add(3) as f64;
         let counted = self.end.middle().signed_since(self.start.middle()) as f64;
         let nanos = self.end.reference.signed_since(self.start.reference) as f64;
         // (nanos +- 1) / (counted +- ticks) relative to nanos / counted.
@@ -367,6 +382,26 @@ mod tests {
             let Ok(found) = found else { return Ok(()) };
             let error = found.rate().drift_from(TickRate::from_hz(hz).unwrap()).abs();
             prop_assert!(error <= found.uncertainty(), "{error} > {}", found.uncertainty());
+        }
+    }
+
+    proptest! {
+        /// Delays that change in any way between the ends.
+        #[test]
+        fn the_true_rate_is_certain_whatever_the_delays_are(
+            costs in prop::collection::vec(5_u64..60, 3..4),
+            later in prop::collection::vec(5_u64..60, 3..4),
+            wait in 1_000_000_u64..100_000_000,
+        ) {
+            let mut time = SimulatedTime { costs, ..SimulatedTime::default() };
+            let take = |time: &SimulatedTime| BracketSeries::take(&time.counter(13, 5), &time.counter(1, 1));
+            let start = take(&time);
+            time.nanos.set(time.nanos.get() + wait);
+            time.costs = later;
+            time.reads.set(0);
+            let found = Calibration::between(&start, &take(&time)).unwrap();
+            let error = found.rate().drift_from(TickRate::from_ratio(5, 13).unwrap()).abs();
+            prop_assert!(error <= found.certain_uncertainty(), "{error} > {}", found.certain_uncertainty());
         }
     }
 

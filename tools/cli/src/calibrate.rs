@@ -1,4 +1,4 @@
-//! `downbeat calibrate`: frequency of the processor's counter and its uncertainty.
+//! `downbeat calibrate`: rate of the processor's counter by a clock of the system and what is certain of it, and its frequency.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -10,7 +10,8 @@ use downbeat_common::cli::positive;
 use downbeat_common::health::{ClockHealth, RequirementOptions};
 use downbeat_common::output;
 use downbeat_common::{
-    Failure, Outputs, PrintOptions, ProgressBar, Table, Text, UsedCalibration, write_text,
+    Failure, IndependentReference, Outputs, PrintOptions, ProgressBar, Table, Text,
+    UsedCalibration, write_text,
 };
 use downbeat_timers::calibration::{
     BracketSeries, Calibration, CalibrationError, Machine, SavedCalibration,
@@ -22,8 +23,11 @@ use serde::Serialize;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml\n  \
-                  downbeat calibrate --against monotonic --require synchronized --max-ppm 1"
+    after_help = "The rate is that of the counter by a clock of the system. CLOCK_MONOTONIC_RAW is computed from the counter, by a rate \
+                  that the kernel found at its start, so it says nothing about Hz: that needs a PTP clock, or a system time that a daemon \
+                  keeps synchronized, and is printed where there is one.\n\n\
+                  Examples:\n  downbeat calibrate --duration 1s --repeat 5 --save /tmp/tsc.toml\n  \
+                  downbeat calibrate --duration 10s --require synchronized --max-ppm 100"
 )]
 pub(crate) struct CalibrateOptions {
     /// Duration of each calibration; longer is more precise
@@ -68,14 +72,18 @@ const PARTS: i64 = 8;
 /// Result of one calibration.
 #[derive(Debug, Serialize)]
 struct CalibrationRepeat {
-    frequency_hz: f64,
-    uncertainty_ppm: f64,
+    /// Ticks in a second of the reference clock.
+    ticks_per_second: f64,
+    /// Largest error of the rate, if delays changed alike.
+    steady_ppm: f64,
+    /// Largest error of the rate, whatever the delays were.
+    certain_ppm: f64,
     /// Largest deviation of the reference clock from a constant rate in between.
-    largest_departure_ns: f64,
+    departure_ns: f64,
     /// Rate of the second half relative to the first; positive if the counter was faster.
-    change_between_halves_ppm: f64,
-    /// Largest error of that change.
-    change_uncertainty_ppm: f64,
+    change_ppm: f64,
+    /// Largest error of that change, if delays changed alike.
+    change_steady_ppm: f64,
 }
 
 /// Results of all calibrations, printed as JSON.
@@ -87,12 +95,13 @@ struct CalibrateReport {
     reference: &'static str,
     cpu_model: String,
     boot_id: String,
-    /// Frequency from the beginning of the first calibration to the end of the last.
-    frequency_hz: f64,
+    /// Rate from the beginning of the first calibration to the end of the last.
+    ticks_per_second: f64,
     nanos_per_tick: f64,
-    uncertainty_ppm: f64,
+    steady_ppm: f64,
+    certain_ppm: f64,
     duration_s: f64,
-    /// Difference between the largest and the smallest frequency of the repeats.
+    /// Difference between the largest and the smallest rate of the repeats.
     spread_ppm: f64,
     repeats: Vec<CalibrationRepeat>,
     doubts: Vec<String>,
@@ -108,6 +117,7 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
         Outputs::default().text("--save", path)?;
         refuse_other_file(path)?;
     }
+    options.requirements.check()?;
     let counter = MachineClock::counter().map_err(|why| {
         Failure::run(format!("the counter of the processor is not usable: {why}"))
     })?;
@@ -115,11 +125,17 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     let machine = Machine::this()
         .map_err(|why| Failure::run(format!("cannot identify this machine: {why}")))?;
 
+    let other = IndependentReference::find();
+    let began = other.as_ref().map(|other| other.compare(&counter));
     let (calibration, repeats) = calibrate(&counter, &reference, options).map_err(Failure::run)?;
+    let independent = other
+        .zip(began)
+        .and_then(|(other, began)| other.rate(&began, &other.compare(&counter)));
     let known = UsedCalibration {
         calibration,
         reference: reference.id(),
         file: None,
+        independent,
     };
     let health = ClockHealth::gather(&Ok(counter), Some(&known));
     let report = summarize(&counter, &known, repeats, &machine, health);
@@ -193,20 +209,21 @@ fn summarize(
     health: ClockHealth,
 ) -> CalibrateReport {
     let whole = &known.calibration;
-    let frequencies = repeats.iter().map(|repeat| repeat.frequency_hz);
-    let (least, most) = frequencies.fold((f64::MAX, f64::MIN), |(least, most), hz| {
+    let rates = repeats.iter().map(|repeat| repeat.ticks_per_second);
+    let (least, most) = rates.fold((f64::MAX, f64::MIN), |(least, most), hz| {
         (least.min(hz), most.max(hz))
     });
     CalibrateReport {
         schema: "downbeat.calibration",
-        version: 1,
+        version: 2,
         counter: counter.name().as_str(),
         reference: known.reference.name(),
         cpu_model: machine.cpu_model.clone(),
         boot_id: machine.boot_id.clone(),
-        frequency_hz: whole.rate().hz(),
+        ticks_per_second: whole.rate().hz(),
         nanos_per_tick: whole.rate().nanos_per_tick(),
-        uncertainty_ppm: whole.uncertainty() * 1e6,
+        steady_ppm: whole.uncertainty() * 1e6,
+        certain_ppm: whole.certain_uncertainty() * 1e6,
         duration_s: whole.duration().as_secs_f64(),
         spread_ppm: (most - least) / least * 1e6,
         repeats,
@@ -243,20 +260,21 @@ fn assess(run: &[BracketSeries]) -> Result<CalibrationRepeat, CalibrationError> 
         Calibration::between(start, middle)?,
         Calibration::between(middle, end)?,
     );
-    let mut largest_departure_ns: f64 = 0.0;
+    let mut departure_ns: f64 = 0.0;
     for series in &run[1..] {
         let part = Calibration::between(start, series)?;
         let excess = part.rate().drift_from(whole.rate());
         let departure = excess * part.duration().as_nanos() as f64;
-        largest_departure_ns = largest_departure_ns.max(departure.abs());
+        departure_ns = departure_ns.max(departure.abs());
     }
     Ok(CalibrationRepeat {
-        frequency_hz: whole.rate().hz(),
-        uncertainty_ppm: whole.uncertainty() * 1e6,
-        largest_departure_ns,
+        ticks_per_second: whole.rate().hz(),
+        steady_ppm: whole.uncertainty() * 1e6,
+        certain_ppm: whole.certain_uncertainty() * 1e6,
+        departure_ns,
         // A shorter tick is a faster counter.
-        change_between_halves_ppm: early.rate().drift_from(late.rate()) * 1e6,
-        change_uncertainty_ppm: (early.uncertainty() + late.uncertainty()) * 1e6,
+        change_ppm: early.rate().drift_from(late.rate()) * 1e6,
+        change_steady_ppm: (early.uncertainty() + late.uncertainty()) * 1e6,
     })
 }
 
@@ -277,20 +295,22 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
     );
     let mut table = Table::new([
         "repeat",
-        "frequency, Hz",
-        "certain to, ppm",
+        "ticks/s",
+        "steady, ppm",
+        "certain, ppm",
         "departure, ns",
         "change, ppm",
     ]);
     for (i, repeat) in report.repeats.iter().take(SHOWN).enumerate() {
         table.row([
             (i + 1).to_string(),
-            format!("{:.0}", repeat.frequency_hz),
-            format!("{:.3}", repeat.uncertainty_ppm),
-            format!("{:.1}", repeat.largest_departure_ns),
+            format!("{:.0}", repeat.ticks_per_second),
+            format!("{:.3}", repeat.steady_ppm),
+            format!("{:.3}", repeat.certain_ppm),
+            format!("{:.1}", repeat.departure_ns),
             format!(
                 "{:+.3} +- {:.3}",
-                repeat.change_between_halves_ppm, repeat.change_uncertainty_ppm
+                repeat.change_ppm, repeat.change_steady_ppm
             ),
         ]);
     }
@@ -304,14 +324,19 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
     }
     let _ = writeln!(
         text,
-        "\nRate         {:.3} Hz, {:.12} ns per tick\nCertain to   {:.4} ppm, over {:.3} s in all\nSpread       {:.4} ppm \
-         between the repeats",
-        report.frequency_hz,
+        "\nRate         {:.3} ticks per second of {}, {:.12} ns per tick\nSteady       to {:.4} ppm, over {:.3} s in all\n\
+         Certain      to {:.4} ppm\nSpread       {:.4} ppm between the repeats",
+        report.ticks_per_second,
+        report.reference,
         report.nanos_per_tick,
-        report.uncertainty_ppm,
+        report.steady_ppm,
         report.duration_s,
+        report.certain_ppm,
         report.spread_ppm
     );
+    if let Ok(counter) = &report.health.counter {
+        let _ = writeln!(text, "Frequency    {}", counter.describe_frequency());
+    }
     for doubt in &report.doubts {
         let _ = writeln!(text, "Warning      {doubt}");
     }
@@ -324,7 +349,9 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
     }
     text += "\n";
     text += report.health.kernel_text();
-    text += "\nDeparture: largest deviation of the reference clock from a constant rate.\n\
+    text += "\nSteady: largest error of a rate if the delays before and after a reading changed alike, as with the frequency of the\n\
+             processor. Certain: whatever the delays did. Both are relative to the reference clock.\n\
+             Departure: largest deviation of the reference clock from a constant rate.\n\
              Change: rate of the second half relative to the first; positive if the counter was faster.\n";
     text
 }
@@ -355,18 +382,13 @@ mod tests {
         let run = [(1_000, 0), (2_001_000, 1_000_000), (4_003_000, 2_000_000)]
             .map(|(ticks, nanos)| BracketSeries::take(&Still(ticks), &Still(nanos)));
         let found = assess(&run).unwrap();
-        assert!((found.frequency_hz - 2.001e9).abs() < 1e3, "{found:?}");
+        assert!((found.ticks_per_second - 2.001e9).abs() < 1e3, "{found:?}");
+        assert!((found.change_ppm - 1_000.0).abs() < 1.0, "{found:?}");
+        assert!((found.departure_ns - 499.75).abs() < 0.5, "{found:?}");
         assert!(
-            (found.change_between_halves_ppm - 1_000.0).abs() < 1.0,
-            "{found:?}"
-        );
-        assert!(
-            (found.largest_departure_ns - 499.75).abs() < 0.5,
-            "{found:?}"
-        );
-        assert!(
-            found.change_uncertainty_ppm > 0.0
-                && found.uncertainty_ppm < found.change_uncertainty_ppm
+            found.change_steady_ppm > 0.0
+                && found.steady_ppm < found.change_steady_ppm
+                && found.steady_ppm < found.certain_ppm
         );
     }
 }

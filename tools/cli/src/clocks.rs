@@ -44,6 +44,7 @@ pub(crate) struct ClocksOptions {
 }
 
 pub(crate) fn run(options: &ClocksOptions) -> Result<(), Failure> {
+    options.requirements.check()?;
     let yardsticks = Yardsticks::calibrate(&options.calibration, &options.requirements)?;
     if let Some(period) = options.watch.watch {
         return watch(options, period, yardsticks);

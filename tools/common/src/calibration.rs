@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_timers::calibration::{Calibration, SavedCalibration, calibrate_during};
 use downbeat_timers::{Clock, ClockUnavailable, Duration, SystemClock, SystemClockId};
 
-use crate::{Failure, cli};
+use crate::{Failure, IndependentRate, IndependentReference, cli};
 
 /// Option that names a saved calibration.
 #[derive(Args, Clone, Debug, Default)]
@@ -28,6 +28,8 @@ pub struct UsedCalibration {
     pub reference: SystemClockId,
     /// File of a saved calibration, `None` if it was made now.
     pub file: Option<String>,
+    /// Frequency by a clock that does not depend on the counter, if there is one.
+    pub independent: Option<IndependentRate>,
 }
 
 impl CalibrationOptions {
@@ -54,11 +56,17 @@ impl CalibrationOptions {
                 format!("there is no counter to which it applies: {why}"),
             )),
             (Ok(counter), None) => {
+                let other = IndependentReference::find();
+                let began = other.as_ref().map(|other| other.compare(counter));
                 let calibration = calibrate_during(counter, raw, during).map_err(Failure::run)?;
+                let independent = other
+                    .zip(began)
+                    .and_then(|(other, began)| other.rate(&began, &other.compare(counter)));
                 Ok(Some(UsedCalibration {
                     calibration,
                     reference: raw.id(),
                     file: None,
+                    independent,
                 }))
             }
             (Ok(_), Some(path)) => {
@@ -72,6 +80,7 @@ impl CalibrationOptions {
                     calibration: saved.calibration,
                     reference: saved.reference,
                     file: Some(name),
+                    independent: None,
                 }))
             }
         }

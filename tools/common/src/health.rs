@@ -14,7 +14,7 @@ use downbeat_timers::{ClockUnavailable, MachineClock};
 use serde::{Deserialize, Serialize};
 
 use crate::output::time;
-use crate::{Text, UsedCalibration, machine};
+use crate::{IndependentRate, Text, UsedCalibration, machine};
 pub use log::{Gauge, GaugeValues, LogOptions, SampleLog};
 pub use odd::odd_nodes;
 pub use requirements::{Requirement, RequirementOptions};
@@ -48,10 +48,14 @@ pub struct ClockHealth {
 pub struct CounterHealth {
     /// Name: `tsc` or `cntvct`.
     pub name: String,
-    /// Measured frequency.
-    pub frequency_hz: f64,
-    /// Upper limit of the frequency's error, relative to the reference clock.
-    pub uncertainty_ppm: f64,
+    /// Ticks in a second of the system's clock, mostly `CLOCK_MONOTONIC_RAW`.
+    pub ticks_per_second: f64,
+    /// Largest error of that, if the delays of readings changed alike: see [`Calibration::uncertainty`].
+    ///
+    /// [`Calibration::uncertainty`]: downbeat_timers::calibration::Calibration::uncertainty
+    pub steady_ppm: f64,
+    /// Frequency by a clock that does not depend on the counter, if there is one.
+    pub independent: Option<IndependentRate>,
     /// Frequency by which the kernel converts the counter, if it tells.
     pub kernel_hz: Option<f64>,
     /// True if the counter has one rate in all power states.
@@ -61,10 +65,19 @@ pub struct CounterHealth {
 }
 
 impl CounterHealth {
-    /// Returns how much faster the counter was measured than the kernel takes it for.
-    fn beyond_kernel_ppm(&self) -> Option<f64> {
-        self.kernel_hz
-            .map(|kernel| (self.frequency_hz / kernel - 1.0) * 1e6)
+    /// Describes the frequency of the counter in Hz: by an independent clock, and as the kernel assumes it.
+    pub fn describe_frequency(&self) -> String {
+        let assumed = self.kernel_hz.map_or_else(
+            || "the kernel tells this user none".to_owned(),
+            |hz| format!("the kernel assumes {} kHz", grouped(hz / 1e3)),
+        );
+        match &self.independent {
+            None => format!("unknown, as no clock here is independent of the counter; {assumed}"),
+            Some(found) => format!(
+                "{:.1} Hz by {}, certain to {:.3} ppm; {assumed}",
+                found.frequency_hz, found.reference, found.certain_ppm
+            ),
+        }
     }
 }
 
@@ -128,6 +141,14 @@ impl SystemTimeHealth {
     }
 }
 
+/// Writes a whole number with commas.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
 impl ClockHealth {
     /// Gathers the health of this node's clocks, given its calibrated counter.
     pub fn gather(
@@ -140,8 +161,9 @@ impl ClockHealth {
             (Ok(_), None) => Err("the counter is not calibrated".to_owned()),
             (Ok(clock), Some(known)) => Ok(CounterHealth {
                 name: clock.name().as_str().to_owned(),
-                frequency_hz: known.calibration.rate().hz(),
-                uncertainty_ppm: known.calibration.uncertainty() * 1e6,
+                ticks_per_second: known.calibration.rate().hz(),
+                steady_ppm: known.calibration.uncertainty() * 1e6,
+                independent: known.independent.clone(),
                 kernel_hz: kernel_counter_hz(),
                 // The architecture demands it of the generic timer.
                 invariant: facts.is_none_or(|facts| facts.invariant),
@@ -195,13 +217,8 @@ impl ClockHealth {
             let _ = writeln!(text, "Clock source of the kernel: {current}; {others}");
         }
         if let Ok(counter) = &self.counter {
-            let told = match (counter.kernel_hz, counter.beyond_kernel_ppm()) {
-                (Some(hz), Some(beyond)) => {
-                    format!("{:.6} GHz; measured {beyond:+.3} ppm", hz / 1e9)
-                }
-                _ => "not told to this user".to_owned(),
-            };
-            let _ = writeln!(text, "Rate of the counter in the kernel: {told}");
+            let told = counter.describe_frequency();
+            let _ = writeln!(text, "Frequency of the counter: {told}");
         }
         let _ = writeln!(text, "PTP clocks: {}", self.describe_ptp());
         text
@@ -234,8 +251,13 @@ pub(crate) mod tests {
             hypervisor: None,
             counter: Ok(CounterHealth {
                 name: "tsc".to_owned(),
-                frequency_hz: 2e9,
-                uncertainty_ppm: 0.5,
+                ticks_per_second: 2e9,
+                steady_ppm: 0.01,
+                independent: Some(IndependentRate {
+                    reference: "ptp0 (ice)".to_owned(),
+                    frequency_hz: 2e9,
+                    certain_ppm: 0.5,
+                }),
                 kernel_hz: Some(2e9),
                 invariant: true,
                 doubt: None,
@@ -268,7 +290,8 @@ pub(crate) mod tests {
         assert_eq!(
             node.kernel_text().to_string(),
             "System time: synchronized, error at most 1.200 ms (estimated 34.000 us), adjusted by -12.500 ppm; atomic time is \
-             37 s ahead of UTC\nClock source of the kernel: tsc; no other\nRate of the counter in the kernel: 2.000000 GHz; measured +0.000 ppm\n\
+             37 s ahead of UTC\nClock source of the kernel: tsc; no other\nFrequency of the counter: 2000000000.0 Hz by ptp0 \
+             (ice), certain to 0.500 ppm; the kernel assumes 2,000,000 kHz\n\
              PTP clocks: none\n"
         );
         node.ptp = vec![PtpHealth {

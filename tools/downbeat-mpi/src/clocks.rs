@@ -145,6 +145,7 @@ impl NodesSession<'_> {
         if self.leaders.is_none() {
             return Ok(None);
         }
+        self.options.requirements.check()?;
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw)
             .map_err(|why| self.ranks.failure(why))?;
         let counter = MachineClock::counter();

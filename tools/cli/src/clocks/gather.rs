@@ -385,8 +385,9 @@ fn describe_calibration(counter: &MachineClock, known: UsedCalibration) -> Calib
     CalibrationReport {
         counter: counter.name().as_str(),
         title: output::capitalized(counter),
-        frequency_hz: known.calibration.rate().hz(),
-        uncertainty_ppm: known.calibration.uncertainty() * 1e6,
+        ticks_per_second: known.calibration.rate().hz(),
+        steady_ppm: known.calibration.uncertainty() * 1e6,
+        certain_ppm: known.calibration.certain_uncertainty() * 1e6,
         against: known.reference.name(),
         loaded_from: known.file,
     }

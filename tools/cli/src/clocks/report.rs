@@ -57,8 +57,9 @@ pub(crate) struct CalibrationReport {
     /// The counter as the beginning of a line.
     #[serde(skip)]
     pub(crate) title: String,
-    pub(crate) frequency_hz: f64,
-    pub(crate) uncertainty_ppm: f64,
+    pub(crate) ticks_per_second: f64,
+    pub(crate) steady_ppm: f64,
+    pub(crate) certain_ppm: f64,
     pub(crate) against: &'static str,
     /// File that it was loaded from; `None` if it was measured.
     pub(crate) loaded_from: Option<String>,

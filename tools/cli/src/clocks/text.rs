@@ -146,17 +146,16 @@ fn tsc(tsc: &TscReport) -> String {
     if let Some(calibration) = &tsc.calibration {
         let _ = writeln!(
             text,
-            "{}: {:.6} GHz, certain to {:.2} ppm, {} {}",
+            "{}: {:.0} ticks per second of {}, steady to {:.2} ppm, certain to {:.2} ppm{}",
             calibration.title,
-            calibration.frequency_hz / 1e9,
-            calibration.uncertainty_ppm,
+            calibration.ticks_per_second,
+            calibration.against,
+            calibration.steady_ppm,
+            calibration.certain_ppm,
             calibration
                 .loaded_from
                 .as_ref()
-                .map_or("calibrated against".to_owned(), |file| format!(
-                    "by {file}, against"
-                )),
-            calibration.against
+                .map_or(String::new(), |file| format!(", by {file}"))
         );
     }
     if let Some(facts) = &tsc.facts {

@@ -51,7 +51,7 @@ const NEAR: [Property<Option<f64>>; 2] = [
     Property {
         name: "counter's rate",
         // The logarithm, so that differences are relative.
-        of: |node| Some(node.counter.as_ref().ok()?.frequency_hz.ln() * 1e6),
+        of: |node| Some(node.counter.as_ref().ok()?.ticks_per_second.ln() * 1e6),
     },
     Property {
         name: "adjustment of the system time",
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(odd_nodes(&nodes), Vec::<String>::new());
         nodes[1] = unsynchronized("b");
         if let Ok(counter) = &mut nodes[2].counter {
-            counter.frequency_hz *= 1.0 + 150e-6;
+            counter.ticks_per_second *= 1.0 + 150e-6;
         }
         assert_eq!(
             odd_nodes(&nodes),

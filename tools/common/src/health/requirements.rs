@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use downbeat_timers::Duration;
 
 use super::ClockHealth;
-use crate::Failure;
+use crate::{Failure, IndependentReference};
 
 /// Property that the clocks of a node can be required to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,8 +78,9 @@ pub struct RequirementOptions {
         ignore_case = true
     )]
     require: Vec<Requirement>,
-    /// Fail with exit code 1 unless the rate of the counter is certain to this many parts per million, and is that of the kernel to
-    /// as many, if the kernel tells it
+    /// Fail with exit code 1 unless the frequency of the counter is certain to this many parts per million, by a clock that does not
+    /// depend on it, and is that of the kernel to as many, if the kernel tells it: by a PTP clock, or CLOCK_MONOTONIC if a daemon keeps
+    /// the time of the system
     #[arg(long, value_name = "PPM", value_parser = positive_number, allow_hyphen_values = true)]
     max_ppm: Option<f64>,
 }
@@ -103,6 +104,21 @@ impl RequirementOptions {
         Duration::from_nanos((300e6 / ppm) as i64)
             .min(LONGEST)
             .max(least)
+    }
+
+    /// Checks, before anything is measured, that this node has a clock for the limit of the frequency.
+    ///
+    /// # Errors
+    /// If there is a limit and no such clock.
+    pub fn check(&self) -> Result<(), Failure> {
+        match self.max_ppm.map(|_| IndependentReference::find()) {
+            Some(None) => Err(Failure::option(
+                "--max-ppm",
+                "no clock here is independent of the counter: there is neither a PTP clock that this user may read nor a system time that \
+                 a daemon keeps synchronized",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Returns one line for each requirement that the node does not meet.
@@ -140,21 +156,24 @@ impl RequirementOptions {
     }
 }
 
-/// Returns the reason why the rate of the counter is not certain to this limit.
+/// Returns the reason why the frequency of the counter is not certain to this limit.
 fn beyond(limit: f64, node: &ClockHealth) -> Option<String> {
     let counter = match &node.counter {
         Ok(counter) => counter,
         Err(why) => return Some(why.clone()),
     };
-    if counter.uncertainty_ppm > limit {
+    let Some(found) = &counter.independent else {
+        return Some("the frequency of the counter is not known: it was not measured, or by a clock that is too inexact".to_owned());
+    };
+    if found.certain_ppm > limit {
         return Some(format!(
-            "the rate of the counter is certain to {:.3} ppm",
-            counter.uncertainty_ppm
+            "the frequency of the counter is certain to {:.3} ppm by {}",
+            found.certain_ppm, found.reference
         ));
     }
-    let apart = counter.beyond_kernel_ppm()?;
+    let apart = (found.frequency_hz / counter.kernel_hz? - 1.0) * 1e6;
     // Only a difference that the measurement does not explain.
-    (apart.abs() - counter.uncertainty_ppm > limit)
+    (apart.abs() - found.certain_ppm > limit)
         .then(|| format!("the counter is {apart:+.3} ppm from the rate that the kernel uses"))
 }
 
@@ -225,7 +244,9 @@ mod tests {
         assert_eq!(limit(0.5).unmet(&sound("a")), Vec::<String>::new());
         assert_eq!(
             limit(0.25).unmet(&sound("a")),
-            ["--max-ppm 0.25 is exceeded: the rate of the counter is certain to 0.500 ppm"]
+            [
+                "--max-ppm 0.25 is exceeded: the frequency of the counter is certain to 0.500 ppm by ptp0 (ice)"
+            ]
         );
         let mut node = sound("a");
         if let Ok(counter) = &mut node.counter {
@@ -239,6 +260,18 @@ mod tests {
                 "--max-ppm 1 is exceeded: the counter is +2.000 ppm from the rate that the kernel uses"
             ]
         );
+    }
+
+    #[test]
+    fn a_frequency_that_is_not_known_meets_no_limit() {
+        let mut node = sound("a");
+        if let Ok(counter) = &mut node.counter {
+            counter.independent = None;
+        }
+        let unmet = options(&[], Some(1e6)).unmet(&node);
+        assert!(unmet[0].contains("is not known"), "{unmet:?}");
+        assert!(options(&[], None).verify(&[node]).is_ok());
+        assert!(options(&[], None).check().is_ok());
     }
 
     #[test]

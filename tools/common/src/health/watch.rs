@@ -103,7 +103,11 @@ impl NodeWatch {
             realtime,
             counter,
             before,
-            first_hz: health.counter.as_ref().ok().map(|found| found.frequency_hz),
+            first_hz: health
+                .counter
+                .as_ref()
+                .ok()
+                .map(|found| found.ticks_per_second),
             health,
         }
     }
@@ -117,8 +121,8 @@ impl NodeWatch {
         let measured = now.since(&self.before).map_err(Failure::run)?;
         self.health.system_time = SystemTimeHealth::read();
         if let (Ok(counter), Some(measured)) = (&mut self.health.counter, &measured) {
-            counter.frequency_hz = measured.rate().hz();
-            counter.uncertainty_ppm = measured.uncertainty() * 1e6;
+            counter.ticks_per_second = measured.rate().hz();
+            counter.steady_ppm = measured.uncertainty() * 1e6;
         }
         let shift = self.before.realtime_offset.zip(now.realtime_offset);
         let hz = measured.map(|measured| measured.rate().hz());

@@ -269,8 +269,8 @@ impl NodeReport {
         let health = &self.health;
         let [counter, certain] = match &health.counter {
             Ok(counter) => [
-                format!("{:.6} GHz", counter.frequency_hz / 1e9),
-                format!("{:.2} ppm", counter.uncertainty_ppm),
+                format!("{:.6} GHz", counter.ticks_per_second / 1e9),
+                format!("{:.2} ppm", counter.steady_ppm),
             ],
             Err(why) => [why.clone(), "-".to_owned()],
         };
