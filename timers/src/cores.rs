@@ -18,7 +18,7 @@ impl fmt::Display for CoreId {
 #[cfg(feature = "std")]
 pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
 #[cfg(feature = "std")]
-pub use with_std::{CoreError, allowed_cores, current_core, pin_to, socket_of};
+pub use with_std::{CoreError, allow_cores, allowed_cores, current_core, pin_to, socket_of};
 
 #[cfg(feature = "std")]
 mod with_std {
@@ -140,23 +140,32 @@ mod with_std {
         if !allowed_cores().contains(&core) {
             return Err(CoreError::NotAllowed(core));
         }
-        if pin(core) {
-            Ok(())
-        } else {
-            Err(CoreError::Refused(core))
+        allow_cores(&[core])
+    }
+
+    /// Lets the calling thread run on these cores only, also on cores that a launcher did not give it.
+    ///
+    /// # Errors
+    /// If the system refuses: it has none of these cores, or keeps the process from them.
+    pub fn allow_cores(cores: &[CoreId]) -> Result<(), CoreError> {
+        match cores.first() {
+            Some(first) if !allow(cores) => Err(CoreError::Refused(*first)),
+            _ => Ok(()),
         }
     }
 
     #[cfg(target_os = "linux")]
-    fn pin(core: CoreId) -> bool {
+    fn allow(cores: &[CoreId]) -> bool {
         let mut only = CoreSet::EMPTY;
-        let (word, bit) = CoreSet::place(core.0);
-        only.0[word] |= bit;
+        for core in cores {
+            let (word, bit) = CoreSet::place(core.0);
+            only.0[word] |= bit;
+        }
         only.set_for_this_thread()
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn pin(_: CoreId) -> bool {
+    fn allow(_: &[CoreId]) -> bool {
         false
     }
 

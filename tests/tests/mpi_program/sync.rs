@@ -28,13 +28,33 @@ fn repetitions_and_checks_are_reported() -> Result<(), Failure> {
                 &job,
                 "two ranks, and the true errors",
             )?;
+            // No error is more certain than the agreement of the counters.
+            let width = &check["largest_error"]["half_width_ns"];
+            let is_exact = check["largest_error"]["rank"] == 0;
+            expect(
+                is_exact || width.is_null() || width.as_i64() >= Some(1),
+                &job,
+                "the certainty of true errors",
+            )?;
         }
         let lines = fs::read_to_string(jobs.folder.join("a.csv")).map_err(|why| why.to_string())?;
         let rows = lines.lines().filter(|line| !line.starts_with('#')).count();
         if rows != 1 + 4 * 2 {
             return Err(format!("expected a header and eight rows in:\n{lines}"));
         }
-        Ok(())
+        let pinned = "sync --algorithm skampi/skampi/20 --check 0 --truth --pin --json";
+        let (job, report) = jobs.report(2, pinned)?;
+        let factors = &report["factors"];
+        let is_number = |name: &str| {
+            let number = factors[name].as_str().map(str::parse::<f64>);
+            number.is_some_and(|number| number.is_ok_and(f64::is_finite))
+        };
+        let several = downbeat_timers::cores::allowed_cores().len() > 1;
+        expect(
+            !several || is_number("swapped_counters_ns") && is_number("swapped_method_ns"),
+            &job,
+            "what the swap of cores tells",
+        )
     })
 }
 

@@ -334,9 +334,6 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
         report.certain_ppm,
         report.spread_ppm
     );
-    if let Ok(counter) = &report.health.counter {
-        let _ = writeln!(text, "Frequency    {}", counter.describe_frequency());
-    }
     for doubt in &report.doubts {
         let _ = writeln!(text, "Warning      {doubt}");
     }

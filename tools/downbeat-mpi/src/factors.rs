@@ -106,7 +106,20 @@ pub(crate) fn add_skew(ranks: &JobRanks<'_>, spec: Option<&SkewSpec>, factors: F
 /// Adds the rate of the time stamp counter, if it was calibrated; it differs with each calibration.
 pub(crate) fn add_tsc(tsc: Option<&CalibratedTsc>, factors: Factors) -> Factors {
     let Some(tsc) = tsc else { return factors };
-    factors
+    let factors = factors
         .with("tsc_hz", &tsc.rate.hz())
-        .with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6))
+        .with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
+    let counters = tsc.counters.unwrap_or_default();
+    let within = counters
+        .within
+        .map(|within| ("counters_within_ns", within.as_nanos() as f64));
+    let swapped = counters.swapped.map(|swapped| {
+        [
+            ("swapped_counters_ns", swapped.counters),
+            ("swapped_method_ns", swapped.method),
+            ("swapped_standard_error_ns", swapped.error),
+        ]
+    });
+    let figures = within.into_iter().chain(swapped.into_iter().flatten());
+    figures.fold(factors, |factors, (name, value)| factors.with(name, &value))
 }

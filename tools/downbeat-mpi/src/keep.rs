@@ -18,6 +18,7 @@ use downbeat_sync::{
 use mpi::environment::Universe;
 
 use crate::clock::{self, ClockKind, ClockUser, Timebase};
+use crate::counters::CounterAgreement;
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
@@ -110,7 +111,10 @@ pub(crate) fn run(
     let algorithm = clock::algorithm(options.sync, options.comparison.skew.as_ref());
     ranks.have_levels_of("--sync", &algorithm)?;
     let counter = options.clock.or_counter(options.truth, &ranks)?;
-    let tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
+    let mut tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
+    if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
+        tsc.counters = Some(CounterAgreement::measure(&ranks, tsc)?);
+    }
     let session = KeepSession {
         options,
         ranks: &ranks,

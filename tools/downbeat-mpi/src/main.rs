@@ -6,6 +6,7 @@ mod bench;
 mod clock;
 mod clocks;
 mod command_line;
+mod counters;
 mod drift;
 mod factors;
 mod harmonize;

@@ -1,5 +1,6 @@
 //! The ranks of the job, and their nodes, sockets and cores.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -204,6 +205,17 @@ impl<'a> JobRanks<'a> {
     /// Describes the nodes, as rank 0 knows them: once if all are alike, and else each kind behind its hosts.
     pub(crate) fn kinds_of_nodes(&self) -> String {
         describe_kinds(&self.hosts, &self.kinds)
+    }
+
+    /// Cores that any rank may run on, as rank 0 knows them, in ascending order.
+    pub(crate) fn all_cores(&self) -> Vec<CoreId> {
+        let runs = self.cores.iter().flat_map(|cores| cores.split(','));
+        let bounds = runs.filter_map(|run| {
+            let (first, last) = run.split_once('-').unwrap_or((run, run));
+            Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+        });
+        let all: BTreeSet<u32> = bounds.flatten().collect();
+        all.into_iter().map(CoreId).collect()
     }
 
     /// Number of nodes, as rank 0 knows it.

@@ -11,6 +11,7 @@ use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
 use crate::clock::{ClockKind, ClockUser, Timebase};
+use crate::counters::CounterAgreement;
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
@@ -20,7 +21,8 @@ use crate::tsc::CalibratedTsc;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Offsets are measured with messages. With --truth the true errors are shown as well: the ranks of one machine \
-                  share a counter.\n\n\
+                  share a counter. They are as certain as the counters of the cores agree, which is measured first: the ranks 0 and 1 swap \
+                  their cores, if each has one of its own.\n\n\
                   Examples:\n  mpirun -np 4 downbeat-mpi sync \\\n    \
                   --algorithm hca3/1000/skampi/100,cube/1000/100 --repeat 10 -o sync.html\n  \
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
@@ -49,7 +51,10 @@ pub(crate) fn run(
     let mut algorithms = options.algorithm.0.iter();
     algorithms.try_for_each(|algorithm| ranks.have_levels_of("--algorithm", algorithm))?;
     let counter = options.clock.or_counter(options.truth, &ranks)?;
-    let tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
+    let mut tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
+    if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
+        tsc.counters = Some(CounterAgreement::measure(&ranks, tsc)?);
+    }
     options.clock.give(
         &ranks,
         tsc.as_ref(),
@@ -186,16 +191,16 @@ impl MpiSyncSession<'_> {
         let options = self.options;
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
         let check_by = options.trial.check_by;
-        let truth = if options.truth {
-            "\nTrue errors: by the counter that all ranks share.\n"
-        } else {
-            "\n"
-        };
+        let counters = self.tsc.and_then(|tsc| tsc.counters);
+        let truth = counters.map_or_else(String::new, |counters| {
+            let agreement = counters.describe();
+            format!("\nTrue errors: by the counter that all ranks share. {agreement}")
+        });
         let title = format!(
             "{}, clock {clock}, {repeat} of each",
             self.ranks.description()
         );
-        let explanation = format!("Offsets: to rank 0, as measured by {check_by}.{truth}");
+        let explanation = format!("Offsets: to rank 0, as measured by {check_by}.{truth}\n");
         let explained = ExplainedRuns {
             title: &title,
             explanation: &explanation,

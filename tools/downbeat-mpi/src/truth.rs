@@ -19,7 +19,7 @@ pub(crate) trait Traceable: Clock {
     fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)>;
 }
 
-/// The shared counter itself.
+/// The shared counter itself, as far as those of the cores agree.
 impl Traceable for TscClock {
     fn ticks_when(&self, _: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
         Some((then, 0))
@@ -77,15 +77,21 @@ pub(crate) async fn true_offsets(
     let Some([1, reference, reference_width]) = all.first().copied() else {
         return Ok(Vec::new());
     };
+    let counters = tsc.counters.unwrap_or_default();
     let offset = |(rank, [_, time, width]): (u32, [u64; 3])| {
-        let width = width + if rank == 0 { 0 } else { reference_width };
+        // Rank 0 has read its own counter; those of other cores may differ.
+        let (of_reference, counters) = match rank {
+            0 => (0, Some(Duration::ZERO)),
+            _ => (reference_width, counters.within),
+        };
+        let widths = Duration::from_nanos((width + of_reference) as i64);
         let [at, reference] = [time, reference].map(|nanos| Timestamp::from_nanos(nanos as i64));
         RankOffset {
             rank,
             sample: Some(OffsetSample {
                 at,
                 offset: at - reference,
-                half_width: Some(Duration::from_nanos(width as i64)),
+                half_width: counters.map(|counters| widths + counters),
             }),
         }
     };

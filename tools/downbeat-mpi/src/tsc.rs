@@ -5,6 +5,7 @@ use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_sync::{Comm, block_on_ready, collective};
 use downbeat_timers::{SystemClock, SystemClockId, TscClock};
 
+use crate::counters::CounterAgreement;
 use crate::ranks::JobRanks;
 
 /// Duration of the calibration.
@@ -16,6 +17,8 @@ pub(crate) struct CalibratedTsc {
     pub(crate) clock: TscClock,
     pub(crate) rate: TickRate,
     pub(crate) uncertainty: f64,
+    /// Agreement of the counters of the cores, if it was measured: true errors are not more certain than that.
+    pub(crate) counters: Option<CounterAgreement>,
 }
 
 impl CalibratedTsc {
@@ -46,6 +49,7 @@ impl CalibratedTsc {
             clock,
             rate: model.rate(),
             uncertainty,
+            counters: None,
         })
     }
 }
