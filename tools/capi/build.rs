@@ -2,7 +2,8 @@
 
 use std::env;
 
-/// Number in the name: the major version of the interface, `DOWNBEAT_ABI`, less one while the version is below 1.
+/// Number in the name: the major version of the interface, `DOWNBEAT_ABI`, less one while
+/// the version is below 1.
 const SO_VERSION: &str = "0";
 
 fn main() {

@@ -140,7 +140,7 @@ fn failures_at_run_time_are_reported() -> Result<(), Failure> {
         // Few offsets with many exchanges each: a step between two offsets would contradict nothing.
         // All ranks have started by then however slow they are, and have not finished however fast they are.
         (
-            "sync --skew step=-1s@250ms --algorithm jk/20/skampi/40000",
+            "sync --skew step=-1s@250ms --algorithm jk/20/skampi/100000",
             "rank 1: ",
         ),
         (

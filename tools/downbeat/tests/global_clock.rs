@@ -11,7 +11,8 @@ use downbeat::{
 };
 use downbeat_timers::skew::{Skew, SkewSwing, SkewedClock, Truth};
 
-/// Returns how far the clock of this rank is from that of rank 0 at one reading of the counter that all share, and the bound.
+/// Returns how far the clock of this rank is from that of rank 0 at one reading of the
+/// counter that all share, and the bound.
 fn error(clock: &GlobalClock<impl Clock>, comm: &impl Comm, at: Ticks) -> (Duration, Duration) {
     let shown = clock.model().apply(at);
     let reference: Timestamp<Global> = from_first(comm, shown).unwrap();
@@ -38,8 +39,8 @@ fn threads_share_one_time_and_know_its_error() {
     }
 }
 
-/// Clocks that drift are kept: they never run backward, bounds hold, and the past is known. A synchronization begins again.
-/// Ends the loops of readers when it is dropped, also by a panic, which would wait for them otherwise.
+/// Ends the loops of readers when it is dropped, also by a panic, which would wait for
+/// them otherwise.
 struct EndOfReaders<'a>(&'a AtomicBool);
 
 impl Drop for EndOfReaders<'_> {
@@ -48,6 +49,8 @@ impl Drop for EndOfReaders<'_> {
     }
 }
 
+/// Clocks that drift are kept: they never run backward, bounds hold, and the past is
+/// known. A synchronization begins again.
 #[test]
 fn a_clock_is_kept_while_threads_read_it() {
     let counter = MachineClock::detect(ClockName::Raw).unwrap();
@@ -94,7 +97,8 @@ fn a_clock_is_kept_while_threads_read_it() {
             reader.join().unwrap();
             ticks
         });
-        // Two sessions since the last synchronization; on busy cores they are as wrong as threads wait for each other.
+        // Two sessions since the last synchronization; on busy cores they are as wrong as
+        // threads wait for each other.
         let past = keeping.past(ticks[5]) - clock.model().apply(ticks[5]);
         let wrong = Duration::from_millis(10) + longest;
         assert!(past.abs() < wrong, "{past}, {wrong}");
@@ -191,8 +195,8 @@ fn a_clock_of_the_caller_is_synchronized_again_while_it_is_read() {
     found.unwrap();
 }
 
-/// The curve goes through the points of all sessions. How near to the truth it is between them depends on the load here; simulated
-/// clusters tell.
+/// The curve goes through the points of all sessions. How near to the truth it is between
+/// them depends on the load here; simulated clusters tell.
 #[test]
 fn the_past_is_interpolated_through_sessions() {
     let counter = MachineClock::detect(ClockName::Raw).unwrap();

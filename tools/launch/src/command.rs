@@ -34,7 +34,8 @@ pub fn command(words: &str) -> Command {
 
 /// Runs a command, which must succeed.
 ///
-/// In a log, the reason of a failure has the last lines of output, as the summary of a log is often all that is kept of it.
+/// In a log, the reason of a failure has the last lines of output, as the summary of a
+/// log is often all that is kept of it.
 pub fn run(command: &mut Command) -> Outcome {
     run_within(LIMIT, command)
 }
@@ -52,7 +53,8 @@ pub fn run_within(limit: Duration, command: &mut Command) -> Outcome {
     let (done, copied) = mpsc::channel();
     thread::spawn(move || done.send(copy_lines(reader)));
     let output = output_within(limit, command);
-    // Closes this process's ends of the pipe, so that the copy ends with the command, unless that leaves others behind.
+    // Closes this process's ends of the pipe, so that the copy ends with the command,
+    // unless that leaves others behind.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let copied = copied.recv_timeout(Duration::from_secs(5));
     output
@@ -91,7 +93,8 @@ pub fn read(command: &mut Command) -> Result<String, String> {
     Ok(text(&output.stdout))
 }
 
-/// Runs a command, which must succeed, and prints and returns its standard output; a failure has its last lines, as of [`run`].
+/// Runs a command, which must succeed, and prints and returns its standard output; a
+/// failure has its last lines, as of [`run`].
 pub fn show_and_read(limit: Duration, command: &mut Command) -> Result<String, String> {
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     let output = output_within(limit, command)?;
@@ -181,7 +184,8 @@ pub fn succeeded(output: &Output) -> Outcome {
     }
 }
 
-/// Appends a command, with its environment, to the arguments of another command that starts it.
+/// Appends a command, with its environment, to the arguments of another command that
+/// starts it.
 pub fn started_by(mut starter: Command, command: &Command) -> Command {
     starter.arg(command.get_program()).args(command.get_args());
     starter.envs(

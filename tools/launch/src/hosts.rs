@@ -1,5 +1,5 @@
-//! Several hosts on one machine: namespaces with their own name, address, `CLOCK_MONOTONIC` and shared memory, and MPI jobs across
-//! them.
+//! Several hosts on one machine: namespaces with their own name, address,
+//! `CLOCK_MONOTONIC` and shared memory, and MPI jobs across them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,15 +16,16 @@ use crate::process;
 /// Offset of `CLOCK_MONOTONIC` from each host to the next, in seconds.
 pub const APART: i64 = 1_000;
 
-/// Network namespaces, one for each host; deleted on drop, with all processes in them. They need root.
+/// Network namespaces, one for each host; deleted on drop, with all processes in them.
+/// They need root.
 #[derive(Debug)]
 pub struct Hosts {
     hosts: u32,
     agent: PathBuf,
 }
 
-/// Remote shell: drops its options, and finds the host by the last byte of the address. The shared memory of a host is a
-/// file system that the machine sees, too.
+/// Remote shell: drops its options, and finds the host by the last byte of the address.
+/// The shared memory of a host is a file system that the machine sees, too.
 const AGENT: &str = r#"#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 node=$((${1##*.} - 1)); shift
@@ -33,7 +34,8 @@ exec nsenter --net=/run/netns/dbn$node \
     sh -c 'hostname "$0" && mount --bind "$1" /dev/shm && shift && exec "$@"' node$node MEMORY$node sh -c "$*"
 "#;
 
-/// Options of Open MPI over hosts; the last one is for windows: `sm` only has those that members share on one host.
+/// Options of Open MPI over hosts; the last one is for windows: `sm` only has those that
+/// members share on one host.
 pub(crate) const OPEN_MPI_OPTIONS: [(&str, &str); 3] = [
     ("mpi_yield_when_idle", "1"),
     ("btl", "self,vader,tcp"),
@@ -138,8 +140,8 @@ impl Hosts {
         command
     }
 
-    /// Returns the launcher of Open MPI with this number of ranks on each host. Further words are those of the job, which a shell
-    /// reads.
+    /// Returns the launcher of Open MPI with this number of ranks on each host. Further
+    /// words are those of the job, which a shell reads.
     pub fn mpirun(&self, ranks_per_host: u32) -> Command {
         let hosts = (0..self.hosts).map(|host| format!("{}:{ranks_per_host}", self.address(host)));
         // The launcher runs on the first of the hosts.

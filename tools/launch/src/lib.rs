@@ -1,4 +1,5 @@
-//! Commands with a time limit, processes, and MPI launchers: shared by xtask and the tests of the MPI program.
+//! Commands with a time limit, processes, and MPI launchers: shared by xtask and the
+//! tests of the MPI program.
 
 #![expect(
     clippy::print_stdout,
@@ -24,7 +25,8 @@ pub mod environment {
     pub const MPICH_PROGRAM: &str = "DOWNBEAT_MPICH_PROGRAM";
     /// Path of `downbeat`.
     pub const PROGRAM: &str = "DOWNBEAT_PROGRAM";
-    /// Path of the library that lets ranks yield their core while they wait, if the MPI library cannot do so itself.
+    /// Path of the library that lets ranks yield their core while they wait, if the MPI
+    /// library cannot do so itself.
     pub const YIELD: &str = "DOWNBEAT_YIELD";
     /// Set for all numbers of ranks of every test, and for more random trials.
     pub const LONG: &str = "DOWNBEAT_LONG";

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::command::command;
 
-/// An MPI library as Debian installs it: next to others, so that the name of every program has a suffix.
+/// An MPI library as Debian installs it: next to others, so that the name of every
+/// program has a suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiLibrary {
     name: &'static str,
@@ -65,7 +66,8 @@ impl MpiLibrary {
         self.suffix
     }
 
-    /// Returns true if ranks that wait can yield their core; others need a library that does so, see [`preload`](Self::preload).
+    /// Returns true if ranks that wait can yield their core; others need a library that
+    /// does so, see [`preload`](Self::preload).
     pub fn yields(self) -> bool {
         self.yields
     }
@@ -82,14 +84,16 @@ impl MpiLibrary {
         mpirun
     }
 
-    /// Returns the launcher for ranks that share cores, and that are killed at once when the job ends.
+    /// Returns the launcher for ranks that share cores, and that are killed at once when
+    /// the job ends.
     pub fn oversubscribed_mpirun(self) -> Command {
         let mut mpirun = self.graceful_mpirun();
         mpirun.args(self.no_grace.split_whitespace());
         mpirun
     }
 
-    /// Returns the launcher for ranks that share cores, and that have time to clean up when the job ends.
+    /// Returns the launcher for ranks that share cores, and that have time to clean up
+    /// when the job ends.
     pub fn graceful_mpirun(self) -> Command {
         let mut mpirun = self.mpirun();
         mpirun.args(self.oversubscribed.split_whitespace());

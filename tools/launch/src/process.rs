@@ -9,16 +9,26 @@ use std::time::Duration;
 /// Time for a program to clean up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Ends a process and all its descendants: SIGTERM to the process first (mpirun then ends its ranks), SIGKILL to all later.
+/// Ends a process and all its descendants: SIGTERM to the process first (mpirun then ends
+/// its ranks), SIGKILL to all later.
 pub fn end(root: u32) {
-    // Listed before the process is gone: its orphans could not be told from other processes.
+    // Listed before the process is gone: its orphans could not be told from other
+    // processes.
     let family = with_descendants(root);
     signal("TERM", &[root]);
     thread::sleep(GRACE);
     signal("KILL", &family);
 }
 
-/// Describes a process and its descendants in a line each: what each runs, its state, and where the kernel has it wait.
+/// Ends all descendants of a process at once.
+pub fn end_descendants(root: u32) {
+    let mut family = with_descendants(root);
+    family.retain(|process| *process != root);
+    signal("KILL", &family);
+}
+
+/// Describes a process and its descendants, one in a line: identifier, state, function of
+/// the kernel in which it waits, command line.
 pub fn describe_family(root: u32) -> String {
     let read = |process: u32, file: &str| {
         let text = fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
@@ -81,7 +91,8 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// A process and its descendants; process groups do not help, since mpirun gives every rank its own.
+/// A process and its descendants; process groups do not help, since mpirun gives every
+/// rank its own.
 fn with_descendants(root: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = all()
         .filter_map(|process| Some((process, parent_of(process)?)))

@@ -13,7 +13,8 @@ use crate::command::{await_true, command, finish, shown, started_by};
 use crate::hosts::{Hosts, OPEN_MPI_OPTIONS};
 use crate::mpi::{MpiLibrary, OPEN_MPI};
 
-/// Daemons, which are taken down on drop, each on its host; the files of all are in one folder.
+/// Daemons, which are taken down on drop, each on its host; the files of all are in one
+/// folder.
 #[derive(Debug)]
 pub struct Slurm<'a> {
     hosts: &'a Hosts,
@@ -21,7 +22,8 @@ pub struct Slurm<'a> {
     daemons: Vec<Child>,
 }
 
-/// Folder that only root can write to, as the daemons demand; its name is short, as those of sockets must be.
+/// Folder that only root can write to, as the daemons demand; its name is short, as those
+/// of sockets must be.
 const FOLDER: &str = "/run/downbeat-slurm";
 /// Debian keeps daemons apart from other programs.
 const DAEMONS: &str = "/usr/sbin";
@@ -54,7 +56,8 @@ impl<'a> Slurm<'a> {
         Ok(slurm)
     }
 
-    /// Returns the folder of all that the daemons write, also of the sockets by which ranks find each other.
+    /// Returns the folder of all that the daemons write, also of the sockets by which
+    /// ranks find each other.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -115,7 +118,8 @@ impl<'a> Slurm<'a> {
         let path = env::var("PATH").unwrap_or_default();
         let mut daemon = started_by(self.hosts.on(host), &command(words));
         println!("   {}", shown(&daemon));
-        // If this process is itself part of a job, its variables are not those of the cluster.
+        // If this process is itself part of a job, its variables are not those of the
+        // cluster.
         daemon
             .env_clear()
             .env("PATH", format!("{path}:{DAEMONS}:/sbin"))
@@ -151,7 +155,8 @@ impl<'a> Slurm<'a> {
         last.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the launcher of ranks of a library on all nodes. Further words are those of the job, which a shell reads.
+    /// Returns the launcher of ranks of a library on all nodes. Further words are those
+    /// of the job, which a shell reads.
     pub fn srun(&self, library: MpiLibrary, ranks_per_node: u32) -> Command {
         let nodes = self.hosts.count();
         let mut srun = self.command("srun");
@@ -165,8 +170,8 @@ impl<'a> Slurm<'a> {
         srun
     }
 
-    /// Returns a command of Slurm, which runs on the first node; a shell reads its words. Ranks of Open MPI, which may be root, get what
-    /// they need by variables.
+    /// Returns a command of Slurm, which runs on the first node; a shell reads its words.
+    /// Ranks of Open MPI, which may be root, get what they need by variables.
     pub fn command(&self, words: &str) -> Command {
         let mut command = self.hosts.on(0);
         command.args(words.split_whitespace());

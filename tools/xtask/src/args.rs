@@ -153,7 +153,7 @@ impl Depth {
             .map_or("", |(_, name)| name)
     }
 
-    fn of_name(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let mut names = Self::NAMES.iter();
         names
             .find(|(_, known)| *known == name)
@@ -182,24 +182,9 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
             let [yes] = switches("setup", options, ["--yes"])?;
             Ok(Task::Setup { yes })
         }
-        ["test", options @ ..] => {
-            let known = ["--quick", "--long", "--yes", "--disturbed"];
-            let [quick, long, yes, disturbed] = switches("test", options, known)?;
-            let depth = match (quick, long) {
-                (true, true) => return Err("`--quick` cannot be used with `--long`".into()),
-                (true, false) => Depth::Quick,
-                (false, true) => Depth::Long,
-                (false, false) => Depth::Normal,
-            };
-            Ok(Task::Test {
-                depth,
-                only,
-                yes,
-                disturbed,
-            })
-        }
+        ["test", options @ ..] => parse_test(options, only),
         ["step", depth, name, verdict] => Ok(Task::Step {
-            depth: Depth::of_name(depth).ok_or(format!("unknown depth `{depth}`"))?,
+            depth: Depth::from_name(depth).ok_or(format!("unknown depth `{depth}`"))?,
             name: (*name).into(),
             verdict: verdict.into(),
         }),
@@ -230,6 +215,23 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
         ["package", ..] => Err("`package` needs one kind: static or deb".into()),
         [other, ..] => Err(format!("unknown task `{other}`")),
     }
+}
+
+fn parse_test(options: &[&str], only: String) -> Result<Task, String> {
+    let known = ["--quick", "--long", "--yes", "--disturbed"];
+    let [quick, long, yes, disturbed] = switches("test", options, known)?;
+    let depth = match (quick, long) {
+        (true, true) => return Err("`--quick` cannot be used with `--long`".into()),
+        (true, false) => Depth::Quick,
+        (false, true) => Depth::Long,
+        (false, false) => Depth::Normal,
+    };
+    Ok(Task::Test {
+        depth,
+        only,
+        yes,
+        disturbed,
+    })
 }
 
 fn installation(options: &[&str]) -> Result<Installation, String> {

@@ -36,7 +36,8 @@ const RATIOS: [(&str, &str); 17] = [
     ("downbeat-cli", "otf2"),
 ];
 
-/// Benchmarks under `mpirun` that print a table, with their numbers of ranks: two ranks have a core each.
+/// Benchmarks under `mpirun` that print a table, with their numbers of ranks: two ranks
+/// have a core each.
 const MPI_RATIOS: [(&str, &str, u32); 3] = [
     ("downbeat-sync", "mpi_exchange", 2),
     ("downbeat-measure", "round_time", 2),
@@ -102,7 +103,8 @@ fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
     })
 }
 
-/// Returns the command of a benchmark, with all features of its package but those that need libraries it does not use.
+/// Returns the command of a benchmark, with all features of its package but those that
+/// need libraries it does not use.
 fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
     let packages = || {
         workspace

@@ -27,7 +27,7 @@ impl Disturbance {
             let mut bursts = command("chrt --fifo 50 taskset --cpu-list");
             bursts.arg(core.to_string()).arg(this);
             bursts.args(["bursts", &core.to_string()]);
-            let started = bursts.stdin(Stdio::piped()).spawn();
+            let started = bursts.stdin(Stdio::null()).spawn();
             disturbance
                 .0
                 .push(started.map_err(|why| format!("chrt: {why}"))?);
@@ -36,7 +36,8 @@ impl Disturbance {
         thread::sleep(Duration::from_millis(500));
         for process in &mut disturbance.0 {
             if let Ok(Some(status)) = process.try_wait() {
-                return Err(format!("`--disturbed`: chrt: {status}; it needs root"));
+                let why = "real-time priority needs root";
+                return Err(format!("`--disturbed`: chrt or taskset: {status}; {why}"));
             }
         }
         Ok(disturbance)

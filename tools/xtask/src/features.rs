@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::workspace::Package;
 
-/// Returns every set of the package's features, closed under what they enable: choices that enable the same are one set.
+/// Returns every set of the package's features, closed under what they enable: choices
+/// that enable the same are one set.
 ///
 /// `default` is a name for other features and not counted.
 pub(crate) fn powerset(package: &Package) -> BTreeSet<BTreeSet<&str>> {

@@ -1,5 +1,6 @@
-//! Fuzz targets: parsers get mutated input, which may be refused but must not make them panic, hang, or take more memory
-//! than 64 MB for one allocation. They are built with the instrumentation of libFuzzer, which stable compilers have, too.
+//! Fuzz targets: parsers get mutated input, which may be refused but must not make them
+//! panic, hang, or take more memory than 64 MB for one allocation. They are built with
+//! the instrumentation of libFuzzer, which stable compilers have, too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,8 @@ fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
         "cargo build --manifest-path {MANIFEST} --bins --profile {profile} --target {} --target-dir",
         host()?
     ));
-    // The bindings of an MPI library take a fifth of the time, for the labels of its operations.
+    // The bindings of an MPI library take a fifth of the time, for the labels of its
+    // operations.
     if profile == "release" {
         build.args(["--features", "mpi"]);
     }
@@ -122,7 +124,8 @@ fn programs(workspace: &Workspace, profile: &str) -> Result<PathBuf, String> {
     Ok(workspace.built("fuzz").join(host()?).join(folder))
 }
 
-/// Command of a target, with a folder for new inputs that reach other code, and the seeds.
+/// Command of a target, with a folder for new inputs that reach other code, and the
+/// seeds.
 fn run(workspace: &Workspace, programs: &Path, target: &str) -> Result<Command, String> {
     let folder = |name: &str| -> Result<PathBuf, String> {
         let folder = workspace.built("fuzz").join(name).join(target);

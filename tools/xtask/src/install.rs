@@ -83,7 +83,8 @@ pub(crate) fn install(workspace: &Workspace, wanted: &Installation, builds: Buil
     installer.mpi_programs()
 }
 
-/// Builds, as users have them, and installs what records programs: `downbeat`, and the libraries that it loads into them.
+/// Builds, as users have them, and installs what records programs: `downbeat`, and the
+/// libraries that it loads into them.
 pub(crate) fn install_recorder(workspace: &Workspace, wanted: &Installation) -> Outcome {
     let installer = Installer {
         workspace,
@@ -189,7 +190,8 @@ impl Installer<'_> {
         copy(&built, &self.place(&folder, "libdownbeat_trace.so")?)
     }
 
-    /// Compiles the modules of Fortran, and installs them with a library of their procedures.
+    /// Compiles the modules of Fortran, and installs them with a library of their
+    /// procedures.
     fn fortran(&self, mpi: Option<MpiLibrary>) -> Outcome {
         let (compiler, sources, suffix) = match mpi {
             None => ("gfortran".to_owned(), &MODULES[..1], ""),
@@ -265,7 +267,8 @@ impl Installer<'_> {
         format!("{}/pkgconfig", self.wanted.libdir)
     }
 
-    /// Returns the path of a file to write, in a folder below the prefix, which exists then.
+    /// Returns the path of a file to write, in a folder below the prefix, which exists
+    /// then.
     fn place(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
         let Installation {
             prefix, destdir, ..

@@ -1,8 +1,11 @@
-//! Steps of several lanes side by side: each step is a process of its own, whose output is printed as one block when it ends.
+//! Steps of several lanes side by side: each step is a process of its own, whose output
+//! is printed as one block when it ends.
 
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _};
+use std::os::unix::process::parent_id;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,9 +23,10 @@ use crate::programs::FOLDER_OF_RUN;
 use crate::steps::{FinishedStep, Lane, StepPlace, processor_time, summarize};
 use crate::workspace::Workspace;
 
-/// Builds are made once, nobody debugs them, and there are more crates than cores: data for debuggers and for further builds, and
-/// the division of a crate into parts, would only cost time. A user's own settings hold.
-const SETTINGS: [(&str, &str); 3] = [
+/// Builds are made once, nobody debugs them, and there are more crates than cores: data
+/// for debuggers and for further builds, and the division of a crate into parts, would
+/// only cost time. A user's own settings hold.
+pub(crate) const SETTINGS: [(&str, &str); 3] = [
     ("CARGO_INCREMENTAL", "0"),
     ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1"),
     ("CARGO_PROFILE_DEV_DEBUG", "none"),
@@ -31,7 +35,8 @@ const SETTINGS: [(&str, &str); 3] = [
 /// Text before the reason in the verdict of a step that failed.
 const FAILED: &str = "failed: ";
 
-/// Runs the steps of a depth whose name contains `only`, each in its lane; the last line printed counts them.
+/// Runs the steps of a depth whose name contains `only`, each in its lane; the last line
+/// printed counts them.
 pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> ExitCode {
     let start = Instant::now();
     let finished = Workspace::read().and_then(|workspace| {
@@ -39,7 +44,7 @@ pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> Ex
         let steps = steps.map(|step| step.place);
         let steps: Vec<StepPlace> = steps.filter(|step| step.name.contains(only)).collect();
         if steps.iter().any(|step| step.name == packages::STEP) {
-            packages::ask(depth, yes)?;
+            packages::confirm_installation(depth, yes)?;
         }
         let _disturbance = is_disturbed.then(Disturbance::begin).transpose()?;
         Ok(StepRunner::new(&workspace, depth)?.run_all(&steps))
@@ -53,8 +58,10 @@ pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> Ex
     }
 }
 
-/// Runs one step in this process, and writes its verdict to a file for the process that started it.
-pub(crate) fn run_one(depth: Depth, name: &str, verdict: &Path) -> ExitCode {
+/// Runs one step in this process, and writes its verdict to a file for the process that
+/// started it.
+pub(crate) fn run_named(depth: Depth, name: &str, verdict: &Path) -> ExitCode {
+    thread::spawn(end_with_parent);
     let outcome = Workspace::read().and_then(|workspace| {
         let steps = checks::all(&workspace, depth);
         let step = steps.into_iter().find(|step| step.place.name == name);
@@ -74,9 +81,21 @@ pub(crate) fn run_one(depth: Depth, name: &str, verdict: &Path) -> ExitCode {
     }
 }
 
+/// Ends this process and all that it started once its parent is gone: nobody waits for
+/// the step any more, which holds locks and cores.
+#[expect(clippy::exit, reason = "the process is of no use to anybody")]
+fn end_with_parent() {
+    let parent = parent_id();
+    while parent_id() == parent {
+        thread::sleep(Duration::from_secs(1));
+    }
+    downbeat_launch::process::end_descendants(process::id());
+    process::exit(1);
+}
+
 struct StepRunner {
     depth: Depth,
-    /// Folder of what steps write and tell each other, which goes with this value.
+    /// Folder of what steps write and tell each other, which is deleted on drop.
     folder: PathBuf,
     /// Finished steps, each with its place in the plan.
     finished: Mutex<Vec<(usize, FinishedStep)>>,
@@ -87,7 +106,13 @@ impl StepRunner {
     fn new(workspace: &Workspace, depth: Depth) -> Result<Self, String> {
         let here = env::current_dir().map_err(|why| format!("the current folder: {why}"))?;
         let folder = here.join(workspace.built(&format!("steps-{}", process::id())));
-        fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+        // A run that was killed may have left one of this name, with what cargo said
+        // then.
+        let _ = fs::remove_dir_all(&folder);
+        let built = folder.parent().unwrap_or(&here);
+        fs::create_dir_all(built)
+            .and_then(|()| fs::create_dir(&folder))
+            .map_err(|why| format!("{}: {why}", folder.display()))?;
         Ok(Self {
             depth,
             folder,
@@ -101,7 +126,15 @@ impl StepRunner {
         thread::scope(|scope| {
             for lane in Lane::ALL {
                 let runner = &self;
-                scope.spawn(move || runner.run_lane(lane, steps));
+                scope.spawn(move || {
+                    let run = AssertUnwindSafe(|| runner.run_lane(lane, steps));
+                    if panic::catch_unwind(run).is_err() {
+                        // Standard output is closed, and other lanes may wait for steps
+                        // of this one for ever.
+                        let _ = fs::remove_dir_all(&runner.folder);
+                        process::exit(1);
+                    }
+                });
             }
         });
         let mut finished = std::mem::take(&mut *self.lock());
@@ -119,7 +152,8 @@ impl StepRunner {
             if io::stderr().is_terminal() {
                 eprintln!("started: {}", step.name);
             }
-            let finished = FinishedStep::of(&step.name, || self.run_apart(index, step));
+            let finished =
+                FinishedStep::run_check(&step.name, || self.run_in_new_process(index, step));
             let mut all = self.lock();
             // Under the lock: no other block comes between these lines.
             println!("\n== {}", step.name);
@@ -130,7 +164,7 @@ impl StepRunner {
         }
     }
 
-    /// Waits for those steps before this one that are part of the run.
+    /// Waits for the awaited steps that are part of the run.
     fn await_earlier(&self, step: &StepPlace, steps: &[StepPlace]) {
         let is_ahead = |name: &String| steps.iter().any(|other| other.name == *name);
         let awaited: Vec<&String> = step.after.iter().filter(|name| is_ahead(name)).collect();
@@ -147,9 +181,9 @@ impl StepRunner {
     }
 
     /// Runs a step in a process of its own; returns its outcome and processor time.
-    fn run_apart(&self, index: usize, step: &StepPlace) -> (Outcome, Duration) {
+    fn run_in_new_process(&self, index: usize, step: &StepPlace) -> (Outcome, Duration) {
         let verdict = self.folder.join(format!("{index}.verdict"));
-        let status = self.start(index, step, &verdict);
+        let status = self.start_process(index, step, &verdict);
         let text = fs::read_to_string(&verdict).unwrap_or_default();
         match (status, text.split_once('\n')) {
             (Ok(status), Some((milliseconds, failure))) if status.success() => {
@@ -169,14 +203,14 @@ impl StepRunner {
         }
     }
 
-    fn start(
+    fn start_process(
         &self,
         index: usize,
         step: &StepPlace,
         verdict: &Path,
     ) -> io::Result<process::ExitStatus> {
         let output = File::create(self.output_path(index))?;
-        let mut command = step.lane.starter();
+        let mut command = step.lane.starting_command();
         command
             .arg(this_program()?)
             .args(["step", self.depth.name(), &step.name])
@@ -210,7 +244,8 @@ impl Drop for StepRunner {
     }
 }
 
-/// Returns a path by which other processes find this program, whose file is replaced if a step builds it again.
+/// Returns a path by which other processes find this program, whose file is replaced if a
+/// step builds it again.
 fn this_program() -> io::Result<PathBuf> {
     let running = PathBuf::from(format!("/proc/{}/exe", process::id()));
     if running.exists() {
@@ -226,7 +261,8 @@ mod tests {
 
     use super::*;
 
-    /// Plays all lanes: in each the first step that is left runs as soon as what it awaits has run.
+    /// Plays all lanes: in each the first step that is left runs as soon as what it
+    /// awaits has run.
     #[test]
     fn no_lane_waits_for_ever() {
         let workspace = Workspace::read().expect("the workspace");

@@ -1,5 +1,6 @@
-//! `cargo xtask test` runs every check that the project promises, `cargo xtask bench` prints its tables of ratios, and
-//! `cargo xtask fuzz` looks for input that a parser does not survive.
+//! `cargo xtask test` runs every check that the project promises, `cargo xtask bench`
+//! prints its tables of ratios, and `cargo xtask fuzz` looks for input that a parser does
+//! not survive.
 
 #![expect(
     clippy::print_stdout,
@@ -50,12 +51,12 @@ fn main() -> ExitCode {
             depth,
             name,
             verdict,
-        } => lanes::run_one(depth, &name, &verdict),
+        } => lanes::run_named(depth, &name, &verdict),
         Task::Bursts { core } => {
             disturbance::take_core_in_bursts(core);
             ExitCode::SUCCESS
         }
-        Task::Setup { yes } => match checks::packages::ask(Depth::Normal, yes) {
+        Task::Setup { yes } => match checks::packages::confirm_installation(Depth::Normal, yes) {
             Ok(()) => steps::run("", |_| checks::setup(Depth::Normal)),
             Err(why) => {
                 eprintln!("xtask: {why}");

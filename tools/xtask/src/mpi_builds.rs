@@ -35,8 +35,9 @@ pub(crate) fn build_for(library: MpiLibrary, workspace: &Workspace, cargo: &mut 
         .env("MPICC", format!("mpicc.{}", library.suffix()));
 }
 
-/// Makes cargo work on the whole workspace with all features, against Open MPI; in a quick run with those that need no system
-/// packages. Steps that all do so share what they build.
+/// Makes cargo work on the whole workspace with all features, against Open MPI; in a
+/// quick run with those that need no system packages. Steps that all do so share what
+/// they build.
 pub(crate) fn everything(workspace: &Workspace, depth: Depth, words: &str) -> Command {
     let mut cargo = beside_everything(workspace, depth, words);
     cargo.arg("--workspace");
@@ -48,7 +49,8 @@ pub(crate) fn everything(workspace: &Workspace, depth: Depth, words: &str) -> Co
     cargo
 }
 
-/// Makes cargo build other features where [`everything`] builds, so that common dependencies are built once.
+/// Makes cargo build other features where [`everything`] builds, so that common
+/// dependencies are built once.
 pub(crate) fn beside_everything(workspace: &Workspace, depth: Depth, words: &str) -> Command {
     let mut cargo = command(words);
     if depth > Depth::Quick {
@@ -60,8 +62,8 @@ pub(crate) fn beside_everything(workspace: &Workspace, depth: Depth, words: &str
     cargo
 }
 
-/// Makes cargo work on all packages that can use MPI at once, so that their common dependencies have one set of features and
-/// are built once.
+/// Makes cargo work on all packages that can use MPI at once, so that their common
+/// dependencies have one set of features and are built once.
 pub(crate) fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -> Command {
     let mut cargo = command(words);
     cargo.args(with_mpi(workspace).flat_map(|package| ["-p", &package.name]));
@@ -74,8 +76,9 @@ pub(crate) fn build_step(library: MpiLibrary) -> String {
     format!("{}: all programs build", library.name())
 }
 
-/// Builds the libraries, the tests, the examples and the programs: for Open MPI all of the workspace with all features, for MPICH what uses
-/// MPI, with no more features than it needs.
+/// Builds the libraries, the tests, the examples and the programs: for Open MPI all of
+/// the workspace with all features, for MPICH what uses MPI, with no more features than
+/// it needs.
 pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Programs, String> {
     let words = "cargo build --lib --bins";
     let mut build = if library == OPEN_MPI {
@@ -106,7 +109,8 @@ pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Pro
     Programs::build(&mut build)
 }
 
-/// Returns the library that ranks must preload to yield their core while they wait; `None` if they can do so themselves.
+/// Returns the library that ranks must preload to yield their core while they wait;
+/// `None` if they can do so themselves.
 pub(crate) fn yielding(
     library: MpiLibrary,
     programs: &Programs,

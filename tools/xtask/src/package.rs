@@ -1,4 +1,5 @@
-//! Packages of the program `downbeat` for others: a static one for any Linux of this processor, and one for Debian.
+//! Packages of the program `downbeat` for others: a static one for any Linux of this
+//! processor, and one for Debian.
 
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ fn built(package: Result<PathBuf, String>) -> Outcome {
     Ok(())
 }
 
-/// Builds the program without shared libraries, with man pages and completions, and returns the folder of all.
+/// Builds the program without shared libraries, with man pages and completions, and
+/// returns the folder of all.
 pub(crate) fn static_tree(workspace: &Workspace) -> Result<PathBuf, String> {
     let folder = workspace.built(&format!("package/downbeat-{VERSION}-{ARCH}-linux-static"));
     install_program(workspace, &at(&folder, "/"), STATIC)?;

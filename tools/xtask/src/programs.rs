@@ -16,8 +16,9 @@ pub(crate) struct Programs(String);
 pub(crate) const FOLDER_OF_RUN: &str = "DOWNBEAT_FOLDER_OF_RUN";
 
 impl Programs {
-    /// Runs `cargo build` or the like. Steps of one run build the same programs once: cargo would wait for the lock of the target
-    /// directory only to find that nothing is to do.
+    /// Runs `cargo build` or the like. Steps of one run build the same programs once:
+    /// cargo would wait for the lock of the target directory only to find that nothing is
+    /// to do.
     pub(crate) fn build(cargo: &mut Command) -> Result<Self, String> {
         let known = env::var_os(FOLDER_OF_RUN).map(|folder| {
             let mut hasher = DefaultHasher::new();
@@ -64,8 +65,8 @@ impl Programs {
             .ok_or(format!("cargo reports no lib{name}.{ending}"))
     }
 
-    /// Returns the programs with tests: the path of the source of each, and its command in the folder of its package, where
-    /// cargo runs it.
+    /// Returns the programs with tests: the path of the source of each, and its command
+    /// in the folder of its package, where cargo runs it.
     pub(crate) fn tests(&self) -> Vec<(PathBuf, Command)> {
         let program = |message: Value| {
             let is_test = message["profile"]["test"] == true;

@@ -37,7 +37,8 @@ pub(crate) enum Lane {
     Compute,
     /// Ranks that share cores.
     Ranks,
-    /// Tests that wait: for intervals, for limits, for other programs. Emulated hosts, which exist once, are here.
+    /// Tests that wait: for intervals, for limits, for other programs. Emulated hosts,
+    /// which exist once, are here.
     Wait,
 }
 
@@ -47,10 +48,11 @@ pub(crate) const NOTHING: &[&str] = &[];
 impl Lane {
     pub(crate) const ALL: [Self; 4] = [Self::Compile, Self::Compute, Self::Ranks, Self::Wait];
 
-    /// Returns the command that starts another one with the priority of the lane. What waits gets a core as soon as it needs one,
-    /// and the other lanes take the rest: ranks that wait for each other, and yield to compilers meanwhile, would burn more time
-    /// than they work.
-    pub(crate) fn starter(self) -> Command {
+    /// Returns the command that starts another one with the priority of the lane. What
+    /// waits gets a core as soon as it needs one, and the other lanes take the rest:
+    /// ranks that wait for each other, and yield to compilers meanwhile, would burn more
+    /// time than they work.
+    pub(crate) fn starting_command(self) -> Command {
         const CHRT: &str = "/usr/bin/chrt";
         let can_be_idle = Path::new(CHRT).exists();
         match self {
@@ -121,7 +123,7 @@ pub(crate) struct FinishedStep {
 
 impl FinishedStep {
     /// Runs the check of a step, unless this machine cannot run it.
-    pub(crate) fn of(name: &str, check: impl FnOnce() -> (Outcome, Duration)) -> Self {
+    pub(crate) fn run_check(name: &str, check: impl FnOnce() -> (Outcome, Duration)) -> Self {
         let start = Instant::now();
         let (verdict, computed) = match reason_not_to_run(name) {
             Some(reason) => (Verdict::NotRun(reason), Duration::ZERO),
@@ -138,7 +140,8 @@ impl FinishedStep {
         }
     }
 
-    /// Prints the verdict below the output of the step. The whole reason of a failure, which may be long, is in the summary.
+    /// Prints the verdict below the output of the step. The whole reason of a failure,
+    /// which may be long, is in the summary.
     pub(crate) fn print_verdict(&self) {
         let seconds = self.took.as_secs_f64();
         let computed = self.computed.as_secs_f64();
@@ -153,25 +156,27 @@ impl FinishedStep {
     }
 }
 
-/// Runs the steps whose name contains `only`, one after another; the last line printed counts them. A run without any step is a
-/// failure.
+/// Runs the steps whose name contains `only`, one after another; the last line printed
+/// counts them. A run without any step is a failure.
 pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
     let start = Instant::now();
     let finished = match Workspace::read() {
         Ok(workspace) => plan(&workspace)
             .into_iter()
             .filter(|step| step.place.name.contains(only))
-            .map(run_here)
+            .map(run_in_this_process)
             .collect(),
-        Err(why) => vec![run_here(Step::new("read the workspace", || Err(why)))],
+        Err(why) => vec![run_in_this_process(Step::new("read the workspace", || {
+            Err(why)
+        }))],
     };
     summarize(finished, only, start)
 }
 
-fn run_here(step: Step<'_>) -> FinishedStep {
+fn run_in_this_process(step: Step<'_>) -> FinishedStep {
     println!("\n== {}", step.place.name);
     let before = processor_time();
-    let finished = FinishedStep::of(&step.place.name.clone(), || {
+    let finished = FinishedStep::run_check(&step.place.name.clone(), || {
         let outcome = step.run();
         (outcome, processor_time().saturating_sub(before))
     });
@@ -179,18 +184,21 @@ fn run_here(step: Step<'_>) -> FinishedStep {
     finished
 }
 
-/// Processor time of this process and all that it waited for; 0 where the system does not tell.
+/// Processor time of this process and all that it waited for; 0 where the system does not
+/// tell.
 pub(crate) fn processor_time() -> Duration {
     const TICKS_PER_SECOND: u64 = 100;
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // `pid (name) state ...`, where the 14th to 17th fields are the times of this process and of its children.
+    // `pid (name) state ...`, where the 14th to 17th fields are the times of this process
+    // and of its children.
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let times = after_name.split_whitespace().skip(11).take(4);
     let ticks: u64 = times.filter_map(|time| time.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
 }
 
-/// Runs the check for all items, as many at once as there are cores, also after a failure.
+/// Runs the check for all items, as many at once as there are cores, also after a
+/// failure.
 pub(crate) fn side_by_side<T>(
     items: impl IntoIterator<Item = T, IntoIter: Send>,
     check: impl Fn(T) -> Outcome + Sync,
@@ -225,10 +233,11 @@ pub(crate) fn all_passed(failures: impl IntoIterator<Item = String>) -> Outcome 
     }
 }
 
-/// Prints a line for each step, the reasons of failures, and the counts. A run without any step is a failure.
+/// Prints a line for each step, the reasons of failures, and the counts. A run without
+/// any step is a failure.
 pub(crate) fn summarize(mut finished: Vec<FinishedStep>, only: &str, start: Instant) -> ExitCode {
     if finished.is_empty() {
-        finished.push(run_here(Step::new("find a step", || {
+        finished.push(run_in_this_process(Step::new("find a step", || {
             Err(format!("no step's name contains `{only}`"))
         })));
     }

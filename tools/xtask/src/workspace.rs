@@ -55,7 +55,8 @@ pub(crate) const MPI: &str = "mpi";
 pub(crate) const OTF2: &str = "otf2-tools";
 
 impl Workspace {
-    /// Asks cargo, and changes to the root of the workspace, where the printed commands work.
+    /// Asks cargo, and changes to the root of the workspace, where the printed commands
+    /// work.
     pub(crate) fn read() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         env::set_current_dir(&root)
@@ -87,13 +88,14 @@ impl Workspace {
         self.packages.iter().filter(|package| package.published)
     }
 
-    /// Returns a path below the target directory; also of variants that have a target directory of their own, so that cargo
-    /// does not rebuild the usual one.
+    /// Returns a path below the target directory; also of variants that have a target
+    /// directory of their own, so that cargo does not rebuild the usual one.
     pub(crate) fn built(&self, name: &str) -> PathBuf {
         self.target.join(name)
     }
 
-    /// The arguments that enable all features of all packages but `mpi`, and `otf2-tools` if wanted.
+    /// The arguments that enable all features of all packages but `mpi`, and `otf2-tools`
+    /// if wanted.
     pub(crate) fn features_without_mpi(&self, otf2: bool) -> Vec<String> {
         let arguments = self.packages.iter().flat_map(|package| {
             let features = package.features.iter().filter(move |(name, enables)| {
@@ -143,7 +145,8 @@ impl Package {
         self.published && self.targets_of("lib").next().is_some()
     }
 
-    /// Returns the features that its users choose: those of its tests need OTF2's library.
+    /// Returns the features that its users choose: those of its tests need OTF2's
+    /// library.
     pub(crate) fn choices(&self) -> impl Iterator<Item = &str> {
         let names = self.features.keys().map(String::as_str);
         names.filter(|&name| name != "default" && name != OTF2)
@@ -181,7 +184,8 @@ impl Target {
         }
     }
 
-    /// Returns the arguments that cargo needs to build the target along with other packages.
+    /// Returns the arguments that cargo needs to build the target along with other
+    /// packages.
     pub(crate) fn feature_arguments(&self, package: &Package) -> Vec<String> {
         let features = self.required_features.iter();
         features
@@ -194,7 +198,8 @@ impl Target {
     }
 }
 
-/// Returns the Rust files in a folder and its subfolders; none if there is no such folder.
+/// Returns the Rust files in a folder and its subfolders; none if there is no such
+/// folder.
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,4 +1,5 @@
-//! More ranks than cores: the scheduler interrupts exchanges, and must not spoil the clock.
+//! More ranks than cores: the scheduler interrupts exchanges, and must not spoil the
+//! clock.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -19,8 +20,8 @@ const WEIGHTED: &str = "hca3/1000/skampi/100/weighted";
 const CUBE: &str = "cube/2000/5";
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Bounds of the median error with weights, right after the synchronization, and of the median error and duration of the cube, as parts of
-/// those with weights.
+/// Bounds of the median error with weights, right after the synchronization, and of the
+/// median error and duration of the cube, as parts of those with weights.
 const PROMISED_NS: f64 = 2_000.0;
 const PROMISED_PARTS: [f64; 2] = [1.0, 1.0 / 8.0];
 

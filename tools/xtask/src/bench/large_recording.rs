@@ -1,4 +1,5 @@
-//! Stages of a recording of 10^8 events, from the program to the page: time and memory of each.
+//! Stages of a recording of 10^8 events, from the program to the page: time and memory of
+//! each.
 
 use std::fs;
 use std::path::Path;
@@ -90,7 +91,8 @@ fn all_stages(recorder: &Recorder, folder: &Path) -> Result<Vec<Stage>, String> 
     timed.collect()
 }
 
-/// Runs a command; returns its seconds, those of processors, and the memory of the largest of its processes in MB.
+/// Runs a command; returns its seconds, those of processors, and the memory of the
+/// largest of its processes in MB.
 fn timed(folder: &Path, stage: &Command) -> Result<(f64, f64, f64), String> {
     let report = folder.join("time");
     let mut time = command("time --format=%e,%U,%S,%M --output");

@@ -1,4 +1,5 @@
-//! Programs in C under the tracer, for tables: `downbeat` and the tracer are built as users have them.
+//! Programs in C under the tracer, for tables: `downbeat` and the tracer are built as
+//! users have them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

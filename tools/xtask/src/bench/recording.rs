@@ -1,5 +1,6 @@
-//! Cost of recording: time that a tracer adds to an event, in that of one `rdtscp`, and bytes on disk for each call. EZTrace cannot be
-//! switched within a run: its added time is that of launches with and without it, in turns, and ours is also found like that.
+//! Cost of recording: time that a tracer adds to an event, in that of one `rdtscp`, and
+//! bytes on disk for each call. EZTrace cannot be switched within a run: its added time
+//! is that of launches with and without it, in turns, and ours is also found like that.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +30,8 @@ enum Tracer {
     EzTrace,
 }
 
-/// A tracer with a way to find what it adds, and the added time of each figure in each turn.
+/// A tracer with a way to find what it adds, and the added time of each figure in each
+/// turn.
 struct Contestant {
     name: &'static str,
     tracer: Tracer,

@@ -1,5 +1,5 @@
-//! Reproducibility of experiments: by our method and by that of the OSU benchmarks, each over all launches and in one state of the machine,
-//! for equal times.
+//! Reproducibility of experiments: by our method and by that of the OSU benchmarks, each
+//! over all launches and in one state of the machine, for equal times.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,17 +26,21 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Launches of a trial at most: a state that is rare today is given up.
 const MOST: usize = 16;
 
-/// End of the error of a trial that did not find enough launches in the state; it counts with those that it has.
+/// End of the error of a trial that did not find enough launches in the state; it counts
+/// with those that it has.
 const GIVEN_UP: &str = "--most allows no more";
 
-/// Largest allowed spread of the means of the trials by ours in one state of the machine, in percent of the smallest.
+/// Largest allowed spread of the means of the trials by ours in one state of the machine,
+/// in percent of the smallest.
 const PROMISED: f64 = 5.0;
 const OPERATIONS: [&str; 3] = ["allreduce", "alltoall", "bcast"];
 /// Long enough for a busy host to move its virtual cores several times.
 const SLICE: &str = "--time-slice 150ms";
-/// Names of the variants, the options of their methods, and the average that each reports.
+/// Names of the variants, the options of their methods, and the average that each
+/// reports.
 const VARIANTS: [(&str, &str, &str); 2] = [("ours", "", "median"), ("osu", "--as osu", "mean")];
-/// A cache-line ping-pong between two pinned threads, without MPI: the spread of the machine itself.
+/// A cache-line ping-pong between two pinned threads, without MPI: the spread of the
+/// machine itself.
 const FLOOR: &str = "floor";
 const FLOOR_OPERATION: &str = "ping-pong";
 

@@ -25,7 +25,8 @@ fn check(document: &str) -> Outcome {
     all_passed(missing.map(|path| format!("{document}: {path} does not exist")))
 }
 
-/// Returns all words in backticks that are relative paths: made of the characters of paths, with a slash.
+/// Returns all words in backticks that are relative paths: made of the characters of
+/// paths, with a slash.
 fn paths(text: &str) -> Vec<&str> {
     let in_backticks = text
         .lines()

@@ -13,7 +13,8 @@ use crate::steps::{Step, all_passed};
 const BOOK: &str = "docs";
 const CONTENTS: &str = "SUMMARY.md";
 
-/// The book is also built where mdBook is installed: installing that takes longer than all other checks of the documents together.
+/// The book is also built where mdBook is installed: installing that takes longer than
+/// all other checks of the documents together.
 pub(crate) fn steps<'a>(depth: Depth) -> Vec<Step<'a>> {
     let mut steps = vec![Step::new("links of the documents", links)];
     if depth == Depth::Long {
@@ -86,7 +87,8 @@ fn broken_links(page: &Path) -> Result<Vec<String>, String> {
     Ok(broken)
 }
 
-/// Returns the targets of links and pictures, outside of code, that are not on other sites.
+/// Returns the targets of links and pictures, outside of code, that are not on other
+/// sites.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let links = prose.flat_map(|part| part.split("](").skip(1));

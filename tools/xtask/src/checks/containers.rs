@@ -1,4 +1,5 @@
-//! The container of the documents: its recipe is built, and ranks in it find each other by every launcher that can be had here.
+//! The container of the documents: its recipe is built, and ranks in it find each other
+//! by every launcher that can be had here.
 
 use std::env;
 use std::fs;
@@ -23,7 +24,8 @@ const LIMITS: [&str; 2] = ["--ulimit=nofile=20000:20000", "--ulimit=nproc=1000:1
 
 /// The image of this name on the registry has more, which the recipe does not use.
 const DEBIAN: &str = "docker.io/library/debian:bookworm-slim";
-/// Stands for the image of this name on the registry; the toolchain is that of this machine.
+/// Stands for the image of this name on the registry; the toolchain is that of this
+/// machine.
 const RUST: &str = "docker.io/library/rust:1-bookworm";
 const RUST_RECIPE: &str = "FROM docker.io/library/debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates gcc libc6-dev
@@ -50,7 +52,8 @@ pub(crate) fn step(workspace: &Workspace) -> Step<'_> {
     container.in_lane(Lane::Wait, &[packaged::DEBIAN])
 }
 
-/// Podman with images of its own, which are removed on drop: no registry is asked, and what the user has stays as it is.
+/// Podman with images of its own, which are removed on drop: no registry is asked, and
+/// what the user has stays as it is.
 struct Podman {
     folder: PathBuf,
 }
@@ -76,7 +79,8 @@ impl Podman {
         podman
     }
 
-    /// Builds the recipe of the documents as it is, from images that take the places of those that it names.
+    /// Builds the recipe of the documents as it is, from images that take the places of
+    /// those that it names.
     fn build_recipe(&self, workspace: &Workspace) -> Outcome {
         let archive = self.folder.join("debian.tar");
         let mut pack = command("tar -cf");
@@ -148,7 +152,8 @@ fn run_unpacked(image: &Path) -> Outcome {
     meet(1, &mut mpirun(&charliecloud(image, &command(RANK))))
 }
 
-/// Runs a rank on each of several nodes, whose daemons tell it the others by sockets in their folder.
+/// Runs a rank on each of several nodes, whose daemons tell it the others by sockets in
+/// their folder.
 fn run_by_slurm(image: &Path, folder: &Path) -> Outcome {
     let hosts = Hosts::set_up(RANKS, folder)?;
     let slurm = Slurm::start(&hosts, 1)?;

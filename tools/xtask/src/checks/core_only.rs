@@ -1,4 +1,5 @@
-//! The crates that promise it need no std, second proof: they are checked against a sysroot in which there is none.
+//! The crates that promise it need no std, second proof: they are checked against a
+//! sysroot in which there is none.
 //!
 //! This also finds unused dependencies that need std.
 
@@ -40,7 +41,8 @@ pub(crate) fn steps(workspace: &Workspace) -> [Step<'_>; 2] {
     ]
 }
 
-/// Returns a `cargo check` that finds no std; build scripts still do, because there is a `--target`.
+/// Returns a `cargo check` that finds no std; build scripts still do, because there is a
+/// `--target`.
 fn check(workspace: &Workspace) -> Result<Command, String> {
     let host = host()?;
     let directory = workspace.built("core_only");

@@ -7,8 +7,8 @@ use crate::mpi_builds::everything;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
-/// The documentation of users, and that of private items in the long run: a link from public to private items is only noticed in the
-/// former.
+/// The documentation of users, and that of private items in the long run: a link from
+/// public to private items is only noticed in the former.
 pub(crate) fn steps<'a>(workspace: &Workspace, depth: Depth) -> Vec<Step<'a>> {
     let whole = || {
         let mut doc = everything(workspace, depth, "cargo doc --no-deps --keep-going");

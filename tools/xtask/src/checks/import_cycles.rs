@@ -1,7 +1,9 @@
-//! No file of a crate imports from a file that imports from it, directly or through others.
+//! No file of a crate imports from a file that imports from it, directly or through
+//! others.
 //!
-//! A path such as `crate::a::b::Name` leads to the file that defines the name: re-exports and imports on the way are
-//! followed. What a file merely re-exports from its submodules ties it to nothing.
+//! A path such as `crate::a::b::Name` leads to the file that defines the name: re-exports
+//! and imports on the way are followed. What a file merely re-exports from its submodules
+//! ties it to nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -79,7 +81,8 @@ fn cycles(texts: &BTreeMap<Names, String>) -> BTreeSet<(Names, Names)> {
     in_cycle.cloned().collect()
 }
 
-/// Returns the lines of code without tests, each import in one line, and paths in inline modules as seen from the file.
+/// Returns the lines of code without tests, each import in one line, and paths in inline
+/// modules as seen from the file.
 fn code(text: &str) -> Vec<String> {
     let tests = text.find("#[cfg(test)]\nmod tests {");
     let mut code: Vec<String> = Vec::new();
@@ -166,7 +169,8 @@ fn leaves(tree: &str) -> Vec<String> {
     leaves
 }
 
-/// Converts a path to one from the root of the crate; `None` if it leads to another crate.
+/// Converts a path to one from the root of the crate; `None` if it leads to another
+/// crate.
 fn absolute(path: &str, module: &Names, texts: &BTreeMap<Names, String>) -> Option<Names> {
     let mut absolute = module.clone();
     for (i, name) in path.split("::").enumerate() {

@@ -1,5 +1,5 @@
-//! Programs in C, C++ and Fortran against the installed libdownbeat: through pkg-config, shared and static, and through CMake;
-//! and the programs that are installed with it.
+//! Programs in C, C++ and Fortran against the installed libdownbeat: through pkg-config,
+//! shared and static, and through CMake; and the programs that are installed with it.
 
 mod memory;
 mod pages;
@@ -22,8 +22,9 @@ use crate::steps::{Lane, Step, all_passed};
 use crate::workspace::Workspace;
 use tree::{InstalledTree, Launcher, Linking};
 
-/// Numbers of ranks of programs, and those of MPICH unless in a long run.
+/// Numbers of ranks of programs.
 const RANKS: [u32; 5] = [1, 2, 3, 4, 5];
+/// Numbers of ranks under MPICH, except in a long run.
 const RANKS_OF_MPICH: [u32; 2] = [2, 4];
 /// Files that the programs need, one of each kind for each program.
 const INSTALLED: [&str; 16] = [
@@ -44,7 +45,7 @@ const INSTALLED: [&str; 16] = [
     "share/fish/vendor_completions.d/downbeat.fish",
     "share/fish/vendor_completions.d/downbeat-mpi.fish",
 ];
-/// Steps that wait more than they compute, and those on emulated hosts.
+/// Steps that mostly wait, and steps on emulated hosts.
 const WAITING: [&str; 6] = [
     "lines of the documents",
     "starts of the README",
@@ -60,8 +61,14 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let tree = InstalledTree::of(workspace, depth);
     let mut steps = vec![];
     let mut step = |name: &str, check: fn(&InstalledTree<'_>) -> Outcome| {
-        let tree = tree.clone();
-        let step = Step::new(format!("libdownbeat: {name}"), move || check(&tree));
+        let mut tree = tree.clone();
+        // Steps of two lanes may compile a program of the same name.
+        tree.built = tree.built.join(name.replace(' ', "-"));
+        let step = Step::new(format!("libdownbeat: {name}"), move || {
+            fs::create_dir_all(&tree.built)
+                .map_err(|why| format!("{}: {why}", tree.built.display()))?;
+            check(&tree)
+        });
         steps.push(match name {
             "install" => step,
             _ if WAITING.contains(&name) => step.in_lane(Lane::Wait, &[INSTALL]),
@@ -153,7 +160,8 @@ fn local(tree: &InstalledTree<'_>) -> Outcome {
     older_program(tree)
 }
 
-/// Runs a program that was compiled with a header of another layout of models: it reads them by calls of the library.
+/// Runs a program that was compiled with a header of another layout of models: it reads
+/// them by calls of the library.
 fn older_program(tree: &InstalledTree<'_>) -> Outcome {
     let (known, older) = ("<< 32 | 2)", "<< 32 | 1)");
     let header = tree.prefix.join("include/downbeat.h");
@@ -174,7 +182,7 @@ fn older_program(tree: &InstalledTree<'_>) -> Outcome {
     )?))
 }
 
-fn ranks(tree: &InstalledTree<'_>, library: MpiLibrary) -> &'static [u32] {
+fn rank_counts(tree: &InstalledTree<'_>, library: MpiLibrary) -> &'static [u32] {
     if library == MPICH && tree.depth < Depth::Long {
         &RANKS_OF_MPICH
     } else {
@@ -211,7 +219,7 @@ fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
     ];
     for (source, options) in others.into_iter().chain(bindings) {
         for (linking, ranks) in [
-            (Linking::Shared, ranks(tree, library)),
+            (Linking::Shared, rank_counts(tree, library)),
             (Linking::Static, &[2]),
         ] {
             let program = tree.compile(source, Some(library), linking, options)?;
@@ -250,7 +258,7 @@ fn with_cmake(tree: &InstalledTree<'_>) -> Outcome {
         shell::run(&mut Command::new(build.join("clock_f90")))?;
         if let Some(library) = mpi {
             let launcher = Launcher::new(tree, library)?;
-            let ranks = ranks(tree, library);
+            let ranks = rank_counts(tree, library);
             launcher.run(ranks, &Command::new(build.join("global_c")))?;
             launcher.run(ranks, &Command::new(build.join("global_f08")))?;
         }

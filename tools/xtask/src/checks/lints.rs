@@ -13,7 +13,8 @@ use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Package, Workspace};
 
-/// The workspace with all features, and libraries without any; the long run takes every set of features.
+/// The workspace with all features, and libraries without any; the long run takes every
+/// set of features.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let all_targets = "cargo clippy --all-targets --keep-going";
     let whole = || {
@@ -66,8 +67,9 @@ fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
     strict(&format!("lints: {}", library.name()), clippy)
 }
 
-/// A library, or the programs of a package without one, with none and, in the long run, with each of its features; without the
-/// sets that the lints of the whole workspace cover.
+/// A library, or the programs of a package without one, with none and, in the long run,
+/// with each of its features; without the sets that the lints of the whole workspace
+/// cover.
 fn single_features<'a>(workspace: &Workspace, package: &Package, depth: Depth) -> Vec<Step<'a>> {
     let kind = if package.targets_of("lib").next().is_some() {
         "--lib"

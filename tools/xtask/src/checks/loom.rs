@@ -13,15 +13,16 @@ use crate::workspace::Workspace;
 /// The models, in a workspace of its own whose libraries have loom's primitives.
 pub(crate) const MODELS: &str = "tests/loom/Cargo.toml";
 
-/// Variables that change the number of preemptions that the models allow; read by `tests/loom/src/lib.rs`. Two show most faults, and
-/// the long run has every order of the models that limit nothing.
+/// Variables that change the number of preemptions that the models allow; read by
+/// `tests/loom/src/lib.rs`. Two show most faults, and the long run has every order of the
+/// models that limit nothing.
 const MOST_PREEMPTIONS: (&str, &str) = ("DOWNBEAT_MOST_PREEMPTIONS", "2");
 const MORE_PREEMPTIONS: (&str, &str) = ("DOWNBEAT_MORE_PREEMPTIONS", "1");
 
 const BUILD: &str = "loom: models build";
 
-/// Runs each model in a process of its own: loom maps new stacks for every interleaving, and for that, threads of one
-/// process wait for each other.
+/// Runs each model in a process of its own: loom maps new stacks for every interleaving,
+/// and for that, threads of one process wait for each other.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
     let models = Step::new("loom: every order", move || {
         let programs = build(workspace)?;

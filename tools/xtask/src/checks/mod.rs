@@ -38,7 +38,8 @@ pub(crate) fn setup<'a>(depth: Depth) -> Vec<Step<'a>> {
     packages.into_iter().chain([components::step()]).collect()
 }
 
-/// Returns the steps: within each lane those first that others wait for, then cheap and common failures.
+/// Returns the steps: within a lane, awaited steps come first, then cheap and common
+/// failures.
 pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let mut steps = setup(depth);
     let mut of_texts = Vec::from(format::steps());
@@ -52,6 +53,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         // They need no packages, which are installed meanwhile.
         steps.extend(loom::steps(workspace, depth));
     }
+    let first = steps.len();
     steps.extend(tests::steps(workspace, depth));
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
@@ -77,6 +79,9 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         steps.push(containers::step(workspace));
         steps.push(otf2_python::step(workspace));
         steps.extend(undefined_behaviour::steps(workspace));
+    }
+    for step in &mut steps[first..] {
+        step.place.after.push(packages::STEP.to_owned());
     }
     steps
 }

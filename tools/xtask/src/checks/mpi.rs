@@ -22,7 +22,8 @@ const LONG_TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
 
-/// Time limit of a job: a rank that waits for another for ever is the most frequent fault.
+/// Time limit of a job: a rank that waits for another for ever is the most frequent
+/// fault.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
@@ -47,7 +48,12 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
                     format!("{}: {} {}", library.name(), kind, target.name),
                     move || {
                         let programs = programs(library, workspace)?;
-                        run(&programs, target, library, ranks(target, library, depth))
+                        run(
+                            &programs,
+                            target,
+                            library,
+                            rank_counts(target, library, depth),
+                        )
                     },
                 );
                 step.in_lane(Lane::Ranks, &[&build_step(library)])
@@ -57,7 +63,7 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
 }
 
 /// Returns the numbers of ranks that a program runs with.
-fn ranks(program: &Target, library: MpiLibrary, depth: Depth) -> &'static [u32] {
+fn rank_counts(program: &Target, library: MpiLibrary, depth: Depth) -> &'static [u32] {
     if program.kind == "example" {
         &EXAMPLE_RANKS
     } else if depth == Depth::Long {
@@ -128,8 +134,8 @@ fn run_once(program: &Command, mut mpirun: Command, ranks: u32) -> Outcome {
     is_one_job(&shell::show_and_read(RUN_LIMIT, &mut mpirun)?, ranks)
 }
 
-/// Checks that `rank 0 of N` is printed once: a program that is linked to another library runs as N jobs of one rank each,
-/// and passes every test of its own.
+/// Checks that `rank 0 of N` is printed once: a program that is linked to another library
+/// runs as N jobs of one rank each, and passes every test of its own.
 fn is_one_job(output: &str, ranks: u32) -> Outcome {
     let jobs: Vec<&str> = output
         .split("rank 0 of ")

@@ -20,12 +20,12 @@ const MODULES: &str = "tests/tests/mpi_program/main.rs";
 /// Module of helpers.
 const SHARED: &str = "job";
 
-/// Modules that are run for Open MPI alone. Of MPICH, the launcher tends to hang over TCP with three ranks and more, and EZTrace is not
-/// built for it.
+/// Modules that are run for Open MPI alone. Of MPICH, the launcher tends to hang over TCP
+/// with three ranks and more, and EZTrace is not built for it.
 const OPEN_MPI_ONLY: [&str; 3] = ["eztrace", "several_hosts", BATCH_JOBS];
 
-/// Modules that are run for MPICH in a long run alone: of options, records, outputs, presets, plug-ins, corrections and
-/// widths.
+/// Modules that are run for MPICH in a long run alone: of options, records, outputs,
+/// presets, plug-ins, corrections and widths.
 const MPICH_IN_LONG_RUN: [&str; 7] = [
     "bench_input",
     "bench_records",
@@ -75,7 +75,8 @@ fn modules() -> Result<Vec<String>, String> {
     }
 }
 
-/// Runs a module under both libraries side by side: the jobs wait for their launchers most of the time.
+/// Runs a module under both libraries side by side: the jobs wait for their launchers
+/// most of the time.
 fn step(workspace: &Workspace, module: String, depth: Depth) -> Step<'_> {
     let of_open_mpi = build_step(OPEN_MPI);
     let awaited = match libraries(&module, depth) {
@@ -132,8 +133,8 @@ fn libraries(module: &str, depth: Depth) -> &'static [MpiLibrary] {
     }
 }
 
-/// Gives a program a path of its own for each module: the tests look for the ranks that they started by it, and two modules may run
-/// at once.
+/// Gives a program a path of its own for each module: the tests look for the ranks that
+/// they started by it, and two modules may run at once.
 fn link_for(module: &str, program: &Path) -> Result<PathBuf, String> {
     let folder = program.with_file_name("of-tests").join(module);
     let link = folder.join(MPI_PROGRAM);

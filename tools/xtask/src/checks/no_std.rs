@@ -1,7 +1,9 @@
-//! The crates that promise it need no std, first proof: a program without std is linked from them.
+//! The crates that promise it need no std, first proof: a program without std is linked
+//! from them.
 //!
-//! A second panic handler, an allocator or a function of the C library anywhere below them would break the build. A
-//! dependency that is declared but not used could hide: hence the second proof, in `core_only`.
+//! A second panic handler, an allocator or a function of the C library anywhere below
+//! them would break the build. A dependency that is declared but not used could hide:
+//! hence the second proof, in `core_only`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -54,7 +56,8 @@ fn names_all(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Arguments for the linker through `cargo rustc`: `RUSTFLAGS` would reach build scripts too.
+/// Arguments for the linker through `cargo rustc`: `RUSTFLAGS` would reach build scripts
+/// too.
 fn link(workspace: &Workspace, features: &[&str]) -> Command {
     let mut link = command(&format!(
         "cargo rustc --manifest-path {PROBE} --bin probe --target-dir"
@@ -66,7 +69,8 @@ fn link(workspace: &Workspace, features: &[&str]) -> Command {
     link
 }
 
-/// Checks that the command fails for this reason: a proof that cannot fail proves nothing.
+/// Checks that the command fails for this reason: a proof that cannot fail proves
+/// nothing.
 pub(crate) fn must_fail(command: &mut Command, reason: &str) -> Outcome {
     let output = shell::output_within(
         LIMIT,

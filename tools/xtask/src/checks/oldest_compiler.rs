@@ -1,4 +1,5 @@
-//! Packages compile with the oldest compiler that their manifests declare; clippy only knows which functions that one has.
+//! Packages compile with the oldest compiler that their manifests declare; clippy only
+//! knows which functions that one has.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -8,7 +9,8 @@ use downbeat_launch::command::command;
 use crate::steps::Step;
 use crate::workspace::{MPI, Package, Workspace};
 
-/// One step for each version. Features that need an MPI library are left out: its bindings are those of the machine.
+/// One step for each version. Features that need an MPI library are left out: its
+/// bindings are those of the machine.
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let mut by_version: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
     for package in &workspace.packages {

@@ -1,4 +1,5 @@
-//! Archives of versions of OTF2 that Debian does not have, by its module for Python; only in the long run.
+//! Archives of versions of OTF2 that Debian does not have, by its module for Python; only
+//! in the long run.
 
 use std::fs;
 use std::process::Command;

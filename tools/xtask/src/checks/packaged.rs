@@ -76,7 +76,8 @@ fn in_a_new_system(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Returns a new system, of the release of this one, whose libraries the program needs; it is made once.
+/// Returns a new system, of the release of this one, whose libraries the program needs;
+/// it is made once.
 pub(crate) fn debian(workspace: &Workspace) -> Result<PathBuf, String> {
     let root = workspace.built("package/debian-root");
     let done = root.join("made");

@@ -65,7 +65,7 @@ pub(crate) const STEP: &str = "setup: system packages";
 
 pub(crate) fn step<'a>(depth: Depth) -> Step<'a> {
     let setup = Step::new(STEP, move || {
-        let missing = missing(&needed(depth))?;
+        let missing = missing_packages(&needed_packages(depth))?;
         for (package, reason) in &missing {
             println!("   missing: {package} ({reason})");
         }
@@ -79,7 +79,7 @@ pub(crate) fn step<'a>(depth: Depth) -> Step<'a> {
     setup.in_lane(Lane::Wait, NOTHING)
 }
 
-fn needed(depth: Depth) -> Vec<(&'static str, &'static str)> {
+fn needed_packages(depth: Depth) -> Vec<(&'static str, &'static str)> {
     let for_long: &[_] = match depth {
         Depth::Long => &NEEDED_LONG,
         _ => &[],
@@ -88,23 +88,24 @@ fn needed(depth: Depth) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Asks before packages are installed, if somebody can answer; a refusal is an error.
-pub(crate) fn ask(depth: Depth, yes: bool) -> Outcome {
+pub(crate) fn confirm_installation(depth: Depth, yes: bool) -> Outcome {
     let ci = env::var_os("CI");
-    if !must_ask(yes, ci.as_deref(), io::stdin().is_terminal()) {
+    if !must_confirm(yes, ci.as_deref(), io::stdin().is_terminal()) {
         return Ok(());
     }
-    let missing = missing(&needed(depth))?;
+    let missing = missing_packages(&needed_packages(depth))?;
     // Without the right to install, the step says what to do.
-    if missing.is_empty() || installer().is_none() {
+    if missing.is_empty() || privilege_prefix().is_none() {
         return Ok(());
     }
-    println!("These Debian packages are missing:");
+    // Standard output may be a file.
+    eprintln!("These Debian packages are missing:");
     for (package, reason) in &missing {
-        println!("  {package:22}{reason}");
+        eprintln!("  {package:22}{reason}");
     }
-    print!("Install these Debian packages, and what they depend on? [y/N] ");
+    eprint!("Install these Debian packages, and what they depend on? [y/N] ");
     let mut answer = String::new();
-    io::stdout()
+    io::stderr()
         .flush()
         .and_then(|()| io::stdin().read_line(&mut answer))
         .map_err(|why| why.to_string())?;
@@ -114,16 +115,17 @@ pub(crate) fn ask(depth: Depth, yes: bool) -> Outcome {
     let names: Vec<&str> = missing.iter().map(|(package, _)| *package).collect();
     Err(format!(
         "nothing was installed; to do it by hand: {}; checks without packages: cargo xtask test --quick",
-        by_hand(&names.join(" "))
+        manual_command(&names.join(" "))
     ))
 }
 
-/// Tells if somebody has to be asked, by the option `--yes`, the variable `CI`, and whether standard input is a terminal.
-fn must_ask(yes: bool, ci: Option<&OsStr>, is_terminal: bool) -> bool {
+/// Tells if somebody has to be asked, by the option `--yes`, the variable `CI`, and
+/// whether standard input is a terminal.
+fn must_confirm(yes: bool, ci: Option<&OsStr>, is_terminal: bool) -> bool {
     !yes && ci.is_none_or(|value| value != "true") && is_terminal
 }
 
-fn missing<'a>(needed: &[(&'a str, &'a str)]) -> Result<Vec<(&'a str, &'a str)>, String> {
+fn missing_packages<'a>(needed: &[(&'a str, &'a str)]) -> Result<Vec<(&'a str, &'a str)>, String> {
     let names: Vec<&str> = needed.iter().map(|(package, _)| *package).collect();
     let mut query = command("dpkg-query -W -f=${Package}=${db:Status-Status};");
     query
@@ -152,8 +154,8 @@ fn missing<'a>(needed: &[(&'a str, &'a str)]) -> Result<Vec<(&'a str, &'a str)>,
 /// Installs if it may; otherwise the error shows the command.
 fn install(packages: &[&str]) -> Outcome {
     let names = packages.join(" ");
-    let by_hand = by_hand(&names);
-    let prefix = installer().ok_or(format!(
+    let by_hand = manual_command(&names);
+    let prefix = privilege_prefix().ok_or(format!(
         "not root, and no sudo without a password; run: {by_hand}"
     ))?;
     shell::run(&mut command(&format!("{prefix}apt-get update")))
@@ -161,12 +163,12 @@ fn install(packages: &[&str]) -> Outcome {
         .map_err(|why| format!("{why}; run: {by_hand}"))
 }
 
-fn by_hand(names: &str) -> String {
+fn manual_command(names: &str) -> String {
     format!("sudo apt-get update && sudo apt-get install -y --no-install-recommends {names}")
 }
 
 /// Returns the words before a command that installs; `None` for a user who may not.
-fn installer() -> Option<&'static str> {
+fn privilege_prefix() -> Option<&'static str> {
     if succeeds("test -w /var/lib/dpkg") {
         Some("")
     } else {
@@ -189,10 +191,10 @@ mod tests {
     #[test]
     fn only_somebody_at_a_terminal_is_asked() {
         let ci = |value| Some(OsStr::new(value));
-        assert!(must_ask(false, None, true));
-        assert!(must_ask(false, ci("false"), true));
-        assert!(!must_ask(false, None, false));
-        assert!(!must_ask(true, None, true));
-        assert!(!must_ask(false, ci("true"), true));
+        assert!(must_confirm(false, None, true));
+        assert!(must_confirm(false, ci("false"), true));
+        assert!(!must_confirm(false, None, false));
+        assert!(!must_confirm(true, None, true));
+        assert!(!must_confirm(false, ci("true"), true));
     }
 }

@@ -1,4 +1,5 @@
-//! Packages as registries get them: cargo accepts them, and they have what cargo does not look at.
+//! Packages as registries get them: cargo accepts them, and they have what cargo does not
+//! look at.
 
 mod foreign_files;
 mod front_page;
@@ -61,8 +62,8 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps
 }
 
-/// Removes what cargo unpacked and built of our packages in an earlier dry run: it takes that for the archives of this one, as their
-/// versions are equal.
+/// Removes what cargo unpacked and built of our packages in an earlier dry run: it takes
+/// that for the archives of this one, as their versions are equal.
 fn forget_unpacked(workspace: &Workspace) -> Outcome {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));

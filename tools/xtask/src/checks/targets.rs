@@ -9,8 +9,8 @@ use crate::workspace::{Package, Workspace};
 struct Platform {
     target: &'static str,
     has_std: bool,
-    /// Least extent of a run that compiles for it: those in which nothing differs from another one but the machine code wait for
-    /// long runs.
+    /// Least extent of a run that compiles for it: those in which nothing differs from
+    /// another one but the machine code wait for long runs.
     from: Depth,
 }
 

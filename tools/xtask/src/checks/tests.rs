@@ -16,7 +16,8 @@ use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Target, Workspace};
 
 pub(crate) const BUILD: &str = "all tests build";
-/// Sources of tests that wait: for times, for threads that take turns, for other programs.
+/// Sources of tests that wait: for times, for threads that take turns, for other
+/// programs.
 const WAITING: [&str; 14] = [
     "sync/tests/algorithms.rs",
     "sync/tests/harmonize.rs",
@@ -57,14 +58,14 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         })
         .in_lane(Lane::Compile, &[packages::STEP]),
         Step::new(TESTS, move || {
-            let mut all = built(&mut tests("cargo test --no-run"))?;
+            let mut all = build_tests(&mut tests("cargo test --no-run"))?;
             all.retain(|(source, _)| !is_waiting(source));
             run(all, depth)
         })
         // Until all is built that other lanes await, the cores are busy.
         .in_lane(Lane::Compute, &[BUILD, &build_step(MPICH)]),
         Step::new(WAITING_TESTS, move || {
-            let mut all = built(&mut tests("cargo test --no-run"))?;
+            let mut all = build_tests(&mut tests("cargo test --no-run"))?;
             all.retain(|(source, _)| is_waiting(source));
             match all.len() == WAITING.len() {
                 true => run(all, depth),
@@ -77,29 +78,34 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         .in_lane(Lane::Wait, &[BUILD]),
     ];
     if depth == Depth::Long {
-        let whole = "cargo test --workspace --no-fail-fast";
-        // Built first, too: then they run side by side, each with a time limit.
-        let apart = move |features: &[String]| {
-            let mut tests = command(&format!("{whole} --tests --no-run"));
-            tests.args(features);
-            run(built(&mut tests)?, depth)
-        };
-        let without_mpi = workspace.features_without_mpi(true);
-        let mut examples = command(&format!("{whole} --doc"));
-        examples.args(without_mpi.clone());
-        // Without cargo bench's `--bench`, a benchmark runs each of its parts once.
-        let mut benchmarks = command(whole);
-        benchmarks.args(named(workspace, "bench", |bench| {
-            bench.required_features.is_empty()
-        }));
-        steps.extend([
-            Step::new(format!("{TESTS} without MPI"), move || apart(&without_mpi)),
-            Step::command(format!("{EXAMPLES} without MPI"), examples),
-            Step::new(format!("{TESTS} with default features"), move || apart(&[])),
-            Step::command("benchmarks run", benchmarks),
-        ]);
+        steps.extend(long_steps(workspace));
     }
     steps
+}
+
+/// Tests of a long run: without MPI, and with default features, as most users build.
+fn long_steps(workspace: &Workspace) -> [Step<'_>; 4] {
+    let whole = "cargo test --workspace --no-fail-fast";
+    // Built first, too: then they run side by side, each with a time limit.
+    let apart = move |features: &[String]| {
+        let mut tests = command(&format!("{whole} --tests --no-run"));
+        tests.args(features);
+        run(build_tests(&mut tests)?, Depth::Long)
+    };
+    let without_mpi = workspace.features_without_mpi(true);
+    let mut examples = command(&format!("{whole} --doc"));
+    examples.args(without_mpi.clone());
+    // Without cargo bench's `--bench`, a benchmark runs each of its parts once.
+    let mut benchmarks = command(whole);
+    benchmarks.args(named(workspace, "bench", |bench| {
+        bench.required_features.is_empty()
+    }));
+    [
+        Step::new(format!("{TESTS} without MPI"), move || apart(&without_mpi)),
+        Step::command(format!("{EXAMPLES} without MPI"), examples),
+        Step::new(format!("{TESTS} with default features"), move || apart(&[])),
+        Step::command("benchmarks run", benchmarks),
+    ]
 }
 
 /// The examples in the documentation, which cargo builds and runs.
@@ -108,9 +114,10 @@ pub(crate) fn examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
     Step::command(EXAMPLES, everything(workspace, depth, words))
 }
 
-/// Returns the variables of tests: they fail if they find no browser, where it was installed. A quick run uses none, and takes a
-/// quarter of the random cases; a long run takes more than others.
-fn variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
+/// Returns the variables of tests: they fail if they find no browser, where it was
+/// installed. A quick run uses none, and takes a quarter of the random cases; a long run
+/// takes more than others.
+fn test_variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
     match depth {
         Depth::Quick => &[("DOWNBEAT_BROWSER", "unused"), ("PROPTEST_CASES", "64")],
         Depth::Normal => &[("DOWNBEAT_BROWSER", "required")],
@@ -119,7 +126,7 @@ fn variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
 }
 
 /// Builds programs with tests; returns their sources and commands.
-fn built(build: &mut Command) -> Result<Vec<(PathBuf, Command)>, String> {
+fn build_tests(build: &mut Command) -> Result<Vec<(PathBuf, Command)>, String> {
     let tests = Programs::build(build)?.tests();
     if tests.is_empty() {
         return Err("cargo reports no test".to_owned());
@@ -131,18 +138,19 @@ fn is_waiting(source: &Path) -> bool {
     WAITING.iter().any(|waiting| source.ends_with(waiting))
 }
 
-/// Runs programs with tests side by side: cargo would run one after the other, of which each waits for its slowest test.
+/// Runs programs with tests side by side: cargo would run one after the other, of which
+/// each waits for its slowest test.
 fn run(tests: Vec<(PathBuf, Command)>, depth: Depth) -> Outcome {
     side_by_side(tests, |(_, mut test)| {
-        test.envs(variables(depth).iter().copied());
+        test.envs(test_variables(depth).iter().copied());
         shell::show_and_read(shell::LIMIT, &mut test)
             .map(drop)
             .map_err(|why| format!("{}: {why}", shell::shown(&test)))
     })
 }
 
-/// Returns the arguments that select these targets one by one: a pattern would include those that need a library that may be
-/// missing.
+/// Returns the arguments that select these targets one by one: a pattern would include
+/// those that need a library that may be missing.
 fn named(workspace: &Workspace, kind: &str, wanted: fn(&Target) -> bool) -> Vec<String> {
     let targets = workspace
         .packages

@@ -1,5 +1,5 @@
-//! Undefined behaviour and data races, as an interpreter, sanitizers and valgrind find them; only in the long run. All but
-//! valgrind need the nightly compiler.
+//! Undefined behaviour and data races, as an interpreter, sanitizers and valgrind find
+//! them; only in the long run. All but valgrind need the nightly compiler.
 
 use std::process::Command;
 use std::time::Duration;

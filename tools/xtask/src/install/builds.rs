@@ -39,7 +39,8 @@ pub(crate) const STATIC: Builds = Builds {
     ..INSTALLED
 };
 
-/// Builds that the tests make, too: to optimize those of several MPI libraries takes minutes.
+/// Builds that the tests make, too: to optimize those of several MPI libraries takes
+/// minutes.
 pub(crate) const TESTED: Builds = Builds {
     program: tested,
     library: |workspace, mpi| match mpi {

@@ -1,4 +1,5 @@
-//! Installation of the programs, with their man pages and shell completions, which they write themselves.
+//! Installation of the programs, with their man pages and shell completions, which they
+//! write themselves.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,8 @@ use super::builds::PROGRAM;
 use super::{Installer, copy, link, write};
 use crate::mpi_builds::MPI_PROGRAM;
 
-/// Shells with the folders of their completions, and the names of the files, where `*` is that of the program.
+/// Shells with the folders of their completions, and the names of the files, where `*` is
+/// that of the program.
 const COMPLETIONS: [(&str, &str, &str); 3] = [
     ("bash", "share/bash-completion/completions", "*"),
     ("zsh", "share/zsh/site-functions", "_*"),
@@ -26,7 +28,8 @@ impl Installer<'_> {
         self.documents(PROGRAM, || Command::new(&built))
     }
 
-    /// Installs the MPI program for each library; that of the first also has the name without the library.
+    /// Installs the MPI program for each library; that of the first also has the name
+    /// without the library.
     pub(super) fn mpi_programs(&self) -> Outcome {
         for library in &self.wanted.mpi {
             let built = (self.builds.program)(self.workspace, Some(*library))?;

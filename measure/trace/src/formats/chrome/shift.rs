@@ -1,7 +1,9 @@
 //! Copies of traces in Chrome's JSON with all times shifted, everything else as it is.
 
+use core::cell::Cell;
 use core::fmt;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::rc::Rc;
 
 use downbeat_clock_core::Duration;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -60,11 +62,17 @@ pub fn shift_times(
     to: impl Write,
     by: Duration,
 ) -> Result<ShiftedTrace, ShiftError> {
+    let unused = Rc::default();
+    let from = LimitedParts {
+        source: BufReader::with_capacity(BUFFER, from),
+        unused: Rc::clone(&unused),
+    };
     let mut copy = Copy {
         to: BufWriter::new(to),
         by,
         found: ShiftedTrace::default(),
         failed: None,
+        unused,
     };
     let mut source = serde_json::Deserializer::from_reader(from);
     let read = source.deserialize_any(File(&mut copy));
@@ -78,6 +86,32 @@ pub fn shift_times(
     Ok(copy.found)
 }
 
+/// Bytes that are read, and inflated if the source is compressed, at once.
+const BUFFER: usize = 1 << 16;
+
+/// Longest name or value: the parser holds it in memory, and a compressed file can contain a thousand times its own size.
+const LONGEST: u64 = 64 << 20;
+
+/// Source whose parts are limited in length.
+struct LimitedParts<R> {
+    source: BufReader<R>,
+    /// Number of bytes that were read since a part was written.
+    unused: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for LimitedParts<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(bytes)?;
+        let unused = self.unused.get() + read as u64;
+        self.unused.set(unused);
+        if unused > LONGEST {
+            let why = format!("a name or a value is longer than {} MiB", LONGEST >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(read)
+    }
+}
+
 /// The copy while it is written.
 struct Copy<W: Write> {
     to: BufWriter<W>,
@@ -85,10 +119,12 @@ struct Copy<W: Write> {
     found: ShiftedTrace,
     /// Why it could not be written, which the parser cannot return.
     failed: Option<io::Error>,
+    unused: Rc<Cell<u64>>,
 }
 
 impl<W: Write> Copy<W> {
     fn write<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        self.unused.set(0);
         self.to.write_all(text.as_bytes()).map_err(|why| {
             let message = E::custom(&why);
             self.failed = Some(why);
@@ -254,6 +290,23 @@ mod tests {
         let mut copy = vec![];
         let found = shift_times(text.as_bytes(), &mut copy, Duration::from_nanos(by))?;
         Ok((String::from_utf8(copy).unwrap(), found))
+    }
+
+    #[test]
+    fn a_value_without_end_takes_no_memory_without_end() {
+        for begin in [
+            "{\"",
+            "{\"traceEvents\": [{\"name\": \"",
+            "[{\"ts\": 1, \"",
+            "[{\"args\": {\"x\": \"",
+        ] {
+            let endless = begin.as_bytes().chain(io::repeat(b'x'));
+            let why = shift_times(endless, io::sink(), Duration::ZERO).unwrap_err();
+            assert!(
+                why.to_string().contains("longer than 64 MiB"),
+                "{begin}: {why}"
+            );
+        }
     }
 
     #[test]

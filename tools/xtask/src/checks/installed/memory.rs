@@ -14,7 +14,8 @@ pub(super) use valgrind::{Leaks, Valgrind};
 /// Options of compilers; programs end at the first error.
 pub(super) const SANITIZED: &str =
     "-g -fsanitize=address,undefined -fno-sanitize-recover=undefined";
-/// Programs, and options of their compilers: in C, in C++, and in Fortran by each of its bindings.
+/// Programs, and options of their compilers: in C, in C++, and in Fortran by each of its
+/// bindings.
 const CHECKED: [(&str, &str); 6] = [
     ("global.c", C),
     ("misuse.c", C),
@@ -52,7 +53,8 @@ pub(super) fn parallel(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome
     valgrind.found_nothing_of_ours(CHECKED.len() * RANKS as usize)
 }
 
-/// Returns the command of a program that is compiled with sanitizers. MPI libraries leak, and libraries may be preloaded.
+/// Returns the command of a program that is compiled with sanitizers. MPI libraries leak,
+/// and libraries may be preloaded.
 pub(super) fn sanitized(program: &Command) -> Command {
     let starter = command("env ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0");
     shell::started_by(starter, program)

@@ -13,6 +13,8 @@ use downbeat_launch::mpi::OPEN_MPI;
 
 use crate::args::{self, Task};
 use crate::checks::installed::tree::InstalledTree;
+use crate::lanes::SETTINGS;
+use crate::programs::FOLDER_OF_RUN;
 use crate::steps::all_passed;
 
 const LIMIT: Duration = Duration::from_secs(600);
@@ -32,7 +34,8 @@ const PAGES: [&str; 7] = [
     "docs/clusters.md",
 ];
 
-/// Runs all lines of each page in an empty home, where the installed tree is in the folder that the pages install to.
+/// Runs all lines of each page in an empty home, where the installed tree is in the
+/// folder that the pages install to.
 pub(super) fn lines_of_documents(tree: &InstalledTree<'_>) -> Outcome {
     let failed = PAGES.iter().filter_map(|page| {
         let why = lines_of(tree, Path::new(page)).err()?;
@@ -41,8 +44,8 @@ pub(super) fn lines_of_documents(tree: &InstalledTree<'_>) -> Outcome {
     all_passed(failed)
 }
 
-/// Runs the lines of the README in a new clone, as somebody who has nothing but that. It is outside of this workspace, to which
-/// cargo would add the new package.
+/// Runs the lines of the README in a new clone, as somebody who has nothing but that. It
+/// is outside of this workspace, to which cargo would add the new package.
 pub(super) fn starts_of_readme(_: &InstalledTree<'_>) -> Outcome {
     let home = env::temp_dir().join(format!("downbeat-starts-{}", process::id()));
     let outcome = starts_in(&home);
@@ -105,7 +108,12 @@ fn in_home(home: &Path, script: &str) -> Command {
         // Ranks share cores, maybe as root.
         .envs(OPEN_MPI.environment())
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
-        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        // As a user has them, who may run this program there.
+        .env_remove(FOLDER_OF_RUN);
+    for (variable, _) in SETTINGS {
+        lines.env_remove(variable);
+    }
     lines
 }
 
@@ -128,7 +136,8 @@ fn link_mpi(home: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns true for the line that installs what an earlier step installed; its words must be those that xtask understands.
+/// Returns true for the line that installs what an earlier step installed; its words must
+/// be those that xtask understands.
 fn installs(line: &str, home: &Path) -> bool {
     let line = line.replace("$HOME", &home.display().to_string());
     let Some(words) = line.strip_prefix("cargo xtask ") else {
@@ -138,7 +147,8 @@ fn installs(line: &str, home: &Path) -> bool {
     matches!(task, Ok(Task::Install(wanted)) if wanted.prefix == home.join("downbeat") && wanted.mpi == [OPEN_MPI])
 }
 
-/// Joins the lines after a prompt, with those that continue them, of all blocks of a page that are for a terminal.
+/// Joins the lines after a prompt, with those that continue them, of all blocks of a page
+/// that are for a terminal.
 fn script(page: &str, is_done: impl Fn(&str) -> bool) -> String {
     let blocks = page.split("```console\n").skip(1);
     let blocks = blocks.map(|rest| rest.split("```").next().unwrap_or_default());

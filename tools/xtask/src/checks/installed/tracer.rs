@@ -1,4 +1,5 @@
-//! Programs under the tracer: its recordings must hold what the programs counted themselves.
+//! Programs under the tracer: its recordings must hold what the programs counted
+//! themselves.
 
 mod counts;
 mod killed;
@@ -29,8 +30,8 @@ use programs::{Compilers, Program, SOURCES};
 use recording::{LIMIT, has_all_counted, have_messages, merge, none_differs, record_rank, written};
 pub(super) use several_hosts::{over_hosts, under_slurm};
 
-/// Every kind of message, request and collective operation in C and in three bindings of Fortran, threads, unusual uses, and MPI in a
-/// module that is loaded.
+/// Every kind of message, request and collective operation in C and in three bindings of
+/// Fortran, threads, unusual uses, and MPI in a module that is loaded.
 pub(super) fn programs(tree: &InstalledTree<'_>, library: MpiLibrary) -> Outcome {
     let launcher = Launcher::new(tree, library)?;
     let ranks: &[u32] = match library {
@@ -80,7 +81,8 @@ pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
-/// Many threads that find no memory for their records, and must not wait for it: calls that are recorded and calls that are not are all.
+/// Many threads that find no memory for their records, and must not wait for it: calls
+/// that are recorded and calls that are not are all.
 pub(super) fn little_memory(tree: &InstalledTree<'_>) -> Outcome {
     let launcher = Launcher::new(tree, OPEN_MPI)?;
     let programs = Compilers::new(tree, OPEN_MPI, "")?;
@@ -111,7 +113,8 @@ pub(super) fn little_memory(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
-/// Runs a program with and without the tracer, which must not change what it sees, and compares the trace with its own counts.
+/// Runs a program with and without the tracer, which must not change what it sees, and
+/// compares the trace with its own counts.
 fn counted(
     tree: &InstalledTree<'_>,
     library: MpiLibrary,
@@ -126,7 +129,8 @@ fn counted(
     ));
     // What an earlier run left.
     let _ = fs::remove_dir_all(&folder);
-    // The library that lets ranks yield does not find an MPI library that a module brings in.
+    // The library that lets ranks yield does not find an MPI library that a module brings
+    // in.
     let launcher = if program.loads_mpi() {
         &launcher.bare()
     } else {
@@ -150,7 +154,8 @@ fn counted(
     has_all_counted(&merge(tree, &folder)?, &traced, ranks)
 }
 
-/// Returns what a program saw only without, or only with the tracer, apart from the numbers of tests that found nothing.
+/// Returns what a program saw only without, or only with the tracer, apart from the
+/// numbers of tests that found nothing.
 fn seen_otherwise<'a>(plain: &'a str, traced: &'a str) -> impl Iterator<Item = String> {
     let lines = |text: &'a str| -> BTreeSet<&'a str> {
         text.lines()
@@ -168,8 +173,8 @@ fn seen_otherwise<'a>(plain: &'a str, traced: &'a str) -> impl Iterator<Item = S
     without.into_iter().chain(only(&traced, &plain, "with"))
 }
 
-/// The mini application in C and Fortran by `downbeat record`: its results are those without the tracer, and its trace is right after
-/// the correction.
+/// The mini application in C and Fortran by `downbeat record`: its results are those
+/// without the tracer, and its trace is right after the correction.
 pub(super) fn mini_application(tree: &InstalledTree<'_>) -> Outcome {
     for library in [OPEN_MPI, MPICH] {
         let launch = Launcher::new(tree, library)?;
@@ -203,8 +208,8 @@ pub(super) fn mini_application(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
-/// Programs that nobody here wrote, with and without the tracer: `hpcc`, whose tests must pass, and a script of mpi4py, which must print
-/// the same.
+/// Programs that nobody here wrote, with and without the tracer: `hpcc`, whose tests must
+/// pass, and a script of mpi4py, which must print the same.
 pub(super) fn real_programs(tree: &InstalledTree<'_>) -> Outcome {
     let folder = tree.built.join("tracer/real");
     // What an earlier run left.
@@ -225,7 +230,8 @@ pub(super) fn real_programs(tree: &InstalledTree<'_>) -> Outcome {
         let results = folder.join("hpccoutf.txt");
         let written = fs::read_to_string(&results).unwrap_or_default();
         let _ = fs::remove_file(results);
-        // hpcc leaves out the line of a test's processor time where that time is below its resolution.
+        // hpcc leaves out the line of a test's processor time where that time is below
+        // its resolution.
         let passed = |line: &&str| line.contains("PASSED") && !line.starts_with("CPU");
         let passed = written.lines().filter(passed).count();
         Ok::<_, String>((said, passed, written.contains("FAILED")))

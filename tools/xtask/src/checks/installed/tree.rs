@@ -72,8 +72,8 @@ impl<'a> InstalledTree<'a> {
         })
     }
 
-    /// Compiles a program with these options, and returns its path. Its language is that of its name; programs for MPI are compiled by the
-    /// compilers of their library.
+    /// Compiles a program with these options, and returns its path. Its language is that
+    /// of its name; programs for MPI are compiled by the compilers of their library.
     pub(super) fn compile(
         &self,
         source: &str,
@@ -153,7 +153,8 @@ impl Launcher {
         mpirun
     }
 
-    /// Runs a program, with each of these numbers of ranks. Rank 0 prints that it passed its checks.
+    /// Runs a program, with each of these numbers of ranks. Rank 0 prints that it passed
+    /// its checks.
     pub(super) fn run(&self, ranks: &[u32], program: &Command) -> Outcome {
         all_passed(ranks.iter().filter_map(|ranks| {
             let mut mpirun = shell::started_by(self.mpirun(*ranks), program);

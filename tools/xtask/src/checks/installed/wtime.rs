@@ -35,7 +35,8 @@ pub(super) fn parallel(
     Ok(())
 }
 
-/// Ranks on several hosts, which are emulated: their counters are the same, so that the program finds the true differences.
+/// Ranks on several hosts, which are emulated: their counters are the same, so that the
+/// program finds the true differences.
 pub(super) fn over_hosts(tree: &InstalledTree<'_>) -> Outcome {
     let program = tree.compile("wtime.c", Some(OPEN_MPI), Linking::Without, "")?;
     let hosts = Hosts::set_up(HOSTS, &tree.built)?;

@@ -1,4 +1,5 @@
-//! Files outside of a package that its sources name: they are missing where the package is unpacked.
+//! Files outside of a package that its sources name: they are missing where the package
+//! is unpacked.
 
 /// Macros and attributes whose paths are relative to the folder of the file.
 const RELATIVE_TO_FILE: [&str; 4] = ["include!", "include_str!", "include_bytes!", "#[path"];
@@ -6,7 +7,8 @@ const RELATIVE_TO_FILE: [&str; 4] = ["include!", "include_str!", "include_bytes!
 /// Variable that contains the root of the package.
 const ROOT: &str = "CARGO_MANIFEST_DIR";
 
-/// Returns the paths in a file of a package that lead out of it; `file` is relative to the root of the package.
+/// Returns the paths in a file of a package that lead out of it; `file` is relative to
+/// the root of the package.
 ///
 /// Paths that are made while a program runs are not found.
 pub(super) fn named_in<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = &'a str> {

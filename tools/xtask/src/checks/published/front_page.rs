@@ -1,5 +1,6 @@
-//! Front pages: README.md is what registries show, and the beginning of a library's documentation. Its lines for Cargo.toml and
-//! its example are all that a new user's package needs.
+//! Front pages: README.md is what registries show, and the beginning of a library's
+//! documentation. Its lines for Cargo.toml and its example are all that a new user's
+//! package needs.
 
 use std::fs;
 use std::path::Path;
@@ -50,8 +51,9 @@ pub(super) fn flaws(package: &Package, readme: &str) -> Vec<String> {
     flaws
 }
 
-/// Makes a package of each library's lines for Cargo.toml and its example, in a workspace of their own, and checks that each
-/// compiles. One by one: cargo would give each the features of all.
+/// Makes a package of each library's lines for Cargo.toml and its example, in a workspace
+/// of their own, and checks that each compiles. One by one: cargo would give each the
+/// features of all.
 pub(super) fn build(workspace: &Workspace) -> Outcome {
     let folder = workspace.built("front-pages");
     let libraries: Vec<&Package> = workspace

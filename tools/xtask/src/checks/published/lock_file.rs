@@ -1,4 +1,5 @@
-//! The lock file of a user's project: everything in it is downloaded, audited and updated by each user.
+//! The lock file of a user's project: everything in it is downloaded, audited and updated
+//! by each user.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +9,8 @@ use downbeat_launch::command::{self as shell, command};
 
 use crate::workspace::Workspace;
 
-/// Most packages in the lock file of a project that uses `downbeat-timers` alone, itself included.
+/// Most packages in the lock file of a project that uses `downbeat-timers` alone, itself
+/// included.
 const MOST: usize = 15;
 
 /// Counts the packages in the lock file of such a project.
@@ -43,14 +45,16 @@ fn within(names: &[&str]) -> Outcome {
     }
 }
 
-/// Returns the names of the packages in a lock file that are used; a patch that is not used is no package.
+/// Returns the names of the packages in a lock file that are used; a patch that is not
+/// used is no package.
 fn names(lock: &str) -> Vec<&str> {
     let used = lock.split("[[patch.unused]]").next().unwrap_or_default();
     let packages = used.split("[[package]]\nname = \"").skip(1);
     packages.filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// Returns the part of a manifest that takes all published libraries from this workspace instead of from a registry.
+/// Returns the part of a manifest that takes all published libraries from this workspace
+/// instead of from a registry.
 pub(super) fn from_folders(workspace: &Workspace) -> String {
     let mut patches = "[patch.crates-io]\n".to_owned();
     for package in workspace.published().filter(|one| one.is_library()) {

@@ -37,8 +37,8 @@ pub(super) fn flaws(package: &Package, files: &[String]) -> Vec<String> {
     flaws
 }
 
-/// A library is documented with all features that its users choose, so that their items are visible; those that others enable
-/// need not be named.
+/// A library is documented with all features that its users choose, so that their items
+/// are visible; those that others enable need not be named.
 fn flaws_of_documentation(package: &Package) -> Vec<String> {
     let documented = &package.registry.documented_features;
     let enabled = |feature: &str| {

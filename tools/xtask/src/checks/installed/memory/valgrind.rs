@@ -16,14 +16,16 @@ const OF_OPEN_MPI: &str = "/usr/share/openmpi/openmpi-valgrind.supp";
 /// Libraries that all others call.
 const COMMON: [&str; 3] = ["vgpreload", "libc.so", "ld-linux"];
 
-/// Name of the library that stands between a program and MPI, so that it is on the stack of all that MPI does.
+/// Name of the library that stands between a program and MPI, so that it is on the stack
+/// of all that MPI does.
 const TRACER: &str = "libdownbeat_trace.so";
 
 /// Leaks that count as errors.
 #[derive(Clone, Copy)]
 pub(in crate::checks::installed) enum Leaks {
     All,
-    /// Not those of memory to whose middle something points, as hash tables of Rust do, and not what it points to.
+    /// Not those of memory to whose middle something points, as hash tables of Rust do,
+    /// and not what it points to.
     Definite,
 }
 
@@ -116,7 +118,8 @@ fn record_of_ours(log: &str) -> Option<&str> {
     ours.next().map(str::trim)
 }
 
-/// Returns true for a stack on which a library of ours is, or on which the tracer is the first that did something itself.
+/// Returns true for a stack on which a library of ours is, or on which the tracer is the
+/// first that did something itself.
 fn is_ours(stack: &str) -> bool {
     let objects = || {
         let frames = stack.split("<frame>").skip(1);

@@ -15,8 +15,8 @@ use crate::args::Depth;
 use crate::checks::installed::tree::{InstalledTree, Launcher};
 use crate::steps::all_passed;
 
-/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are complete to the last call, and nothing stays in
-/// shared memory.
+/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are
+/// complete to the last call, and nothing stays in shared memory.
 pub(in crate::checks::installed) fn killed(tree: &InstalledTree<'_>) -> Outcome {
     let times = if tree.depth == Depth::Long { 20 } else { 2 };
     let mut wrong = vec![];
@@ -74,7 +74,8 @@ fn killed_at(
             .first_chunk()
             .map_or(0, |count| u64::from_le_bytes(*count));
         let found = trace.of(rank).all_calls();
-        // The number of the last call may not be written yet, and a call may be under way; MPI_Abort is not counted.
+        // The number of the last call may not be written yet, and a call may be under
+        // way; MPI_Abort is not counted.
         if !(counted..=counted + 2).contains(&found) {
             return Err(format!(
                 "rank {rank}: {counted} calls, and {found} in the trace"
@@ -84,7 +85,8 @@ fn killed_at(
     Ok(())
 }
 
-/// Names of what recordings that go to this folder have in shared memory, where others may run.
+/// Names of what recordings that go to this folder have in shared memory, where others
+/// may run.
 fn left_of(folder: &Path) -> Result<Vec<String>, String> {
     let memory = Path::new("/dev/shm");
     let folder = fs::canonicalize(folder).map_err(|why| format!("{}: {why}", folder.display()))?;

@@ -37,8 +37,9 @@ pub(in crate::checks::installed) fn with_sanitizers(
     run_all(tree, library, SANITIZED, &sanitized).map(drop)
 }
 
-/// Records programs that are compiled with these options and started by another command, and returns their number. Each recording must
-/// hold what the program counted, or messages.
+/// Records programs that are compiled with these options and started by another command,
+/// and returns their number. Each recording must hold what the program counted, or
+/// messages.
 fn run_all(
     tree: &InstalledTree<'_>,
     library: MpiLibrary,

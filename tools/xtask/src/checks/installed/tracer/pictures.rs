@@ -1,4 +1,5 @@
-//! Pictures and tables of the mini application over hosts with wrong clocks, whose true times are known.
+//! Pictures and tables of the mini application over hosts with wrong clocks, whose true
+//! times are known.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +16,8 @@ use crate::checks::installed::tree::InstalledTree;
 
 const HOSTS: u32 = 4;
 const LIMIT: Duration = Duration::from_secs(400);
-/// Points per side, most iterations, and times that all is solved, so that clocks wander meanwhile.
+/// Points per side, most iterations, and times that all is solved, so that clocks wander
+/// meanwhile.
 const SOLVED: [&str; 3] = ["16", "100", "100"];
 /// Errors of clocks that nothing synchronizes, and of clocks that NTP does.
 const RAW: &str = "offset=1s,drift=20ppm,wander=10ppm,per=node";
@@ -23,9 +25,11 @@ const BY_NTP: &str = "offset=200us,drift=1ppm,seed=5,per=node";
 /// Call in the picture, in the middle of the run.
 const CALL: &str = "MPI_Allreduce:8300";
 
-/// Records the mini application on four hosts, gives its clocks errors, corrects them, and draws one call by each of the clocks.
+/// Records the mini application on four hosts, gives its clocks errors, corrects them,
+/// and draws one call by each of the clocks.
 ///
-/// The hosts share a counter, which has the true times. Pictures go to a folder whose name is printed.
+/// The hosts share a counter, which has the true times. Pictures go to a folder whose
+/// name is printed.
 pub(in crate::checks::installed) fn pictures(tree: &InstalledTree<'_>) -> Outcome {
     let program = Compilers::new(tree, OPEN_MPI, "")?.mini_application("poisson.c")?;
     let folder = tree.built.join("tracer/pictures");
@@ -49,7 +53,8 @@ pub(in crate::checks::installed) fn pictures(tree: &InstalledTree<'_>) -> Outcom
     merge(&raw, &["--skew", RAW])?;
     merge(&by_ntp, &["--skew", BY_NTP])?;
 
-    // The tables of the paper on the controlled logical clock, after linear interpolation as there.
+    // The tables of the paper on the controlled logical clock, after linear interpolation
+    // as there.
     let mut correct = trace_command(tree, "correct", &raw);
     correct.args([
         "--pre-synchronization",

@@ -14,7 +14,8 @@ pub(super) const SOURCES: &str = "tools/tracer/tests/programs";
 /// Headers of both libraries make gcc believe that an ignored status is an array.
 const C: &str = "-g -Wall -Wextra -pthread -Wno-stringop-overflow -Wno-stringop-overread";
 const FORTRAN: &str = "-g -w -fallow-argument-mismatch -ffree-line-length-none";
-/// Sources of programs of Fortran, the binding that each is compiled for, and the name of the program.
+/// Sources of programs of Fortran, the binding that each is compiled for, and the name of
+/// the program.
 const FORTRAN_PROGRAMS: [[&str; 3]; 5] = [
     ["messages.F90", "MPIF", "messages_mpif"],
     ["messages.F90", "MPI", "messages_mpi"],
@@ -103,7 +104,8 @@ impl Compilers {
         self.compile(&compiler, &options, &[file], name)
     }
 
-    /// Compiles the program in C with every kind of message, request and collective operation.
+    /// Compiles the program in C with every kind of message, request and collective
+    /// operation.
     pub(super) fn messages(&self) -> Result<PathBuf, String> {
         let sources = [
             "messages.c",
@@ -138,8 +140,8 @@ impl Compilers {
         self.compile(&compiler, &options, &[source(&file), counts], name)
     }
 
-    /// Compiles all programs: messages and sessions in C and in bindings of Fortran, threads, unusual uses, and MPI in a module that is
-    /// loaded.
+    /// Compiles all programs: messages and sessions in C and in bindings of Fortran,
+    /// threads, unusual uses, and MPI in a module that is loaded.
     pub(super) fn all(&self) -> Result<Vec<Program>, String> {
         let mut programs = vec![];
         let mut add = |name, path, arguments| {

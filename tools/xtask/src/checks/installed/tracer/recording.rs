@@ -1,4 +1,5 @@
-//! Recordings of programs, and their comparison with what the programs counted themselves.
+//! Recordings of programs, and their comparison with what the programs counted
+//! themselves.
 
 use std::fs;
 use std::ops::Range;
@@ -15,7 +16,8 @@ use crate::checks::installed::tree::InstalledTree;
 
 pub(super) const LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns the command of each rank, whose recording goes to a folder. The words of the program follow.
+/// Returns the command of each rank, whose recording goes to a folder. The words of the
+/// program follow.
 pub(super) fn record_rank(tree: &InstalledTree<'_>, folder: &Path) -> Command {
     let mut job = Command::new(tree.prefix.join("bin/downbeat"));
     job.args(["record-rank", "--out"]).arg(folder).arg("--");

@@ -1,4 +1,5 @@
-//! Recordings of jobs across hosts, which are emulated: each has its own clock and its own shared memory.
+//! Recordings of jobs across hosts, which are emulated: each has its own clock and its
+//! own shared memory.
 
 use std::fs;
 use std::process::Command;
@@ -20,7 +21,8 @@ const RANKS_PER_NODE: u32 = 2;
 /// As long as a job may take under Slurm.
 const SLURM_LIMIT: Duration = Duration::from_secs(180);
 
-/// One rank on each host, by the launcher of Open MPI; that of MPICH tends to hang over TCP.
+/// One rank on each host, by the launcher of Open MPI; that of MPICH tends to hang over
+/// TCP.
 pub(in crate::checks::installed) fn over_hosts(tree: &InstalledTree<'_>) -> Outcome {
     let hosts = Hosts::set_up(HOSTS, &tree.built)?;
     recorded(tree, OPEN_MPI, &hosts, hosts.mpirun(1), (HOSTS, LIMIT))
@@ -39,8 +41,9 @@ pub(in crate::checks::installed) fn under_slurm(tree: &InstalledTree<'_>) -> Out
     Ok(())
 }
 
-/// Records a program of every kind of message, and checks that nothing stays in memory, that the trace has all the program counted, and
-/// that its correction leaves no violation.
+/// Records a program of every kind of message, and checks that nothing stays in memory,
+/// that the trace has all the program counted, and that its correction leaves no
+/// violation.
 fn recorded(
     tree: &InstalledTree<'_>,
     library: MpiLibrary,
