@@ -238,6 +238,20 @@ fn clocks_are_watched_and_logged() {
         "{written}"
     );
     fs::remove_file(&path).unwrap();
+    // A pipe, which another program reads.
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut reader = Command::new("cat");
+    let reader = reader.arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    stdout_of(&["clocks", "--watch", "10ms", "--samples", "2", "--log", file]);
+    let read = reader.wait_with_output().unwrap().stdout;
+    assert_eq!(String::from_utf8(read).unwrap().lines().count(), 3);
+    fs::remove_file(&path).unwrap();
     for (arguments, culprit) in [
         (&["--watch", "0s"][..], "--watch"),
         (&["--watch", "1s", "--json"], "--json"),
@@ -256,7 +270,7 @@ fn clocks_are_watched_and_logged() {
 fn the_clocks_as_json_are_one_document_with_a_schema() {
     let report: Value = serde_json::from_str(&stdout_of(&["clocks", "--json"])).unwrap();
     assert_eq!(report["schema"], "downbeat.clocks");
-    assert_eq!(report["version"], 1);
+    assert_eq!(report["version"], 2);
     let sources = report["sources"].as_array().unwrap();
     assert_eq!(sources.len(), 12);
     for source in sources {

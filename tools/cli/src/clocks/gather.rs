@@ -131,7 +131,7 @@ pub(crate) fn gather(
     });
     Ok(ClocksReport {
         schema: "downbeat.clocks",
-        version: 1,
+        version: 2,
         machine: machine(&cores, facts.as_ref().ok()),
         tsc: TscReport {
             doubts: facts

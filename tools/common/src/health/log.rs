@@ -184,14 +184,14 @@ fn continued(path: &Path, header: &str) -> Result<File, Failure> {
 
 /// Refuses a file with other content than a log of the same form and columns.
 fn refuse_other_file(path: &Path, beginning: &str) -> Result<(), Failure> {
-    let Ok(file) = File::open(path) else {
-        // It does not exist, or its opening for writing says what is wrong.
-        return Ok(());
-    };
-    let found = file.metadata();
-    if !found.is_ok_and(|found| found.is_file() && found.len() > 0) {
+    // To open a pipe for reading would take its content, or wait for another writer.
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
     }
+    let Ok(file) = File::open(path) else {
+        // Its opening for writing says what is wrong.
+        return Ok(());
+    };
     let mut start = Vec::new();
     file.take(beginning.len() as u64)
         .read_to_end(&mut start)

@@ -205,7 +205,7 @@ impl NodesReport {
         let health: Vec<ClockHealth> = nodes.iter().map(|node| node.health.clone()).collect();
         Self {
             schema: "downbeat.node-clocks",
-            version: 1,
+            version: 2,
             largest_difference: NodesDifference::of(&nodes),
             contradiction: contradiction(&nodes),
             odd: odd_nodes(&health),
