@@ -9,12 +9,14 @@
 //! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
 //! repeated run-times compactly.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::panic::catch_unwind;
+use std::panic::{self, UnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
+use std::thread;
 
 use bytes::Bytes;
 use downbeat_files::checksum::{PLACEHOLDER, is_sound, seal};
@@ -166,11 +168,33 @@ pub(super) fn read(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordF
         ));
     }
     // The checksum of a file that another program made may be correct.
-    let found = catch_unwind(|| {
+    let found = quietly(|| {
         let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(|why| flaw(&why))?;
         read_from(&reader, keep)
     });
     found.unwrap_or_else(|_| Err(RecordFlaw::whole("it is damaged".to_owned())))
+}
+
+thread_local! {
+    /// True while a panic of this thread is no defect of ours.
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does work that may panic, without a message of the panic. Others are printed as before.
+fn quietly<T>(work: impl FnOnce() -> T + UnwindSafe) -> thread::Result<T> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |why| {
+            if !IS_QUIET.get() {
+                before(why);
+            }
+        }));
+    });
+    let outer = IS_QUIET.replace(true);
+    let result = catch_unwind(work);
+    IS_QUIET.set(outer);
+    result
 }
 
 fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
