@@ -1,8 +1,8 @@
 //! The library that a process uses: the one that it loaded first, if it contains several.
 //!
 //! A program that links the static library, a module that contains it, and a preloaded library can all be in one process. They find
-//! each other through the function `downbeat_library`, and all do their work in the first: there is one set of timers and one current
-//! clock.
+//! the first whose function `downbeat_library` the whole process sees, and all do their work there: there is one set of timers and
+//! one current clock. A copy that was loaded with `RTLD_LOCAL` finds that, but is not found.
 
 use core::ffi::{c_char, c_double, c_int};
 use core::ptr::{null_mut, without_provenance_mut};
