@@ -48,6 +48,16 @@ pub(crate) const NOTHING: &[&str] = &[];
 impl Lane {
     pub(crate) const ALL: [Self; 4] = [Self::Compile, Self::Compute, Self::Ranks, Self::Wait];
 
+    /// Returns what `--only` selects the lane by.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Compile => "lane compile",
+            Self::Compute => "lane compute",
+            Self::Ranks => "lane ranks",
+            Self::Wait => "lane wait",
+        }
+    }
+
     /// Returns the command that starts another one with the priority of the lane. What
     /// waits gets a core as soon as it needs one, and the other lanes take the rest:
     /// ranks that wait for each other, and yield to compilers meanwhile, would burn more
