@@ -17,7 +17,7 @@ Usage: cargo xtask setup [--yes]
   setup        installs the Debian packages and the parts of the Rust toolchain that the
                checks need, if it may (root or passwordless sudo), or says what to install;
                asks before it installs packages if a person can answer
-    --yes        do not ask; nor does it if CI=true, or if standard input is no terminal
+    --yes        do not ask; CI=true, or standard input that is not a terminal, does the same
 
   test         setup, then every check that the project promises: format, lints, documentation,
                tests, examples, no_std, loom, fuzz targets for some seconds, and MPI programs
@@ -26,7 +26,8 @@ Usage: cargo xtask setup [--yes]
                  system packages: format, lints, tests with fewer random cases, no_std
     --long       also what takes long: every set of features, tests without MPI, benchmarks,
                  more ranks, Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
-    --only TEXT  only the steps whose name contains the text
+    --only TEXT  only the steps whose name contains the text, or of a lane: \"lane wait\"
+                 (compile, compute, ranks, wait)
     --yes        do not ask before packages are installed
     --disturbed  keep each core from the steps for 5 to 120 ms at a time, by processes of
                  real-time priority, to find tests that need an idle machine; needs root

@@ -35,14 +35,15 @@ pub(crate) const SETTINGS: [(&str, &str); 3] = [
 /// Text before the reason in the verdict of a step that failed.
 const FAILED: &str = "failed: ";
 
-/// Runs the steps of a depth whose name contains `only`, each in its lane; the last line
-/// printed counts them.
+/// Runs the steps of a depth whose name contains `only`, or whose lane it is, each in its lane;
+/// the last line printed counts them.
 pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> ExitCode {
     let start = Instant::now();
     let finished = Workspace::read().and_then(|workspace| {
         let steps = checks::all(&workspace, depth).into_iter();
         let steps = steps.map(|step| step.place);
-        let steps: Vec<StepPlace> = steps.filter(|step| step.name.contains(only)).collect();
+        let is_wanted = |step: &StepPlace| step.name.contains(only) || step.lane.label() == only;
+        let steps: Vec<StepPlace> = steps.filter(is_wanted).collect();
         if steps.iter().any(|step| step.name == packages::STEP) {
             packages::confirm_installation(depth, yes)?;
         }
