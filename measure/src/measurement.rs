@@ -178,8 +178,7 @@ impl Method {
         // Only rank 0 has all observations.
         let mut plan = (context.comm.rank() == 0).then(|| {
             let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
-            let longest = scheme.longest_batch();
-            Plan::new(stopping, longest, watch.is_some(), renewable, synchronized).probing(probes)
+            Plan::new(stopping, watch.is_some(), renewable, synchronized).probing(probes)
         });
         let calls_together = scheme.calls_together().unwrap_or(1);
         let needed = self.processing.needed();
@@ -227,7 +226,6 @@ impl Method {
                     let kept = collection.add(context, spans, number, thinning).await?;
                     number += made;
                     if let (Some(plan), Some((kept, times))) = (&mut plan, kept) {
-                        scheme.adapt(&kept);
                         plan.observed(kept, times, made, took);
                     }
                 }

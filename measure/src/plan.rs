@@ -107,8 +107,6 @@ pub(crate) struct Finished {
 pub(crate) struct Plan {
     progress: StoppingProgress,
     stopping: Stopping,
-    /// Greatest number of observations after which the scheme must adapt to them.
-    longest_batch: u32,
     /// Observations that were kept.
     gathered: Option<Observations>,
     thinning: Thinning,
@@ -178,7 +176,6 @@ impl Plan {
     /// `synchronized` is the duration of a synchronization immediately before.
     pub(crate) fn new(
         stopping: Stopping,
-        longest_batch: u32,
         may_drift: bool,
         renewable: bool,
         synchronized: Option<Duration>,
@@ -200,7 +197,6 @@ impl Plan {
         let mut plan = Self {
             progress: StoppingProgress::new(stopping),
             stopping,
-            longest_batch,
             gathered: None,
             thinning: Thinning::default(),
             run_times: Vec::new(),
@@ -267,7 +263,7 @@ impl Plan {
             0 if self.observations > first => Step::Check,
             0 => Step::End,
             pending => {
-                let batch = pending.min(self.fitting()).min(self.longest_batch);
+                let batch = pending.min(self.fitting());
                 Step::Observe(batch, self.thinning)
             }
         }
@@ -499,7 +495,7 @@ mod tests {
     impl<D: Fn(Duration) -> ClockCheck> Simulated<D> {
         fn new(rule: &str, renewable: bool, drift: D) -> Self {
             Self {
-                plan: Plan::new(rule.parse().unwrap(), u32::MAX, true, renewable, None),
+                plan: Plan::new(rule.parse().unwrap(), true, renewable, None),
                 age: Duration::ZERO,
                 drift,
                 synchronizations: 0,
@@ -667,7 +663,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_due_is_synchronized_between_segments() {
-        let mut plan = Plan::new("count/100".parse().unwrap(), u32::MAX, true, true, None);
+        let mut plan = Plan::new("count/100".parse().unwrap(), true, true, None);
         assert_eq!(plan.next(false), Step::Check);
         plan.checked(ClockCheck::default());
         assert_eq!(plan.next(true), Step::Synchronize);

@@ -1,5 +1,6 @@
 //! Schemes that make observations, one per file.
 
+mod batch;
 mod each_call;
 mod round_grid;
 mod round_time;
@@ -24,7 +25,6 @@ use crate::context::{CallSpan, MeasureContext};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use crate::prepared_barrier::PreparedBarrier;
-use downbeat_records::Observations;
 
 /// Scheme that makes observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -159,7 +159,11 @@ impl PreparedScheme {
                     .run(context, barrier, operation, first, observations)
                     .await
             }
-            Self::Windows(windows) => windows.run(context, operation, first, observations).await,
+            Self::Windows(windows) => {
+                windows
+                    .run(context, operation, first, observations, time)
+                    .await
+            }
             Self::RoundTime(rounds) => {
                 rounds
                     .run(context, operation, first, observations, time)
@@ -178,21 +182,6 @@ impl PreparedScheme {
             Some(series.calls)
         } else {
             None
-        }
-    }
-
-    /// Returns the greatest number of observations after which the scheme must adapt to them.
-    pub(crate) fn longest_batch(&self) -> u32 {
-        match self {
-            Self::Windows(_) => windows::LONGEST_BATCH,
-            _ => u32::MAX,
-        }
-    }
-
-    /// Adapts the scheme to a batch of observations, on rank 0.
-    pub(crate) fn adapt(&mut self, batch: &Observations) {
-        if let Self::Windows(windows) = self {
-            windows.adapt(batch);
         }
     }
 

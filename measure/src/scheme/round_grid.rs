@@ -7,6 +7,7 @@
 use downbeat_clock_core::{Clock, Duration, Global, Timestamp};
 use downbeat_sync::{Comm, collective};
 
+use super::batch::{self, BatchSize};
 use super::each_call::EachCall;
 use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
@@ -26,9 +27,9 @@ pub(crate) struct PreparedGrid {
     /// Limits of the spacing: equal if it is fixed.
     least: Duration,
     most: Duration,
-    /// Number of calls between two agreements: few while many are late, as a rank that an operation does not wait for begins all calls
-    /// after a late one later than the others, until they agree again.
-    batch: u32,
+    /// Number of calls between two agreements: a rank that an operation does not wait for begins all calls after a late one later than the
+    /// others, until they agree again.
+    batch: BatchSize,
 }
 
 /// Number of calls that are tried to determine the spacing, and the share of them that must fit into it.
@@ -43,10 +44,6 @@ const MARGIN: Duration = Duration::from_nanos(200);
 
 /// A rank that begins later than this after its point was interrupted.
 const PUNCTUAL: Duration = Duration::from_nanos(400);
-
-/// Least and largest number of calls between two agreements, and the time that they may take: a time slice can end after each.
-const BATCHES: [u32; 2] = [16, 1024];
-const BATCH_TIME: Duration = Duration::from_millis(10);
 
 /// Share of late calls in a batch above which batches become shorter: one in this number.
 const LATE: usize = 64;
@@ -67,7 +64,7 @@ impl RoundGrid {
                 spacing,
                 least: spacing,
                 most: spacing,
-                batch: BATCHES[0],
+                batch: BatchSize::FIRST,
             });
         }
         let fitting = EachCall::default()
@@ -78,7 +75,7 @@ impl RoundGrid {
             spacing,
             least: spacing / 4,
             most: spacing * 64,
-            batch: BATCHES[0],
+            batch: BatchSize::FIRST,
         })
     }
 }
@@ -96,12 +93,12 @@ impl PreparedGrid {
         let model = context.global()?;
         let until = time.map(|time| model.invert(model.apply(context.clock.ticks()) + time));
         let mut spans = reserve_spans(calls);
-        let mut points = Vec::with_capacity(BATCHES[1] as usize);
+        let mut points = Vec::with_capacity(batch::MOST as usize);
         while spans.len() < calls as usize {
             let begin = model.apply(context.clock.ticks()) + NOTICE;
             let begin = collective::broadcast(context.comm, encode_time(begin)).await?;
-            let batch = spans.len();
-            let size = self.next_batch().min(calls - batch as u32);
+            let made = spans.len();
+            let size = self.batch.calls(self.spacing).min(calls - made as u32);
             points.clear();
             for number in 0..size {
                 operation.prepare();
@@ -109,7 +106,7 @@ impl PreparedGrid {
                 let start = decode_time(begin) + self.spacing * point;
                 context.wait_until(&model, start)?;
                 let span = context
-                    .timed(operation, first + batch as u32 + number)
+                    .timed(operation, first + made as u32 + number)
                     .await?;
                 let is_punctual = model.apply(span.start) - start <= PUNCTUAL;
                 points.push(if is_punctual { point } else { -1 });
@@ -117,7 +114,7 @@ impl PreparedGrid {
             }
             let is_over = until.is_some_and(|until| context.clock.ticks() >= until);
             let agreed = AgreedBatch::of(context.comm, &points, is_over).await?;
-            for (span, late) in spans[batch..].iter_mut().zip(&agreed.late) {
+            for (span, late) in spans[made..].iter_mut().zip(&agreed.late) {
                 if *late {
                     span.state = ObservationState::Late;
                 }
@@ -128,12 +125,6 @@ impl PreparedGrid {
             }
         }
         Ok(spans)
-    }
-
-    /// Returns the number of calls until the next agreement.
-    fn next_batch(&self) -> u32 {
-        let fitting = BATCH_TIME.as_nanos() / self.spacing.as_nanos().max(1);
-        fitting.clamp(1, self.batch.into()) as u32
     }
 
     /// Returns the number of the first point that this rank can reach.
@@ -153,17 +144,12 @@ impl PreparedGrid {
         } = agreed;
         let late_calls = late.iter().filter(|late| **late).count();
         let exceeds = |number: usize, one_in: usize| number * one_in > late.len();
-        let batch = if exceeds(late_calls, LATE) {
-            self.batch / 2
-        } else {
-            self.batch * 2
-        };
+        self.batch.adapt(exceeds(late_calls, LATE));
         let next = if exceeds((*barely).into(), BARELY) || exceeds((*skipped).into(), SKIPPED) {
             self.spacing + self.spacing / 16
         } else {
             self.spacing - self.spacing / 256
         };
-        self.batch = batch.clamp(BATCHES[0], BATCHES[1]);
         self.spacing = next.max(self.least).min(self.most);
     }
 }

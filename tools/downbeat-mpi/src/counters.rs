@@ -2,17 +2,17 @@
 
 use std::thread;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Timestamp};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, TickRate, Timestamp};
 use downbeat_common::Failure;
 use downbeat_common::output::time;
 use downbeat_sync::check::{AccuracyCheck, RankSample};
 use downbeat_sync::{Comm, MpiComm, SyncError, block_on_ready, collective};
+use downbeat_timers::TscClock;
 use downbeat_timers::cores::{
     CoreId, CoreOffset, allow_cores, allowed_cores, compare_cores, current_core,
 };
 
 use crate::ranks::JobRanks;
-use crate::tsc::CalibratedTsc;
 
 /// Differences between the counters of cores, as rank 0 knows them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,15 +46,19 @@ const OF_ALL_TURNS: Duration = Duration::from_millis(20);
 
 impl CounterAgreement {
     /// Compares the counters of all cores on which the ranks run; what is not on rank 0 is the default. All ranks call this.
-    pub(crate) fn measure(ranks: &JobRanks<'_>, tsc: &CalibratedTsc) -> Result<Self, Failure> {
-        let within = compare_all(ranks, tsc);
+    pub(crate) fn measure(
+        ranks: &JobRanks<'_>,
+        clock: &TscClock,
+        rate: TickRate,
+    ) -> Result<Self, Failure> {
+        let within = compare_all(ranks, clock, rate);
         block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
         let pair = ranks
             .all
             .split((ranks.all.rank() < 2).then_some(0), ranks.all.rank());
         let pair = block_on_ready(pair).map_err(Failure::run)?;
         let swapped = match pair.filter(|pair| pair.size() == 2) {
-            Some(pair) => block_on_ready(swap(&pair, tsc)).map_err(Failure::run)?,
+            Some(pair) => block_on_ready(swap(&pair, clock, rate)).map_err(Failure::run)?,
             None => {
                 rest(OF_ALL_TURNS);
                 None
@@ -83,7 +87,7 @@ impl CounterAgreement {
 }
 
 /// Compares the counters of all cores of the job on rank 0, while the other ranks leave their cores.
-fn compare_all(ranks: &JobRanks<'_>, tsc: &CalibratedTsc) -> Option<Duration> {
+fn compare_all(ranks: &JobRanks<'_>, clock: &TscClock, rate: TickRate) -> Option<Duration> {
     let cores = ranks.all_cores();
     if !ranks.is_first() {
         let pairs = ranks.all.size().saturating_sub(1).max(1);
@@ -93,7 +97,7 @@ fn compare_all(ranks: &JobRanks<'_>, tsc: &CalibratedTsc) -> Option<Duration> {
     // A launcher may have given this rank one core.
     let before = allowed_cores();
     let _ = allow_cores(&cores);
-    let found = compare_cores(&tsc.clock, tsc.rate, &cores, EXCHANGES);
+    let found = compare_cores(clock, rate, &cores, EXCHANGES);
     let _ = allow_cores(&before);
     found.ok()?.iter().map(CoreOffset::bound).max()
 }
@@ -107,7 +111,11 @@ fn rest(time: Duration) {
 
 /// Measures the offset of two ranks on their cores and on each other's, in turns. Rank 0 gets the result, if both have a core of their own
 /// and may run on the other's.
-async fn swap(pair: &MpiComm, tsc: &CalibratedTsc) -> Result<Option<SwappedCores>, SyncError> {
+async fn swap(
+    pair: &MpiComm,
+    clock: &TscClock,
+    rate: TickRate,
+) -> Result<Option<SwappedCores>, SyncError> {
     let (me, before) = (pair.rank(), allowed_cores());
     let own = current_core().map_or(u64::MAX, |core| core.0.into());
     pair.send(1 - me, own).await?;
@@ -116,8 +124,7 @@ async fn swap(pair: &MpiComm, tsc: &CalibratedTsc) -> Result<Option<SwappedCores
     let ([Some(own), Some(other)], false) = (cores, own == other) else {
         return Ok(None);
     };
-    let model =
-        ClockModel::<Counter, Global>::through(tsc.clock.ticks(), Timestamp::ORIGIN, tsc.rate);
+    let model = ClockModel::<Counter, Global>::through(clock.ticks(), Timestamp::ORIGIN, rate);
     let model = collective::broadcast(pair, model?).await?;
     let check = AccuracyCheck {
         offset: BY.parse().unwrap_or_default(),
@@ -131,7 +138,7 @@ async fn swap(pair: &MpiComm, tsc: &CalibratedTsc) -> Result<Option<SwappedCores
         if !collective::all_equal(pair, u64::from(moved.is_ok())).await? || moved.is_err() {
             break;
         }
-        let measured = check.measure(&tsc.clock, model, pair).await?;
+        let measured = check.measure(clock, model, pair).await?;
         let sample = measured.first().and_then(|found| found.sample);
         offsets[placement].extend(sample.map(|sample| sample.offset.as_nanos() as f64));
     }

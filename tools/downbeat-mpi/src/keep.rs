@@ -18,7 +18,6 @@ use downbeat_sync::{
 use mpi::environment::Universe;
 
 use crate::clock::{self, ClockKind, ClockUser, Timebase};
-use crate::counters::CounterAgreement;
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
@@ -113,7 +112,7 @@ pub(crate) fn run(
     let counter = options.clock.or_counter(options.truth, &ranks)?;
     let mut tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
     if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
-        tsc.counters = Some(CounterAgreement::measure(&ranks, tsc)?);
+        tsc.compare_counters(&ranks)?;
     }
     let session = KeepSession {
         options,

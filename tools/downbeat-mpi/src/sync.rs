@@ -11,7 +11,6 @@ use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
 use crate::clock::{ClockKind, ClockUser, Timebase};
-use crate::counters::CounterAgreement;
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
@@ -53,7 +52,7 @@ pub(crate) fn run(
     let counter = options.clock.or_counter(options.truth, &ranks)?;
     let mut tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
     if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
-        tsc.counters = Some(CounterAgreement::measure(&ranks, tsc)?);
+        tsc.compare_counters(&ranks)?;
     }
     options.clock.give(
         &ranks,

@@ -22,6 +22,13 @@ pub(crate) struct CalibratedTsc {
 }
 
 impl CalibratedTsc {
+    /// Compares the counters of the cores on which the ranks run. All ranks call this.
+    pub(crate) fn compare_counters(&mut self, ranks: &JobRanks<'_>) -> Result<(), Failure> {
+        let measured = CounterAgreement::measure(ranks, &self.clock, self.rate)?;
+        self.counters = Some(measured);
+        Ok(())
+    }
+
     /// Calibrates on one rank of every node, which sends the rate to the others; these would only disturb it.
     pub(crate) fn new(ranks: &JobRanks<'_>, options: &CalibrationOptions) -> Result<Self, Failure> {
         let clock = TscClock::detect();

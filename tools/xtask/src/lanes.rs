@@ -19,18 +19,9 @@ use crate::args::Depth;
 use crate::checks;
 use crate::checks::packages;
 use crate::disturbance::Disturbance;
-use crate::programs::FOLDER_OF_RUN;
+use crate::programs::{FOLDER_OF_RUN, SETTINGS};
 use crate::steps::{FinishedStep, Lane, StepPlace, processor_time, summarize};
 use crate::workspace::Workspace;
-
-/// Builds are made once, nobody debugs them, and there are more crates than cores: data
-/// for debuggers and for further builds, and the division of a crate into parts, would
-/// only cost time. A user's own settings hold.
-pub(crate) const SETTINGS: [(&str, &str); 3] = [
-    ("CARGO_INCREMENTAL", "0"),
-    ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1"),
-    ("CARGO_PROFILE_DEV_DEBUG", "none"),
-];
 
 /// Text before the reason in the verdict of a step that failed.
 const FAILED: &str = "failed: ";

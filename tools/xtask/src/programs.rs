@@ -12,6 +12,15 @@ use serde_json::Value;
 /// The messages of cargo about a build.
 pub(crate) struct Programs(String);
 
+/// Builds are made once, nobody debugs them, and there are more crates than cores: data
+/// for debuggers and for further builds, and the division of a crate into parts, would
+/// only cost time. A user's own settings hold.
+pub(crate) const SETTINGS: [(&str, &str); 3] = [
+    ("CARGO_INCREMENTAL", "0"),
+    ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1"),
+    ("CARGO_PROFILE_DEV_DEBUG", "none"),
+];
+
 /// Variable of the folder that the steps of one run share.
 pub(crate) const FOLDER_OF_RUN: &str = "DOWNBEAT_FOLDER_OF_RUN";
 

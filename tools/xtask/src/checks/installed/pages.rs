@@ -13,8 +13,7 @@ use downbeat_launch::mpi::OPEN_MPI;
 
 use crate::args::{self, Task};
 use crate::checks::installed::tree::InstalledTree;
-use crate::lanes::SETTINGS;
-use crate::programs::FOLDER_OF_RUN;
+use crate::programs::{FOLDER_OF_RUN, SETTINGS};
 use crate::steps::all_passed;
 
 const LIMIT: Duration = Duration::from_secs(600);
