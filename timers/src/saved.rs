@@ -4,7 +4,7 @@
 //! because the counter of another machine, or of the same one after a reboot, can have another rate:
 //!
 //! ```toml
-//! # 2.600000012 GHz, certain to 0.8 ppm
+//! # 2600000012.000 ticks per second of CLOCK_MONOTONIC_RAW, steady to 0.8 ppm, certain to 4.1 ppm
 //! version = 3
 //! counter = "tsc"
 //! reference = "CLOCK_MONOTONIC_RAW"
@@ -126,10 +126,11 @@ impl fmt::Display for SavedCalibration {
             reference,
             machine,
         } = self;
-        let ghz = calibration.rate().hz() / 1e9;
-        let ppm = calibration.uncertainty() * 1e6;
+        let rate = calibration.rate().hz();
+        let [steady, certain] =
+            [calibration.uncertainty(), calibration.certain_uncertainty()].map(|error| error * 1e6);
         let mut text = format!(
-            "# {ghz:.9} GHz, certain to {ppm:.3} ppm\n\
+            "# {rate:.3} ticks per second of {reference}, steady to {steady:.3} ppm, certain to {certain:.3} ppm\n\
              version = 3\n\
              counter = \"{counter}\"\n\
              reference = \"{reference}\"\n\

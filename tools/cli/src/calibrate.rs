@@ -346,8 +346,8 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
     }
     text += "\n";
     text += report.health.kernel_text();
-    text += "\nSteady: largest error of a rate if the delays before and after a reading changed alike, as with the frequency of the\n\
-             processor. Certain: whatever the delays did. Both are relative to the reference clock.\n\
+    text += "\nSteady: largest error of a rate if the delays before and behind a reading of the reference changed alike, as they usually do. \
+             Certain: largest error in any case, for a limit that must hold. Both are relative to the reference clock.\n\
              Departure: largest deviation of the reference clock from a constant rate.\n\
              Change: rate of the second half relative to the first; positive if the counter was faster.\n";
     text

@@ -24,7 +24,7 @@ use gather::Yardsticks;
                   reason; so a job can begin with a check of its nodes.\n\n\
                   Examples:\n  \
                   downbeat clocks --json | jq .recommended\n  \
-                  downbeat clocks --require tsc,invariant,synchronized --max-ppm 1\n  \
+                  downbeat clocks --require tsc,invariant,synchronized --max-ppm 100\n  \
                   downbeat clocks --watch 10s --log clocks.csv\n  \
                   downbeat clocks --watch 1min --log-form openmetrics \\\n    \
                   --log /var/lib/node_exporter/downbeat.prom"

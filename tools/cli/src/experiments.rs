@@ -71,10 +71,11 @@ pub(crate) fn outputs_about(folders: impl IntoIterator<Item = impl AsRef<Path>>)
         let folder = folder.as_ref();
         let found = fs::read_dir(folder).into_iter().flatten();
         let found = found.filter_map(|entry| Some(entry.ok()?.path()));
-        // A record can be named in place of its folder.
+        // A record can be named in place of its folder, and a plan can be missing.
+        let found = found.chain([folder.to_owned()]);
         found
-            .chain([folder.to_owned()])
             .filter(|path| path.is_file())
+            .chain([folder.join("plan.json")])
     });
     let is_page = |path: &PathBuf| {
         let end = path.extension().unwrap_or_default();

@@ -68,11 +68,13 @@ impl CounterHealth {
     /// Describes the frequency of the counter in Hz: by an independent clock, and as the kernel assumes it.
     pub fn describe_frequency(&self) -> String {
         let assumed = self.kernel_hz.map_or_else(
-            || "the kernel tells this user none".to_owned(),
+            || "the kernel does not tell which one it assumes".to_owned(),
             |hz| format!("the kernel assumes {} kHz", grouped(hz / 1e3)),
         );
         match &self.independent {
-            None => format!("unknown, as no clock here is independent of the counter; {assumed}"),
+            None => format!(
+                "unknown, as no clock here is independent of the counter: start chronyd, or in a KVM guest load ptp_kvm; {assumed}"
+            ),
             Some(found) => format!(
                 "{:.1} Hz by {}, certain to {:.3} ppm; {assumed}",
                 found.frequency_hz, found.reference, found.certain_ppm

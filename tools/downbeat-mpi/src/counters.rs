@@ -68,21 +68,28 @@ impl CounterAgreement {
         Ok(Self { within, swapped })
     }
 
-    /// Describes the agreement in two sentences.
+    /// Describes the agreement in some sentences.
     pub(crate) fn describe(&self) -> String {
-        let within = match self.within {
-            Some(within) => format!("agree within {}", time(within.as_nanos() as f64)),
-            None => "could not be compared".to_owned(),
-        };
+        let certain = self.within.map_or_else(
+            || "the counters of the cores could not be compared".to_owned(),
+            |within| {
+                let within = time(within.as_nanos() as f64);
+                format!(
+                    "certain to {within}, as messages between cores do not show smaller differences"
+                )
+            },
+        );
         let swapped = self.swapped.map_or_else(String::new, |found| {
             let [counters, method, error] =
                 [found.counters.abs(), found.method.abs(), found.error].map(time);
             format!(
-                " On each other's cores, offsets of ranks 0 and 1 by {BY} tell that their counters differ by {counters}, and that such \
-                 offsets are {method} wrong, both +- {error} (standard error)."
+                " Ranks 0 and 1 swapped their cores to see more: their counters differ by {counters}, and offsets that {BY} measures are \
+                 wrong by {method} (standard error of both {error})."
             )
         });
-        format!("The counters of the cores {within}.{swapped}")
+        format!(
+            "True errors: differences of the time stamp counters of two cores, {certain}.{swapped}"
+        )
     }
 }
 

@@ -316,6 +316,7 @@ impl KeepSession<'_> {
             contradictory: observed.contradictory,
             sessions,
             errors: by_messages.into_iter().chain(by_counter).collect(),
+            counters: self.tsc.and_then(|tsc| tsc.counters),
         };
         let KeepOptions {
             clock,

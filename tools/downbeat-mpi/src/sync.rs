@@ -34,7 +34,8 @@ pub(crate) struct MpiSyncOptions {
     clock: ClockKind,
     #[command(flatten)]
     trial: TrialOptions,
-    /// Show the true errors, too; all ranks must run on one machine
+    /// Show the true errors, too, and how certain they are: ranks 0 and 1 swap their cores for some 20 ms. All ranks must run on one
+    /// machine
     #[arg(long)]
     truth: bool,
     #[command(flatten)]
@@ -191,10 +192,8 @@ impl MpiSyncSession<'_> {
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
         let check_by = options.trial.check_by;
         let counters = self.tsc.and_then(|tsc| tsc.counters);
-        let truth = counters.map_or_else(String::new, |counters| {
-            let agreement = counters.describe();
-            format!("\nTrue errors: by the counter that all ranks share. {agreement}")
-        });
+        let truth =
+            counters.map_or_else(String::new, |counters| format!("\n{}", counters.describe()));
         let title = format!(
             "{}, clock {clock}, {repeat} of each",
             self.ranks.description()

@@ -26,8 +26,8 @@ Usage: cargo xtask setup [--yes]
                  system packages: format, lints, tests with fewer random cases, no_std
     --long       also what takes long: every set of features, tests without MPI, benchmarks,
                  more ranks, Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
-    --only TEXT  only the steps whose name contains the text, or of a lane: \"lane wait\"
-                 (compile, compute, ranks, wait)
+    --only TEXT  only the steps whose name contains the text, or all steps of a lane:
+                 \"lane compile\", \"lane compute\", \"lane ranks\" or \"lane wait\"
     --yes        do not ask before packages are installed
     --disturbed  keep each core from the steps for 5 to 120 ms at a time, by processes of
                  real-time priority, to find tests that need an idle machine; needs root

@@ -146,7 +146,7 @@ fn tsc(tsc: &TscReport) -> String {
     if let Some(calibration) = &tsc.calibration {
         let _ = writeln!(
             text,
-            "{}: {:.0} ticks per second of {}, steady to {:.2} ppm, certain to {:.2} ppm{}",
+            "{}: {:.0} ticks per second of {}, steady to {:.4} ppm, certain to {:.4} ppm{}",
             calibration.title,
             calibration.ticks_per_second,
             calibration.against,

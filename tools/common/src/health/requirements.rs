@@ -78,9 +78,9 @@ pub struct RequirementOptions {
         ignore_case = true
     )]
     require: Vec<Requirement>,
-    /// Fail with exit code 1 unless the frequency of the counter is certain to this many parts per million, by a clock that does not
-    /// depend on it, and is that of the kernel to as many, if the kernel tells it: by a PTP clock, or CLOCK_MONOTONIC if a daemon keeps
-    /// the time of the system
+    /// Fail with exit code 1 unless the frequency of the counter is known to this many parts per million, and differs from the one that
+    /// the kernel assumes, where it tells, by no more. It is measured for up to 30 s, by a PTP clock, or by CLOCK_MONOTONIC where a
+    /// daemon keeps the time of the system; without either, the exit code is 2
     #[arg(long, value_name = "PPM", value_parser = positive_number, allow_hyphen_values = true)]
     max_ppm: Option<f64>,
 }
@@ -111,7 +111,11 @@ impl RequirementOptions {
     /// # Errors
     /// If there is a limit and no such clock.
     pub fn check(&self) -> Result<(), Failure> {
-        match self.max_ppm.map(|_| IndependentReference::find()) {
+        // These say more about a node without such a clock.
+        let implied = [Requirement::Synchronized, Requirement::Ptp];
+        let is_implied = implied.iter().any(|one| self.require.contains(one));
+        let limit = self.max_ppm.filter(|_| !is_implied);
+        match limit.map(|_| IndependentReference::find()) {
             Some(None) => Err(Failure::option(
                 "--max-ppm",
                 "no clock here is independent of the counter: there is neither a PTP clock that this user may read nor a system time that \

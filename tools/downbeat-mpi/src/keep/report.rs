@@ -10,6 +10,7 @@ use downbeat_common::{Table, Text};
 use serde::Serialize;
 
 use super::errors::MeasuredErrors;
+use crate::counters::CounterAgreement;
 use crate::watch;
 
 /// Sessions of all ranks.
@@ -42,6 +43,9 @@ pub(super) struct KeepReport<'a> {
     pub(super) sessions: SessionFigures,
     /// Errors by messages, and by the counter that all ranks share.
     pub(super) errors: Vec<MeasuredErrors>,
+    /// Agreement of the counters of the cores, if it was measured.
+    #[serde(skip)]
+    pub(super) counters: Option<CounterAgreement>,
 }
 
 impl KeepReport<'_> {
@@ -81,6 +85,7 @@ impl KeepReport<'_> {
                 measured.worst_rank
             ));
         }
+        notes.extend(self.counters.map(|counters| counters.describe()));
         let SessionFigures {
             sessions,
             longest_s,
@@ -110,7 +115,7 @@ impl KeepReport<'_> {
             ..
         } = self.sessions;
         if kept_ranks == 0 {
-            return "All ranks read one counter: sessions have nothing to correct.".to_owned();
+            return "All ranks read one counter: sessions have nothing to correct; --skew drift=20ppm gives each node an error.".to_owned();
         }
         format!(
             "Found by the sessions, on {}: they are off by {}, and rates change by {} ppb in a second.",
