@@ -539,6 +539,25 @@ fn calls_that_do_not_begin_at_one_point_are_late() {
     assert!(longest <= 30_000.0 + 3.0 * READ as f64, "{longest}");
 }
 
+/// Such a rank catches up, where the operation does not wait for it.
+#[test]
+fn few_calls_are_late_behind_an_interruption() {
+    let work = TestCall::WorkOf(|rank, number| match number % 1_000 {
+        500 if rank == 1 => 20_000,
+        // Now and then a call takes longer than the spacing.
+        250 => 4_000,
+        _ => 1_000,
+    });
+    let found = measure(3, &method(GRID, 50_000), global(), 0, work);
+    let observations = &found.observations;
+    let late = observations.count(ObservationState::Late);
+    assert!(
+        late * 50 <= observations.len(),
+        "{late} of {}",
+        observations.len()
+    );
+}
+
 #[test]
 fn a_time_slice_ends_calls_on_a_grid_in_time() {
     let stopping = Stopping::TimeSlice {

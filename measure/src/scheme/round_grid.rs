@@ -1,8 +1,11 @@
 //! Round-Time on a grid: calls begin at points of a grid of the global clock, which the ranks agree on once per batch.
 //!
-//! Round-Time pays a broadcast and a reduction for each observation. Here each rank begins its next call at the next point of the grid that
-//! it can reach, without a message; after a batch the ranks compare their points, and a call that they did not all begin at the same point
-//! is late.
+//! Round-Time pays a broadcast and a reduction for each observation. Here each rank begins its next call at a point of the grid without a
+//! message; after a batch the ranks compare their points, and a call that they did not all begin at the same point is late.
+//!
+//! Where an operation waits for all ranks, it delays all of them by an interruption of one, and they go on at the next point that they can
+//! reach, which is the same for all. Where it does not, the rank that was interrupted would be some points behind from then on: each call
+//! has its own point there, and the rank makes its calls without a pause until it has caught up.
 
 use downbeat_clock_core::{Clock, Duration, Global, Timestamp};
 use downbeat_sync::{Comm, collective};
@@ -30,6 +33,8 @@ pub(crate) struct PreparedGrid {
     /// Number of calls between two agreements: a rank that an operation does not wait for begins all calls after a late one later than the
     /// others, until they agree again.
     batch: BatchSize,
+    /// True if each call has its own point.
+    by_number: bool,
 }
 
 /// Number of calls that are tried to determine the spacing, and the share of them that must fit into it.
@@ -51,6 +56,10 @@ const LATE: usize = 64;
 /// further apart were interrupted, which no spacing prevents.
 const BARELY: usize = 256;
 const SKIPPED: usize = 8;
+/// Share of calls that ranks began at different points, each in time, above which the operation does not wait for all ranks; and share of
+/// late calls above which a point for each call does not help.
+const APART: usize = 32;
+const UNHELPFUL: usize = 4;
 
 impl RoundGrid {
     /// Determines the spacing from calls behind a barrier.
@@ -65,6 +74,7 @@ impl RoundGrid {
                 least: spacing,
                 most: spacing,
                 batch: BatchSize::FIRST,
+                by_number: false,
             });
         }
         let fitting = EachCall::default()
@@ -76,6 +86,7 @@ impl RoundGrid {
             least: spacing / 4,
             most: spacing * 64,
             batch: BatchSize::FIRST,
+            by_number: false,
         })
     }
 }
@@ -102,7 +113,12 @@ impl PreparedGrid {
             points.clear();
             for number in 0..size {
                 operation.prepare();
-                let point = self.next_point(decode_time(begin), model.apply(context.clock.ticks()));
+                let point = match self.by_number {
+                    true => i64::from(number),
+                    false => {
+                        self.next_point(decode_time(begin), model.apply(context.clock.ticks()))
+                    }
+                };
                 let start = decode_time(begin) + self.spacing * point;
                 context.wait_until(&model, start)?;
                 let span = context
@@ -133,20 +149,33 @@ impl PreparedGrid {
         (since.div_euclid(self.spacing.as_nanos()) + 1).max(0)
     }
 
-    /// Increases the spacing after a batch of which too many calls were barely late, or skipped a point, and decreases it slightly after each other
-    /// one: some calls take longer than the spacing, and most fit into it. Batches become shorter and longer.
+    /// Increases the spacing after a batch of which too many calls were late for a reason that more time prevents, and decreases it slightly
+    /// after each other one: some calls take longer than the spacing, and most fit into it. Batches become shorter and longer.
     fn adapt(&mut self, agreed: &AgreedBatch) {
         let AgreedBatch {
             late,
             barely,
             skipped,
+            apart,
             ..
         } = agreed;
         let late_calls = late.iter().filter(|late| **late).count();
         let exceeds = |number: usize, one_in: usize| number * one_in > late.len();
         self.batch.adapt(exceeds(late_calls, LATE));
-        let next = if exceeds((*barely).into(), BARELY) || exceeds((*skipped).into(), SKIPPED) {
-            self.spacing + self.spacing / 16
+        let (is_short, longer) = match self.by_number {
+            // A rank catches up by what the spacing exceeds a call.
+            true => (exceeds(late_calls, LATE), self.spacing / 4),
+            false => (
+                exceeds((*barely).into(), BARELY) || exceeds((*skipped).into(), SKIPPED),
+                self.spacing / 16,
+            ),
+        };
+        self.by_number = match self.by_number {
+            true => !exceeds(late_calls, UNHELPFUL),
+            false => exceeds((*apart).into(), APART),
+        };
+        let next = if is_short {
+            self.spacing + longer
         } else {
             self.spacing - self.spacing / 256
         };
@@ -162,6 +191,8 @@ struct AgreedBatch {
     barely: u8,
     /// Number of calls that did not begin at the point after that of the call before, at most 255.
     skipped: u8,
+    /// Number of calls that ranks began at different points, each in time, at most 255.
+    apart: u8,
     /// True if the time is over on a rank.
     is_over: bool,
 }
@@ -182,10 +213,13 @@ impl AgreedBatch {
         let barely = barely.min(u8::MAX.into()) as u8;
         let skipped = highest.windows(2).filter(|pair| pair[1] > pair[0] + 1);
         let skipped = skipped.count().min(u8::MAX.into()) as u8;
+        let is_apart = |(highest, lowest): &(&i64, &i64)| **lowest < 1 && **highest != -**lowest;
+        let apart = highest.iter().zip(lowest).filter(is_apart).count();
+        let apart = apart.min(u8::MAX.into()) as u8;
         let late = highest.iter().zip(lowest).map(is_late).map(u8::from);
-        let summary = late.chain([barely, skipped, u8::from(over != [0])]);
+        let summary = late.chain([barely, skipped, apart, u8::from(over != [0])]);
         let summary = collective::broadcast_bytes(comm, summary.collect()).await?;
-        let [late @ .., barely, skipped, is_over] = summary.as_slice() else {
+        let [late @ .., barely, skipped, apart, is_over] = summary.as_slice() else {
             // Unreachable: these are in every summary.
             return Err(MeasureError::nothing(&[]));
         };
@@ -193,6 +227,7 @@ impl AgreedBatch {
             late: late.iter().map(|late| *late > 0).collect(),
             barely: *barely,
             skipped: *skipped,
+            apart: *apart,
             is_over: *is_over > 0,
         })
     }
