@@ -57,7 +57,7 @@ fn errors_are_within(job: &FinishedCommand, errors: &Value) -> Outcome {
                 && measured["beyond_bound"] == 0
                 && error.is_some()
                 && certain > Some(0.0)
-                && (by != "counter" || (error <= certain && width == Some(0.0))),
+                && (by != "counter" || (error <= certain && width > Some(0.0))),
             job,
             &format!("errors by {by} within the bounds"),
         )?;
