@@ -103,16 +103,16 @@ fn targets() -> Result<Vec<String>, String> {
 fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
     // With `--target`, build scripts are not instrumented.
     let mut build = command(&format!(
-        "cargo build --manifest-path {MANIFEST} --bins --profile {profile} --target {} --target-dir",
+        "cargo build --manifest-path {MANIFEST} --bins --profile {profile} --target {}",
         host()?
     ));
+    build.arg("--target-dir").arg(workspace.built("fuzz"));
     // The bindings of an MPI library take a fifth of the time, for the labels of its
     // operations.
     if profile == "release" {
         build.args(["--features", "mpi"]);
     }
     build
-        .arg(workspace.built("fuzz"))
         .env("MPICC", format!("mpicc.{}", OPEN_MPI.suffix()))
         .env("RUSTFLAGS", INSTRUMENTATION);
     Ok(build)
