@@ -5,12 +5,14 @@ use downbeat_clock_core::Clock;
 /// Resolution of a clock, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolution {
-    /// Smallest difference between two different successive readings. At least the cost of a read, because a fast counter
-    /// advances by more than its own step during a read. Some processors add a tick where two readings would be equal; such
+    /// Smallest difference between two different successive readings. At least the cost
+    /// of a read, because a fast counter advances by more than its own step during a
+    /// read. Some processors add a tick where two readings would be equal; such
     /// differences do not count.
     pub step: u64,
-    /// Step of the counter: the largest one of which all differences are multiples, as far as the readings show it. A counter
-    /// whose readings are converted to another unit, as those of the system clocks, is recognized in spite of the rounding.
+    /// Step of the counter: the largest one of which all differences are multiples, as
+    /// far as the readings show it. A counter whose readings are converted to another
+    /// unit, as those of the system clocks, is recognized in spite of the rounding.
     pub grain: u64,
     /// Number of readings that were smaller than the one before.
     pub backwards: u64,
@@ -25,11 +27,12 @@ const LEAST_ROUNDED: f64 = 4.0;
 /// Most steps that a difference is tried as.
 const MOST_MULTIPLES: u64 = 1_024;
 
-/// Differences of which up to one in this many can be those of an added tick: one before it, and one behind.
+/// Differences of which up to one in this many can be those of an added tick: one before
+/// it, and one behind.
 const TICK_ADDED: usize = 5;
 
-/// Differences of which up to one in this many can be any: a hypervisor can move a virtual processor between counters with different
-/// offsets.
+/// Differences of which up to one in this many can be any: a hypervisor can move a
+/// virtual processor between counters with different offsets.
 const MOVED: usize = 50;
 
 impl Resolution {
@@ -77,7 +80,8 @@ pub(crate) fn grain_of(clock: &impl Clock) -> u64 {
     Resolution::measure(clock, 1_000).map_or(1, |found| found.grain)
 }
 
-/// Returns the step of which these differences are multiples; 1 if there is none. The smallest difference is given.
+/// Returns the step of which these differences are multiples; 1 if there is none. The
+/// smallest difference is given.
 fn step_of(differences: &mut [u64], smallest: u64) -> u64 {
     differences.sort_unstable();
     let differences = &*differences;
@@ -100,8 +104,9 @@ fn step_of(differences: &mut [u64], smallest: u64) -> u64 {
     if let Some(step) = exact.into_iter().find(is_exact) {
         return step;
     }
-    // Readings that are rounded to whole ticks: differences are off by one tick. Steps are tried so close to each other that
-    // the largest differences are off by half a tick more; of larger ones, every step has a multiple that is near enough.
+    // Readings that are rounded to whole ticks: differences are off by one tick. Steps
+    // are tried so close to each other that the largest differences are off by half a
+    // tick more; of larger ones, every step has a multiple that is near enough.
     const LARGEST: u64 = 64;
     let small = differences[differences.len() / 20];
     let fits = |step: f64, difference: u64| {
@@ -148,7 +153,8 @@ mod tests {
         );
     }
 
-    /// Readings of a counter with steps of 10.0008 ns, 70 ns and 1 ns, as whole nanoseconds.
+    /// Readings of a counter with steps of 10.0008 ns, 70 ns and 1 ns, as whole
+    /// nanoseconds.
     #[test]
     fn the_step_of_a_converted_counter_is_found() {
         let mut random = fastrand::Rng::with_seed(5);
@@ -168,7 +174,8 @@ mod tests {
         }
     }
 
-    /// Readings of a counter with this step by a loop whose iterations take one of these times.
+    /// Readings of a counter with this step by a loop whose iterations take one of these
+    /// times.
     fn readings(step: u64, takes: &[u64]) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(7);
         let mut now = 0;

@@ -2,11 +2,13 @@
 
 use downbeat_clock_core::Duration;
 
-/// Number of calls in a batch: few while many are not valid, so that a rank that is behind loses few.
+/// Number of calls in a batch: few while many are not valid, so that a rank that is
+/// behind loses few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BatchSize(u32);
 
-/// Least and largest number of calls, and the time that they may take: a time slice can end after each batch.
+/// Least and largest number of calls, and the time that they may take: a time slice can
+/// end after each batch.
 pub(super) const LEAST: u32 = 16;
 pub(super) const MOST: u32 = 1024;
 const TIME: Duration = Duration::from_millis(10);

@@ -1,11 +1,16 @@
-//! Round-Time on a grid: calls begin at points of a grid of the global clock, which the ranks agree on once per batch.
+//! Round-Time on a grid: calls begin at points of a grid of the global clock, which the
+//! ranks agree on once per batch.
 //!
-//! Round-Time pays a broadcast and a reduction for each observation. Here each rank begins its next call at a point of the grid without a
-//! message; after a batch the ranks compare their points, and a call that they did not all begin at the same point is late.
+//! Round-Time pays a broadcast and a reduction for each observation. Here each rank
+//! begins its next call at a point of the grid without a message; after a batch the ranks
+//! compare their points, and a call that they did not all begin at the same point is
+//! late.
 //!
-//! Where an operation waits for all ranks, it delays all of them by an interruption of one, and they go on at the next point that they can
-//! reach, which is the same for all. Where it does not, the rank that was interrupted would be some points behind from then on: each call
-//! has its own point there, and the rank makes its calls without a pause until it has caught up.
+//! An operation that waits for all ranks delays all of them by an interruption of one, and
+//! they go on at the next point that they can reach, which is the same for all. In another
+//! operation the rank that was interrupted would be some points behind from then on: there,
+//! each call has its own point, and the rank makes its calls without a pause until it has
+//! caught up.
 
 use downbeat_clock_core::{Clock, Duration, Global, Timestamp};
 use downbeat_sync::{Comm, collective};
@@ -20,7 +25,8 @@ use downbeat_records::ObservationState;
 /// Calls begin at points of a grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundGrid {
-    /// Distance of the points; if it is not given, determined from some calls, and adapted so that few calls are late.
+    /// Distance of the points; if it is not given, determined from some calls, and
+    /// adapted so that few calls are late.
     pub spacing: Option<Duration>,
 }
 
@@ -30,18 +36,20 @@ pub(crate) struct PreparedGrid {
     /// Limits of the spacing: equal if it is fixed.
     least: Duration,
     most: Duration,
-    /// Number of calls between two agreements: a rank that an operation does not wait for begins all calls after a late one later than the
-    /// others, until they agree again.
+    /// Number of calls between two agreements: a rank that an operation does not wait for
+    /// begins all calls after a late one later than the others, until they agree again.
     batch: BatchSize,
     /// True if each call has its own point.
     by_number: bool,
 }
 
-/// Number of calls that are tried to determine the spacing, and the share of them that must fit into it.
+/// Number of calls that are tried to determine the spacing, and the share of them that
+/// must fit into it.
 const TRIES: u32 = 101;
 const FITTING: f64 = 0.9;
 
-/// Time from announcing a batch to its first point, within which all ranks receive the announcement.
+/// Time from announcing a batch to its first point, within which all ranks receive the
+/// announcement.
 const NOTICE: Duration = Duration::from_micros(50);
 
 /// Least time from the end of a call to the point at which the next one begins.
@@ -52,12 +60,14 @@ const PUNCTUAL: Duration = Duration::from_nanos(400);
 
 /// Share of late calls in a batch above which batches become shorter: one in this number.
 const LATE: usize = 64;
-/// Shares of calls that ranks began at neighbouring points, and of those that skipped a point, above which the spacing grows. Ranks that are
-/// further apart were interrupted, which no spacing prevents.
+/// Shares of calls that ranks began at neighbouring points, and of those that skipped a
+/// point, above which the spacing grows. Ranks that are further apart were interrupted,
+/// which no spacing prevents.
 const BARELY: usize = 256;
 const SKIPPED: usize = 8;
-/// Share of calls that ranks began at different points, each in time, above which the operation does not wait for all ranks; and share of
-/// late calls above which a point for each call does not help.
+/// Share of calls that ranks began at different points, each in time, above which the
+/// operation does not wait for all ranks; and share of late calls above which a point for
+/// each call does not help.
 const APART: usize = 32;
 const UNHELPFUL: usize = 4;
 
@@ -149,8 +159,10 @@ impl PreparedGrid {
         (since.div_euclid(self.spacing.as_nanos()) + 1).max(0)
     }
 
-    /// Increases the spacing after a batch of which too many calls were late for a reason that more time prevents, and decreases it slightly
-    /// after each other one: some calls take longer than the spacing, and most fit into it. Batches become shorter and longer.
+    /// Increases the spacing after a batch of which too many calls were late for a reason
+    /// that more time prevents, and decreases it slightly after each other one: some
+    /// calls take longer than the spacing, and most fit into it. Batches become shorter
+    /// and longer.
     fn adapt(&mut self, agreed: &AgreedBatch) {
         let AgreedBatch {
             late,
@@ -189,7 +201,8 @@ struct AgreedBatch {
     late: Vec<bool>,
     /// Number of calls that ranks began at two neighbouring points, at most 255.
     barely: u8,
-    /// Number of calls that did not begin at the point after that of the call before, at most 255.
+    /// Number of calls that did not begin at the point after that of the call before, at
+    /// most 255.
     skipped: u8,
     /// Number of calls that ranks began at different points, each in time, at most 255.
     apart: u8,

@@ -1,6 +1,7 @@
 //! MS4: calls begin at agreed times by a global clock, one per time window.
 //!
-//! Calls that exceed their window are not valid, so that mean and upper quantiles of the others are too low.
+//! Calls that exceed their window are not valid, so that mean and upper quantiles of the
+//! others are too low.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_sync::{Comm, collective};
@@ -24,7 +25,8 @@ pub(crate) struct PreparedWindows {
     pub(super) window: Duration,
     /// True if the length was given.
     is_fixed: bool,
-    /// Time from announcing a batch to its first window, within which all ranks receive the announcement.
+    /// Time from announcing a batch to its first window, within which all ranks receive
+    /// the announcement.
     notice: Duration,
     batch: BatchSize,
 }
@@ -35,8 +37,8 @@ const NOTICE: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(
 /// Number of calls that are tried to determine the length of a window.
 const TRIES: u32 = 32;
 
-/// Share of invalid windows above which batches become shorter, and share of calls that must begin in time to tell how long windows must
-/// be: one in this number.
+/// Share of invalid windows above which batches become shorter, and share of calls that
+/// must begin in time to tell how long windows must be: one in this number.
 const SHARE: usize = 4;
 
 /// Length of a window in relation to this quantile of the times of calls.
@@ -44,7 +46,8 @@ const QUANTILE: f64 = 0.9;
 const LENGTH: u64 = 2;
 
 impl Windows {
-    /// Determines the length of the windows: twice the 90th percentile of tried calls, including the imbalance of a barrier.
+    /// Determines the length of the windows: twice the 90th percentile of tried calls,
+    /// including the imbalance of a barrier.
     pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -119,7 +122,8 @@ impl PreparedWindows {
         Ok(spans)
     }
 
-    /// Makes windows twice as long as most calls of the last batch took, and the notice longer if a rank missed the first window.
+    /// Makes windows twice as long as most calls of the last batch took, and the notice
+    /// longer if a rank missed the first window.
     fn adapt(&mut self, agreed: &AgreedWindows) {
         self.batch.adapt(agreed.too_many_invalid);
         if !self.is_fixed {
@@ -146,7 +150,8 @@ struct AgreedWindows {
 }
 
 impl AgreedWindows {
-    /// Compares the times from the begin of each window to the end of its call, which are the greatest possible where the call began late.
+    /// Compares the times from the begin of each window to the end of its call, which are
+    /// the greatest possible where the call began late.
     async fn of<M: Comm>(
         comm: &M,
         took: &[i64],
@@ -172,12 +177,14 @@ impl AgreedWindows {
     }
 }
 
-/// Returns the length of the next windows, by the times that the calls of a batch took on the slowest rank.
+/// Returns the length of the next windows, by the times that the calls of a batch took on
+/// the slowest rank.
 fn next_window(took: &mut [i64], window: Duration) -> Duration {
     took.sort_unstable();
     let in_time = took.partition_point(|took| *took < i64::MAX);
     if in_time * SHARE < took.len() {
-        // An interruption makes all calls behind it late, and so do windows that are too short.
+        // An interruption makes all calls behind it late, and so do windows that are too
+        // short.
         return window + window;
     }
     let place = ((in_time.max(1) - 1) as f64 * QUANTILE) as usize;

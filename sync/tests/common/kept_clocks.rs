@@ -1,5 +1,5 @@
-//! Sound clocks that are kept: of any resolution, over messages that are delayed or not, after a synchronization that learned their rates
-//! well or badly.
+//! Sound clocks that are kept: of any resolution, over messages that are delayed or not,
+//! after a synchronization that learned their rates well or badly.
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::keep::Keeper;
@@ -22,7 +22,8 @@ const BUSY: DelayTail = DelayTail::LogNormal {
     sigma: 1.5,
 };
 
-/// Synchronizes and keeps the clocks of a cluster, whose messages are delayed if the seed is odd. Returns an error of a rank, if one fails.
+/// Synchronizes and keeps the clocks of a cluster, whose messages are delayed if the seed
+/// is odd. Returns an error of a rank, if one fails.
 pub(crate) fn keep(label: &str, ranks: u32, granularity: u64, seed: u64) -> Result<(), SyncError> {
     let mut network = Network::typical();
     if seed % 2 == 1 {

@@ -1,5 +1,6 @@
-//! An event of a timer in C and in Fortran that gets its timer by the name each time, as a ratio to one of a kept timer in the same
-//! program: `cargo bench -p downbeat-capi --bench timers [-- --gate]`.
+//! An event of a timer in C and in Fortran that gets its timer by the name each time, as
+//! a ratio to one of a kept timer in the same program: `cargo bench -p downbeat-capi
+//! --bench timers [-- --gate]`.
 
 #![expect(
     clippy::print_stdout,

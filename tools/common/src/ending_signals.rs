@@ -4,8 +4,8 @@ use std::fs;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Returns SIGINT, SIGTERM, and SIGHUP unless the program was started with it ignored, as by `nohup`: then it goes on when its terminal is
-/// closed.
+/// Returns SIGINT, SIGTERM, and SIGHUP unless the program was started with it ignored, as
+/// by `nohup`: then it goes on when its terminal is closed.
 pub fn ending_signals() -> Vec<i32> {
     let mut signals = vec![SIGINT, SIGTERM];
     // Other systems than Linux have no such file.

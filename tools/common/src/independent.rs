@@ -1,5 +1,6 @@
-//! Frequency of the processor's counter by a clock that does not depend on the counter, as `CLOCK_MONOTONIC_RAW` does: the kernel computes
-//! that from the counter, by a rate that it found at its start.
+//! Frequency of the processor's counter by a clock that does not depend on the counter,
+//! as `CLOCK_MONOTONIC_RAW` does: the kernel computes that from the counter, by a rate
+//! that it found at its start.
 
 use downbeat_timers::calibration::{BracketSeries, Calibration};
 use downbeat_timers::kernel::{Discipline, PtpClock, PtpDevice};
@@ -43,7 +44,8 @@ pub struct IndependentEnd {
 const MOST_PPM: f64 = 1_000.0;
 
 impl IndependentReference {
-    /// Finds a clock: a PTP clock that this user may read, or CLOCK_MONOTONIC if a daemon keeps the time of the system.
+    /// Finds a clock: a PTP clock that this user may read, or CLOCK_MONOTONIC if a daemon
+    /// keeps the time of the system.
     pub fn find() -> Option<Self> {
         let ptp = PtpDevice::all().into_iter().find_map(|device| {
             let clock = IndependentClock::Ptp(PtpClock::open(&device).ok()?);
@@ -114,7 +116,8 @@ mod tests {
         let start = end(Duration::from_nanos(200));
         std::thread::sleep(std::time::Duration::from_millis(20));
         let exact = reference.rate(&start, &end(Duration::from_nanos(200)));
-        // The errors alone are at most 20 ppm; on a busy machine the ends are further apart.
+        // The errors alone are at most 20 ppm; on a busy machine the ends are further
+        // apart.
         if let Some(exact) = exact {
             assert!(
                 exact.certain_ppm > 0.0 && exact.frequency_hz > 1e6,

@@ -1,4 +1,5 @@
-//! Agreement of the counters of the cores on which the ranks run: true errors are as certain as that.
+//! Agreement of the counters of the cores on which the ranks run: true errors are as
+//! certain as that.
 
 use std::thread;
 
@@ -22,8 +23,8 @@ pub(crate) struct CounterAgreement {
     pub(crate) swapped: Option<SwappedCores>,
 }
 
-/// Offset of rank 1 to rank 0 by messages, on their cores and on each other's: a difference of the counters changes its sign, an error of
-/// the method does not.
+/// Offset of rank 1 to rank 0 by messages, on their cores and on each other's: a
+/// difference of the counters changes its sign, an error of the method does not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwappedCores {
     /// Difference of the counters, in nanoseconds.
@@ -45,7 +46,8 @@ const BY: &str = "skampi/300";
 const OF_ALL_TURNS: Duration = Duration::from_millis(20);
 
 impl CounterAgreement {
-    /// Compares the counters of all cores on which the ranks run; what is not on rank 0 is the default. All ranks call this.
+    /// Compares the counters of all cores on which the ranks run; what is not on rank 0
+    /// is the default. All ranks call this.
     pub(crate) fn measure(
         ranks: &JobRanks<'_>,
         clock: &TscClock,
@@ -93,7 +95,8 @@ impl CounterAgreement {
     }
 }
 
-/// Compares the counters of all cores of the job on rank 0, while the other ranks leave their cores.
+/// Compares the counters of all cores of the job on rank 0, while the other ranks leave
+/// their cores.
 fn compare_all(ranks: &JobRanks<'_>, clock: &TscClock, rate: TickRate) -> Option<Duration> {
     let cores = ranks.all_cores();
     if !ranks.is_first() {
@@ -116,8 +119,8 @@ fn rest(time: Duration) {
     ));
 }
 
-/// Measures the offset of two ranks on their cores and on each other's, in turns. Rank 0 gets the result, if both have a core of their own
-/// and may run on the other's.
+/// Measures the offset of two ranks on their cores and on each other's, in turns. Rank 0
+/// gets the result, if both have a core of their own and may run on the other's.
 async fn swap(
     pair: &MpiComm,
     clock: &TscClock,
@@ -155,7 +158,8 @@ async fn swap(
 }
 
 impl SwappedCores {
-    /// Returns the figures of offsets on the ranks' own cores and on each other's; `None` unless there are some of each.
+    /// Returns the figures of offsets on the ranks' own cores and on each other's; `None`
+    /// unless there are some of each.
     fn of(offsets: &[Vec<f64>; 2]) -> Option<Self> {
         let [own, other] = offsets.each_ref().map(|values| mean_and_error(values));
         let ((own, of_own), (other, of_other)) = (own?, other?);

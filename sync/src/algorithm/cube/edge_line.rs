@@ -149,10 +149,7 @@ pub(super) fn line(
     } else {
         most
     };
-    let contradiction = points
-        .iter()
-        .map(|point| -(width(point) + most * point.took + ROUNDING))
-        .fold(0.0, f64::max);
+    let contradiction = contradiction(points, grains, most);
     let fault = match contradiction > 0.0 {
         true => Some(FitError::Stepped {
             by: rounded(contradiction),
@@ -173,6 +170,12 @@ pub(super) fn line(
         drift_error: drift_error.min(slope.abs() + most),
     };
     (line, fault)
+}
+
+/// Returns by how much the limits of a turn contradict each other, beyond the errors of readings and what the clocks drift meanwhile.
+fn contradiction(points: &[EdgePoint], grains: f64, most: f64) -> f64 {
+    let of_turn = |point: &EdgePoint| -(point.width + grains + most * point.took + ROUNDING);
+    points.iter().map(of_turn).fold(0.0, f64::max)
 }
 
 /// Returns the weights of turns, which decrease with what their width exceeds that of the narrowest by.

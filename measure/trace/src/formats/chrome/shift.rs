@@ -16,7 +16,8 @@ use super::parse::{NOT_A_TRACE, nanos};
 pub struct ShiftedTrace {
     /// Number of events.
     pub events: u64,
-    /// Time of the epoch, in nanoseconds, from which Kineto counts the times of this trace (`baseTimeNanoseconds`).
+    /// Time of the epoch, in nanoseconds, from which Kineto counts the times of this
+    /// trace (`baseTimeNanoseconds`).
     pub base: Option<i64>,
 }
 
@@ -89,7 +90,8 @@ pub fn shift_times(
 /// Bytes that are read, and inflated if the source is compressed, at once.
 const BUFFER: usize = 1 << 16;
 
-/// Longest name or value: the parser holds it in memory, and a compressed file can contain a thousand times its own size.
+/// Longest name or value: the parser holds it in memory, and a compressed file can
+/// contain a thousand times its own size.
 const LONGEST: u64 = 16 << 20;
 
 /// Source whose parts are limited in length.
