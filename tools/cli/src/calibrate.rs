@@ -10,8 +10,8 @@ use downbeat_common::cli::positive;
 use downbeat_common::health::{ClockHealth, RequirementOptions};
 use downbeat_common::output;
 use downbeat_common::{
-    Failure, IndependentReference, Outputs, PrintOptions, ProgressBar, Table, Text,
-    UsedCalibration, write_text,
+    Failure, IndependentRate, Outputs, PrintOptions, ProgressBar, Table, Text, UsedCalibration,
+    write_text,
 };
 use downbeat_timers::calibration::{
     BracketSeries, Calibration, CalibrationError, Machine, SavedCalibration,
@@ -125,12 +125,9 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     let machine = Machine::this()
         .map_err(|why| Failure::run(format!("cannot identify this machine: {why}")))?;
 
-    let other = IndependentReference::find();
-    let began = other.as_ref().map(|other| other.compare(&counter));
-    let (calibration, repeats) = calibrate(&counter, &reference, options).map_err(Failure::run)?;
-    let independent = other
-        .zip(began)
-        .and_then(|(other, began)| other.rate(&began, &other.compare(&counter)));
+    let (calibrated, independent) =
+        IndependentRate::measure_during(&counter, || calibrate(&counter, &reference, options));
+    let (calibration, repeats) = calibrated.map_err(Failure::run)?;
     let known = UsedCalibration {
         calibration,
         reference: reference.id(),

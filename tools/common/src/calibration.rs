@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_timers::calibration::{Calibration, SavedCalibration, calibrate_during};
 use downbeat_timers::{Clock, ClockUnavailable, Duration, SystemClock, SystemClockId};
 
-use crate::{Failure, IndependentRate, IndependentReference, cli};
+use crate::{Failure, IndependentRate, cli};
 
 /// Option that names a saved calibration.
 #[derive(Args, Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub struct UsedCalibration {
     pub reference: SystemClockId,
     /// File of a saved calibration, `None` if it was made now.
     pub file: Option<String>,
-    /// Frequency by a clock that does not depend on the counter, if there is one.
+    /// Frequency by a clock that does not depend on the counter, if it was measured.
     pub independent: Option<IndependentRate>,
 }
 
@@ -56,17 +56,12 @@ impl CalibrationOptions {
                 format!("there is no counter to which it applies: {why}"),
             )),
             (Ok(counter), None) => {
-                let other = IndependentReference::find();
-                let began = other.as_ref().map(|other| other.compare(counter));
                 let calibration = calibrate_during(counter, raw, during).map_err(Failure::run)?;
-                let independent = other
-                    .zip(began)
-                    .and_then(|(other, began)| other.rate(&began, &other.compare(counter)));
                 Ok(Some(UsedCalibration {
                     calibration,
                     reference: raw.id(),
                     file: None,
-                    independent,
+                    independent: None,
                 }))
             }
             (Ok(_), Some(path)) => {
@@ -84,5 +79,27 @@ impl CalibrationOptions {
                 }))
             }
         }
+    }
+
+    /// Calibrates as [`calibrate`](Self::calibrate) does, and measures the frequency of the
+    /// counter meanwhile, unless the calibration is loaded.
+    ///
+    /// # Errors
+    /// Those of `calibrate`.
+    pub fn calibrate_with_frequency(
+        &self,
+        counter: &Result<impl Clock, ClockUnavailable>,
+        raw: &SystemClock,
+        during: Duration,
+    ) -> Result<Option<UsedCalibration>, Failure> {
+        let calibrate = || self.calibrate(counter, raw, during);
+        let (Ok(clock), None) = (counter, &self.file) else {
+            return calibrate();
+        };
+        let (known, independent) = IndependentRate::measure_during(clock, calibrate);
+        Ok(known?.map(|known| UsedCalibration {
+            independent,
+            ..known
+        }))
     }
 }

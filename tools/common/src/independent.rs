@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A clock that does not depend on the counter.
 #[derive(Debug)]
-pub struct IndependentReference {
+pub(crate) struct IndependentReference {
     name: String,
     clock: IndependentClock,
 }
@@ -34,7 +34,7 @@ pub struct IndependentRate {
 
 /// One end of a measurement.
 #[derive(Debug)]
-pub struct IndependentEnd {
+struct IndependentEnd {
     brackets: BracketSeries,
     /// Largest error of the reference.
     error: Duration,
@@ -43,10 +43,24 @@ pub struct IndependentEnd {
 /// A frequency of which less is certain is not known: every quartz is better.
 const MOST_PPM: f64 = 1_000.0;
 
+impl IndependentRate {
+    /// Does some work, and measures the frequency of the counter from its begin to its
+    /// end, if there is a clock for that.
+    pub fn measure_during<T>(counter: &impl Clock, work: impl FnOnce() -> T) -> (T, Option<Self>) {
+        let reference = IndependentReference::find();
+        let start = reference.as_ref().map(|clock| clock.compare(counter));
+        let done = work();
+        let rate = reference
+            .zip(start)
+            .and_then(|(clock, start)| clock.rate(&start, &clock.compare(counter)));
+        (done, rate)
+    }
+}
+
 impl IndependentReference {
     /// Finds a clock: a PTP clock that this user may read, or CLOCK_MONOTONIC if a daemon
     /// keeps the time of the system.
-    pub fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let ptp = PtpDevice::all().into_iter().find_map(|device| {
             let clock = IndependentClock::Ptp(PtpClock::open(&device).ok()?);
             let name = format!("{} ({})", device.device, device.clock);
@@ -65,7 +79,7 @@ impl IndependentReference {
     }
 
     /// Compares the counter with the clock, in less than a millisecond.
-    pub fn compare(&self, counter: &impl Clock) -> IndependentEnd {
+    fn compare(&self, counter: &impl Clock) -> IndependentEnd {
         match &self.clock {
             IndependentClock::Ptp(clock) => IndependentEnd {
                 brackets: BracketSeries::take(counter, clock),
@@ -79,7 +93,7 @@ impl IndependentReference {
     }
 
     /// Returns the frequency of the counter between two ends, if it is known well enough.
-    pub fn rate(&self, start: &IndependentEnd, end: &IndependentEnd) -> Option<IndependentRate> {
+    fn rate(&self, start: &IndependentEnd, end: &IndependentEnd) -> Option<IndependentRate> {
         let found = Calibration::between(&start.brackets, &end.brackets).ok()?;
         let errors = start.error + end.error;
         let of_reference = errors.as_nanos() as f64 / found.duration().as_nanos() as f64;

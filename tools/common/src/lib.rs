@@ -38,7 +38,7 @@ pub use downbeat_files::read_text;
 #[cfg(unix)]
 pub use ending_signals::ending_signals;
 pub use failure::Failure;
-pub use independent::{IndependentEnd, IndependentRate, IndependentReference};
+pub use independent::IndependentRate;
 pub use machine::{cores, now, random_seed, survive_file_size_limit};
 pub use outputs::{Outputs, write_text};
 pub use packaging::PackagingCommand;

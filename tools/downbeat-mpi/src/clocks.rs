@@ -150,7 +150,8 @@ impl NodesSession<'_> {
             .map_err(|why| self.ranks.failure(why))?;
         let counter = MachineClock::counter();
         let during = self.options.requirements.calibration(CALIBRATION);
-        let known = self.options.calibration.calibrate(&counter, &raw, during)?;
+        let calibration = &self.options.calibration;
+        let known = calibration.calibrate_with_frequency(&counter, &raw, during)?;
         let health = ClockHealth::gather(&counter, known.as_ref());
         Ok(Some(NodeWatch::new(counter.ok(), raw, health)))
     }

@@ -1,13 +1,14 @@
 //! Agreement of the counters of the cores on which the ranks run: true errors are as
 //! certain as that.
 
+use std::num::NonZeroU32;
 use std::thread;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, TickRate, Timestamp};
 use downbeat_common::Failure;
 use downbeat_common::output::time;
 use downbeat_sync::check::{AccuracyCheck, RankSample};
-use downbeat_sync::{Comm, MpiComm, SyncError, block_on_ready, collective};
+use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
 use downbeat_timers::TscClock;
 use downbeat_timers::cores::{
     CoreId, CoreOffset, allow_cores, allowed_cores, compare_cores, current_core,
@@ -42,7 +43,7 @@ const OF_A_PAIR: Duration = Duration::from_millis(5);
 /// Measurements with each placement of the two ranks.
 const TURNS: usize = 6;
 /// Offset algorithm of these measurements, and the time that all of them take.
-const BY: &str = "skampi/300";
+const BY: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(300).unwrap());
 const OF_ALL_TURNS: Duration = Duration::from_millis(20);
 
 impl CounterAgreement {
@@ -137,7 +138,7 @@ async fn swap(
     let model = ClockModel::<Counter, Global>::through(clock.ticks(), Timestamp::ORIGIN, rate);
     let model = collective::broadcast(pair, model?).await?;
     let check = AccuracyCheck {
-        offset: BY.parse().unwrap_or_default(),
+        offset: BY,
         ranks: RankSample::ALL,
     };
     let mut offsets = [Vec::new(), Vec::new()];

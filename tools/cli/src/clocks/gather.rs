@@ -79,7 +79,8 @@ impl Yardsticks {
             .or_else(|_| SystemClock::detect(SystemClockId::Monotonic))
             .map_err(Failure::run)?;
         let counter = MachineClock::counter();
-        let known = options.calibrate(&counter, &raw, requirements.calibration(CALIBRATION))?;
+        let during = requirements.calibration(CALIBRATION);
+        let known = options.calibrate_with_frequency(&counter, &raw, during)?;
         Ok(Self {
             counter,
             known,

@@ -4,7 +4,8 @@ use clap::{Args, ValueEnum};
 use downbeat_timers::Duration;
 
 use super::ClockHealth;
-use crate::{Failure, IndependentReference};
+use crate::Failure;
+use crate::independent::IndependentReference;
 
 /// Property that the clocks of a node can be required to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
