@@ -12,6 +12,8 @@
 //! each call has its own point, and the rank makes its calls without a pause until it has
 //! caught up.
 
+use core::ops::Range;
+
 use downbeat_clock_core::{Clock, Duration, Global, Timestamp};
 use downbeat_sync::{Comm, collective};
 
@@ -36,8 +38,10 @@ pub(crate) struct PreparedGrid {
     /// Limits of the spacing: equal if it is fixed.
     least: Duration,
     most: Duration,
-    /// Number of calls between two agreements: a rank that an operation does not wait for
-    /// begins all calls after a late one later than the others, until they agree again.
+    /// Spacing at which a rank catches up fast: calls that are late at a longer one were
+    /// interrupted themselves, as a longer one is more often.
+    enough_to_catch_up: Duration,
+    /// Number of calls between two agreements.
     batch: BatchSize,
     /// True if each call has its own point.
     by_number: bool,
@@ -65,43 +69,77 @@ const LATE: usize = 64;
 /// which no spacing prevents.
 const BARELY: usize = 256;
 const SKIPPED: usize = 8;
-/// Share of calls that ranks began at different points, each in time, above which the
-/// operation does not wait for all ranks; and share of late calls above which a point for
-/// each call does not help.
+/// Ranks that begin this number of calls one after another at different points, each in
+/// time, are not brought together by the operation; and share of such calls above which
+/// the operation does not wait for all ranks.
+const STAY_APART: usize = 4;
 const APART: usize = 32;
-const UNHELPFUL: usize = 4;
+/// Calls that ranks delay to see that, by this number of points.
+const DELAYED_BY_FIRST: u32 = 3;
+const DELAYED_BY_LAST: u32 = 9;
+const DELAY: i64 = 2;
+/// Share of late calls above which a rank does not catch up, however long the spacing is
+/// already.
+const FALLEN_BEHIND: usize = 4;
 
 impl RoundGrid {
-    /// Determines the spacing from calls behind a barrier.
+    /// Determines the spacing from calls behind a barrier, and whether the operation waits
+    /// for all ranks from calls that two ranks delay.
     pub(super) async fn prepare<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
         operation: &mut impl Operation,
     ) -> Result<PreparedGrid, MeasureError> {
-        if let Some(spacing) = self.spacing {
-            return Ok(PreparedGrid {
-                spacing,
-                least: spacing,
-                most: spacing,
-                batch: BatchSize::FIRST,
-                by_number: false,
-            });
-        }
-        let fitting = EachCall::default()
-            .quantile(context, operation, TRIES, FITTING)
-            .await?;
-        let spacing = Duration::from_nanos(fitting.min(1 << 60) as i64) + MARGIN;
-        Ok(PreparedGrid {
-            spacing,
-            least: spacing / 4,
-            most: spacing * 64,
-            batch: BatchSize::FIRST,
-            by_number: false,
-        })
+        let mut prepared = match self.spacing {
+            Some(spacing) => PreparedGrid::new(spacing, [spacing; 2]),
+            None => {
+                let fitting = EachCall::default()
+                    .quantile(context, operation, TRIES, FITTING)
+                    .await?;
+                let spacing = Duration::from_nanos(fitting.min(1 << 60) as i64) + MARGIN;
+                PreparedGrid::new(spacing, [spacing / 4, spacing * 64])
+            }
+        };
+        prepared.try_delays(context, operation).await?;
+        Ok(prepared)
     }
 }
 
 impl PreparedGrid {
+    fn new(spacing: Duration, [least, most]: [Duration; 2]) -> Self {
+        Self {
+            spacing,
+            least,
+            most,
+            enough_to_catch_up: (spacing * 2).min(most),
+            batch: BatchSize::FIRST,
+            by_number: false,
+        }
+    }
+
+    /// Makes calls, one of which the first rank delays, and one the last rank: one of them
+    /// at least is not the root of a collective operation.
+    async fn try_delays<M: Comm, T: Coordinator, K: Clock>(
+        &mut self,
+        context: &MeasureContext<'_, M, T, K>,
+        operation: &mut impl Operation,
+    ) -> Result<(), MeasureError> {
+        let (rank, last) = (context.comm.rank(), context.comm.size() - 1);
+        let delay = |number: u32| match number {
+            DELAYED_BY_FIRST if rank == 0 => DELAY,
+            DELAYED_BY_LAST if rank == last => DELAY,
+            _ => 0,
+        };
+        let mut spans = reserve_spans(batch::LEAST);
+        let numbers = 0..batch::LEAST;
+        let points = self
+            .batch(context, operation, numbers, delay, &mut spans)
+            .await?;
+        let agreed = AgreedBatch::of(context.comm, &points, false).await?;
+        self.by_number = agreed.apart > 0;
+        Ok(())
+    }
+
     /// Runs a number of calls, or fewer if the time is over.
     pub(super) async fn run<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
@@ -114,30 +152,13 @@ impl PreparedGrid {
         let model = context.global()?;
         let until = time.map(|time| model.invert(model.apply(context.clock.ticks()) + time));
         let mut spans = reserve_spans(calls);
-        let mut points = Vec::with_capacity(batch::MOST as usize);
         while spans.len() < calls as usize {
-            let begin = model.apply(context.clock.ticks()) + NOTICE;
-            let begin = collective::broadcast(context.comm, encode_time(begin)).await?;
             let made = spans.len();
             let size = self.batch.calls(self.spacing).min(calls - made as u32);
-            points.clear();
-            for number in 0..size {
-                operation.prepare();
-                let point = match self.by_number {
-                    true => i64::from(number),
-                    false => {
-                        self.next_point(decode_time(begin), model.apply(context.clock.ticks()))
-                    }
-                };
-                let start = decode_time(begin) + self.spacing * point;
-                context.wait_until(&model, start)?;
-                let span = context
-                    .timed(operation, first + made as u32 + number)
-                    .await?;
-                let is_punctual = model.apply(span.start) - start <= PUNCTUAL;
-                points.push(if is_punctual { point } else { -1 });
-                spans.push(span);
-            }
+            let number = first + made as u32;
+            let points = self
+                .batch(context, operation, number..number + size, |_| 0, &mut spans)
+                .await?;
             let is_over = until.is_some_and(|until| context.clock.ticks() >= until);
             let agreed = AgreedBatch::of(context.comm, &points, is_over).await?;
             for (span, late) in spans[made..].iter_mut().zip(&agreed.late) {
@@ -151,6 +172,37 @@ impl PreparedGrid {
             }
         }
         Ok(spans)
+    }
+
+    /// Makes the calls of a batch, each `delay` points later than it can be made. Returns
+    /// the points at which this rank began them.
+    async fn batch<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+        operation: &mut impl Operation,
+        numbers: Range<u32>,
+        delay: impl Fn(u32) -> i64,
+        spans: &mut Vec<CallSpan>,
+    ) -> Result<Vec<i64>, MeasureError> {
+        let model = context.global()?;
+        let mut points = Vec::with_capacity(numbers.len());
+        let begin = model.apply(context.clock.ticks()) + NOTICE;
+        let begin = decode_time(collective::broadcast(context.comm, encode_time(begin)).await?);
+        for number in numbers.clone() {
+            operation.prepare();
+            let point = match self.by_number {
+                true => i64::from(number - numbers.start),
+                false => self.next_point(begin, model.apply(context.clock.ticks())),
+            };
+            let point = point + delay(number);
+            let start = begin + self.spacing * point;
+            context.wait_until(&model, start)?;
+            let span = context.timed(operation, number).await?;
+            let is_punctual = model.apply(span.start) - start <= PUNCTUAL;
+            points.push(if is_punctual { point } else { -1 });
+            spans.push(span);
+        }
+        Ok(points)
     }
 
     /// Returns the number of the first point that this rank can reach.
@@ -176,16 +228,17 @@ impl PreparedGrid {
         self.batch.adapt(exceeds(late_calls, LATE));
         let (is_short, longer) = match self.by_number {
             // A rank catches up by what the spacing exceeds a call.
-            true => (exceeds(late_calls, LATE), self.spacing / 4),
+            true => (
+                exceeds(late_calls, LATE) && self.spacing < self.enough_to_catch_up
+                    || exceeds(late_calls, FALLEN_BEHIND),
+                self.spacing / 4,
+            ),
             false => (
                 exceeds((*barely).into(), BARELY) || exceeds((*skipped).into(), SKIPPED),
                 self.spacing / 16,
             ),
         };
-        self.by_number = match self.by_number {
-            true => !exceeds(late_calls, UNHELPFUL),
-            false => exceeds((*apart).into(), APART),
-        };
+        self.by_number |= exceeds((*apart).into(), APART);
         let next = if is_short {
             self.spacing + longer
         } else {
@@ -204,7 +257,8 @@ struct AgreedBatch {
     /// Number of calls that did not begin at the point after that of the call before, at
     /// most 255.
     skipped: u8,
-    /// Number of calls that ranks began at different points, each in time, at most 255.
+    /// Number of calls that ranks began at different points, each in time, and those before
+    /// as well, at most 255.
     apart: u8,
     /// True if the time is over on a rank.
     is_over: bool,
@@ -226,9 +280,7 @@ impl AgreedBatch {
         let barely = barely.min(u8::MAX.into()) as u8;
         let skipped = highest.windows(2).filter(|pair| pair[1] > pair[0] + 1);
         let skipped = skipped.count().min(u8::MAX.into()) as u8;
-        let is_apart = |(highest, lowest): &(&i64, &i64)| **lowest < 1 && **highest != -**lowest;
-        let apart = highest.iter().zip(lowest).filter(is_apart).count();
-        let apart = apart.min(u8::MAX.into()) as u8;
+        let apart = calls_still_apart(highest, lowest).min(u8::MAX.into()) as u8;
         let late = highest.iter().zip(lowest).map(is_late).map(u8::from);
         let summary = late.chain([barely, skipped, apart, u8::from(over != [0])]);
         let summary = collective::broadcast_bytes(comm, summary.collect()).await?;
@@ -243,5 +295,49 @@ impl AgreedBatch {
             apart: *apart,
             is_over: *is_over > 0,
         })
+    }
+}
+
+/// Returns the number of calls that ranks began apart, each in time, and those before as
+/// well, by the highest points of all ranks, and the lowest ones negated. An operation
+/// that waits for all ranks brings them to one point again within a call or two.
+fn calls_still_apart(highest: &[i64], lowest: &[i64]) -> usize {
+    let is_apart = |(highest, lowest): (&i64, &i64)| *lowest < 1 && *highest != -lowest;
+    let is_apart: Vec<bool> = highest.iter().zip(lowest).map(is_apart).collect();
+    let are_all_apart = |calls: &&[bool]| calls.iter().all(|is_apart| *is_apart);
+    is_apart.windows(STAY_APART).filter(are_all_apart).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_operation_that_does_not_wait_leaves_ranks_apart() {
+        let numbers: Vec<i64> = (0..256).collect();
+        let still_apart = |slower: Vec<i64>| {
+            let pairs = numbers.iter().zip(&slower);
+            let highest: Vec<i64> = pairs.map(|(one, other)| *one.max(other)).collect();
+            let pairs = numbers.iter().zip(&slower);
+            let lowest: Vec<i64> = pairs.map(|(one, other)| -one.min(other)).collect();
+            calls_still_apart(&highest, &lowest)
+        };
+        // A quarter of the calls is barely late, and the next one is not.
+        let barely = numbers.iter().map(|number| match number % 8 {
+            0 | 1 => number + 1,
+            _ => *number,
+        });
+        assert_eq!(still_apart(barely.collect()), 0);
+        // Interruptions make calls late, whose points are -1.
+        let interrupted = numbers.iter().map(|number| match number % 64 {
+            0..8 => -1,
+            _ => *number,
+        });
+        assert_eq!(still_apart(interrupted.collect()), 0);
+        // A rank stays one point behind.
+        let slipped = numbers
+            .iter()
+            .map(|number| number + i64::from(*number > 99));
+        assert_eq!(still_apart(slipped.collect()), 156 - (STAY_APART - 1));
     }
 }
