@@ -20,7 +20,7 @@ use crate::checks;
 use crate::checks::packages;
 use crate::disturbance::Disturbance;
 use crate::programs::{FOLDER_OF_RUN, SETTINGS};
-use crate::steps::{FinishedStep, Lane, StepPlace, processor_time, summarize};
+use crate::steps::{FinishedStep, Lane, StepPlace, processor_time, refuse, summarize};
 use crate::workspace::Workspace;
 
 /// Text before the reason in the verdict of a step that failed.
@@ -35,14 +35,18 @@ pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> Ex
         let steps = steps.map(|step| step.place);
         let is_wanted = |step: &StepPlace| step.name.contains(only) || step.lane.label() == only;
         let steps: Vec<StepPlace> = steps.filter(is_wanted).collect();
+        if steps.is_empty() {
+            return Ok(None);
+        }
         if steps.iter().any(|step| step.name == packages::STEP) {
             packages::confirm_installation(depth, yes)?;
         }
         let _disturbance = is_disturbed.then(Disturbance::begin).transpose()?;
-        Ok(StepRunner::new(&workspace, depth)?.run_all(&steps))
+        StepRunner::new(&workspace, depth).map(|runner| Some(runner.run_all(&steps)))
     });
     match finished {
-        Ok(finished) => summarize(finished, only, start),
+        Ok(Some(finished)) => summarize(&finished, start),
+        Ok(None) => refuse(only),
         Err(why) => {
             eprintln!("xtask: {why}");
             ExitCode::FAILURE

@@ -167,10 +167,10 @@ impl FinishedStep {
 }
 
 /// Runs the steps whose name contains `only`, one after another; the last line printed
-/// counts them. A run without any step is a failure.
+/// counts them.
 pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
     let start = Instant::now();
-    let finished = match Workspace::read() {
+    let finished: Vec<FinishedStep> = match Workspace::read() {
         Ok(workspace) => plan(&workspace)
             .into_iter()
             .filter(|step| step.place.name.contains(only))
@@ -180,7 +180,16 @@ pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) ->
             Err(why)
         }))],
     };
-    summarize(finished, only, start)
+    match finished.is_empty() {
+        true => refuse(only),
+        false => summarize(&finished, start),
+    }
+}
+
+/// Prints that no step is meant by this text.
+pub(crate) fn refuse(only: &str) -> ExitCode {
+    eprintln!("xtask: --only: no step's name contains `{only}`, and no lane is named so");
+    ExitCode::from(2)
 }
 
 fn run_in_this_process(step: Step<'_>) -> FinishedStep {
@@ -243,18 +252,12 @@ pub(crate) fn all_passed(failures: impl IntoIterator<Item = String>) -> Outcome 
     }
 }
 
-/// Prints a line for each step, the reasons of failures, and the counts. A run without
-/// any step is a failure.
-pub(crate) fn summarize(mut finished: Vec<FinishedStep>, only: &str, start: Instant) -> ExitCode {
-    if finished.is_empty() {
-        finished.push(run_in_this_process(Step::new("find a step", || {
-            Err(format!("no step's name contains `{only}`"))
-        })));
-    }
+/// Prints a line for each step, the reasons of failures, and the counts.
+pub(crate) fn summarize(finished: &[FinishedStep], start: Instant) -> ExitCode {
     println!("\n== summary: seconds, and of these on a processor");
     let mut failures = Vec::new();
     let mut not_run = 0;
-    for step in &finished {
+    for step in finished {
         let verdict = match &step.verdict {
             Verdict::Passed => "ok     ",
             Verdict::Failed(why) => {
