@@ -201,7 +201,7 @@ fn clocks_are_watched_and_logged() {
         .collect();
     assert_eq!(
         (lines.len(), lines[0][..3].to_vec()),
-        (4, vec!["time", "host", "counter_hz"])
+        (4, vec!["time", "host", "ticks_per_second"])
     );
     assert!(
         lines.iter().all(|line| line.len() == lines[0].len()),
@@ -234,7 +234,8 @@ fn clocks_are_watched_and_logged() {
     stdout_of(&[&metrics[..], &["--log", file]].concat());
     let written = fs::read_to_string(&path).unwrap();
     assert!(
-        written.starts_with("# TYPE downbeat_counter_hz gauge\n") && written.ends_with("# EOF\n"),
+        written.starts_with("# TYPE downbeat_ticks_per_second gauge\n")
+            && written.ends_with("# EOF\n"),
         "{written}"
     );
     fs::remove_file(&path).unwrap();

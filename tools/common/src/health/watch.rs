@@ -32,16 +32,16 @@ impl WatchOptions {
 /// Quantities that [`NodeWatch`] measures, in the order of its values.
 pub const NODE_GAUGES: [Gauge; 10] = [
     Gauge {
-        name: "counter_hz",
-        help: "Frequency of the counter since the measurement before, by CLOCK_MONOTONIC_RAW.",
+        name: "ticks_per_second",
+        help: "Ticks of the counter in a second of CLOCK_MONOTONIC_RAW, since the measurement before.",
     },
     Gauge {
-        name: "counter_uncertainty_ppm",
-        help: "Upper limit of the error of that frequency.",
+        name: "steady_ppm",
+        help: "Upper limit of the error of that rate, if delays before and after a reading change alike.",
     },
     Gauge {
         name: "counter_change_ppm",
-        help: "Difference of that frequency from the one at the start.",
+        help: "Difference of that rate from the one at the start.",
     },
     Gauge {
         name: "realtime_shift_ns",
@@ -127,8 +127,8 @@ impl NodeWatch {
         let shift = self.before.realtime_offset.zip(now.realtime_offset);
         let hz = measured.map(|measured| measured.rate().hz());
         let sample = NodeSample {
-            counter_hz: hz,
-            counter_uncertainty_ppm: measured.map(|measured| measured.uncertainty() * 1e6),
+            ticks_per_second: hz,
+            steady_ppm: measured.map(|measured| measured.uncertainty() * 1e6),
             counter_change_ppm: hz
                 .zip(self.first_hz)
                 .map(|(hz, first)| (hz / first - 1.0) * 1e6),
@@ -147,8 +147,8 @@ impl NodeWatch {
 /// Measurements of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeSample {
-    counter_hz: Option<f64>,
-    counter_uncertainty_ppm: Option<f64>,
+    ticks_per_second: Option<f64>,
+    steady_ppm: Option<f64>,
     counter_change_ppm: Option<f64>,
     realtime_shift_ns: Option<f64>,
 }
@@ -158,8 +158,8 @@ impl NodeSample {
     pub fn values(&self, health: &ClockHealth, requirements_met: bool) -> Vec<Option<f64>> {
         let time = health.system_time.as_ref().ok();
         vec![
-            self.counter_hz,
-            self.counter_uncertainty_ppm,
+            self.ticks_per_second,
+            self.steady_ppm,
             self.counter_change_ppm,
             self.realtime_shift_ns,
             time.map(|found| f64::from(found.synchronized)),
