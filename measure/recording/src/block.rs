@@ -22,6 +22,14 @@ pub const FULL: usize = 4;
 /// Index of the word of the header that is the order of the block among those of its thread, from 1; 0 if nothing was written to it.
 pub const ORDER: usize = 5;
 
+/// Index of the word of the header that is the size of the block in bytes.
+pub const SIZE: usize = 6;
+
+/// Least size of a block in bytes. Blocks of a thread grow: a program with many threads may have many that make few calls.
+pub const LEAST_BYTES: usize = 1 << 16;
+/// Largest size of a block in bytes.
+pub const MOST_BYTES: usize = 1 << 20;
+
 /// Ending of the names of blocks.
 pub const ENDING: &str = "block";
 
@@ -37,8 +45,8 @@ pub struct BlockId {
 }
 
 impl BlockId {
-    /// Returns the header of a block.
-    pub const fn header(self) -> [u64; HEADER_WORDS] {
+    /// Returns the header of a block of this size.
+    pub const fn header(self, bytes: usize) -> [u64; HEADER_WORDS] {
         let Self {
             process,
             thread,
@@ -51,7 +59,7 @@ impl BlockId {
             sequence as u64,
             0,
             0,
-            0,
+            bytes as u64,
             0,
         ]
     }
@@ -178,7 +186,7 @@ mod tests {
     #[test]
     fn a_block_is_read_and_other_files_are_refused() {
         let mut bytes: Vec<u8> = ID
-            .header()
+            .header(72)
             .iter()
             .flat_map(|word| word.to_le_bytes())
             .collect();

@@ -23,4 +23,4 @@ pub use merge::{ClockError, MergeError, MergeSummary, Recording, rank_files};
 pub use rank_file::{BlockPlace, ENDING, RankFile, RankWriter};
 pub use record::{Access, Envelope, Operation, Record};
 pub use settings::Settings;
-pub use spool::{Collected, Collector};
+pub use spool::{Collected, Collector, Lost, Recorded, folder_of_files};

@@ -49,11 +49,42 @@ impl RankWriter {
         Ok(writer)
     }
 
-    /// Writes the records of a block.
+    /// Goes on with a file whose writer was killed, behind its last whole chunk, and returns what it holds.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, or is damaged.
+    pub fn resume(path: &Path) -> Result<(Self, RankFile), FileError> {
+        let found = RankFile::read(path)?;
+        let file = File::options().write(true).open(path);
+        let mut file = file.map_err(FileError::io(path))?;
+        let cut = file.set_len(found.whole);
+        cut.and_then(|()| file.seek(SeekFrom::End(0)))
+            .map_err(FileError::io(path))?;
+        let writer = Self {
+            file,
+            path: path.to_owned(),
+            bytes: found.whole,
+        };
+        Ok((writer, found))
+    }
+
+    /// Writes the records of a block. After an error the file ends with the block before.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn block(&mut self, thread: u32, packed: &Packed) -> Result<(), FileError> {
+        let before = self.bytes;
+        let written = self.chunks(thread, packed);
+        if written.is_err() {
+            // What follows the last whole chunk is not read.
+            let _ = self.file.set_len(before);
+            let _ = self.file.seek(SeekFrom::Start(before));
+            self.bytes = before;
+        }
+        written
+    }
+
+    fn chunks(&mut self, thread: u32, packed: &Packed) -> Result<(), FileError> {
         if !packed.texts.is_empty() {
             self.chunk(tag::TEXTS, &[], packed.texts.as_bytes())?;
         }
@@ -103,6 +134,8 @@ pub struct RankFile {
     pub blocks: Vec<BlockPlace>,
     /// End of the rank; `None` if the file has no end.
     pub ended: Option<String>,
+    /// Number of bytes up to the last whole chunk.
+    whole: u64,
 }
 
 /// Packed block in a file.
@@ -132,6 +165,7 @@ impl RankFile {
             texts: String::new(),
             blocks: vec![],
             ended: None,
+            whole: MAGIC.len() as u64,
         };
         let mut input = Chunks {
             reader: BufReader::new(file),
@@ -148,7 +182,9 @@ impl RankFile {
             let why = format!("its version {} is unknown", magic[7]);
             return Err(FileError::content(path, why));
         }
-        while found.ended.is_none() && found.chunk(&mut input)?.is_some() {}
+        while found.ended.is_none() && found.chunk(&mut input)?.is_some() {
+            found.whole = input.at;
+        }
         Ok(found)
     }
 
@@ -329,6 +365,24 @@ mod tests {
             std::fs::write(&cut, &bytes[..length]).unwrap();
             let file = RankFile::read(&cut).unwrap();
             assert_eq!(file.ended, None, "{length} of {}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_file_whose_writer_was_killed_is_continued() {
+        let (folder, path) = Folder::with("rank", b"");
+        let words = example(&path);
+        let whole = std::fs::read(&path).unwrap();
+        let cut = folder.file("cut");
+        for length in MAGIC.len()..whole.len() {
+            std::fs::write(&cut, &whole[..length]).unwrap();
+            let (mut writer, before) = RankWriter::resume(&cut).unwrap();
+            writer.block(5, &pack(&words[..2])).unwrap();
+            writer.finish("its parent was killed").unwrap();
+            let file = RankFile::read(&cut).unwrap();
+            let (last, others) = file.blocks.split_last().unwrap();
+            assert_eq!((last.thread, others), (5, &before.blocks[..]));
+            assert_eq!(file.ended.as_deref(), Some("its parent was killed"));
         }
     }
 

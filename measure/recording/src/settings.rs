@@ -4,9 +4,6 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-/// Size of a block in bytes.
-pub const BLOCK_BYTES: usize = 1 << 20;
-
 /// Settings of the tracer in a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,6 +11,10 @@ pub struct Settings {
     /// `DOWNBEAT_TRACE_SPOOL`: folder of shared memory for the blocks of this rank; nothing is recorded without it. Set by
     /// `downbeat record-rank`.
     pub spool: PathBuf,
+    /// `DOWNBEAT_TRACE_FILES`: folder for blocks in files, where there is no shared memory for them. Set by `downbeat record-rank`.
+    pub files: PathBuf,
+    /// `DOWNBEAT_TRACE_SHARED`: bytes of shared memory that blocks may take. Set by `downbeat record-rank`, which knows what there is.
+    pub shared: u64,
     /// `DOWNBEAT_TRACE_MEMORY`: most memory for blocks that are not on disk yet, in MiB.
     pub memory: usize,
     /// `DOWNBEAT_TRACE_OVERFLOW`: what happens when that is used up.
@@ -99,14 +100,43 @@ pub fn is_first_rank(variable: impl Fn(&str) -> Option<String>) -> bool {
     rank.is_none_or(|rank| rank == "0")
 }
 
+/// Variables by which launchers tell the number of ranks on a node; that of Slurm is a list for all nodes, such as `4(x3),2`.
+const LOCAL_RANKS: [&str; 3] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "SLURM_TASKS_PER_NODE",
+];
+
+/// Returns the number of ranks on this node, at most, if the launcher tells it.
+pub fn ranks_here(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let numbers = LOCAL_RANKS.into_iter().find_map(variable)?;
+    let numbers = numbers
+        .split(',')
+        .map(|part| part.split('(').next()?.parse().ok());
+    numbers.max().flatten().filter(|number| *number > 0)
+}
+
 /// File in the folder of a rank's blocks with the number of the process that records, which holds it locked.
 pub const OWNER: &str = "owner";
+
+/// File in that folder that the parent of the rank holds locked while it lives.
+pub const PARENT: &str = "parent";
+
+/// File in that folder that the rank makes when it waits for memory; its parent removes it, and collects the blocks that are full.
+pub const WAITING: &str = "waiting";
+
+/// File in that folder that the parent makes when it can write no more: no rank waits for memory from then on.
+pub const STOPPED: &str = "stopped";
 
 /// Variable with the path of libdownbeat_mpi, which synchronizes the clocks.
 pub const LIBRARY: &str = "DOWNBEAT_TRACE_LIBRARY";
 
 /// Variable with the folder of a rank's blocks.
 pub const SPOOL: &str = "DOWNBEAT_TRACE_SPOOL";
+/// Variable with the folder of a rank's blocks in files.
+pub const FILES: &str = "DOWNBEAT_TRACE_FILES";
+/// Variable with the bytes of shared memory for a rank's blocks.
+pub const SHARED: &str = "DOWNBEAT_TRACE_SHARED";
 const MEMORY: &str = "DOWNBEAT_TRACE_MEMORY";
 const OVERFLOW: &str = "DOWNBEAT_TRACE_OVERFLOW";
 const RESYNC: &str = "DOWNBEAT_TRACE_RESYNC";
@@ -122,8 +152,11 @@ impl Settings {
     /// The first wrong value.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, WrongSetting> {
         let settings = Self::check(&variable)?;
+        let shared = variable(SHARED).and_then(|bytes| bytes.parse().ok());
         Ok(variable(SPOOL).map(|spool| Self {
+            files: variable(FILES).map_or_else(|| spool.clone().into(), PathBuf::from),
             spool: spool.into(),
+            shared: shared.unwrap_or_else(|| settings.most_bytes()),
             ..settings
         }))
     }
@@ -135,6 +168,8 @@ impl Settings {
     pub fn check(variable: impl Fn(&str) -> Option<String>) -> Result<Self, WrongSetting> {
         let mut settings = Self {
             spool: PathBuf::new(),
+            files: PathBuf::new(),
+            shared: 0,
             memory: 256,
             overflow: Overflow::default(),
             resync: None,
@@ -174,9 +209,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the largest number of blocks that are not on disk.
-    pub const fn most_blocks(&self) -> usize {
-        (self.memory << 20) / BLOCK_BYTES
+    /// Returns the largest number of bytes of blocks that are not on disk.
+    pub const fn most_bytes(&self) -> u64 {
+        (self.memory as u64) << 20
     }
 }
 
@@ -197,8 +232,8 @@ mod tests {
         assert_eq!(read(&[]), Ok(None));
         let settings = read(&[(SPOOL, "/dev/shm/a")]).unwrap().unwrap();
         assert_eq!(
-            (settings.most_blocks(), settings.overflow),
-            (256, Overflow::Flush)
+            (settings.most_bytes(), settings.shared, settings.overflow),
+            (256 << 20, 256 << 20, Overflow::Flush)
         );
         let set = [
             (SPOOL, "a"),
@@ -218,6 +253,17 @@ mod tests {
         };
         assert!(of("none", "7") && of("PMI_RANK", "0") && of("SLURM_PROCID", "0"));
         assert!(!of("PMI_RANK", "1") && !of("OMPI_COMM_WORLD_RANK", "10"));
+    }
+
+    #[test]
+    fn the_launcher_tells_the_ranks_of_a_node() {
+        let of = |set: &'static str, value: &'static str| {
+            ranks_here(move |name| (name == set).then(|| value.to_owned()))
+        };
+        assert_eq!(of("OMPI_COMM_WORLD_LOCAL_SIZE", "3"), Some(3));
+        assert_eq!(of("MPI_LOCALNRANKS", "12"), Some(12));
+        assert_eq!(of("SLURM_TASKS_PER_NODE", "2,4(x3),3"), Some(4));
+        assert_eq!([of("MPI_LOCALNRANKS", "0"), of("none", "3")], [None; 2]);
     }
 
     #[test]

@@ -6,20 +6,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use downbeat_recording::block::{BlockId, FULL, HEADER_WORDS, ORDER, SEQUENCE};
-use downbeat_recording::settings::BLOCK_BYTES;
-
-/// Number of words of a block.
-pub(crate) const WORDS: usize = BLOCK_BYTES / size_of::<u64>();
+use downbeat_recording::block::{BlockId, FULL, HEADER_WORDS, ORDER, SEQUENCE, SIZE};
 
 /// A block that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block(*mut u64);
 
 impl Block {
-    /// Creates a block with all of its memory, so that writing to it causes no page fault; `None` if there is no memory.
-    pub(crate) fn create(spool: &Path, id: BlockId) -> Option<Self> {
-        let path = spool.join(id.file_name());
+    /// Creates a block of this size with all of its memory, so that writing to it causes no page fault; `None` if there is no memory.
+    pub(crate) fn create(folder: &Path, id: BlockId, bytes: usize) -> Option<Self> {
+        let path = folder.join(id.file_name());
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: the path ends with zero.
@@ -27,7 +23,7 @@ impl Block {
         if file < 0 {
             return None;
         }
-        let block = Self::map(file);
+        let block = Self::map(file, bytes);
         if block.is_none() {
             // SAFETY: as above.
             unsafe { libc::unlink(path.as_ptr()) };
@@ -35,16 +31,16 @@ impl Block {
         // SAFETY: the file is open, and is closed once.
         unsafe { libc::close(file) };
         let block = block?;
-        for (index, word) in id.header().into_iter().enumerate() {
+        for (index, word) in id.header(bytes).into_iter().enumerate() {
             block.word(index).store(word, Ordering::Relaxed);
         }
         Some(block)
     }
 
-    fn map(file: libc::c_int) -> Option<Self> {
+    fn map(file: libc::c_int, bytes: usize) -> Option<Self> {
         // Without this, a write would end the program when the file system is full.
         // SAFETY: the file is open.
-        let failed = unsafe { libc::posix_fallocate(file, 0, BLOCK_BYTES as libc::off_t) };
+        let failed = unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) };
         if failed != 0 {
             return None;
         }
@@ -53,13 +49,18 @@ impl Block {
             libc::MAP_SHARED | libc::MAP_POPULATE,
         );
         // SAFETY: a new mapping of a file of this size.
-        let mapped = unsafe { libc::mmap(null_mut(), BLOCK_BYTES, access, flags, file, 0) };
+        let mapped = unsafe { libc::mmap(null_mut(), bytes, access, flags, file, 0) };
         (mapped != libc::MAP_FAILED).then_some(Self(mapped.cast()))
     }
 
     fn word(self, index: usize) -> &'static AtomicU64 {
         // SAFETY: the index is that of a word of the header, which is mapped while it is written to.
         unsafe { AtomicU64::from_ptr(self.0.wrapping_add(index)) }
+    }
+
+    /// Returns the size in bytes.
+    pub(crate) fn bytes(self) -> usize {
+        self.word(SIZE).load(Ordering::Relaxed) as usize
     }
 
     /// Returns the place of the first record.
@@ -69,7 +70,7 @@ impl Block {
 
     /// Returns the end of the block.
     pub(crate) fn end(self) -> *mut u64 {
-        self.0.wrapping_add(WORDS)
+        self.0.wrapping_add(self.bytes() / size_of::<u64>())
     }
 
     /// Returns the number among the blocks of the thread.
@@ -89,8 +90,9 @@ impl Block {
 
     /// Unmaps a block that nobody writes to any more.
     pub(crate) fn unmap(self) {
+        let bytes = self.bytes();
         // SAFETY: it is mapped, and the caller uses it no more.
-        unsafe { libc::munmap(self.0.cast(), BLOCK_BYTES) };
+        unsafe { libc::munmap(self.0.cast(), bytes) };
     }
 
     /// Returns the address, to keep it in an atomic variable.

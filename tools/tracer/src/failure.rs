@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::Write as _;
+use std::sync::Once;
 
 use downbeat_recording::settings::is_first_rank;
 
@@ -15,6 +16,13 @@ pub(crate) fn fail(why: &str) -> ! {
         say(why);
     }
     std::process::exit(2)
+}
+
+/// Prints a message, unless this process has printed one before: each tells that records are missing, or calls
+/// take longer, and further ones follow from it.
+pub(crate) fn say_once(why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| say(why));
 }
 
 /// Prints a message.

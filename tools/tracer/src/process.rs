@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::env;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::os::fd::IntoRawFd as _;
+use std::os::fd::{AsRawFd as _, IntoRawFd as _};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use downbeat_recording::settings::{Group, OWNER, Settings};
+use downbeat_recording::settings::{Group, OWNER, PARENT, Settings};
 use downbeat_timers::{ClockName, MachineClock};
 
 use crate::failure::fail;
@@ -96,7 +96,11 @@ fn claim(settings: &Settings) -> bool {
     let this = std::process::id().to_string();
     let file = OpenOptions::new().write(true).create_new(true).open(&path);
     let file = match file {
-        Ok(mut file) => file.write_all(this.as_bytes()).is_ok().then_some(file),
+        Ok(mut file) => {
+            // Without memory for it, a program that replaces itself is no longer the rank.
+            let _ = file.write_all(this.as_bytes());
+            Some(file)
+        }
         // A program that replaced itself is still the rank.
         Err(_) => std::fs::read_to_string(&path)
             .is_ok_and(|owner| owner == this)
@@ -189,6 +193,15 @@ impl Process {
     /// Returns the number of the next thread.
     pub(crate) fn next_thread(&self) -> u32 {
         self.threads.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns true if the process lives that collects the records of this one, which holds its file locked.
+    pub(crate) fn has_parent(&self) -> bool {
+        let Ok(file) = File::open(self.settings.spool.join(PARENT)) else {
+            return false;
+        };
+        // SAFETY: the file is open; closing it ends the lock.
+        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) != 0 }
     }
 
     /// Returns true if calls of tests that find nothing are not recorded.

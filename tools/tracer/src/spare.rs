@@ -1,14 +1,17 @@
-//! Blocks that a thread of the tracer prepares, so that threads of the program find their next block mapped.
+//! Blocks of a thread, and the thread of the tracer that prepares them, so that threads of the program find their next
+//! block mapped.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
-use std::time::Duration;
-use std::{fs, ptr, thread};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use std::{env, fs, ptr, thread};
 
-use downbeat_recording::block::BlockId;
-use downbeat_recording::settings::Overflow;
+use downbeat_recording::block::{BlockId, ENDING, LEAST_BYTES, MOST_BYTES};
+use downbeat_recording::settings::{Overflow, STOPPED, WAITING, is_first_rank};
 
 use crate::blocks::Block;
+use crate::failure::say_once;
 use crate::process::Process;
 
 /// Blocks of one thread.
@@ -17,8 +20,12 @@ pub(crate) struct Supply {
     process: &'static Process,
     thread: u32,
     sequence: AtomicU32,
+    /// Size of the last block.
+    bytes: AtomicUsize,
     /// Block that is prepared.
     spare: AtomicPtr<u64>,
+    /// True if the thread needs its next block soon.
+    is_asked: AtomicBool,
 }
 
 /// Tasks of the thread.
@@ -26,6 +33,8 @@ struct Work {
     supplies: Vec<Arc<Supply>>,
     unmap: Vec<Block>,
     is_wanted: bool,
+    /// True while there is a thread.
+    is_served: bool,
 }
 
 // SAFETY: each block is unmapped by the one thread that takes it from here.
@@ -35,11 +44,28 @@ static WORK: Mutex<Work> = Mutex::new(Work {
     supplies: vec![],
     unmap: vec![],
     is_wanted: false,
+    is_served: false,
 });
 static WANTED: Condvar = Condvar::new();
 
-/// Number of blocks of this process, when it was last counted, and those created since.
-static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of the blocks in shared memory, when they were last counted, and of those created since.
+static SHARED: AtomicU64 = AtomicU64::new(0);
+
+/// Number of blocks that are not full: nobody collects them.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// Time without looking for memory, in microseconds.
+const PAUSE: u64 = 1_000;
+
+/// Microseconds, by [`now`], before which no thread looks for memory: there was none, and looking takes longer than
+/// a call.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the microseconds since it was first called.
+fn now() -> u64 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    BEGIN.get_or_init(Instant::now).elapsed().as_micros() as u64
+}
 
 fn work() -> MutexGuard<'static, Work> {
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,16 +78,15 @@ impl Supply {
             process,
             thread,
             sequence: AtomicU32::new(0),
+            bytes: AtomicUsize::new(LEAST_BYTES),
             spare: AtomicPtr::default(),
+            is_asked: AtomicBool::new(false),
         }
     }
 
-    /// Prepares blocks from now on.
+    /// Adds the supply to those that are served.
     pub(crate) fn serve(self: &Arc<Self>) {
-        static STARTED: Once = Once::new();
         work().supplies.push(Arc::clone(self));
-        STARTED.call_once(start);
-        wanted();
     }
 
     /// Prepares no more blocks: the thread has ended.
@@ -69,38 +94,146 @@ impl Supply {
         work().supplies.retain(|other| !Arc::ptr_eq(self, other));
     }
 
-    /// Takes the next block; `None` if the process uses all memory that it may.
-    pub(crate) fn take(&self) -> Option<Block> {
+    /// Has the next block prepared.
+    pub(crate) fn ask(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+        wanted();
+    }
+
+    /// Takes the first block, which is small; `None` if there is no memory, and the program need not wait.
+    pub(crate) fn first(&self) -> Option<Block> {
+        let found = self.create(LEAST_BYTES);
+        found.or_else(|| match self.thread {
+            // Without a block, nothing of the process could be recorded.
+            0 => self.create_in_file(LEAST_BYTES),
+            _ => self.await_memory(LEAST_BYTES),
+        })
+    }
+
+    /// Takes the next block, and returns true if it had to wait for memory; `None` if there is none, and the program need not wait.
+    pub(crate) fn next(&self) -> (Option<Block>, bool) {
         let spare = self.spare.swap(ptr::null_mut(), Ordering::Acquire);
-        Block::at(spare).or_else(|| self.create())
-    }
-
-    /// Takes the next block, and returns true if it had to wait for memory; `None` if the process uses all memory that it may, and the
-    /// program need not wait.
-    pub(crate) fn await_block(&self) -> (Option<Block>, bool) {
-        let mut found = self.take();
-        let mut waited = false;
-        while found.is_none() && self.process.settings.overflow == Overflow::Flush {
-            waited = true;
-            thread::sleep(Duration::from_millis(1));
-            found = self.take();
+        match Block::at(spare).or_else(|| self.create(self.next_bytes())) {
+            None => (self.await_memory(self.next_bytes()), true),
+            found => (found, false),
         }
-        (found, waited)
     }
 
-    fn create(&self) -> Option<Block> {
+    /// Returns the size of the next block.
+    fn next_bytes(&self) -> usize {
+        const GROWTH: usize = 4;
+        (self.bytes.load(Ordering::Relaxed) * GROWTH).min(MOST_BYTES)
+    }
+
+    /// Returns true if there is a reason to look for memory now.
+    fn may_find_memory() -> bool {
+        let not_before = NOT_BEFORE.load(Ordering::Relaxed);
+        not_before == 0 || now() >= not_before
+    }
+
+    /// Waits until blocks are collected; where that frees no memory, creates a block in a file. `None` if nobody collects blocks,
+    /// or the program shall not wait.
+    fn await_memory(&self, bytes: usize) -> Option<Block> {
         let settings = &self.process.settings;
-        if BLOCKS.load(Ordering::Relaxed) >= settings.most_blocks() {
+        if !Self::may_find_memory() {
+            return None;
+        }
+        if settings.overflow == Overflow::Flush {
+            let would_help = bytes as u64 <= settings.shared;
+            // The parent sees the file.
+            while would_help
+                && self.some_are_collected()
+                && fs::write(settings.spool.join(WAITING), b"").is_ok()
+            {
+                thread::sleep(Duration::from_millis(1));
+                if let Some(found) = self.create(bytes) {
+                    return Some(found);
+                }
+            }
+            if let Some(found) = self.create_in_file(bytes) {
+                return Some(found);
+            }
+        }
+        NOT_BEFORE.store(now() + PAUSE, Ordering::Relaxed);
+        None
+    }
+
+    /// Returns true if there are full blocks, and a parent that collects them.
+    fn some_are_collected(&self) -> bool {
+        let settings = &self.process.settings;
+        let count = |folder: &Path| number_of_blocks(folder).unwrap_or(0);
+        let all = count(&settings.spool) + count(&settings.files);
+        all > IN_USE.load(Ordering::Relaxed)
+            && !settings.spool.join(STOPPED).exists()
+            && self.process.has_parent()
+    }
+
+    /// Creates a block in shared memory; `None` if the process uses all that it may.
+    fn create(&self, bytes: usize) -> Option<Block> {
+        if !Self::may_find_memory() {
+            return None;
+        }
+        let settings = &self.process.settings;
+        let fits = || SHARED.load(Ordering::Relaxed) + bytes as u64 <= settings.shared;
+        if !fits() {
             // Those that were collected are gone.
-            let entries = fs::read_dir(&settings.spool).ok()?;
-            BLOCKS.store(entries.count(), Ordering::Relaxed);
-            if BLOCKS.load(Ordering::Relaxed) >= settings.most_blocks() {
+            SHARED.store(bytes_of_blocks(&settings.spool)?, Ordering::Relaxed);
+            if !fits() {
                 return None;
             }
         }
-        BLOCKS.fetch_add(1, Ordering::Relaxed);
+        let block = self.create_in(&settings.spool, bytes)?;
+        SHARED.fetch_add(bytes as u64, Ordering::Relaxed);
+        Some(block)
+    }
+
+    /// Creates a block in a file; `None` if the disk is full, or nobody collects blocks any more.
+    fn create_in_file(&self, bytes: usize) -> Option<Block> {
+        let settings = &self.process.settings;
+        if settings.spool.join(STOPPED).exists() {
+            say_once("it records no more calls: its recording cannot be written");
+            return None;
+        }
+        if !self.process.has_parent() {
+            say_once(
+                "it records no more calls: the process that collects its records was killed; \
+                 `downbeat record --clean` collects them when the program has ended",
+            );
+            return None;
+        }
+        // It may be there.
+        let _ = fs::create_dir(&settings.files);
+        let block = self.create_in(&settings.files, bytes);
+        let files = settings.files.display();
+        match block {
+            // The parent has said so.
+            Some(_) if settings.shared == 0 || !is_first_rank(|name| env::var(name).ok()) => {}
+            Some(_) => say_once(&format!(
+                "there is too little shared memory for this number of threads: more records go to files in {files}, \
+                 which takes more time"
+            )),
+            None => say_once(&format!(
+                "it records no more calls: there is no memory in {files}"
+            )),
+        }
+        block
+    }
+
+    /// Creates a block for later.
+    fn create_ahead(&self) -> Option<Block> {
+        let bytes = self.next_bytes();
+        match bytes as u64 <= self.process.settings.shared {
+            true => self.create(bytes),
+            false => self.create_in_file(bytes),
+        }
+    }
+
+    fn create_in(&self, folder: &Path, bytes: usize) -> Option<Block> {
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-        Block::create(&settings.spool, self.id(sequence))
+        let block = Block::create(folder, self.id(sequence), bytes)?;
+        IN_USE.fetch_add(1, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        Some(block)
     }
 
     /// Returns the identity of a block of this thread.
@@ -112,10 +245,11 @@ impl Supply {
         }
     }
 
-    /// Prepares the next block, if there is none.
+    /// Prepares the next block, if the thread needs one soon.
     fn prepare(&self) {
-        if self.spare.load(Ordering::Relaxed).is_null()
-            && let Some(block) = self.create()
+        if self.is_asked.swap(false, Ordering::Relaxed)
+            && self.spare.load(Ordering::Relaxed).is_null()
+            && let Some(block) = self.create_ahead()
         {
             self.spare.store(block.address(), Ordering::Release);
         }
@@ -127,15 +261,36 @@ impl Drop for Supply {
     fn drop(&mut self) {
         if let Some(spare) = Block::at(*self.spare.get_mut()) {
             let name = self.id(spare.sequence()).file_name();
-            // It is gone if the recording was collected meanwhile.
-            let _ = fs::remove_file(self.process.settings.spool.join(name));
+            let settings = &self.process.settings;
+            // It is in one of them, and gone if the recording was collected meanwhile.
+            let _ = fs::remove_file(settings.spool.join(&name));
+            let _ = fs::remove_file(settings.files.join(name));
+            IN_USE.fetch_sub(1, Ordering::Relaxed);
             spare.unmap();
         }
     }
 }
 
-/// Starts the thread, which takes no signals of the program.
-fn start() {
+/// Lists the blocks in a folder.
+fn blocks_in(folder: &Path) -> Option<impl Iterator<Item = fs::DirEntry>> {
+    let entries = fs::read_dir(folder).ok()?;
+    Some(entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        name.as_encoded_bytes().ends_with(ENDING.as_bytes())
+    }))
+}
+
+fn number_of_blocks(folder: &Path) -> Option<usize> {
+    blocks_in(folder).map(Iterator::count)
+}
+
+fn bytes_of_blocks(folder: &Path) -> Option<u64> {
+    let sizes = blocks_in(folder)?.filter_map(|entry| Some(entry.metadata().ok()?.len()));
+    Some(sizes.sum())
+}
+
+/// Starts the thread, which takes no signals of the program. Returns false without one: threads create their blocks themselves.
+fn start() -> bool {
     // SAFETY: sets of signals are plain memory.
     let mut all: libc::sigset_t = unsafe { core::mem::zeroed() };
     let mut before = all;
@@ -143,20 +298,28 @@ fn start() {
     unsafe { libc::sigfillset(&raw mut all) };
     // SAFETY: as above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    // Without it, threads create their blocks themselves.
-    let _ = thread::Builder::new()
+    let started = thread::Builder::new()
         .name("downbeat-trace".to_owned())
         .stack_size(64 << 10)
         .spawn(prepare);
     // SAFETY: as above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    started.is_ok()
 }
 
+/// Works until there has been nothing to do for a while: a program whose last thread ends by `pthread_exit` ends
+/// with the last thread of the process.
 fn prepare() {
+    const PATIENCE: Duration = Duration::from_millis(20);
     let mut waiting = work();
     loop {
-        while !waiting.is_wanted {
-            waiting = WANTED.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        if !waiting.is_wanted {
+            let waited = WANTED.wait_timeout(waiting, PATIENCE);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !waiting.is_wanted {
+            waiting.is_served = false;
+            return;
         }
         waiting.is_wanted = false;
         let supplies = waiting.supplies.clone();
@@ -170,13 +333,21 @@ fn prepare() {
     }
 }
 
-/// Asks for the next block.
-pub(crate) fn wanted() {
-    work().is_wanted = true;
-    WANTED.notify_one();
+/// Has the thread work, which is started if there is none.
+fn wanted() {
+    let mut work = work();
+    work.is_wanted = true;
+    if work.is_served {
+        WANTED.notify_one();
+    } else {
+        work.is_served = start();
+    }
 }
 
-/// Unmaps a block when there is time.
-pub(crate) fn unmap_later(block: Block) {
+/// Marks a block as full, and unmaps it when there is time.
+pub(crate) fn fill(block: Block) {
+    block.fill();
+    IN_USE.fetch_sub(1, Ordering::Relaxed);
     work().unmap.push(block);
+    wanted();
 }

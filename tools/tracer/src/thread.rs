@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use downbeat_clock_core::Clock as _;
+use downbeat_recording::block::MOST_BYTES;
 use downbeat_recording::record::{MOST_WORDS, text_words};
 use downbeat_recording::{Definition, Record};
 use downbeat_timers::MachineClock;
@@ -204,7 +205,7 @@ impl Thread {
         });
     }
 
-    /// Begins a new block if this one has no room for another call.
+    /// Asks for the next block if half of this one is full, and begins it if this one has no room for another call.
     #[inline(always)]
     fn make_room(&self) {
         if self.next.get() >= self.limit.get() {
@@ -293,7 +294,7 @@ impl Thread {
             return;
         }
         // Completions of many requests by one call.
-        if self.next.get() > self.last_place() && !self.next_block() {
+        if self.next.get() > self.last_place() && !self.ask_early() && !self.next_block() {
             return;
         }
         self.write(record);
@@ -302,7 +303,7 @@ impl Thread {
     /// Begins a new block before a call; without memory, calls are dropped from here.
     #[cold]
     fn turn(&self) {
-        if self.next_block() {
+        if self.ask_early() || self.next_block() {
             return;
         }
         let mut dropped = self.dropped.get();
@@ -316,6 +317,17 @@ impl Thread {
         self.dropped.set(dropped);
     }
 
+    /// Asks for the next block if half of this one is full; returns false if that was done before.
+    fn ask_early(&self) -> bool {
+        let block = self.block.get();
+        if self.limit.get() != early_limit(block) {
+            return false;
+        }
+        self.limit.set(limit(block));
+        self.supply.ask();
+        true
+    }
+
     #[cold]
     fn left_dropped(&self, depth: u32, ticks: u64) {
         let mut dropped = self.dropped.get();
@@ -327,18 +339,16 @@ impl Thread {
     /// Continues in a new block; returns false if there is no memory, and the program need not wait for it.
     fn next_block(&self) -> bool {
         let began = self.ticks();
-        let (found, waited) = self.supply.await_block();
+        let (found, waited) = self.supply.next();
         let Some(block) = found else {
             return false;
         };
         self.order.set(self.order.get() + 1);
         block.begin(self.order.get());
-        self.block.get().fill();
-        spare::unmap_later(self.block.replace(block));
+        spare::fill(self.block.replace(block));
         self.next.set(block.first());
-        self.limit.set(limit(block));
+        self.limit.set(early_limit(block));
         self.folded.set(std::ptr::null_mut());
-        spare::wanted();
         let dropped = self.dropped.replace(Dropped::NONE);
         if dropped.count > 0 {
             self.write(&dropped.record());
@@ -397,11 +407,14 @@ impl Thread {
     pub(crate) fn define(&self, definition: &Definition) {
         let text = definition.to_string();
         let room = text_words(text.len()) + 1;
-        if room > crate::blocks::WORDS / 2 {
+        if room > MOST_BYTES / size_of::<u64>() / 2 {
             return;
         }
-        if self.next.get().wrapping_add(room) > self.last_place() && !self.next_block() {
-            return;
+        // Blocks grow until it fits.
+        while self.next.get().wrapping_add(room) > self.last_place() {
+            if !self.ask_early() && !self.next_block() {
+                return;
+            }
         }
         let at = self.next.get();
         for (index, bytes) in text.as_bytes().chunks(size_of::<u64>()).enumerate() {
@@ -415,6 +428,13 @@ impl Thread {
         head.store(Record::Text(&text).words().head, Ordering::Release);
         self.next.set(at.wrapping_add(room));
     }
+}
+
+/// Returns the last place in a block before the next one is asked for.
+fn early_limit(block: Block) -> *mut u64 {
+    block
+        .first()
+        .wrapping_add(block.bytes() / size_of::<u64>() / 2)
 }
 
 /// Returns the last place in a block where a call can be entered.

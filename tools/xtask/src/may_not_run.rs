@@ -62,7 +62,12 @@ const fn under_slurm(step: &'static str) -> MayNotRun {
     }
 }
 
-pub(crate) const MAY_NOT_RUN: [MayNotRun; 25] = [
+pub(crate) const MAY_NOT_RUN: [MayNotRun; 26] = [
+    MayNotRun {
+        step: "libdownbeat: traced without memory or a disk",
+        reason: "needs root, and a kernel with namespaces for mounts",
+        probe: "unshare --mount true",
+    },
     several_hosts("MPI program: several_hosts"),
     several_hosts("libdownbeat: MPI_Wtime of several hosts"),
     several_hosts("libdownbeat: traced over several hosts"),

@@ -3,16 +3,18 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use downbeat_common::{Failure, ending_signals};
-use downbeat_recording::Collector;
-use downbeat_recording::settings::{LIBRARY, SPOOL, Settings, is_first_rank};
+use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
+use downbeat_recording::{Collector, Lost};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -48,8 +50,9 @@ pub(crate) struct RankOptions {
     command: Vec<OsString>,
 }
 
-/// Time between two looks at the memory that is used.
+/// Time between two looks at the memory that is used, and that time while the rank waits for memory.
 const STEP: Duration = Duration::from_millis(20);
+const SHORT_STEP: Duration = Duration::from_millis(2);
 
 #[expect(clippy::exit, reason = "other ranks print the message")]
 pub(crate) fn run(options: &RankOptions) -> Result<(), Failure> {
@@ -58,11 +61,13 @@ pub(crate) fn run(options: &RankOptions) -> Result<(), Failure> {
     match status {
         Ok(status) => end_like(status),
         // All ranks fail alike, and one of them tells.
-        Err(Failure::Input(_)) if !is_first_rank(|name| env::var(name).ok()) => {
-            std::process::exit(2)
-        }
+        Err(Failure::Input(_)) if !is_first() => std::process::exit(2),
         Err(why) => Err(why),
     }
+}
+
+fn is_first() -> bool {
+    is_first_rank(|name| env::var(name).ok())
 }
 
 fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failure> {
@@ -72,12 +77,21 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
     let out = &options.out;
     let unwritable = |why| Failure::option("--out", format!("{}: {why}", out.display()));
     fs::create_dir_all(out).map_err(unwritable)?;
-    salvage();
-    let spool =
-        Spool::create(out).map_err(|why| Failure::run(format!("no shared memory: {why}")))?;
+    salvage(Some(out));
+    let spool = Spool::create(out, settings.most_bytes()).map_err(unwritable)?;
+    if let Some(warning) = spool.warning(out).filter(|_| is_first()) {
+        say(&warning);
+    }
     Ok((settings, libraries, spool))
 }
 
+/// Prints a message about a recording that goes on.
+fn say(message: &str) {
+    // A launcher without a standard error has nobody to tell.
+    let _ = writeln!(io::stderr(), "downbeat record-rank: {message}");
+}
+
+/// Runs the rank, which ends as it would without a recording, whatever happens to that.
 fn record(
     options: &RankOptions,
     settings: &Settings,
@@ -86,23 +100,43 @@ fn record(
 ) -> Result<ExitStatus, Failure> {
     let signals = ending_signals().into_iter().chain([SIGUSR1, SIGUSR2]);
     let signals = Signals::new(signals).map_err(Failure::run)?;
-    let mut child = start(&options.command, libraries, &spool.path)?;
+    let mut child = start(options, libraries, spool)?;
     pass_on(signals, |_| true, &child);
     let mut collector = Collector::new(&spool.path, &options.out);
-    let most = settings.most_blocks() / 4;
+    let most = settings.most_bytes().min(spool.shared) / 4;
+    let mut step = STEP;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(Failure::run)? {
             break status;
         }
-        thread::sleep(STEP);
-        collector.collect_full(most).map_err(Failure::run)?;
+        thread::sleep(step);
+        step = match collector.collect_full(most) {
+            Ok(true) => SHORT_STEP,
+            // What cannot be collected now may be collected at the end.
+            Ok(false) | Err(_) => STEP,
+        };
     };
-    collector.finish(&ending(status)).map_err(Failure::run)?;
+    match collector.finish(&ending(status)) {
+        Ok(recorded) => {
+            if let Some(lost) = recorded.lost {
+                let Lost { why, records, .. } = lost;
+                let names = recorded
+                    .files
+                    .iter()
+                    .map(|file| file.path.display().to_string());
+                let kept = names.collect::<Vec<_>>().join(", ");
+                say(&format!(
+                    "{why}; the last {records} records are lost, the others are in {kept}"
+                ));
+            }
+        }
+        Err(why) => say(&format!("{why}; nothing more is collected of this rank")),
+    }
     Ok(status)
 }
 
-fn start(command: &[OsString], libraries: &Libraries, spool: &Path) -> Result<Child, Failure> {
-    let [program, arguments @ ..] = command else {
+fn start(options: &RankOptions, libraries: &Libraries, spool: &Spool) -> Result<Child, Failure> {
+    let [program, arguments @ ..] = &options.command[..] else {
         return Err(Failure::option("PROGRAM", "none is given"));
     };
     let mut preload = libraries.tracer.clone().into_os_string();
@@ -110,13 +144,32 @@ fn start(command: &[OsString], libraries: &Libraries, spool: &Path) -> Result<Ch
         preload.push(":");
         preload.push(others);
     }
-    let started = Command::new(program)
+    let mut command = Command::new(program);
+    end_with_parent(&mut command);
+    let started = command
         .args(arguments)
         .env("LD_PRELOAD", preload)
-        .env(SPOOL, spool)
+        .env(SPOOL, &spool.path)
+        .env(FILES, &spool.files)
+        .env(SHARED, spool.shared.to_string())
         .env(LIBRARY, &libraries.synchronizer)
         .spawn();
     started.map_err(|why| Failure::option("PROGRAM", format!("{}: {why}", program.display())))
+}
+
+/// Has the program killed with this process: launchers that kill a rank kill what they have started.
+fn end_with_parent(command: &mut Command) {
+    let parent = getpid();
+    let prepare = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have been killed before.
+        match getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    };
+    // SAFETY: it makes system calls, and allocates nothing.
+    unsafe { command.pre_exec(prepare) };
 }
 
 fn ending(status: ExitStatus) -> String {

@@ -1,5 +1,6 @@
 //! Folders of shared memory for the blocks of ranks.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -9,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use downbeat_recording::Collector;
-use downbeat_recording::settings::OWNER;
-use rustix::fs::{FlockOperation, flock};
+use downbeat_recording::settings::{OWNER, PARENT, ranks_here};
+use downbeat_recording::{Collector, folder_of_files};
+use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::process::{getpid, getuid};
 
 /// Folder of shared memory.
@@ -23,42 +24,110 @@ const PREFIX: &str = "downbeat-trace.";
 /// Ending of a folder that is being made.
 const UNFINISHED: &str = ".new";
 
+/// Time within which the maker of a folder locks its file there.
+const UNLOCKED: Duration = Duration::from_secs(1);
+
 /// File with the folder that recordings go to.
 const OUT: &str = "out";
 
 /// Files that the parent of a rank and the rank itself hold locked: other marks of a process, as its number, differ between
 /// namespaces, which may share this memory.
-const LOCKS: [&str; 2] = ["parent", OWNER];
+const LOCKS: [&str; 2] = [PARENT, OWNER];
 
-/// Folder of one rank, removed on drop.
+/// Least shared memory that is worth using: less is left to the MPI library.
+const LEAST_SHARED: u64 = 4 << 20;
+
+/// Folders of one rank, removed on drop.
 #[derive(Debug)]
 pub(super) struct Spool {
+    /// Folder of shared memory.
     pub(super) path: PathBuf,
+    /// Folder for blocks in files, which the rank creates if it needs it.
+    pub(super) files: PathBuf,
+    /// Bytes of shared memory that the rank may take.
+    pub(super) shared: u64,
+    /// Bytes of shared memory that are free, and the number of ranks that want some.
+    found: Option<[u64; 2]>,
     /// File that is locked while this process lives.
     _lock: File,
 }
 
 impl Spool {
-    /// Creates a folder for this process, whose recording goes to the folder `out`.
-    pub(super) fn create(out: &Path) -> io::Result<Self> {
-        let process = getpid().as_raw_nonzero();
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let nanos = since_1970.unwrap_or_default().as_nanos();
-        let path = Path::new(MEMORY).join(format!("{PREFIX}{process}.{nanos}"));
-        let unfinished = Path::new(MEMORY).join(format!("{PREFIX}{process}.{nanos}{UNFINISHED}"));
-        DirBuilder::new().mode(0o700).create(&unfinished)?;
-        let lock = File::create(unfinished.join(LOCKS[0]))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    /// Creates a folder for this process, whose recording goes to the folder `out`: in shared memory, if there is some.
+    /// The rank may take a quarter of its share there, at most `most` bytes.
+    pub(super) fn create(out: &Path, most: u64) -> io::Result<Self> {
         let out = fs::canonicalize(out)?;
+        let found = free_memory();
+        let shared = found.map_or(0, |[free, ranks]| (free / 4 / ranks).min(most));
+        let shared = if shared < LEAST_SHARED { 0 } else { shared };
+        let (path, lock) = make(Path::new(MEMORY), &out).or_else(|_| make(&out, &out))?;
+        Ok(Self {
+            files: folder_of_files(&path, &out),
+            shared: if path.starts_with(MEMORY) { shared } else { 0 },
+            path,
+            found,
+            _lock: lock,
+        })
+    }
+
+    /// Returns what too little shared memory means for a recording that goes to the folder `out`.
+    pub(super) fn warning(&self, out: &Path) -> Option<String> {
+        const MUCH: u64 = 64 << 20;
+        let mib = |bytes: u64| bytes >> 20;
+        let what = match self.found {
+            Some([free, ranks]) => {
+                format!("{MEMORY} has {} MiB free for {ranks} ranks", mib(free))
+            }
+            None => format!("{MEMORY} cannot be used"),
+        };
+        let out = out.display();
+        match self.shared {
+            0 => Some(format!(
+                "{what}: records go to files in {out}, which takes more time"
+            )),
+            1..MUCH => Some(format!(
+                "{what}: records of each rank take {} MiB of it, and the program may wait until they are in {out}",
+                mib(self.shared)
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the bytes of shared memory that are free, and the number of ranks on this node; `None` without shared memory.
+fn free_memory() -> Option<[u64; 2]> {
+    let found = statvfs(MEMORY).ok()?;
+    let cores = || thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let ranks = ranks_here(|name| env::var(name).ok()).unwrap_or_else(cores);
+    Some([found.f_bavail.saturating_mul(found.f_frsize), ranks])
+}
+
+/// Makes a folder for this process in another one, and the file in it that is locked while this process lives.
+fn make(folder: &Path, out: &Path) -> io::Result<(PathBuf, File)> {
+    let process = getpid().as_raw_nonzero();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanos = since_1970.unwrap_or_default().as_nanos();
+    let path = folder.join(format!("{PREFIX}{process}.{nanos}"));
+    let unfinished = folder.join(format!("{PREFIX}{process}.{nanos}{UNFINISHED}"));
+    DirBuilder::new().mode(0o700).create(&unfinished)?;
+    let fill = || {
+        let lock = File::create(unfinished.join(PARENT))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         fs::write(unfinished.join(OUT), out.as_os_str().as_bytes())?;
         fs::rename(&unfinished, &path)?;
-        Ok(Self { path, _lock: lock })
+        Ok(lock)
+    };
+    let lock = fill();
+    if lock.is_err() {
+        let _ = fs::remove_dir_all(&unfinished);
     }
+    lock.map(|lock| (path, lock))
 }
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        // It is gone if its blocks were collected.
+        // They are gone if the blocks were collected.
+        let _ = fs::remove_dir_all(&self.files);
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -72,11 +141,11 @@ struct Left {
     _locks: Vec<File>,
 }
 
-/// Collects what killed parents of this user left behind on this node, if its folder is still there, and removes it otherwise. Returns
-/// the numbers of recordings that were collected and removed.
-pub(super) fn salvage() -> [usize; 2] {
+/// Collects what killed parents of this user left behind on this node, and in the folder `out` of recordings, if the folder of a
+/// recording is still there, and removes it otherwise. Returns the numbers of recordings that were collected and removed.
+pub(super) fn salvage(out: Option<&Path>) -> [usize; 2] {
     let mut numbers = [0; 2];
-    for Left { path, out, _locks } in left() {
+    for Left { path, out, _locks } in left(out) {
         let is_collected = out.is_dir()
             && Collector::new(&path, &out)
                 .finish("its parent was killed")
@@ -97,33 +166,38 @@ pub(super) fn await_all(out: &Path) {
     };
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
-        salvage();
-        if !mine().any(|path| destination(&path) == out) {
+        salvage(Some(&out));
+        if !mine(Some(&out)).any(|path| destination(&path) == out) {
             return;
         }
         thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Lists the folders of this user on this node.
-fn mine() -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(MEMORY).into_iter().flatten().flatten();
+/// Lists the folders of this user on this node, and in a folder of recordings, also those that were being made when their parent
+/// was killed.
+fn mine(out: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    let folders = [Path::new(MEMORY)].into_iter().chain(out);
+    let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let me = getuid().as_raw();
-    entries
-        .filter(move |entry| {
-            let is_mine = |found: fs::Metadata| found.is_dir() && found.uid() == me;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with(PREFIX)
-                && !name.ends_with(UNFINISHED)
-                && entry.metadata().is_ok_and(is_mine)
-        })
-        .map(|entry| entry.path())
+    let is_mine = move |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let is_old = |found: &fs::Metadata| {
+            let age = found.modified().ok().and_then(|time| time.elapsed().ok());
+            age.is_some_and(|age| age > UNLOCKED)
+        };
+        let is_unfinished = name.as_bytes().ends_with(UNFINISHED.as_bytes());
+        let is_mine = |found: fs::Metadata| {
+            found.is_dir() && found.uid() == me && (!is_unfinished || is_old(&found))
+        };
+        name.as_bytes().starts_with(PREFIX.as_bytes()) && entry.metadata().is_ok_and(is_mine)
+    };
+    entries.filter(is_mine).map(|entry| entry.path())
 }
 
 /// Lists the folders whose parent and rank have ended.
-fn left() -> impl Iterator<Item = Left> {
-    mine().filter_map(|path| {
+fn left(out: Option<&Path>) -> impl Iterator<Item = Left> {
+    mine(out).filter_map(|path| {
         Some(Left {
             _locks: locks(&path)?,
             out: destination(&path),
@@ -169,7 +243,7 @@ mod tests {
     fn what_killed_parents_leave_behind_is_collected_or_removed() {
         let (folder, _) = Folder::with("other", b"");
         let out = fs::canonicalize(&folder.0).unwrap();
-        let spool = Spool::create(&out).unwrap();
+        let spool = Spool::create(&out, 1 << 20).unwrap();
         let left = left_behind("left", &out);
         let mut block = vec![];
         for word in [u64::from_le_bytes(*b"dbblock1"), 7, 0, 0, 0, 1, 0, 0] {
@@ -181,11 +255,59 @@ mod tests {
         fs::write(left.join("7.0.0.block"), block).unwrap();
         let gone = left_behind("gone", &out.join("gone"));
         await_all(&out.join("gone"));
-        salvage();
-        assert!(!left.exists() && !gone.exists() && spool.path.exists());
+        let unfinished = left_behind(&format!("left{UNFINISHED}"), &out);
+        salvage(None);
+        assert!(unfinished.exists(), "it may still be made");
+        thread::sleep(UNLOCKED);
+        salvage(None);
+        assert!(!unfinished.exists() && !left.exists() && !gone.exists() && spool.path.exists());
         assert!(out.join("process-7.dbrank").exists());
         let path = spool.path.clone();
         drop(spool);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_of_recordings_stands_in_for_shared_memory() {
+        let (folder, _) = Folder::with("other", b"");
+        let out = fs::canonicalize(&folder.0).unwrap();
+        let (path, lock) = make(&out, &out).unwrap();
+        assert_eq!(
+            (path.parent(), destination(&path)),
+            (Some(&*out), out.clone())
+        );
+        assert_eq!(mine(Some(&out)).filter(|found| *found == path).count(), 1);
+        salvage(Some(&out));
+        assert!(path.exists());
+        drop(lock);
+        salvage(Some(&out));
+        assert!(!path.exists());
+        let missing = out.join("missing");
+        assert!(make(&missing, &out).is_err() && !missing.exists());
+    }
+
+    #[test]
+    fn little_shared_memory_is_told() {
+        let (folder, _) = Folder::with("other", b"");
+        let mut spool = Spool::create(&folder.0, 1 << 40).unwrap();
+        for (found, shared, what) in [
+            (
+                Some([5 << 20, 2]),
+                0,
+                "has 5 MiB free for 2 ranks: records go to files in ",
+            ),
+            (
+                Some([60 << 20, 2]),
+                7 << 20,
+                "records of each rank take 7 MiB",
+            ),
+            (None, 0, "cannot be used: records go to files in "),
+        ] {
+            (spool.found, spool.shared) = (found, shared);
+            let said = spool.warning(&folder.0).unwrap();
+            assert!(said.contains(what), "{said}");
+        }
+        spool.shared = 256 << 20;
+        assert_eq!(spool.warning(&folder.0), None);
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct RecordOptions {
 }
 
 pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
-    let [collected, removed] = salvage();
+    let [collected, removed] = salvage(None);
     if options.clean {
         return print(&format!(
             "Recordings of killed parents: {collected} collected, {removed} removed\n"

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use downbeat_clock_core::Clock as _;
 
-use super::{Dropped, NO_CALL, THREAD, Thread, limit};
-use crate::failure::fail;
+use super::{Dropped, NO_CALL, THREAD, Thread, early_limit};
 use crate::process;
 use crate::spare::{self, Supply};
 
@@ -38,15 +37,10 @@ impl Thread {
         let key = *KEY.get_or_init(watch);
         let number = WAITING.take().unwrap_or_else(|| process.next_thread());
         let supply = Arc::new(Supply::new(process, number));
-        let found = if number == 0 {
-            supply.take()
-        } else {
-            supply.await_block().0
-        };
-        let Some(block) = found else {
+        let Some(block) = supply.first() else {
             if number == 0 {
-                let spool = process.settings.spool.display();
-                fail(&format!("no memory for records in {spool}"));
+                process::switch_off();
+                return None;
             }
             // The program goes on, and the next call tries again.
             WAITING.set(Some(number));
@@ -56,7 +50,7 @@ impl Thread {
         block.begin(1);
         let thread: &'static Self = Box::leak(Box::new(Self {
             next: Cell::new(block.first()),
-            limit: Cell::new(limit(block)),
+            limit: Cell::new(early_limit(block)),
             clock: process.clock,
             folded: Cell::default(),
             is_quiet: Cell::new(false),
@@ -117,9 +111,6 @@ unsafe extern "C" fn ended(thread: *mut c_void) {
     }
     // SAFETY: it was made by `start`, and this thread, the only one that uses it, does so no more.
     let thread = unsafe { Box::from_raw(thread) };
-    let block = thread.block.get();
-    block.fill();
     thread.supply.end();
-    spare::unmap_later(block);
-    spare::wanted();
+    spare::fill(thread.block.get());
 }

@@ -92,6 +92,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("traced with little memory", tracer::little_memory);
     step("the mini application recorded", tracer::mini_application);
     step("traces of programs that are killed", tracer::killed);
+    step("traced without memory or a disk", tracer::shortage);
     step("traced over several hosts", tracer::over_hosts);
     if depth == Depth::Long {
         step("lines of the documents", pages::lines_of_documents);

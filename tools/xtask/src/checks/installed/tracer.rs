@@ -9,6 +9,7 @@ mod pictures;
 mod programs;
 mod recording;
 mod several_hosts;
+mod shortage;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,6 +30,7 @@ pub(super) use pictures::pictures;
 use programs::{Compilers, Program, SOURCES};
 use recording::{LIMIT, has_all_counted, have_messages, merge, none_differs, record_rank, written};
 pub(super) use several_hosts::{over_hosts, under_slurm};
+pub(super) use shortage::shortage;
 
 /// Every kind of message, request and collective operation in C and in three bindings of
 /// Fortran, threads, unusual uses, and MPI in a module that is loaded.
