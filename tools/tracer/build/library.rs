@@ -27,11 +27,12 @@ pub(crate) struct Function {
     pub(crate) texts: usize,
 }
 
-const CONSTANTS: [&str; 8] = [
+const CONSTANTS: [&str; 9] = [
     "MPI_ANY_SOURCE",
     "MPI_ANY_TAG",
     "MPI_PROC_NULL",
     "MPI_ROOT",
+    "MPI_ERR_UNKNOWN",
     "MPI_ERR_SPAWN",
     "MPI_ERR_PENDING",
     "MPI_MODE_NOPRECEDE",

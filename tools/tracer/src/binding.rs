@@ -56,8 +56,33 @@ pub(crate) trait Binding {
     /// Returns true if this buffer stands for the one that receives.
     unsafe fn is_in_place(buffer: usize) -> bool;
 
-    /// Returns true if the call failed; `last` is its last argument.
-    unsafe fn failed(result: usize, last: usize) -> bool;
+    /// Returns the error code of a call; `last` is its last argument.
+    unsafe fn code(result: usize, last: usize) -> i32;
+
+    /// Returns true if the call failed.
+    #[inline(always)]
+    unsafe fn failed(result: usize, last: usize) -> bool {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::code(result, last) != 0 }
+    }
+
+    /// Returns true if a call took part in an operation of all members: it did not fail, or failed for another reason than
+    /// a wrong argument, which the library finds before.
+    #[inline(always)]
+    unsafe fn took_part(result: usize, last: usize) -> bool {
+        // SAFETY: the caller guarantees it.
+        let code = unsafe { Self::code(result, last) };
+        code == 0 || !is_of_argument(code)
+    }
+}
+
+/// Returns true if an error code is one of a wrong argument.
+#[cold]
+fn is_of_argument(code: i32) -> bool {
+    let mut class = 0_i32;
+    // SAFETY: MPI is initialized.
+    unsafe { crate::pmpi::error_class(code as usize, out(&mut class)) };
+    class < crate::constants::ERR_UNKNOWN
 }
 
 /// C. Large counts have 64 bits.
@@ -215,8 +240,8 @@ impl<const LARGE: bool> Binding for C<LARGE> {
     }
 
     #[inline(always)]
-    unsafe fn failed(result: usize, _: usize) -> bool {
-        result as i32 != 0
+    unsafe fn code(result: usize, _: usize) -> i32 {
+        result as i32
     }
 }
 
@@ -342,9 +367,9 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
         special::is_in_place(buffer)
     }
 
-    unsafe fn failed(_: usize, last: usize) -> bool {
+    unsafe fn code(_: usize, last: usize) -> i32 {
         // SAFETY: the last argument is the error code; wrappers of Fortran replace it where it is absent.
-        unsafe { integer_at(last, 0) != 0 }
+        unsafe { integer_at(last, 0) }
     }
 }
 

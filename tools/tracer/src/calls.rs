@@ -46,6 +46,15 @@ use crate::thread::Thread;
 struct Span {
     thread: Option<&'static Thread>,
     number: u16,
+    /// Address in the stack frame of the call.
+    frame: usize,
+}
+
+/// Returns an address in the present stack frame.
+#[inline(always)]
+fn frame() -> usize {
+    let here = 0_u8;
+    core::hint::black_box(&raw const here).addr()
 }
 
 impl Span {
@@ -56,8 +65,10 @@ impl Span {
         let span = Self {
             thread: is_recorded.then_some(thread),
             number: call.number(),
+            frame: frame(),
         };
         if let Some(thread) = span.thread {
+            thread.begin_call(span.number, span.frame);
             thread.enter(span.number, collective);
         }
         span
@@ -82,6 +93,7 @@ impl Span {
     fn leave(self, failed: bool, ticks: u64) {
         if let Some(thread) = self.thread {
             thread.leave(self.number, failed, ticks);
+            thread.end_call(self.frame);
         }
     }
 }

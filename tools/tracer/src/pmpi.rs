@@ -44,6 +44,7 @@ functions! {
     type_size(datatype, size) = c"PMPI_Type_size";
     get_count(status, datatype, count) = c"PMPI_Get_count";
     get_elements_x(status, datatype, count) = c"PMPI_Get_elements_x";
+    error_class(code, class) = c"PMPI_Error_class";
     test_cancelled(status, flag) = c"PMPI_Test_cancelled";
 }
 

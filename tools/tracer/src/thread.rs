@@ -35,6 +35,9 @@ pub(crate) struct Thread {
     fortran: Cell<u16>,
     /// Number of calls that were entered and not left.
     depth: Cell<u32>,
+    /// Outermost call that is under way, by an address in its stack frame, which is 0 without one; and its number.
+    outermost: Cell<usize>,
+    outermost_call: Cell<u16>,
     /// Calls that are not recorded.
     dropped: Cell<Dropped>,
     requests: Cell<u64>,
@@ -179,6 +182,38 @@ impl Thread {
     /// Sets the function of Fortran that is called, and returns the one before.
     pub(crate) fn set_fortran(&self, call: u16) -> u16 {
         self.fortran.replace(call)
+    }
+
+    /// Begins a call of MPI with this address in its stack frame.
+    #[inline(always)]
+    pub(crate) fn begin_call(&self, call: u16, frame: usize) {
+        if self.outermost.get() != 0 && !self.has_left_outermost(frame) {
+            return;
+        }
+        self.outermost.set(frame);
+        self.outermost_call.set(call);
+    }
+
+    /// Ends a call of MPI.
+    #[inline(always)]
+    pub(crate) fn end_call(&self, frame: usize) {
+        if self.outermost.get() == frame {
+            self.outermost.set(0);
+        }
+    }
+
+    /// Records that the program has left the outermost call by longjmp, from a handler of errors, if the frame of another call shows it:
+    /// a call from a function that MPI calls has one far below. Returns true if it did.
+    #[cold]
+    fn has_left_outermost(&self, frame: usize) -> bool {
+        /// Calls of one function have frames of different sizes.
+        const NEAR: usize = 200;
+        let is_inside = frame.saturating_add(NEAR) < self.outermost.get();
+        if !is_inside {
+            self.leave(self.outermost_call.get(), true, self.ticks());
+            self.fortran.set(NO_CALL);
+        }
+        !is_inside
     }
 
     /// Records that a call is entered. The counter is read last.

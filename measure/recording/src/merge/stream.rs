@@ -29,8 +29,6 @@ pub(super) struct ThreadStream<'a> {
     open: Vec<Open>,
     /// Events that precede the leave of the innermost call.
     pending: Vec<What<'static>>,
-    /// Error of a message, unless the call that sends it fails.
-    wrong: Option<FileError>,
     last: i64,
     /// Number of records that were read.
     pub(super) read: u64,
@@ -49,12 +47,17 @@ struct Event {
     note: Option<String>,
 }
 
+/// Number of events that wait for the end of a call, at most.
+const MOST_EVENTS: usize = 1 << 18;
+
 /// A call that is under way.
 #[derive(Debug)]
 struct Open {
     region: u32,
     /// Events of what it sends and starts, which wait for its success.
     sends: Vec<usize>,
+    /// Error of what it sends, unless it fails.
+    wrong: Option<FileError>,
 }
 
 impl<'a> ThreadStream<'a> {
@@ -75,7 +78,6 @@ impl<'a> ThreadStream<'a> {
             events: VecDeque::new(),
             open: vec![],
             pending: vec![],
-            wrong: None,
             last: i64::MIN,
             read: 0,
             calls: 0,
@@ -89,6 +91,10 @@ impl<'a> ThreadStream<'a> {
     /// Returns the time of the next event, roughly by the global clock; `None` at the end.
     pub(super) fn head(&mut self) -> Result<Option<i64>, FileError> {
         while self.events.is_empty() || self.open.iter().any(|open| !open.sends.is_empty()) {
+            if self.events.len() > MOST_EVENTS {
+                // The program left a call by longjmp.
+                self.open.iter_mut().for_each(|open| open.sends.clear());
+            }
             if self.record()?.is_none() {
                 self.close();
                 break;
@@ -145,13 +151,14 @@ impl<'a> ThreadStream<'a> {
                 self.open.push(Open {
                     region,
                     sends: vec![],
+                    wrong: None,
                 });
                 for start in collective
                     .and_then(|number| self.communicator(number))
                     .into_iter()
                     .flat_map(|of| operations::starts(of, None))
                 {
-                    self.push(time, start);
+                    self.starts(start);
                 }
             }
             Record::Leave {
@@ -159,12 +166,8 @@ impl<'a> ThreadStream<'a> {
                 failed,
                 ticks,
             } => {
-                let wrong = self.wrong.take();
-                if let Some(why) = wrong.filter(|_| !failed) {
-                    return Err(why);
-                }
                 let region = self.region(call)?;
-                self.leave(region, ticks, failed);
+                self.leave(region, ticks, failed)?;
             }
             Record::Send(message) => {
                 if let Some((to, communicator)) = self.receiver(message.communicator, message.peer)
@@ -266,26 +269,38 @@ impl<'a> ThreadStream<'a> {
         }
     }
 
-    fn leave(&mut self, region: u32, ticks: u64, failed: bool) {
+    fn leave(&mut self, region: u32, ticks: u64, failed: bool) -> Result<(), FileError> {
         let time = self.time(ticks);
         let entered = self.open.iter().rposition(|open| open.region == region);
         // It was entered while nothing was recorded.
         let Some(entered) = entered else {
-            return;
+            return Ok(());
         };
-        // Regions of a program may overlap: those inside end here.
+        // Regions of a program may overlap: those inside end here, as do calls that the program left by longjmp.
         let inner = self.open.split_off(entered + 1);
         self.leave_all(time, inner);
         let Some(open) = self.open.pop() else {
-            return;
+            return Ok(());
         };
+        if let Some(why) = open.wrong.filter(|_| !failed) {
+            return Err(why);
+        }
         if failed {
+            // A rank whose arguments were wrong took no part in the operation.
+            let is_end = |what: &What<'_>| {
+                matches!(
+                    what,
+                    What::CollectiveEnd { .. } | What::CollectiveComplete { .. }
+                )
+            };
+            let took_part = self.pending.iter().any(is_end);
             // A message that could not be sent is none, and so is an access.
             for index in open.sends {
                 if let Some(event) = self.events.get_mut(index) {
                     match event.what {
                         What::Send { .. } => self.sent -= 1,
                         What::Access { kind, request, .. } => self.accesses.withdraw(kind, request),
+                        _ if took_part => continue,
                         _ => {}
                     }
                     event.note = Some("failed".to_owned());
@@ -296,6 +311,7 @@ impl<'a> ThreadStream<'a> {
             self.push(time, what);
         }
         self.push(time, What::Leave { region });
+        Ok(())
     }
 
     /// Leaves calls, the innermost first.
@@ -365,7 +381,9 @@ impl<'a> ThreadStream<'a> {
     /// Returns the same as [`Self::peer`] for what a call sends or accesses: the library may have refused it for a rank that does not exist.
     fn receiver(&mut self, communicator: u32, rank: i32) -> Option<(u32, u32)> {
         self.peer(communicator, rank).unwrap_or_else(|why| {
-            self.wrong = Some(why);
+            if let Some(open) = self.open.last_mut() {
+                open.wrong = Some(why);
+            }
             None
         })
     }

@@ -186,14 +186,20 @@ pub(crate) unsafe fn collective<B: Binding, A: Arguments>(
     let ticks = span.end();
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
+    // SAFETY: as above.
+    let took_part = unsafe { B::took_part(result, a.last()) };
     if failed {
         (operation.sent, operation.received, operation.bytes) = (false, false, Some(0));
     }
-    span.put(&Record::Collective(operation));
+    if took_part {
+        span.put(&Record::Collective(operation));
+    }
     span.leave(failed, ticks);
-    // SAFETY: as above.
-    let communicator = unsafe { B::communicator(a.at(shape.communicator)) };
-    synchronize::count(thread, communicator);
+    if took_part {
+        // SAFETY: as above.
+        let communicator = unsafe { B::communicator(a.at(shape.communicator)) };
+        synchronize::count(thread, communicator);
+    }
     result
 }
 

@@ -32,6 +32,8 @@ unsafe fn folded<B: Binding, A: Arguments>(
     let span = Span {
         thread: is_recorded.then_some(thread),
         number: call.number(),
+        // It is over already.
+        frame: 0,
     };
     if is_recorded {
         thread.enter_at(call.number(), first);

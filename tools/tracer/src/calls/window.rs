@@ -125,7 +125,10 @@ unsafe fn collective<B: Binding, A: Arguments>(
     if !failed {
         completed(span, window, None);
     }
-    span.put(&Record::Collective(operation(window, waits && !failed)));
+    // SAFETY: as above.
+    if unsafe { B::took_part(result, a.last()) } {
+        span.put(&Record::Collective(operation(window, waits && !failed)));
+    }
     span.leave(failed, ticks);
     result
 }

@@ -56,6 +56,8 @@ impl Thread {
             is_quiet: Cell::new(false),
             fortran: Cell::new(NO_CALL),
             depth: Cell::new(0),
+            outermost: Cell::new(0),
+            outermost_call: Cell::new(NO_CALL),
             dropped: Cell::new(Dropped::NONE),
             requests: Cell::new(u64::from(number) << 40),
             watched: Cell::default(),

@@ -93,6 +93,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("the mini application recorded", tracer::mini_application);
     step("traces of programs that are killed", tracer::killed);
     step("traced without memory or a disk", tracer::shortage);
+    step("calls that fail under the tracer", tracer::failures);
     step("traced over several hosts", tracer::over_hosts);
     if depth == Depth::Long {
         step("lines of the documents", pages::lines_of_documents);

@@ -115,6 +115,48 @@ pub(super) fn little_memory(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
+/// Calls that fail, by their error code or left by longjmp: the rest of the trace is as
+/// if they had not been made.
+pub(super) fn failures(tree: &InstalledTree<'_>) -> Outcome {
+    const ROUNDS: u64 = 50;
+    for library in [OPEN_MPI, MPICH] {
+        let launcher = Launcher::new(tree, library)?;
+        let program = Compilers::new(tree, library, "")?;
+        let program = Command::new(program.c("", &["faulty.c"], "faulty")?);
+        for ranks in [2, 3] {
+            let folder = tree.built.join("tracer/failures");
+            let _ = fs::remove_dir_all(&folder);
+            let run = |job: &Command| {
+                let mut mpirun = shell::started_by(launcher.mpirun(ranks), job);
+                shell::show_and_read(LIMIT, &mut mpirun)
+            };
+            let traced = shell::started_by(record_rank(tree, &folder), &program);
+            let (plain, traced) = (run(&program)?, run(&traced)?);
+            if plain != traced {
+                return Err(format!("{plain} without the tracer, {traced} with it"));
+            }
+            let trace = merge(tree, &folder)?;
+            for rank in 0..ranks {
+                let found = trace.of(rank);
+                // Two or four of them fail.
+                let failed = if rank + 1 == ranks { 4 } else { 2 };
+                let broadcasts = found.calls.get("MPI_Bcast").copied();
+                let received: u64 = found.received.values().sum();
+                if broadcasts != Some(ROUNDS + failed) || received != ROUNDS {
+                    return Err(format!(
+                        "rank {rank} of {ranks}: {broadcasts:?} broadcasts, {received} messages"
+                    ));
+                }
+            }
+            // Without --lenient: each operation has all members.
+            let mut correct =
+                recording::trace_command(tree, "correct", &folder.with_extension("dbt"));
+            shell::run(correct.arg("-o").arg(folder.with_extension("dbtb")))?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs a program with and without the tracer, which must not change what it sees, and
 /// compares the trace with its own counts.
 fn counted(
