@@ -23,9 +23,14 @@ pub enum CallKind {
     InputOutput,
     /// Any other call of MPI.
     Other,
+    /// Work of the tracer and of libdownbeat, which the program would not wait for without them.
+    Tracer,
     /// Region of the program itself.
     User,
 }
+
+/// Names of regions of the tracer.
+const TRACER: [&str; 2] = ["(clock synchronization)", "(report of timers)"];
 
 const SENDS: [&str; 9] = [
     "send", "bsend", "ssend", "rsend", "isend", "ibsend", "issend", "irsend", "psend",
@@ -95,7 +100,7 @@ const ONE_SIDED: [&str; 11] = [
 
 impl CallKind {
     /// All kinds, in the order in which a legend lists them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Send,
         Self::Receive,
         Self::Completion,
@@ -105,6 +110,7 @@ impl CallKind {
         Self::OneSided,
         Self::InputOutput,
         Self::Other,
+        Self::Tracer,
         Self::User,
     ];
 
@@ -114,7 +120,10 @@ impl CallKind {
         let name = name.strip_prefix('p').unwrap_or(&name);
         let stem = name.strip_prefix("mpi_").or(name.strip_prefix("mpix_"));
         let Some(stem) = stem else {
-            return Self::User;
+            return match TRACER.contains(&name) {
+                true => Self::Tracer,
+                false => Self::User,
+            };
         };
         let stem = stem.trim_end_matches('_');
         let endings = ["_f08ts", "_f08", "_c"];
@@ -137,6 +146,11 @@ impl CallKind {
             _ if stem.starts_with("file_") => Self::InputOutput,
             _ => Self::Other,
         }
+    }
+
+    /// Returns true for a call of MPI.
+    pub const fn is_mpi(self) -> bool {
+        !matches!(self, Self::Tracer | Self::User)
     }
 
     /// Returns true if a call of this name sends a message and does not wait until it is sent.
@@ -168,6 +182,7 @@ impl CallKind {
             Self::OneSided => "one-sided",
             Self::InputOutput => "input, output",
             Self::Other => "other MPI",
+            Self::Tracer => "tracer",
             Self::User => "program",
         }
     }
@@ -198,6 +213,8 @@ mod tests {
             ("MPI_Get_count", CallKind::Other),
             ("MPI_Win_fence", CallKind::OneSided),
             ("MPI_File_write", CallKind::InputOutput),
+            ("(clock synchronization)", CallKind::Tracer),
+            ("(not recorded)", CallKind::User),
             ("main", CallKind::User),
             ("p", CallKind::User),
             ("", CallKind::User),

@@ -48,6 +48,12 @@ pub(crate) fn boundary(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     }
 }
 
+/// Does the work of a call that all ranks make, for their clocks.
+#[cfg(feature = "mpi")]
+pub(crate) fn boundary_of_all(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    boundary(|| crate::tracer::as_own(c"(clock synchronization)", work))
+}
+
 /// Keeps the message of a failure for this thread, and returns its status.
 #[cold]
 pub(crate) fn report(failure: &Failure) -> c_int {

@@ -13,14 +13,14 @@ use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
 use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
-use crate::boundary::{boundary, check_place, report as keep, text, write};
+use crate::boundary::{boundary, boundary_of_all, check_place, report as keep, text, write};
 use crate::clock::{current, get, make_current, open};
 use crate::failure::Failure;
 use crate::library::{check_version, first_with_mpi};
 use crate::objects::ClockHandle;
 use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
 use crate::timers::give;
-use crate::tracer::sample;
+use crate::tracer::{as_own, sample};
 
 /// Does a call in the library that the process uses, if that is another one.
 macro_rules! in_first_library_with_mpi {
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn downbeat_synchronize_abi(
     header: u32,
 ) -> c_int {
     in_first_library_with_mpi!(downbeat_synchronize_abi(comm, label, clock, header));
-    boundary(|| {
+    boundary_of_all(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
         let arguments = || {
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn downbeat_resynchronize(
     comm: MPI_Comm,
 ) -> c_int {
     in_first_library_with_mpi!(downbeat_resynchronize(clock, comm));
-    boundary(|| {
+    boundary_of_all(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
         // SAFETY: the caller guarantees a clock.
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn downbeat_resynchronize(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_timesync(comm: MPI_Comm) -> c_int {
     in_first_library_with_mpi!(downbeat_timesync(comm));
-    boundary(|| {
+    boundary_of_all(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
         // SAFETY: the current clock is a handle.
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn downbeat_report_timers_over(
     report: *mut *mut c_char,
 ) -> c_int {
     in_first_library_with_mpi!(downbeat_report_timers_over(comm, report));
-    boundary(|| {
+    let work = || {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
         together(&comm, check_place(report, "report"))?;
@@ -150,7 +150,8 @@ pub unsafe extern "C" fn downbeat_report_timers_over(
         let text = merged.map_or(core::ptr::null_mut(), |merged| give(&merged));
         // SAFETY: the caller guarantees a place.
         unsafe { write(report, "report", text) }
-    })
+    };
+    boundary(|| as_own(c"(report of timers)", work))
 }
 
 /// The same as `downbeat_report_timers_over`, for a communicator of Fortran.

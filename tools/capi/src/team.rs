@@ -8,7 +8,7 @@ use downbeat::{Duration, GlobalClock, Keeping, Meeting, Meetings, MpiComm};
 use mpi::ffi::MPI_Comm;
 
 use crate::any_clock::AnyClock;
-use crate::boundary::{boundary, check_place, report as keep, write};
+use crate::boundary::{boundary_of_all, check_place, report as keep, write};
 use crate::clock::get;
 use crate::failure::Failure;
 use crate::handle::{ClosedHandles, Handle, Held};
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn downbeat_team_open(
     team: *mut *mut TeamHandle,
 ) -> c_int {
     in_first_library_with_mpi!(downbeat_team_open(clock, comm, team));
-    boundary(|| {
+    boundary_of_all(|| {
         // SAFETY: the caller guarantees a communicator.
         let comm = unsafe { duplicate(comm) }?;
         // SAFETY: the caller guarantees a clock.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn downbeat_keep(
     kept: *mut c_int,
 ) -> c_int {
     in_first_library_with_mpi!(downbeat_keep(team, period, kept));
-    boundary(|| {
+    boundary_of_all(|| {
         // SAFETY: the caller guarantees a team.
         let session = unsafe { with_team(team, |team| team.keep(Duration::from_nanos(period))) }?;
         if !kept.is_null() {
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn downbeat_harmonize(
     missed_by: *mut i64,
 ) -> c_int {
     in_first_library_with_mpi!(downbeat_harmonize(team, max_error, missed_by));
-    boundary(|| {
+    boundary_of_all(|| {
         let max_error = Duration::from_nanos(max_error);
         // SAFETY: the caller guarantees a team.
         let missed = unsafe { with_team(team, |team| team.harmonize(max_error)) }?;
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn downbeat_harmonize(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn downbeat_team_close(team: *mut TeamHandle) -> c_int {
     in_first_library_with_mpi!(downbeat_team_close(team));
-    boundary(|| {
+    boundary_of_all(|| {
         // SAFETY: the caller guarantees a team.
         drop(unsafe { with(team, |team| Ok(team.take())) }?);
         // SAFETY: as above.

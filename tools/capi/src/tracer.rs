@@ -13,6 +13,8 @@ pub(crate) struct TracerHooks {
     enter: extern "C" fn(u32),
     leave: extern "C" fn(u32),
     sample: extern "C" fn(u64, i64, u32),
+    begin_own: extern "C" fn(u32) -> bool,
+    end_own: extern "C" fn(u32),
 }
 
 /// Region of a program that is traced.
@@ -64,6 +66,25 @@ impl TracedRegion {
     pub(crate) fn leave(self) {
         (self.hooks.leave)(self.number);
     }
+}
+
+/// Does work of this library that calls MPI: no message of it is one of the program, and it is recorded as one region.
+#[cfg(feature = "mpi")]
+pub(crate) fn as_own<T>(region: &core::ffi::CStr, work: impl FnOnce() -> T) -> T {
+    struct End(&'static TracerHooks, u32);
+
+    impl Drop for End {
+        fn drop(&mut self) {
+            (self.0.end_own)(self.1);
+        }
+    }
+
+    let _end = hooks().and_then(|hooks| {
+        // SAFETY: it is a text.
+        let region = unsafe { (hooks.region)(region.as_ptr()) };
+        (hooks.begin_own)(region).then(|| End(hooks, region))
+    });
+    work()
 }
 
 /// Records the global time at a reading of the counter, which this number of ranks have just compared, if the process is traced.

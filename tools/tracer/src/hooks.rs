@@ -16,6 +16,8 @@ pub(crate) struct TracerHooks {
     enter: extern "C" fn(u32),
     leave: extern "C" fn(u32),
     sample: extern "C" fn(u64, i64, u32),
+    begin_own: extern "C" fn(u32) -> bool,
+    end_own: extern "C" fn(u32),
 }
 
 static HOOKS: TracerHooks = TracerHooks {
@@ -24,6 +26,8 @@ static HOOKS: TracerHooks = TracerHooks {
     enter,
     leave,
     sample,
+    begin_own,
+    end_own,
 };
 
 /// Returns the functions, or NULL if this process is not traced.
@@ -42,6 +46,9 @@ unsafe extern "C" fn region(name: *const c_char) -> u32 {
     };
     // SAFETY: libdownbeat passes a name.
     let name = unsafe { CStr::from_ptr(name) };
+    if let Some(number) = thread.process().known(name) {
+        return number.into();
+    }
     let kept: &'static CStr = Box::leak(CString::from(name).into_boxed_c_str());
     thread.number_of(kept).into()
 }
@@ -69,5 +76,26 @@ extern "C" fn sample(ticks: u64, nanos: i64, ranks: u32) {
         && communicators::size() == Some(ranks)
     {
         synchronize::sampled(thread, ticks, nanos);
+    }
+}
+
+/// Begins work of libdownbeat for the program, as a region: its calls of MPI are none of the program until [`end_own`]. Returns false
+/// within such work.
+extern "C" fn begin_own(region: u32) -> bool {
+    let Some(thread) = Thread::current() else {
+        return false;
+    };
+    if thread.is_quiet() {
+        return false;
+    }
+    enter(region);
+    thread.be_quiet(true);
+    true
+}
+
+extern "C" fn end_own(region: u32) {
+    if let Some(thread) = Thread::current() {
+        thread.be_quiet(false);
+        leave(region);
     }
 }

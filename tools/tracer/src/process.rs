@@ -185,6 +185,12 @@ impl Process {
         (number, number == next)
     }
 
+    /// Returns the number of a function or region; `None` if it is new.
+    pub(crate) fn known(&self, name: &CStr) -> Option<u16> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.get(name).copied()
+    }
+
     /// Returns true if calls of a function are recorded.
     pub(crate) fn records(&self, name: &str) -> bool {
         !self.settings.skip.contains(&group(name))

@@ -29,7 +29,7 @@ pub(crate) struct Thread {
     clock: MachineClock,
     /// Record of calls that found nothing, if that was the last one.
     folded: Cell<*mut u64>,
-    /// True while the tracer itself calls MPI.
+    /// True while the tracer itself or libdownbeat calls MPI.
     is_quiet: Cell<bool>,
     /// Function of Fortran that is called, which may call that of C.
     fortran: Cell<u16>,
@@ -169,6 +169,16 @@ impl Thread {
         let id = self.requests.get();
         self.requests.set(id + count.max(1));
         id
+    }
+
+    /// Returns true while calls of MPI are none of the program.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_quiet.get()
+    }
+
+    /// Tells whether calls of MPI are none of the program from now on.
+    pub(crate) fn be_quiet(&self, is_quiet: bool) {
+        self.is_quiet.set(is_quiet);
     }
 
     /// Calls MPI for the tracer itself.

@@ -45,22 +45,30 @@ pub struct CallTimes(FxHashMap<(u32, u32), CallTime>);
 impl CallTimes {
     /// Returns the time in each function of MPI.
     pub fn by_call<'a>(&self, names: &'a ProgramNames) -> BTreeMap<&'a str, CallTime> {
-        self.by(names, |region, _| names.region(region))
+        let key = |region, _| names.region(region);
+        self.by(names, CallKind::is_mpi, key)
     }
 
     /// Returns the time in MPI on each location.
     pub fn by_location(&self, names: &ProgramNames) -> BTreeMap<u32, CallTime> {
-        self.by(names, |_, location| location)
+        self.by(names, CallKind::is_mpi, |_, location| location)
+    }
+
+    /// Returns the time of the tracer on each location, which is none of the program.
+    pub fn of_tracer(&self, names: &ProgramNames) -> BTreeMap<u32, CallTime> {
+        let is_tracer = |kind| kind == CallKind::Tracer;
+        self.by(names, is_tracer, |_, location| location)
     }
 
     fn by<K: Ord>(
         &self,
         names: &ProgramNames,
+        is_wanted: impl Fn(CallKind) -> bool,
         key: impl Fn(u32, u32) -> K,
     ) -> BTreeMap<K, CallTime> {
         let mut sums: BTreeMap<K, CallTime> = BTreeMap::new();
         for ((region, location), found) in &self.0 {
-            if names.kind(*region) != CallKind::User {
+            if is_wanted(names.kind(*region)) {
                 let sum = sums.entry(key(*region, *location)).or_default();
                 sum.calls += found.calls;
                 sum.time += found.time;

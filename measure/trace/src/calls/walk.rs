@@ -7,8 +7,8 @@ use super::names::ProgramNames;
 use super::observer::{Call, CallObserver, MessageEnd};
 use super::operations::{OpenOperations, OperationExit};
 use super::stack::OpenCalls;
+use crate::CollectiveKind;
 use crate::formats::{Item, What};
-use crate::{CallKind, CollectiveKind};
 
 /// Maximum number of ends of messages, and of members of operations, that wait for others.
 const MOST_WAITING: usize = 1 << 21;
@@ -169,7 +169,7 @@ impl CallWalk {
     /// Returns the innermost call, if it is one of MPI.
     fn call_of_mpi(&self, location: u32) -> Option<Call> {
         let call = self.locations[location as usize].innermost().copied();
-        call.filter(|call| self.names.kind(call.region) != CallKind::User)
+        call.filter(|call| self.names.kind(call.region).is_mpi())
     }
 
     fn enter_operation(&mut self, at: At, communicator: u32, request: Option<u64>) {

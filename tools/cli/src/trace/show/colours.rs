@@ -14,6 +14,7 @@ pub(super) fn class(kind: CallKind, percent: u8) -> String {
         CallKind::OneSided => ("deep", "c2"),
         CallKind::InputOutput => ("deep", "c3"),
         CallKind::Other => ("deep", "c4"),
+        CallKind::Tracer => ("deep", "c5"),
         CallKind::User if percent <= 50 => return "still".to_owned(),
         CallKind::User => return "lack".to_owned(),
     };

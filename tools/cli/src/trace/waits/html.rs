@@ -17,6 +17,12 @@ pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
     page.section("calls", "Time in MPI");
     page.table(&calls("By call", "call", &report.calls));
     page.table(&calls("By location", "location", &report.in_mpi));
+    if report.tracer_nanos > 0 {
+        page.note(&format!(
+            "Besides the program, the tracer took {}, for comparisons of the clocks. No share counts it.",
+            time(report.tracer_nanos as f64)
+        ));
+    }
     page.section("waits", "Time lost by waiting");
     let (calls, lost) = report.total();
     if calls == 0 {

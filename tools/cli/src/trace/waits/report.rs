@@ -19,8 +19,10 @@ pub(in crate::trace) struct WaitReport {
     incomplete_operations: usize,
     /// True if messages or operations are not complete because the trace is too far from the order of time.
     gave_up: bool,
-    /// Time from the first to the last event, of all locations together.
+    /// Time from the first to the last event, of all locations together, without that of the tracer.
     pub(super) time_nanos: i64,
+    /// Time of the tracer: for the comparison of clocks.
+    pub(super) tracer_nanos: i64,
     /// Functions of MPI, those that took most time first.
     pub(super) calls: Vec<CallLine>,
     /// Time in MPI on all locations, that with most first.
@@ -37,7 +39,7 @@ pub(super) struct CallLine {
     pub(super) name: String,
     pub(super) calls: u64,
     pub(super) time_nanos: i64,
-    /// Time from the first to the last event of the location, or of all locations together.
+    /// Time from the first to the last event of the location, or of all locations together, without that of the tracer.
     pub(super) of_nanos: i64,
 }
 
@@ -58,7 +60,7 @@ pub(super) struct LocationLine {
     pub(super) name: String,
     pub(super) calls: u64,
     pub(super) lost_nanos: i64,
-    /// Time from its first to its last event.
+    /// Time from its first to its last event, without that of the tracer.
     pub(super) time_nanos: i64,
     /// Those that lost most first.
     pub(super) patterns: Vec<WaitLine>,
@@ -95,6 +97,7 @@ impl WaitReport {
             let sum = by_pattern.get(&pattern).copied().unwrap_or_default();
             WaitLine::new(pattern, &sum)
         };
+        let program = ProgramTime::new(sums, times, names);
         Self {
             schema: "downbeat.trace_waits",
             version: 1,
@@ -103,11 +106,12 @@ impl WaitReport {
             unmatched_messages: left.messages,
             incomplete_operations: left.operations,
             gave_up: left.gave_up,
-            time_nanos: sums.time().as_nanos(),
-            calls: calls(sums, times, names),
-            in_mpi: in_mpi(sums, times, names),
+            time_nanos: program.all().as_nanos(),
+            tracer_nanos: (sums.time() - program.all()).as_nanos(),
+            calls: calls(&program, times, names),
+            in_mpi: in_mpi(&program, times, names),
             patterns: WaitPattern::ALL.map(line).to_vec(),
-            by_location: by_location(sums, names),
+            by_location: by_location(sums, &program, names),
             by_region: by_region(sums, names),
         }
     }
@@ -138,21 +142,48 @@ impl CallLine {
     }
 }
 
-fn calls(sums: &WaitSums, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
-    let found = times.by_call(names).into_iter();
-    CallLine::sorted(found.map(|(name, of)| CallLine::new(name, of, sums.time())))
+/// Time of the program, without that of the tracer.
+struct ProgramTime<'a> {
+    sums: &'a WaitSums,
+    tracer: BTreeMap<u32, CallTime>,
 }
 
-fn in_mpi(sums: &WaitSums, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
+impl<'a> ProgramTime<'a> {
+    fn new(sums: &'a WaitSums, times: &CallTimes, names: &ProgramNames) -> Self {
+        let tracer = times.of_tracer(names);
+        Self { sums, tracer }
+    }
+
+    fn of(&self, location: u32) -> Duration {
+        let tracer = self.tracer.get(&location).copied().unwrap_or_default();
+        self.sums.time_of(location) - tracer.time
+    }
+
+    fn all(&self) -> Duration {
+        let tracer: Duration = self.tracer.values().map(|found| found.time).sum();
+        self.sums.time() - tracer
+    }
+}
+
+fn calls(program: &ProgramTime<'_>, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
+    let found = times.by_call(names).into_iter();
+    CallLine::sorted(found.map(|(name, of)| CallLine::new(name, of, program.all())))
+}
+
+fn in_mpi(program: &ProgramTime<'_>, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
     let found = times.by_location(names).into_iter();
     CallLine::sorted(found.map(|(location, of)| {
         let name = names.locations().get(location as usize);
         let name = name.map_or("", String::as_str);
-        CallLine::new(name, of, sums.time_of(location))
+        CallLine::new(name, of, program.of(location))
     }))
 }
 
-fn by_location(sums: &WaitSums, names: &ProgramNames) -> Vec<LocationLine> {
+fn by_location(
+    sums: &WaitSums,
+    program: &ProgramTime<'_>,
+    names: &ProgramNames,
+) -> Vec<LocationLine> {
     let mut found: BTreeMap<u32, Vec<WaitLine>> = BTreeMap::new();
     for ((location, pattern), sum) in sums.by_location() {
         let lines = found.entry(location).or_default();
@@ -166,7 +197,7 @@ fn by_location(sums: &WaitSums, names: &ProgramNames) -> Vec<LocationLine> {
             name: name.cloned().unwrap_or_default(),
             calls: patterns.iter().map(|line| line.calls).sum(),
             lost_nanos: patterns.iter().map(|line| line.lost_nanos).sum(),
-            time_nanos: sums.time_of(location).as_nanos(),
+            time_nanos: program.of(location).as_nanos(),
             patterns,
         }
     };

@@ -10,6 +10,12 @@ const NAME: usize = 24;
 
 pub(super) fn text(report: &WaitReport, top: usize) -> Text {
     let mut text = in_mpi(report, top);
+    if report.tracer_nanos > 0 {
+        text += format!(
+            "Besides the program, the tracer took {}, for comparisons of the clocks.\n\n",
+            time(report.tracer_nanos)
+        );
+    }
     let (calls, lost) = report.total();
     if calls == 0 {
         text += "No time was lost by waiting.\n";

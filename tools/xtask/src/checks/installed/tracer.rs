@@ -73,6 +73,19 @@ pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
                         "rank {rank}: the region was entered {entered:?} times"
                     ));
                 }
+                let found = trace.of(rank);
+                let messages = found.sent.len() + found.received.len();
+                if messages > 0 || found.collectives != 5 {
+                    return Err(format!(
+                        "rank {rank}: libdownbeat's messages: {messages} kinds, {} operations",
+                        found.collectives
+                    ));
+                }
+            }
+            let merged = folder.with_extension("dbt");
+            let waits = shell::read(&mut recording::trace_command(tree, "waits", &merged))?;
+            if !waits.contains("Besides the program, the tracer took ") {
+                return Err(format!("time of the tracer is missing: {waits}"));
             }
             // When MPI is initialized, by the program, and before MPI is finalized.
             if trace.sessions(1) != 3 {
