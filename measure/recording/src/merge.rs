@@ -17,6 +17,7 @@ use downbeat_files::FileError;
 use downbeat_trace::Place;
 use downbeat_trace::formats::Item;
 
+use crate::Definition;
 use crate::rank_file::{ENDING, RankFile};
 pub use definitions::ClockError;
 use definitions::{Definitions, Rank};
@@ -31,6 +32,8 @@ pub struct Recording {
     definitions: Definitions,
     /// Ranks without a file.
     missing: Vec<u32>,
+    /// Ranks that did not get through `MPI_Init`, with how they ended: they have no clock.
+    uninitialized: Vec<(u32, String)>,
 }
 
 /// Numbers of a merged trace.
@@ -80,16 +83,29 @@ impl Recording {
             return Err(MergeError::Empty(folder.to_owned()));
         }
         let mut files = vec![];
+        let mut uninitialized = vec![];
         for path in paths {
-            files.push(RankFile::read(&path)?);
+            let file = RankFile::read(&path)?;
+            match rank_without_clock(&file) {
+                Some(rank) => uninitialized.push((rank, how(&file).to_owned())),
+                None => files.push(file),
+            }
         }
+        if files.is_empty() {
+            return Err(MergeError::Uninitialized(folder.to_owned()));
+        }
+        uninitialized.sort_unstable();
         let definitions = Definitions::new(files)?;
         let ranks = &definitions.ranks;
-        let is_missing = |rank: &u32| ranks.binary_search_by_key(rank, |of| of.rank).is_err();
+        let is_missing = |rank: &u32| {
+            let is = |of: &(u32, String)| of.0 == *rank;
+            ranks.binary_search_by_key(rank, |of| of.rank).is_err() && !uninitialized.iter().any(is)
+        };
         let missing = (0..definitions.size).filter(is_missing).collect();
         Ok(Self {
             definitions,
             missing,
+            uninitialized,
         })
     }
 
@@ -116,11 +132,15 @@ impl Recording {
     /// Returns, for each rank that did not end as it should, how it ended.
     pub fn ended_early(&self) -> impl Iterator<Item = (u32, &str)> {
         let ranks = self.definitions.ranks.iter();
-        ranks.filter_map(|rank| match rank.file.ended.as_deref() {
-            Some("exit code 0") => None,
-            Some(how) => Some((rank.rank, how)),
-            None => Some((rank.rank, "its recording has no end")),
+        ranks.filter_map(|rank| match how(&rank.file) {
+            "exit code 0" => None,
+            how => Some((rank.rank, how)),
         })
+    }
+
+    /// Returns the ranks that did not get through `MPI_Init`, and how they ended: the trace has no events of them.
+    pub fn uninitialized(&self) -> &[(u32, String)] {
+        &self.uninitialized
     }
 
     /// Replaces the local times of ranks, which read one counter, by those of this counter: true times, which only ranks on one machine
@@ -220,6 +240,25 @@ impl Recording {
         }
         Ok(())
     }
+}
+
+/// Returns how a rank ended.
+fn how(file: &RankFile) -> &str {
+    let ended = file.ended.as_deref();
+    ended.unwrap_or("its recording has no end")
+}
+
+/// Returns the rank of a file without a clock, which each rank defines at the end of `MPI_Init`.
+fn rank_without_clock(file: &RankFile) -> Option<u32> {
+    let mut found = None;
+    for line in file.texts.lines() {
+        match Definition::parse(line) {
+            Some(Definition::Process { rank, .. }) => found = Some(rank),
+            Some(Definition::Clock(_)) => return None,
+            _ => {}
+        }
+    }
+    found
 }
 
 fn merge_streams(

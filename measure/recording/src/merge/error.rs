@@ -13,6 +13,8 @@ pub enum MergeError {
     File(FileError),
     /// The folder has no file of a rank.
     Empty(PathBuf),
+    /// No rank got through `MPI_Init`.
+    Uninitialized(PathBuf),
     /// Two files are of the same rank.
     Twice(u32, [PathBuf; 2]),
     /// Two files are of programs with different numbers of ranks.
@@ -34,6 +36,11 @@ impl fmt::Display for MergeError {
                 "{}: it has no recording of a rank, rank-*.{}",
                 folder.display(),
                 crate::ENDING
+            ),
+            Self::Uninitialized(folder) => write!(
+                f,
+                "{}: no rank got through MPI_Init, so that none has a clock",
+                folder.display()
             ),
             Self::Twice(rank, [a, b]) => write!(
                 f,

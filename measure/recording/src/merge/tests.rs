@@ -428,3 +428,72 @@ fn regions_that_overlap_are_nested() {
         "0 50 enter,0 55 enter,0 60 leave,0 60 leave"
     );
 }
+
+#[test]
+fn a_rank_that_is_killed_in_mpi_init_is_left_out() {
+    let folder = folder();
+    write(&folder, 1, "process 1 2 node\n", &[enter(0, 100)]);
+    let why = Recording::read(&folder.0).unwrap_err().to_string();
+    assert!(why.contains("no rank got through MPI_Init"), "{why}");
+    write(
+        &folder,
+        0,
+        &definitions(0, 2),
+        &[enter(0, 100), leave(0, 120, false)],
+    );
+    let recording = Recording::read(&folder.0).unwrap();
+    assert_eq!(recording.uninitialized(), [(1, "exit code 0".to_owned())]);
+    assert!(recording.missing().is_empty());
+    assert_eq!(merged_from(&recording).1.calls, 1);
+}
+
+#[test]
+fn a_call_that_fails_leaves_no_trace_of_its_arguments() {
+    let folder = folder();
+    let wrong = Envelope {
+        peer: 99,
+        ..MESSAGE
+    };
+    let barrier = |ticks| {
+        let operation = Operation {
+            communicator: 0,
+            kind: CollectiveKind::Barrier,
+            root: 0,
+            sent: true,
+            received: true,
+            bytes: None,
+        };
+        [
+            enter(2, ticks),
+            Record::Collective(operation),
+            leave(2, ticks + 5, false),
+        ]
+    };
+    let mut records = vec![
+        // Failed, with an error code; in a collective operation; left by longjmp, which shows late.
+        enter(0, 100),
+        Record::Send(wrong),
+        leave(0, 110, true),
+        enter(2, 120),
+        leave(2, 130, true),
+        enter(0, 140),
+        Record::Send(wrong),
+    ];
+    records.extend(barrier(150));
+    records.extend([leave(0, 160, true)]);
+    records.extend(barrier(170));
+    write(&folder, 0, &definitions(0, 2), &records);
+    write(&folder, 1, &definitions(1, 2), &barrier(300));
+    let (lines, summary) = merged(&folder);
+    assert_eq!((summary.sent, summary.calls), (0, 6));
+    let count = |what: &str| lines.iter().filter(|line| line.ends_with(what)).count();
+    assert_eq!([count("enter"), count("leave")], [6, 6]);
+    assert_eq!(
+        [
+            count("collective"),
+            count("collective-end"),
+            count("note failed")
+        ],
+        [3, 3, 1]
+    );
+}

@@ -2,11 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
+use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use clap::Args;
 use downbeat_common::{Failure, ending_signals};
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
 use downbeat_recording::{Collector, Lost};
+use downbeat_sync::Algorithm;
+use downbeat_timers::ClockName;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -73,6 +77,8 @@ fn is_first() -> bool {
 fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failure> {
     let settings = Settings::check(|name| env::var(name).ok());
     let settings = settings.map_err(|why| Failure::Input(why.to_string()))?;
+    check_variable::<Algorithm>("DOWNBEAT_ALGORITHM")?;
+    check_variable::<ClockName>("DOWNBEAT_CLOCK")?;
     let libraries = Libraries::find(&options.libraries)?;
     let out = &options.out;
     let unwritable = |why| Failure::option("--out", format!("{}: {why}", out.display()));
@@ -83,6 +89,15 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
         say(&warning);
     }
     Ok((settings, libraries, spool))
+}
+
+/// Checks a variable that libdownbeat reads in the rank: a program that cannot be recorded as asked is not started.
+fn check_variable<T: FromStr<Err: Display>>(name: &str) -> Result<(), Failure> {
+    let Ok(value) = env::var(name) else {
+        return Ok(());
+    };
+    let wrong = |why| Failure::Input(format!("{name}={value}: {why}"));
+    value.parse::<T>().map(drop).map_err(wrong)
 }
 
 /// Prints a message about a recording that goes on.

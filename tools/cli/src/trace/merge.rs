@@ -160,6 +160,9 @@ fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
     for rank in recording.missing() {
         text += &format!("Missing: rank {rank} left no recording\n");
     }
+    for (rank, how) in recording.uninitialized() {
+        text += &format!("Missing: rank {rank} did not get through MPI_Init: {how}\n");
+    }
     for (rank, how) in recording.ended_early() {
         text += &format!("Rank {rank} ended early: {how}\n");
     }
