@@ -45,11 +45,15 @@ impl RankWriter {
             path: path.to_owned(),
             bytes: 0,
         };
-        writer.put(&MAGIC)?;
-        Ok(writer)
+        let begun = writer.put(&MAGIC);
+        if begun.is_err() {
+            // Nobody can go on with it.
+            let _ = std::fs::remove_file(path);
+        }
+        begun.map(|()| writer)
     }
 
-    /// Goes on with a file whose writer was killed, behind its last whole chunk, and returns what it holds.
+    /// Goes on with a file whose writer was killed, behind its last whole block, and returns what it holds.
     ///
     /// # Errors
     /// If it cannot be read or written, or is damaged.
@@ -134,7 +138,7 @@ pub struct RankFile {
     pub blocks: Vec<BlockPlace>,
     /// End of the rank; `None` if the file has no end.
     pub ended: Option<String>,
-    /// Number of bytes up to the last whole chunk.
+    /// Number of bytes up to the last whole chunk before the end.
     whole: u64,
 }
 
@@ -183,7 +187,9 @@ impl RankFile {
             return Err(FileError::content(path, why));
         }
         while found.ended.is_none() && found.chunk(&mut input)?.is_some() {
-            found.whole = input.at;
+            if found.ended.is_none() {
+                found.whole = input.at;
+            }
         }
         Ok(found)
     }
@@ -253,6 +259,22 @@ impl RankFile {
     /// Returns the threads that have records, in their order.
     pub fn threads(&self) -> BTreeSet<u32> {
         self.blocks.iter().map(|block| block.thread).collect()
+    }
+
+    /// Returns true if the last block of a thread in the file holds these records: its writer was killed before it removed the
+    /// block.
+    pub fn ends_with(&self, thread: u32, packed: &Packed) -> bool {
+        let last = self.blocks.iter().rfind(|block| block.thread == thread);
+        let content = |block: &BlockPlace| {
+            let mut file = downbeat_files::open(&self.path).ok()?;
+            let mut content = vec![0; packed.bytes.len()];
+            file.seek(SeekFrom::Start(block.offset)).ok()?;
+            file.read_exact(&mut content).ok()?;
+            Some(content)
+        };
+        let is_as_long =
+            |block: &&BlockPlace| block.length == packed.bytes.len() as u64 && block.length > 0;
+        last.filter(is_as_long).and_then(content).as_ref() == Some(&packed.bytes)
     }
 
     /// Puts the words of a block's records into `words`.

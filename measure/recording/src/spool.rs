@@ -1,6 +1,7 @@
 //! Folder of shared memory in which a rank leaves its blocks, and their collection into a file.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use downbeat_files::FileError;
 use crate::Definition;
 use crate::block::{Block, BlockId, BlockState};
 use crate::packed::{Packed, pack};
-use crate::rank_file::{ENDING, RankWriter};
+use crate::rank_file::{ENDING, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
 
 /// Collects the blocks of a rank: of all processes that leave some in its folders.
@@ -20,8 +21,10 @@ pub struct Collector {
     /// Folder of the files of all ranks.
     out: PathBuf,
     files: BTreeMap<u32, ProcessFile>,
-    /// Blocks that could not be written.
+    /// Records that could not be read or written.
     lost: Option<Lost>,
+    /// True if no block is collected before the end.
+    is_stopped: bool,
 }
 
 /// A block, and the number of its folder.
@@ -37,6 +40,17 @@ struct ProcessFile {
     writer: RankWriter,
     path: PathBuf,
     rank: Option<u32>,
+    /// What a parent that was killed has written.
+    before: Option<RankFile>,
+}
+
+/// Reason why a block was not collected.
+#[derive(Debug)]
+enum NotCollected {
+    /// It cannot be read.
+    Unreadable(FileError),
+    /// It cannot be written.
+    Unwritable(FileError),
 }
 
 /// File of a rank that was collected.
@@ -60,13 +74,13 @@ pub struct Recorded {
     pub lost: Option<Lost>,
 }
 
-/// Records that could not be written.
+/// Records that are missing: those that could not be written at the end, and calls that the rank did not record because of that.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Lost {
     /// First error.
     pub why: FileError,
-    /// Number of records.
+    /// Number of records that could not be written at the end.
     pub records: u64,
 }
 
@@ -86,6 +100,7 @@ impl Collector {
             out: out.to_owned(),
             files: BTreeMap::new(),
             lost: None,
+            is_stopped: false,
         }
     }
 
@@ -131,10 +146,10 @@ impl Collector {
     /// [`finish`](Self::finish).
     ///
     /// # Errors
-    /// If a block cannot be read.
+    /// If the folder cannot be read or written.
     pub fn collect_full(&mut self, most: u64) -> Result<bool, FileError> {
         let waits = fs::remove_file(self.folders[0].join(WAITING)).is_ok();
-        if self.lost.is_some() {
+        if self.is_stopped {
             return Ok(false);
         }
         // The states of all would be read at each look otherwise.
@@ -145,34 +160,76 @@ impl Collector {
         }
         let blocks = self.ordered()?.into_iter();
         for (block, _) in blocks.filter(|(_, state)| state.is_full) {
-            if let Err(why) = self.take(block)? {
-                let stopped = self.folders[0].join(STOPPED);
-                fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
-                self.lost = Some(Lost { why, records: 0 });
-                break;
+            match self.take(block) {
+                Ok(()) => {}
+                Err(NotCollected::Unreadable(why)) => self.lose(why, 0),
+                Err(NotCollected::Unwritable(why)) => {
+                    self.lose(why, 0);
+                    self.is_stopped = true;
+                    let stopped = self.folders[0].join(STOPPED);
+                    fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
+                    break;
+                }
             }
         }
         Ok(waits)
     }
 
+    /// Keeps the first reason why records are missing, and counts them.
+    fn lose(&mut self, why: FileError, records: u64) {
+        let lost = self.lost.get_or_insert(Lost { why, records: 0 });
+        lost.records += records;
+    }
+
     /// Collects all blocks, after the rank has ended, and removes its folders. `ended` tells how it ended.
     ///
     /// # Errors
-    /// If a block cannot be read, or a file not be named.
+    /// If a folder cannot be read or removed, or a file not be named.
     pub fn finish(mut self, ended: &str) -> Result<Recorded, FileError> {
+        self.take_all()?;
+        self.name_files(ended)
+    }
+
+    /// Does the same for a rank whose parent was killed; what cannot be written stays where it is.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn salvage(mut self) -> Result<Recorded, FileError> {
+        self.take_all()?;
+        match self.lost.take() {
+            Some(lost) if lost.records > 0 => Ok(Recorded {
+                files: vec![],
+                lost: Some(lost),
+            }),
+            lost => {
+                self.lost = lost;
+                self.name_files("its parent was killed")
+            }
+        }
+    }
+
+    fn take_all(&mut self) -> Result<(), FileError> {
+        self.adopt_files()?;
         // There may be space again.
-        let mut lost = self.lost.take();
         for (block, state) in self.ordered()? {
             if state.order == 0 {
                 continue;
             }
-            if let Err(why) = self.take(block)? {
-                let records = pack(Block::read(&self.path(block))?.words()).records;
-                let lost = lost.get_or_insert(Lost { why, records: 0 });
-                lost.records += records;
+            match self.take(block) {
+                Ok(()) => {}
+                Err(NotCollected::Unreadable(why)) => self.lose(why, 0),
+                Err(NotCollected::Unwritable(why)) => {
+                    let block = Block::read(&self.path(block));
+                    self.lose(why, block.map_or(0, |block| pack(block.words()).records));
+                }
             }
         }
-        let mut files = vec![];
+        Ok(())
+    }
+
+    /// Finishes the files, and names them by their ranks.
+    fn name_files(self, ended: &str) -> Result<Recorded, FileError> {
+        let (mut lost, mut failed, mut files) = (self.lost, None, vec![]);
         for (process, file) in self.files {
             let bytes = match file.writer.finish(ended) {
                 Ok(bytes) => bytes,
@@ -186,53 +243,91 @@ impl Collector {
                 None => format!("process-{process}.{ENDING}"),
             };
             let path = self.out.join(name);
-            fs::rename(&file.path, &path).map_err(FileError::io(&path))?;
-            let rank = file.rank;
-            files.push(Collected { path, rank, bytes });
+            match fs::rename(&file.path, &path) {
+                Ok(()) => files.push(Collected {
+                    path,
+                    rank: file.rank,
+                    bytes,
+                }),
+                Err(why) => failed = Some(FileError::io(&path)(why)),
+            }
         }
         let [spool, in_files] = &self.folders;
         // Most ranks have no such folder.
         let _ = fs::remove_dir_all(in_files);
         // At the end: where there is no folder, others take the recording for complete.
         fs::remove_dir_all(spool).map_err(FileError::io(spool))?;
-        let lost = lost.filter(|lost| lost.records > 0 || files.is_empty());
-        Ok(Recorded { files, lost })
+        failed.map_or(Ok(Recorded { files, lost }), Err)
     }
 
-    /// Writes a block to the file of its process, and removes it. The inner error is of writing.
-    fn take(&mut self, block: StoredBlock) -> Result<Result<(), FileError>, FileError> {
+    /// Writes a block to the file of its process, and removes it.
+    fn take(&mut self, block: StoredBlock) -> Result<(), NotCollected> {
         let path = &self.path(block);
-        let block = Block::read(path)?;
+        let block = Block::read(path).map_err(|why| {
+            // The rank must not wait for it.
+            let _ = fs::rename(path, path.with_extension("unreadable"));
+            NotCollected::Unreadable(why)
+        })?;
         let packed = pack(block.words());
-        if let Err(why) = self.write(&block, &packed) {
-            return Ok(Err(why));
+        self.write(&block, &packed)
+            .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
+            .map_err(NotCollected::Unwritable)
+    }
+
+    /// Returns the beginning of the names of files that are not finished: nodes that share the folder may have processes with
+    /// the same number.
+    fn name_of_parts(&self) -> String {
+        let node = self.folders[0].file_name().unwrap_or_default();
+        format!(".{}-", node.display())
+    }
+
+    /// Goes on with the files of a parent that was killed.
+    fn adopt_files(&mut self) -> Result<(), FileError> {
+        let begin = self.name_of_parts();
+        // Nothing was written where there is no folder.
+        for entry in fs::read_dir(&self.out).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let process = name.to_str().and_then(|name| {
+                let number = name.strip_prefix(&begin)?.strip_suffix(".part")?;
+                number.strip_suffix(ENDING)?.strip_suffix('.')?.parse().ok()
+            });
+            if let Some(process) = process {
+                self.open(process)?;
+            }
         }
-        fs::remove_file(path).map_err(FileError::io(path))?;
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// Opens the file of a process.
+    fn open(&mut self, process: u32) -> Result<&mut ProcessFile, FileError> {
+        let name = format!("{}{process}.{ENDING}.part", self.name_of_parts());
+        match self.files.entry(process) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let path = self.out.join(name);
+                let (writer, before) = match path.exists().then(|| RankWriter::resume(&path)) {
+                    Some(Ok((writer, before))) => (writer, Some(before)),
+                    // What is damaged is of no use.
+                    Some(Err(_)) | None => (RankWriter::create(&path)?, None),
+                };
+                Ok(new.insert(ProcessFile {
+                    writer,
+                    path,
+                    rank: before.as_ref().and_then(|before| rank_in(&before.texts)),
+                    before,
+                }))
+            }
+        }
     }
 
     fn write(&mut self, block: &Block, packed: &Packed) -> Result<(), FileError> {
-        let process = block.id.process;
-        if !self.files.contains_key(&process) {
-            // Nodes that share the folder may have processes with the same number.
-            let node = self.folders[0].file_name().unwrap_or_default();
-            let name = format!(".{}-{process}.{ENDING}.part", node.display());
-            let path = self.out.join(name);
-            // A parent that was killed has left its file.
-            let (writer, texts) = if path.exists() {
-                let (writer, found) = RankWriter::resume(&path)?;
-                (writer, found.texts)
-            } else {
-                (RankWriter::create(&path)?, String::new())
-            };
-            let rank = rank_in(&texts);
-            let file = ProcessFile { writer, path, rank };
-            self.files.insert(process, file);
+        let thread = block.id.thread;
+        let file = self.open(block.id.process)?;
+        let before = file.before.as_ref();
+        if before.is_none_or(|before| !before.ends_with(thread, packed)) {
+            file.writer.block(thread, packed)?;
         }
-        if let Some(file) = self.files.get_mut(&process) {
-            file.writer.block(block.id.thread, packed)?;
-            file.rank = rank_in(&packed.texts).or(file.rank);
-        }
+        file.rank = rank_in(&packed.texts).or(file.rank);
         Ok(())
     }
 }
@@ -250,7 +345,6 @@ fn rank_in(texts: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RankFile;
     use crate::record::tests::{examples, written};
     use downbeat_files::testing::Folder;
 
@@ -314,12 +408,77 @@ mod tests {
         let words = written(&examples());
         block(&spool, 0, 0, true, &words);
         Collector::new(&spool, &folder.0).collect_full(0).unwrap();
-        // The definition of the rank is in the first block.
+        // The parent was killed before it removed the first block, which has the definition of the rank.
+        block(&spool, 0, 0, true, &words);
         block(&spool, 0, 1, false, &words[..2]);
-        let recorded = Collector::new(&spool, &folder.0).finish("killed").unwrap();
+        let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
         assert_eq!(recorded.files[0].rank, Some(1));
         let file = RankFile::read(&recorded.files[0].path).unwrap();
         assert_eq!(file.blocks.len(), 2);
+    }
+
+    #[test]
+    fn the_file_of_a_parent_that_was_killed_at_the_end_gets_its_name() {
+        let (folder, _) = Folder::with("other", b"");
+        let spool = folder.file("spool");
+        for is_finished in [false, true] {
+            fs::create_dir(&spool).unwrap();
+            block(&spool, 0, 0, true, &written(&examples()));
+            let mut collector = Collector::new(&spool, &folder.0);
+            collector.collect_full(0).unwrap();
+            if is_finished {
+                let (_, file) = collector.files.pop_first().unwrap();
+                file.writer.finish("exit code 0").unwrap();
+            }
+            let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
+            let file = RankFile::read(&recorded.files[0].path).unwrap();
+            assert_eq!((file.blocks.len(), recorded.files.len()), (1, 1));
+            assert_eq!(file.ended.as_deref(), Some("its parent was killed"));
+        }
+    }
+
+    #[test]
+    fn one_block_that_cannot_be_read_costs_the_others_nothing() {
+        let (folder, _) = Folder::with("other", b"");
+        let spool = folder.file("spool");
+        fs::create_dir(&spool).unwrap();
+        let words = written(&examples());
+        for sequence in 0..3 {
+            block(&spool, 0, sequence, true, &words);
+        }
+        let middle = BlockId {
+            process: 12,
+            thread: 0,
+            sequence: 1,
+        };
+        let path = spool.join(middle.file_name());
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[0] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let mut collector = Collector::new(&spool, &folder.0);
+        collector.collect_full(0).unwrap();
+        assert!(
+            collector.blocks().unwrap().is_empty(),
+            "the rank would wait"
+        );
+        let recorded = collector.finish("exit code 0").unwrap();
+        assert!(recorded.lost.is_some());
+        let file = RankFile::read(&recorded.files[0].path).unwrap();
+        assert_eq!(file.blocks.len(), 2);
+    }
+
+    #[test]
+    fn what_a_salvage_cannot_write_stays() {
+        let (folder, _) = Folder::with("other", b"");
+        let [spool, out] = ["spool", "out"].map(|name| folder.file(name));
+        fs::create_dir(&spool).unwrap();
+        block(&spool, 0, 0, true, &written(&examples()));
+        let recorded = Collector::new(&spool, &out).salvage().unwrap();
+        assert!(recorded.lost.is_some() && spool.exists());
+        fs::create_dir(&out).unwrap();
+        let recorded = Collector::new(&spool, &out).salvage().unwrap();
+        assert!(recorded.lost.is_none() && !spool.exists());
+        assert_eq!(recorded.files[0].rank, Some(1));
     }
 
     #[test]
@@ -343,7 +502,7 @@ mod tests {
             assert!(!spool.exists());
             let lost = recorded.lost.map(|lost| lost.records);
             let records = pack(&words).records;
-            let expected = (!is_there_at_last).then_some(2 * records);
+            let expected = Some(if is_there_at_last { 0 } else { 2 * records });
             assert_eq!(
                 (recorded.files.len(), lost),
                 (usize::from(is_there_at_last), expected)

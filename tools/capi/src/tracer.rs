@@ -1,8 +1,8 @@
 //! The tracer of this process, if it is traced by libdownbeat_trace.
 
 use core::ffi::c_char;
-use core::sync::atomic::{AtomicPtr, Ordering};
 use std::ffi::CString;
+use std::sync::OnceLock;
 
 /// Functions of the tracer, which has the same type.
 #[derive(Debug)]
@@ -26,23 +26,21 @@ pub(crate) struct TracedRegion {
 
 /// Finds the tracer; `None` if the process is not traced.
 fn hooks() -> Option<&'static TracerHooks> {
-    static FOUND: AtomicPtr<TracerHooks> = AtomicPtr::new(core::ptr::null_mut());
-    let mut found = FOUND.load(Ordering::Acquire);
-    if found.is_null() {
+    static FOUND: OnceLock<Option<&TracerHooks>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        // It is preloaded, or absent.
         // SAFETY: the name ends with a NUL.
         let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"downbeat_tracer".as_ptr()) };
         if function.is_null() {
             return None;
         }
         // SAFETY: it is this function of the tracer.
-        let function: extern "C" fn() -> *mut TracerHooks =
+        let function: extern "C" fn() -> *const TracerHooks =
             unsafe { core::mem::transmute(function) };
-        found = function();
-        FOUND.store(found, Ordering::Release);
-    }
-    // SAFETY: the tracer returns NULL, or functions that live as long as the process.
-    let found = unsafe { found.as_ref() }?;
-    (found.size >= size_of::<TracerHooks>()).then_some(found)
+        // SAFETY: the tracer returns NULL, or functions that live as long as the process.
+        let found = unsafe { function().as_ref() }?;
+        (found.size >= size_of::<TracerHooks>()).then_some(found)
+    })
 }
 
 impl TracedRegion {

@@ -40,7 +40,11 @@ impl Block {
     fn map(file: libc::c_int, bytes: usize) -> Option<Self> {
         // Without this, a write would end the program when the file system is full.
         // SAFETY: the file is open.
-        let failed = unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) };
+        let allocate = || unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) };
+        let mut failed = allocate();
+        while failed == libc::EINTR {
+            failed = allocate();
+        }
         if failed != 0 {
             return None;
         }

@@ -18,11 +18,9 @@ pub(crate) fn fail(why: &str) -> ! {
     std::process::exit(2)
 }
 
-/// Prints a message, unless this process has printed one before: each tells that records are missing, or calls
-/// take longer, and further ones follow from it.
-pub(crate) fn say_once(why: &str) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| say(why));
+/// Prints a message once.
+pub(crate) fn say_once(said: &Once, why: &str) {
+    said.call_once(|| say(why));
 }
 
 /// Prints a message.

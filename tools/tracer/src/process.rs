@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::env;
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::fd::{AsRawFd as _, IntoRawFd as _};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -97,7 +97,7 @@ fn claim(settings: &Settings) -> bool {
     let file = OpenOptions::new().write(true).create_new(true).open(&path);
     let file = match file {
         Ok(mut file) => {
-            // Without memory for it, a program that replaces itself is no longer the rank.
+            // If that fails for lack of memory, a program that replaces itself later is not recorded.
             let _ = file.write_all(this.as_bytes());
             Some(file)
         }
@@ -203,8 +203,10 @@ impl Process {
 
     /// Returns true if the process lives that collects the records of this one, which holds its file locked.
     pub(crate) fn has_parent(&self) -> bool {
-        let Ok(file) = File::open(self.settings.spool.join(PARENT)) else {
-            return false;
+        let file = match File::open(self.settings.spool.join(PARENT)) {
+            Ok(file) => file,
+            // It removes the file last; other errors tell nothing.
+            Err(why) => return why.kind() != ErrorKind::NotFound,
         };
         // SAFETY: the file is open; closing it ends the lock.
         unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) != 0 }

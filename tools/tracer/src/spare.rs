@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fs, ptr, thread};
 
@@ -48,8 +48,15 @@ static WORK: Mutex<Work> = Mutex::new(Work {
 });
 static WANTED: Condvar = Condvar::new();
 
+/// Bytes of shared memory.
+struct SharedBytes(u64);
+
 /// Bytes of the blocks in shared memory, when they were last counted, and of those created since.
-static SHARED: AtomicU64 = AtomicU64::new(0);
+static SHARED: Mutex<SharedBytes> = Mutex::new(SharedBytes(0));
+
+fn shared() -> MutexGuard<'static, SharedBytes> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Number of blocks that are not full: nobody collects them.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -138,24 +145,29 @@ impl Supply {
         if !Self::may_find_memory() {
             return None;
         }
-        if settings.overflow == Overflow::Flush {
-            let would_help = bytes as u64 <= settings.shared;
-            // The parent sees the file.
-            while would_help
+        // Otherwise there are files only.
+        let is_shared = bytes as u64 <= settings.shared;
+        let files_are_full = || bytes_of_blocks(&settings.files) >= Some(settings.most_bytes());
+        let found = if settings.overflow == Overflow::Drop {
+            let may_use_file = !is_shared && !files_are_full();
+            may_use_file.then(|| self.create_in_file(bytes)).flatten()
+        } else {
+            let mut found = None;
+            while found.is_none()
+                && (is_shared || files_are_full())
                 && self.some_are_collected()
+                // The parent sees the file.
                 && fs::write(settings.spool.join(WAITING), b"").is_ok()
             {
                 thread::sleep(Duration::from_millis(1));
-                if let Some(found) = self.create(bytes) {
-                    return Some(found);
-                }
+                found = self.create(bytes);
             }
-            if let Some(found) = self.create_in_file(bytes) {
-                return Some(found);
-            }
+            found.or_else(|| self.create_in_file(bytes))
+        };
+        if found.is_none() {
+            NOT_BEFORE.store(now() + PAUSE, Ordering::Relaxed);
         }
-        NOT_BEFORE.store(now() + PAUSE, Ordering::Relaxed);
-        None
+        found
     }
 
     /// Returns true if there are full blocks, and a parent that collects them.
@@ -170,32 +182,51 @@ impl Supply {
 
     /// Creates a block in shared memory; `None` if the process uses all that it may.
     fn create(&self, bytes: usize) -> Option<Block> {
-        if !Self::may_find_memory() {
+        if !Self::may_find_memory() || !self.reserve(bytes as u64) {
             return None;
         }
-        let settings = &self.process.settings;
-        let fits = || SHARED.load(Ordering::Relaxed) + bytes as u64 <= settings.shared;
-        if !fits() {
-            // Those that were collected are gone.
-            SHARED.store(bytes_of_blocks(&settings.spool)?, Ordering::Relaxed);
-            if !fits() {
-                return None;
-            }
+        let block = self.create_in(&self.process.settings.spool, bytes);
+        if block.is_none() {
+            let mut shared = shared();
+            shared.0 = shared.0.saturating_sub(bytes as u64);
         }
-        let block = self.create_in(&settings.spool, bytes)?;
-        SHARED.fetch_add(bytes as u64, Ordering::Relaxed);
-        Some(block)
+        block
+    }
+
+    /// Takes this number of bytes from those of shared memory that the process may use.
+    fn reserve(&self, bytes: u64) -> bool {
+        let settings = &self.process.settings;
+        let mut shared = shared();
+        if shared.0 + bytes > settings.shared {
+            // Those that were collected are gone. The few that are just being made are not counted.
+            let Some(found) = bytes_of_blocks(&settings.spool) else {
+                return false;
+            };
+            shared.0 = found;
+        }
+        let fits = shared.0 + bytes <= settings.shared;
+        if fits {
+            shared.0 += bytes;
+        }
+        fits
     }
 
     /// Creates a block in a file; `None` if the disk is full, or nobody collects blocks any more.
     fn create_in_file(&self, bytes: usize) -> Option<Block> {
+        /// Message that calls take longer, and that they are no longer recorded.
+        static SLOWER: Once = Once::new();
+        static ENDED: Once = Once::new();
         let settings = &self.process.settings;
         if settings.spool.join(STOPPED).exists() {
-            say_once("it records no more calls: its recording cannot be written");
+            say_once(
+                &ENDED,
+                "it records no more calls: its recording cannot be written",
+            );
             return None;
         }
         if !self.process.has_parent() {
             say_once(
+                &ENDED,
                 "it records no more calls: the process that collects its records was killed; \
                  `downbeat record --clean` collects them when the program has ended",
             );
@@ -208,13 +239,17 @@ impl Supply {
         match block {
             // The parent has said so.
             Some(_) if settings.shared == 0 || !is_first_rank(|name| env::var(name).ok()) => {}
-            Some(_) => say_once(&format!(
-                "there is too little shared memory for this number of threads: more records go to files in {files}, \
+            Some(_) => say_once(
+                &SLOWER,
+                &format!(
+                    "there is too little shared memory for this number of threads: more records go to files in {files}, \
                  which takes more time"
-            )),
-            None => say_once(&format!(
-                "it records no more calls: there is no memory in {files}"
-            )),
+                ),
+            ),
+            None => say_once(
+                &ENDED,
+                &format!("it records no more calls: there is no memory in {files}"),
+            ),
         }
         block
     }
@@ -229,8 +264,13 @@ impl Supply {
     }
 
     fn create_in(&self, folder: &Path, bytes: usize) -> Option<Block> {
-        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-        let block = Block::create(folder, self.id(sequence), bytes)?;
+        let next = || self.id(self.sequence.fetch_add(1, Ordering::Relaxed));
+        let mut id = next();
+        // A program that replaced itself has blocks already.
+        while folder.join(id.file_name()).exists() {
+            id = next();
+        }
+        let block = Block::create(folder, id, bytes)?;
         IN_USE.fetch_add(1, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
         Some(block)
@@ -298,10 +338,15 @@ fn start() -> bool {
     unsafe { libc::sigfillset(&raw mut all) };
     // SAFETY: as above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    // If it is the last thread of the process, handlers of the program run in it: it has a stack of the usual size, and takes
+    // signals at its end.
     let started = thread::Builder::new()
         .name("downbeat-trace".to_owned())
-        .stack_size(64 << 10)
-        .spawn(prepare);
+        .spawn(move || {
+            prepare();
+            // SAFETY: the set lives.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+        });
     // SAFETY: as above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
     started.is_ok()
@@ -344,10 +389,17 @@ fn wanted() {
     }
 }
 
-/// Marks a block as full, and unmaps it when there is time.
+/// Marks a block as full, and unmaps it, in the thread of the tracer if there is one.
 pub(crate) fn fill(block: Block) {
     block.fill();
     IN_USE.fetch_sub(1, Ordering::Relaxed);
-    work().unmap.push(block);
-    wanted();
+    let mut work = work();
+    if work.is_served {
+        work.unmap.push(block);
+        work.is_wanted = true;
+        WANTED.notify_one();
+    } else {
+        drop(work);
+        block.unmap();
+    }
 }

@@ -278,6 +278,9 @@ impl<'a> ThreadStream<'a> {
         };
         // Regions of a program may overlap: those inside end here, as do calls that the program left by longjmp.
         let inner = self.open.split_off(entered + 1);
+        inner
+            .iter()
+            .for_each(|open| self.withdraw(&open.sends, false));
         self.leave_all(time, inner);
         let Some(open) = self.open.pop() else {
             return Ok(());
@@ -294,24 +297,29 @@ impl<'a> ThreadStream<'a> {
                 )
             };
             let took_part = self.pending.iter().any(is_end);
-            // A message that could not be sent is none, and so is an access.
-            for index in open.sends {
-                if let Some(event) = self.events.get_mut(index) {
-                    match event.what {
-                        What::Send { .. } => self.sent -= 1,
-                        What::Access { kind, request, .. } => self.accesses.withdraw(kind, request),
-                        _ if took_part => continue,
-                        _ => {}
-                    }
-                    event.note = Some("failed".to_owned());
-                }
-            }
+            self.withdraw(&open.sends, took_part);
         }
         for what in std::mem::take(&mut self.pending) {
             self.push(time, what);
         }
         self.push(time, What::Leave { region });
         Ok(())
+    }
+
+    /// Makes notes of what a call that failed would have sent or accessed, and of its operation unless it took part.
+    fn withdraw(&mut self, sends: &[usize], took_part: bool) {
+        for index in sends {
+            let Some(event) = self.events.get_mut(*index) else {
+                continue;
+            };
+            match event.what {
+                What::Send { .. } => self.sent -= 1,
+                What::Access { kind, request, .. } => self.accesses.withdraw(kind, request),
+                _ if took_part => continue,
+                _ => {}
+            }
+            event.note = Some("failed".to_owned());
+        }
     }
 
     /// Leaves calls, the innermost first.

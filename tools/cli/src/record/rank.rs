@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Args;
 use downbeat_common::{Failure, ending_signals};
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
-use downbeat_recording::{Collector, Lost};
+use downbeat_recording::{Collected, Collector, Lost};
 use downbeat_sync::Algorithm;
 use downbeat_timers::ClockName;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
@@ -101,7 +101,7 @@ fn check_variable<T: FromStr<Err: Display>>(name: &str) -> Result<(), Failure> {
 }
 
 /// Prints a message about a recording that goes on.
-fn say(message: &str) {
+pub(super) fn say(message: &str) {
     // A launcher without a standard error has nobody to tell.
     let _ = writeln!(io::stderr(), "downbeat record-rank: {message}");
 }
@@ -133,21 +133,27 @@ fn record(
     };
     match collector.finish(&ending(status)) {
         Ok(recorded) => {
-            if let Some(lost) = recorded.lost {
-                let Lost { why, records, .. } = lost;
-                let names = recorded
-                    .files
-                    .iter()
-                    .map(|file| file.path.display().to_string());
-                let kept = names.collect::<Vec<_>>().join(", ");
-                say(&format!(
-                    "{why}; the last {records} records are lost, the others are in {kept}"
-                ));
+            if let Some(lost) = &recorded.lost {
+                say(&said(lost, &recorded.files));
             }
         }
         Err(why) => say(&format!("{why}; nothing more is collected of this rank")),
     }
     Ok(status)
+}
+
+/// Tells what is missing, and what is not.
+fn said(lost: &Lost, files: &[Collected]) -> String {
+    let Lost { why, records, .. } = lost;
+    let what = match records {
+        0 => "some records are missing".to_owned(),
+        records => format!("the last {records} records are lost"),
+    };
+    let names = files.iter().map(|file| file.path.display().to_string());
+    match &names.collect::<Vec<_>>()[..] {
+        [] => format!("{why}; nothing was recorded of this rank"),
+        names => format!("{why}; {what}, the others are in {}", names.join(", ")),
+    }
 }
 
 fn start(options: &RankOptions, libraries: &Libraries, spool: &Spool) -> Result<Child, Failure> {

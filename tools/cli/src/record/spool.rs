@@ -11,9 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use downbeat_recording::settings::{OWNER, PARENT, ranks_here};
-use downbeat_recording::{Collector, folder_of_files};
+use downbeat_recording::{Collector, Recorded, folder_of_files};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::process::{getpid, getuid};
+
+use super::rank::say;
 
 /// Folder of shared memory.
 const MEMORY: &str = "/dev/shm";
@@ -48,6 +50,8 @@ pub(super) struct Spool {
     pub(super) shared: u64,
     /// Bytes of shared memory that are free, and the number of ranks that want some.
     found: Option<[u64; 2]>,
+    /// Bytes that the user allows.
+    most: u64,
     /// File that is locked while this process lives.
     _lock: File,
 }
@@ -66,6 +70,7 @@ impl Spool {
             shared: if path.starts_with(MEMORY) { shared } else { 0 },
             path,
             found,
+            most,
             _lock: lock,
         })
     }
@@ -85,7 +90,7 @@ impl Spool {
             0 => Some(format!(
                 "{what}: records go to files in {out}, which takes more time"
             )),
-            1..MUCH => Some(format!(
+            1..MUCH if self.shared < self.most => Some(format!(
                 "{what}: records of each rank take {} MiB of it, and the program may wait until they are in {out}",
                 mib(self.shared)
             )),
@@ -142,19 +147,28 @@ struct Left {
 }
 
 /// Collects what killed parents of this user left behind on this node, and in the folder `out` of recordings, if the folder of a
-/// recording is still there, and removes it otherwise. Returns the numbers of recordings that were collected and removed.
+/// recording is still there, and removes it otherwise. What cannot be written stays, and a message says so. Returns the numbers
+/// of recordings that were collected and removed.
 pub(super) fn salvage(out: Option<&Path>) -> [usize; 2] {
-    let mut numbers = [0; 2];
+    let [mut collected, mut removed] = [0; 2];
     for Left { path, out, _locks } in left(out) {
-        let is_collected = out.is_dir()
-            && Collector::new(&path, &out)
-                .finish("its parent was killed")
-                .is_ok();
-        // What cannot be collected is not worth the memory.
-        let is_removed = is_collected || fs::remove_dir_all(&path).is_ok();
-        numbers[usize::from(!is_collected)] += usize::from(is_removed);
+        if !out.is_dir() {
+            removed += usize::from(fs::remove_dir_all(&path).is_ok());
+            continue;
+        }
+        match Collector::new(&path, &out).salvage() {
+            Ok(Recorded { lost: None, .. }) => collected += 1,
+            Ok(Recorded {
+                lost: Some(lost), ..
+            }) => say(&format!(
+                "{}; its records stay in {}",
+                lost.why,
+                path.display()
+            )),
+            Err(why) => say(&format!("{why}; its records stay in {}", path.display())),
+        }
     }
-    numbers
+    [collected, removed]
 }
 
 /// Waits until all recordings that go to a folder are collected on this node, also by parents that the launcher does not wait for.
@@ -307,7 +321,9 @@ mod tests {
             let said = spool.warning(&folder.0).unwrap();
             assert!(said.contains(what), "{said}");
         }
-        spool.shared = 256 << 20;
-        assert_eq!(spool.warning(&folder.0), None);
+        for (shared, most) in [(256 << 20, 1 << 40), (8 << 20, 8 << 20)] {
+            (spool.shared, spool.most) = (shared, most);
+            assert_eq!(spool.warning(&folder.0), None);
+        }
     }
 }
