@@ -429,9 +429,13 @@ fn a_signal_leaves_nothing_behind() {
     use std::os::unix::process::ExitStatusExt as _;
     let folder = ArchiveFolder::new("signal").with_archive("plain", 1_000_000_000, 4_000);
     folder.says("generate -o a.dbt --events 400000");
-    for arguments in [
-        "correct a.dbt -o b.dbt",
-        "correct plain/traces.otf2 -o to --rewrite",
+    for (arguments, output, trace) in [
+        ("correct a.dbt -o b.dbt", "b.dbt", "b.dbt"),
+        (
+            "correct plain/traces.otf2 -o to --rewrite",
+            "to",
+            "to/traces.otf2",
+        ),
     ] {
         let names = || {
             let entries = fs::read_dir(&folder.0).unwrap();
@@ -463,7 +467,15 @@ fn a_signal_leaves_nothing_behind() {
         // It may have ended before the signal.
         eprintln!("SIG {arguments} {status}");
         if killed.success() && status.signal() == Some(2) {
-            assert_eq!(names(), before, "{arguments}");
+            // The output may have been complete before the signal.
+            let left: Vec<_> = names()
+                .into_iter()
+                .filter(|name| !before.contains(name))
+                .collect();
+            if !left.is_empty() {
+                assert_eq!(left, [output], "{arguments}");
+                folder.says(&format!("check {trace} --lenient"));
+            }
         } else {
             assert!(status.success(), "{status}");
         }
