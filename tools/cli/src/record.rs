@@ -2,6 +2,7 @@
 //! of one rank.
 
 mod libraries;
+mod messages;
 mod rank;
 mod signals;
 mod spool;

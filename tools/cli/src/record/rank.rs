@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
@@ -23,6 +23,7 @@ use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use super::libraries::{Libraries, LibraryOptions};
+use super::messages::say;
 use super::signals::pass_on;
 use super::spool::{Spool, salvage};
 use crate::ending::end_like;
@@ -98,12 +99,6 @@ fn check_variable<T: FromStr<Err: Display>>(name: &str) -> Result<(), Failure> {
     };
     let wrong = |why| Failure::Input(format!("{name}={value}: {why}"));
     value.parse::<T>().map(drop).map_err(wrong)
-}
-
-/// Prints a message about a recording that goes on.
-pub(super) fn say(message: &str) {
-    // A launcher without a standard error has nobody to tell.
-    let _ = writeln!(io::stderr(), "downbeat record-rank: {message}");
 }
 
 /// Runs the rank, which ends as it would without a recording, whatever happens to that.

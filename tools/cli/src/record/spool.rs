@@ -15,7 +15,7 @@ use downbeat_recording::{Collector, Recorded, folder_of_files};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::process::{getpid, getuid};
 
-use super::rank::say;
+use super::messages::say;
 
 /// Folder of shared memory.
 const MEMORY: &str = "/dev/shm";
