@@ -58,6 +58,10 @@ impl RankWriter {
     /// # Errors
     /// If it cannot be read or written, or is damaged.
     pub fn resume(path: &Path) -> Result<(Self, RankFile), FileError> {
+        let length = std::fs::metadata(path).map_err(FileError::io(path))?.len();
+        if length < MAGIC.len() as u64 {
+            Self::create(path)?;
+        }
         let found = RankFile::read(path)?;
         let file = File::options().write(true).open(path);
         let mut file = file.map_err(FileError::io(path))?;
@@ -396,7 +400,7 @@ mod tests {
         let words = example(&path);
         let whole = std::fs::read(&path).unwrap();
         let cut = folder.file("cut");
-        for length in MAGIC.len()..whole.len() {
+        for length in 0..whole.len() {
             std::fs::write(&cut, &whole[..length]).unwrap();
             let (mut writer, before) = RankWriter::resume(&cut).unwrap();
             writer.block(5, &pack(&words[..2])).unwrap();

@@ -44,15 +44,6 @@ struct ProcessFile {
     before: Option<RankFile>,
 }
 
-/// Reason why a block was not collected.
-#[derive(Debug)]
-enum NotCollected {
-    /// It cannot be read.
-    Unreadable(FileError),
-    /// It cannot be written.
-    Unwritable(FileError),
-}
-
 /// File of a rank that was collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collected {
@@ -160,23 +151,19 @@ impl Collector {
         }
         let blocks = self.ordered()?.into_iter();
         for (block, _) in blocks.filter(|(_, state)| state.is_full) {
-            match self.take(block) {
-                Ok(()) => {}
-                Err(NotCollected::Unreadable(why)) => self.lose(why, 0),
-                Err(NotCollected::Unwritable(why)) => {
-                    self.lose(why, 0);
-                    self.is_stopped = true;
-                    let stopped = self.folders[0].join(STOPPED);
-                    fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
-                    break;
-                }
+            if let Err(Lost { why, .. }) = self.take(block) {
+                self.lose(Lost { why, records: 0 });
+                self.is_stopped = true;
+                let stopped = self.folders[0].join(STOPPED);
+                fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
+                break;
             }
         }
         Ok(waits)
     }
 
     /// Keeps the first reason why records are missing, and counts them.
-    fn lose(&mut self, why: FileError, records: u64) {
+    fn lose(&mut self, Lost { why, records }: Lost) {
         let lost = self.lost.get_or_insert(Lost { why, records: 0 });
         lost.records += records;
     }
@@ -209,19 +196,14 @@ impl Collector {
     }
 
     fn take_all(&mut self) -> Result<(), FileError> {
-        self.adopt_files()?;
+        self.adopt_files();
         // There may be space again.
         for (block, state) in self.ordered()? {
             if state.order == 0 {
                 continue;
             }
-            match self.take(block) {
-                Ok(()) => {}
-                Err(NotCollected::Unreadable(why)) => self.lose(why, 0),
-                Err(NotCollected::Unwritable(why)) => {
-                    let block = Block::read(&self.path(block));
-                    self.lose(why, block.map_or(0, |block| pack(block.words()).records));
-                }
+            if let Err(lost) = self.take(block) {
+                self.lose(lost);
             }
         }
         Ok(())
@@ -260,18 +242,26 @@ impl Collector {
         failed.map_or(Ok(Recorded { files, lost }), Err)
     }
 
-    /// Writes a block to the file of its process, and removes it.
-    fn take(&mut self, block: StoredBlock) -> Result<(), NotCollected> {
+    /// Writes a block to the file of its process, and removes it; one that cannot be read is set aside.
+    ///
+    /// # Errors
+    /// The records that cannot be written.
+    fn take(&mut self, block: StoredBlock) -> Result<(), Lost> {
         let path = &self.path(block);
-        let block = Block::read(path).map_err(|why| {
-            // The rank must not wait for it.
-            let _ = fs::rename(path, path.with_extension("unreadable"));
-            NotCollected::Unreadable(why)
-        })?;
+        let block = match Block::read(path) {
+            Ok(block) => block,
+            Err(why) => {
+                // The rank must not wait for it.
+                let _ = fs::rename(path, path.with_extension("unreadable"));
+                self.lose(Lost { why, records: 0 });
+                return Ok(());
+            }
+        };
         let packed = pack(block.words());
+        let records = packed.records;
         self.write(&block, &packed)
             .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
-            .map_err(NotCollected::Unwritable)
+            .map_err(|why| Lost { why, records })
     }
 
     /// Returns the beginning of the names of files that are not finished: nodes that share the folder may have processes with
@@ -282,7 +272,7 @@ impl Collector {
     }
 
     /// Goes on with the files of a parent that was killed.
-    fn adopt_files(&mut self) -> Result<(), FileError> {
+    fn adopt_files(&mut self) {
         let begin = self.name_of_parts();
         // Nothing was written where there is no folder.
         for entry in fs::read_dir(&self.out).into_iter().flatten().flatten() {
@@ -291,11 +281,13 @@ impl Collector {
                 let number = name.strip_prefix(&begin)?.strip_suffix(".part")?;
                 number.strip_suffix(ENDING)?.strip_suffix('.')?.parse().ok()
             });
-            if let Some(process) = process {
-                self.open(process)?;
+            if let Some(process) = process
+                && let Err(why) = self.open(process)
+            {
+                // It stays, and so do the blocks that belong to it, in a salvage.
+                self.lose(Lost { why, records: 0 });
             }
         }
-        Ok(())
     }
 
     /// Opens the file of a process.
@@ -305,10 +297,11 @@ impl Collector {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
                 let path = self.out.join(name);
-                let (writer, before) = match path.exists().then(|| RankWriter::resume(&path)) {
-                    Some(Ok((writer, before))) => (writer, Some(before)),
-                    // What is damaged is of no use.
-                    Some(Err(_)) | None => (RankWriter::create(&path)?, None),
+                let (writer, before) = if path.exists() {
+                    let (writer, before) = RankWriter::resume(&path)?;
+                    (writer, Some(before))
+                } else {
+                    (RankWriter::create(&path)?, None)
                 };
                 Ok(new.insert(ProcessFile {
                     writer,
@@ -348,12 +341,16 @@ mod tests {
     use crate::record::tests::{examples, written};
     use downbeat_files::testing::Folder;
 
-    fn block(folder: &Path, thread: u32, sequence: u32, full: bool, words: &[u64]) {
-        let id = BlockId {
+    fn id(thread: u32, sequence: u32) -> BlockId {
+        BlockId {
             process: 12,
             thread,
             sequence,
-        };
+        }
+    }
+
+    fn block(folder: &Path, thread: u32, sequence: u32, full: bool, words: &[u64]) {
+        let id = id(thread, sequence);
         let mut header = id.header(8 * (8 + words.len()));
         header[crate::block::FULL] = full.into();
         header[crate::block::ORDER] = u64::from(sequence) + 1;
@@ -446,12 +443,7 @@ mod tests {
         for sequence in 0..3 {
             block(&spool, 0, sequence, true, &words);
         }
-        let middle = BlockId {
-            process: 12,
-            thread: 0,
-            sequence: 1,
-        };
-        let path = spool.join(middle.file_name());
+        let path = spool.join(id(0, 1).file_name());
         let mut bytes = fs::read(&path).unwrap();
         bytes[0] ^= 1;
         fs::write(&path, bytes).unwrap();

@@ -48,13 +48,10 @@ static WORK: Mutex<Work> = Mutex::new(Work {
 });
 static WANTED: Condvar = Condvar::new();
 
-/// Bytes of shared memory.
-struct SharedBytes(u64);
-
 /// Bytes of the blocks in shared memory, when they were last counted, and of those created since.
-static SHARED: Mutex<SharedBytes> = Mutex::new(SharedBytes(0));
+static SHARED: Mutex<u64> = Mutex::new(0);
 
-fn shared() -> MutexGuard<'static, SharedBytes> {
+fn shared() -> MutexGuard<'static, u64> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -188,7 +185,7 @@ impl Supply {
         let block = self.create_in(&self.process.settings.spool, bytes);
         if block.is_none() {
             let mut shared = shared();
-            shared.0 = shared.0.saturating_sub(bytes as u64);
+            *shared = shared.saturating_sub(bytes as u64);
         }
         block
     }
@@ -197,16 +194,16 @@ impl Supply {
     fn reserve(&self, bytes: u64) -> bool {
         let settings = &self.process.settings;
         let mut shared = shared();
-        if shared.0 + bytes > settings.shared {
+        if *shared + bytes > settings.shared {
             // Those that were collected are gone. The few that are just being made are not counted.
             let Some(found) = bytes_of_blocks(&settings.spool) else {
                 return false;
             };
-            shared.0 = found;
+            *shared = found;
         }
-        let fits = shared.0 + bytes <= settings.shared;
+        let fits = *shared + bytes <= settings.shared;
         if fits {
-            shared.0 += bytes;
+            *shared += bytes;
         }
         fits
     }

@@ -15,6 +15,15 @@ const MESSAGE: Envelope = Envelope {
     bytes: 80,
 };
 
+const BARRIER: Operation = Operation {
+    communicator: 0,
+    kind: CollectiveKind::Barrier,
+    root: 0,
+    sent: true,
+    received: true,
+    bytes: None,
+};
+
 fn definitions(rank: u32, size: u32) -> String {
     format!(
         "process {rank} {size} node{rank}\nclock 0 {} 1000 {}\ncall 0 MPI_Send\ncall 1 MPI_Recv\ncall 2 MPI_Barrier\n\
@@ -91,14 +100,7 @@ fn folder() -> Folder {
 #[test]
 fn ranks_become_one_trace() {
     let folder = folder();
-    let barrier = Record::Collective(Operation {
-        communicator: 0,
-        kind: CollectiveKind::Barrier,
-        root: 0,
-        sent: true,
-        received: true,
-        bytes: None,
-    });
+    let barrier = Record::Collective(BARRIER);
     write(
         &folder,
         0,
@@ -455,17 +457,9 @@ fn a_call_that_fails_leaves_no_trace_of_its_arguments() {
         ..MESSAGE
     };
     let barrier = |ticks| {
-        let operation = Operation {
-            communicator: 0,
-            kind: CollectiveKind::Barrier,
-            root: 0,
-            sent: true,
-            received: true,
-            bytes: None,
-        };
         [
             enter(2, ticks),
-            Record::Collective(operation),
+            Record::Collective(BARRIER),
             leave(2, ticks + 5, false),
         ]
     };

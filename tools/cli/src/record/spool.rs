@@ -146,32 +146,45 @@ struct Left {
     _locks: Vec<File>,
 }
 
-/// Collects what killed parents of this user left behind on this node, and in the folder `out` of recordings, if the folder of a
-/// recording is still there, and removes it otherwise. What cannot be written stays, and a message says so. Returns the numbers
-/// of recordings that were collected and removed.
-pub(super) fn salvage(out: Option<&Path>) -> [usize; 2] {
-    let [mut collected, mut removed] = [0; 2];
-    for Left { path, out, _locks } in left(out) {
-        if !out.is_dir() {
-            removed += usize::from(fs::remove_dir_all(&path).is_ok());
-            continue;
-        }
-        match Collector::new(&path, &out).salvage() {
-            Ok(Recorded { lost: None, .. }) => collected += 1,
-            Ok(Recorded {
-                lost: Some(lost), ..
-            }) => say(&format!(
-                "{}; its records stay in {}",
-                lost.why,
-                path.display()
-            )),
-            Err(why) => say(&format!("{why}; its records stay in {}", path.display())),
-        }
-    }
-    [collected, removed]
+/// What became of the recordings that killed parents left behind.
+#[derive(Debug, Default)]
+pub(super) struct Salvaged {
+    pub(super) collected: usize,
+    pub(super) removed: usize,
+    /// Folders of recordings that cannot be written, each with a message.
+    pub(super) kept: Vec<(PathBuf, String)>,
 }
 
-/// Waits until all recordings that go to a folder are collected on this node, also by parents that the launcher does not wait for.
+/// Collects what killed parents of this user left behind on this node, and in the folder `out` of recordings, if the folder of a
+/// recording is still there, and removes it otherwise. What cannot be written stays.
+pub(super) fn salvage(out: Option<&Path>) -> Salvaged {
+    let mut found = Salvaged::default();
+    for Left { path, out, _locks } in left(out) {
+        if !out.is_dir() {
+            found.removed += usize::from(fs::remove_dir_all(&path).is_ok());
+            continue;
+        }
+        let why = match Collector::new(&path, &out).salvage() {
+            Ok(Recorded { lost: None, .. }) => {
+                found.collected += 1;
+                continue;
+            }
+            Ok(Recorded {
+                lost: Some(lost), ..
+            }) => lost.why,
+            Err(why) => why,
+        };
+        let message = match path.exists() {
+            true => format!("{why}; its records stay in {}", path.display()),
+            false => format!("{why}; some records are missing"),
+        };
+        found.kept.push((out, message));
+    }
+    found
+}
+
+/// Waits until all recordings that go to a folder are collected on this node, also by parents that the launcher does not wait for;
+/// says which of them cannot be.
 pub(super) fn await_all(out: &Path) {
     /// Parents write to a disk.
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -180,8 +193,13 @@ pub(super) fn await_all(out: &Path) {
     };
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
-        salvage(Some(&out));
-        if !mine(Some(&out)).any(|path| destination(&path) == out) {
+        let kept = salvage(Some(&out)).kept.into_iter();
+        let kept: Vec<String> = kept
+            .filter(|(of, _)| *of == out)
+            .map(|(_, why)| why)
+            .collect();
+        if !kept.is_empty() || !mine(Some(&out)).any(|path| destination(&path) == out) {
+            kept.iter().for_each(|why| say(why));
             return;
         }
         thread::sleep(Duration::from_millis(20));

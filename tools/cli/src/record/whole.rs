@@ -15,8 +15,9 @@ use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 
 use super::libraries::LibraryOptions;
+use super::messages::say;
 use super::signals::pass_on;
-use super::spool::{await_all, salvage};
+use super::spool::{Salvaged, await_all, salvage};
 use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
 
 #[derive(Args, Debug)]
@@ -47,8 +48,13 @@ pub(crate) struct RecordOptions {
 }
 
 pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
-    let [collected, removed] = salvage(None);
+    let Salvaged {
+        collected,
+        removed,
+        kept,
+    } = salvage(None);
     if options.clean {
+        kept.iter().for_each(|(_, why)| say(why));
         return print(&format!(
             "Recordings of killed parents: {collected} collected, {removed} removed\n"
         ));

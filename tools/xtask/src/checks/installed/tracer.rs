@@ -28,7 +28,9 @@ pub(super) use killed::killed;
 pub(super) use memory::{under_valgrind, with_sanitizers};
 pub(super) use pictures::pictures;
 use programs::{Compilers, Program, SOURCES};
-use recording::{LIMIT, has_all_counted, have_messages, merge, none_differs, record_rank, written};
+use recording::{
+    LIMIT, has_all_counted, have_messages, merge, none_differs, record_rank, trace_command, written,
+};
 pub(super) use several_hosts::{over_hosts, under_slurm};
 pub(super) use shortage::shortage;
 
@@ -83,7 +85,7 @@ pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
                 }
             }
             let merged = folder.with_extension("dbt");
-            let waits = shell::read(&mut recording::trace_command(tree, "waits", &merged))?;
+            let waits = shell::read(&mut trace_command(tree, "waits", &merged))?;
             if !waits.contains("Besides the program, the tracer took ") {
                 return Err(format!("time of the tracer is missing: {waits}"));
             }
@@ -162,8 +164,7 @@ pub(super) fn failures(tree: &InstalledTree<'_>) -> Outcome {
                 }
             }
             // Without --lenient: each operation has all members.
-            let mut correct =
-                recording::trace_command(tree, "correct", &folder.with_extension("dbt"));
+            let mut correct = trace_command(tree, "correct", &folder.with_extension("dbt"));
             shell::run(correct.arg("-o").arg(folder.with_extension("dbtb")))?;
         }
     }
