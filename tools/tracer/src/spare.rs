@@ -61,12 +61,12 @@ static IN_USE: AtomicUsize = AtomicUsize::new(0);
 /// Time without looking for memory, in microseconds.
 const PAUSE: u64 = 1_000;
 
-/// Microseconds, by [`now`], before which no thread looks for memory: there was none, and looking takes longer than
+/// Microseconds, by [`microseconds`], before which no thread looks for memory: there was none, and looking takes longer than
 /// a call.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the microseconds since it was first called.
-fn now() -> u64 {
+fn microseconds() -> u64 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     BEGIN.get_or_init(Instant::now).elapsed().as_micros() as u64
 }
@@ -101,11 +101,14 @@ impl Supply {
     /// Has the next block prepared.
     pub(crate) fn ask(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
-        wanted();
+        wake_helper();
     }
 
     /// Takes the first block, which is small; `None` if there is no memory, and the program need not wait.
     pub(crate) fn first(&self) -> Option<Block> {
+        if !Self::may_find_memory() {
+            return None;
+        }
         let found = self.create(LEAST_BYTES);
         found.or_else(|| match self.thread {
             // Without a block, nothing of the process could be recorded.
@@ -117,7 +120,12 @@ impl Supply {
     /// Takes the next block, and returns true if it had to wait for memory; `None` if there is none, and the program need not wait.
     pub(crate) fn next(&self) -> (Option<Block>, bool) {
         let spare = self.spare.swap(ptr::null_mut(), Ordering::Acquire);
-        match Block::at(spare).or_else(|| self.create(self.next_bytes())) {
+        match Block::at(spare) {
+            None if !Self::may_find_memory() => return (None, false),
+            None => {}
+            found => return (found, false),
+        }
+        match self.create(self.next_bytes()) {
             None => (self.await_memory(self.next_bytes()), true),
             found => (found, false),
         }
@@ -132,16 +140,13 @@ impl Supply {
     /// Returns true if there is a reason to look for memory now.
     fn may_find_memory() -> bool {
         let not_before = NOT_BEFORE.load(Ordering::Relaxed);
-        not_before == 0 || now() >= not_before
+        not_before == 0 || microseconds() >= not_before
     }
 
     /// Waits until blocks are collected; where that frees no memory, creates a block in a file. `None` if nobody collects blocks,
     /// or the program shall not wait.
     fn await_memory(&self, bytes: usize) -> Option<Block> {
         let settings = &self.process.settings;
-        if !Self::may_find_memory() {
-            return None;
-        }
         // Otherwise there are files only.
         let is_shared = bytes as u64 <= settings.shared;
         let files_are_full = || bytes_of_blocks(&settings.files) >= Some(settings.most_bytes());
@@ -162,7 +167,7 @@ impl Supply {
             found.or_else(|| self.create_in_file(bytes))
         };
         if found.is_none() {
-            NOT_BEFORE.store(now() + PAUSE, Ordering::Relaxed);
+            NOT_BEFORE.store(microseconds() + PAUSE, Ordering::Relaxed);
         }
         found
     }
@@ -179,7 +184,7 @@ impl Supply {
 
     /// Creates a block in shared memory; `None` if the process uses all that it may.
     fn create(&self, bytes: usize) -> Option<Block> {
-        if !Self::may_find_memory() || !self.reserve(bytes as u64) {
+        if !self.reserve(bytes as u64) {
             return None;
         }
         let block = self.create_in(&self.process.settings.spool, bytes);
@@ -340,7 +345,7 @@ fn start() -> bool {
     let started = thread::Builder::new()
         .name("downbeat-trace".to_owned())
         .spawn(move || {
-            prepare();
+            serve_all();
             // SAFETY: the set lives.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
         });
@@ -351,7 +356,7 @@ fn start() -> bool {
 
 /// Works until there has been nothing to do for a while: a program whose last thread ends by `pthread_exit` ends
 /// with the last thread of the process.
-fn prepare() {
+fn serve_all() {
     const PATIENCE: Duration = Duration::from_millis(20);
     let mut waiting = work();
     loop {
@@ -376,7 +381,7 @@ fn prepare() {
 }
 
 /// Has the thread work, which is started if there is none.
-fn wanted() {
+fn wake_helper() {
     let mut work = work();
     work.is_wanted = true;
     if work.is_served {
@@ -387,7 +392,7 @@ fn wanted() {
 }
 
 /// Marks a block as full, and unmaps it, in the thread of the tracer if there is one.
-pub(crate) fn fill(block: Block) {
+pub(crate) fn retire(block: Block) {
     block.fill();
     IN_USE.fetch_sub(1, Ordering::Relaxed);
     let mut work = work();

@@ -390,7 +390,7 @@ impl Thread {
         };
         self.order.set(self.order.get() + 1);
         block.begin(self.order.get());
-        spare::fill(self.block.replace(block));
+        spare::retire(self.block.replace(block));
         self.next.set(block.first());
         self.limit.set(early_limit(block));
         self.folded.set(std::ptr::null_mut());

@@ -114,5 +114,5 @@ unsafe extern "C" fn ended(thread: *mut c_void) {
     // SAFETY: it was made by `start`, and this thread, the only one that uses it, does so no more.
     let thread = unsafe { Box::from_raw(thread) };
     thread.supply.end();
-    spare::fill(thread.block.get());
+    spare::retire(thread.block.get());
 }
