@@ -1,6 +1,7 @@
 //! Commands: each is printed as a person would type it, and each has a time limit.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,6 +13,10 @@ use crate::process;
 
 /// Default time limit: longer than any command takes on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// Multiple of its time limit that a command may take if it only gets the time that all others
+/// leave.
+const IDLE: u32 = 6;
 
 /// Exit code and output of a command that may fail.
 #[derive(Debug)]
@@ -125,6 +130,7 @@ pub fn text(written: &[u8]) -> String {
 /// Runs a command; ends it with all its descendants after the time limit.
 pub fn output_within(limit: Duration, command: &mut Command) -> Result<Output, String> {
     println!("   {}", shown(command));
+    let limit = if is_idle() { limit * IDLE } else { limit };
     let program = command.get_program().to_string_lossy().into_owned();
     let child = command
         .stdin(Stdio::null())
@@ -158,6 +164,14 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Result<Output, S
             limit.as_secs_f64()
         ))
     })
+}
+
+/// Returns true if this process, and so what it starts, is scheduled as SCHED_IDLE.
+fn is_idle() -> bool {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Fields behind the name, which can hold anything; the policy is field 41 of all.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().nth(41 - 3) == Some("5")
 }
 
 /// Waits until something is true, or returns what is missing after a time.

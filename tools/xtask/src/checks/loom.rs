@@ -32,12 +32,12 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
         let models: Result<Vec<_>, String> =
             programs.iter().map(|program| models(program)).collect();
         side_by_side(models?.into_iter().flatten(), |mut model: Command| {
-            let (preemptions, limit) = match depth {
-                Depth::Long => (MORE_PREEMPTIONS, LIMIT * 6),
-                _ => (MOST_PREEMPTIONS, LIMIT),
+            let preemptions = match depth {
+                Depth::Long => MORE_PREEMPTIONS,
+                _ => MOST_PREEMPTIONS,
             };
             model.env(preemptions.0, preemptions.1);
-            shell::show_and_read(limit, &mut model)
+            shell::show_and_read(LIMIT, &mut model)
                 .map(drop)
                 .map_err(|why| format!("{}: {why}", shell::shown(&model)))
         })
